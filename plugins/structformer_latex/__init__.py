@@ -1,0 +1,13 @@
+"""LaTeX for structformer. For now the plainest form: sectioning commands, references and text of single files."""
+
+from __future__ import annotations
+
+from structformer.plugins import Format, hookimpl
+from structformer_latex.format import LatexFormat
+
+__all__ = ["LatexFormat"]
+
+
+@hookimpl
+def structformer_formats() -> list[Format]:
+    return [LatexFormat()]

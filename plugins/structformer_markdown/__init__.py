@@ -1,0 +1,13 @@
+"""Markdown for structformer: CommonMark and GFM with the extensions that real documentation uses."""
+
+from __future__ import annotations
+
+from structformer.plugins import Format, hookimpl
+from structformer_markdown.format import MarkdownFormat
+
+__all__ = ["MarkdownFormat"]
+
+
+@hookimpl
+def structformer_formats() -> list[Format]:
+    return [MarkdownFormat()]

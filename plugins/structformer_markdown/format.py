@@ -1,0 +1,235 @@
+"""The Markdown format: bytes to one Document, and the names that its links may mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from markdown_it.token import Token
+
+from structformer.builder import TreeBuilder
+from structformer.document import Document, Link, Source
+from structformer.names import is_external, normalize, path_candidates, path_names, split_fragment, wiki_name, without_suffix
+from structformer.sources import SourceFile, decode
+from structformer_markdown.front_matter import split_front_matter
+from structformer_markdown.grammar import MAX_NESTING, grammar
+from structformer_markdown.inline_text import spans
+from structformer_markdown.raw_html import RawHtml, embed
+
+_LIST = r"""\{(?:/\*\s*)?:?\s*(?:[#.=][\w:.-]+|[\w-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))[^{}]*\}"""
+_ATTRIBUTES = re.compile(_LIST)
+_HEADING_ATTRIBUTES = re.compile(rf"\s*{_LIST}\s*$")
+_ID = re.compile(r"""(?:#([\w:.-]+)|\bid=["']?([\w:.-]+))""")
+_ALERT = re.compile(r"\[!(\w+)\]\s*")
+_SUMMARY_KEYS = ("description", "summary", "abstract", "subtitle", "excerpt", "intro")
+_NAME_KEYS = ("slug", "permalink", "url", "id", "aliases", "redirect_from")
+
+
+class MarkdownFormat:
+    """CommonMark + GFM, front matter, raw HTML, footnotes, definition lists, attribute lists, wiki-links."""
+
+    name = "markdown"
+    suffixes = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
+    media_types = ("text/markdown", "text/x-markdown")
+    completeness = "complete: CommonMark, GFM, front matter, raw HTML, footnotes, wiki-links"
+
+    def sniff(self, head: bytes, path: str) -> float:
+        """Certainty that a file of unknown suffix is Markdown, from its first bytes."""
+        text = head.decode("utf-8", "replace")
+        if re.match(r"\ufeff?\s*<(?:!doctype|html|\?xml)", text, re.IGNORECASE) or "\x00" in text:
+            return 0.0
+        signs = (r"^#{1,6} \S", r"^(?:---|\+\+\+)\n\w+", r"^\s*[-*+] \S", r"\[[^\]\n]+\]\([^)\s]+\)", r"^(?:```|~~~)", r"^(?:===+|---+)$")
+        return min(0.9, 0.25 * sum(bool(re.search(sign, text, re.MULTILINE)) for sign in signs))
+
+    def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
+        """One Document. Option `flavor`: "gfm" (default), or "commonmark" without bare URLs and wiki-links as links."""
+        text = decode(source).replace("\r\n", "\n").replace("\r", "\n")
+        if not text.strip():
+            source.warn("empty: no document")
+            return
+        metadata, body_start, warning = split_front_matter(text)
+        if warning:
+            source.warn(warning)
+        builder = TreeBuilder()
+        for key in _SUMMARY_KEYS:
+            if isinstance(summary := metadata.get(key), str):
+                builder.text(" ".join(summary.split()))
+                builder.paragraph()
+                break
+        env: dict[str, Any] = {}
+        tokens = grammar().parse(text[body_start:], env)
+        _report_depth(source, env.get("too_deep", []), text.count("\n", 0, body_start))
+        _Reader(builder, extended=options.get("flavor", "gfm") != "commonmark").read(tokens)
+        title = metadata.get("title")
+        document = builder.finish(
+            Source(source.path, self.name),
+            title=" ".join(str(title).split()) if isinstance(title, str | int | float) and str(title).strip() else None,
+            language=next((str(metadata[key]) for key in ("lang", "language") if isinstance(metadata.get(key), str)), None),
+            metadata=metadata,
+        )
+        document.names = _names(document)
+        yield document
+
+    def resolve(self, link: Link, document: Document) -> Iterable[str]:
+        """Names the target may mean, best first: as a path, as a site's address, as a wiki page's name."""
+        page, fragment = split_fragment(link.target)
+        suffix = f"#{normalize(fragment)}" if fragment else ""
+        if not page:
+            yield document.id + suffix
+        elif is_external(link.target):
+            yield normalize(page) + suffix
+        else:
+            for candidate in path_candidates(document.source.path, link.target):
+                yield candidate + suffix
+            yield wiki_name(page) + suffix
+
+
+def _report_depth(source: SourceFile, places: list[tuple[int, int]], lines_before: int) -> None:
+    if places:
+        line, lines = places[0][0] + lines_before, sum(count for _, count in places)
+        source.warn(f"line {line}: nested over {MAX_NESTING} levels deep; {lines} line{'s' * (lines > 1)} from there kept as plain paragraphs")
+
+
+def _names(document: Document) -> tuple[str, ...]:
+    path = document.source.path
+    names = list(path_names(path))
+    for key in _NAME_KEYS:
+        value = document.metadata.get(key)
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, str) and item.strip():
+                names += [normalize(item).strip("/"), *path_candidates(path, item)] if "/" in item else [normalize(item)]
+    stem = without_suffix(path).rpartition("/")[2]
+    names += [wiki_name(stem), wiki_name(document.title)]
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+class _Reader:
+    """Walks markdown-it's flat token list and tells a TreeBuilder what it finds."""
+
+    def __init__(self, builder: TreeBuilder, *, extended: bool) -> None:
+        self._builder = builder
+        self._extended = extended
+        self._html = RawHtml(builder)
+        self._list_depth = 0
+        self._first_cell = True
+
+    def read(self, tokens: list[Token]) -> None:
+        for index, token in enumerate(tokens):
+            if token.type == "heading_open":
+                self._heading(token, tokens[index + 1])
+            elif token.type == "inline":
+                self._inline(token.children or [])
+            elif token.type == "heading_close":
+                self._builder.close_heading()
+            elif token.type == "html_block":
+                self._html_block(token, tokens, index)
+            elif token.type in ("fence", "code_block"):
+                self._block()
+                self._builder.verbatim(token.content.strip("\n") if token.content.strip() else "")
+                self._block()
+            else:
+                self._structure(token)
+
+    def _block(self) -> None:
+        """A break between blocks: a blank line, but in lists, whose items are lines, a line."""
+        if self._list_depth:
+            self._builder.line()
+        else:
+            self._builder.paragraph()
+
+    def _structure(self, token: Token) -> None:
+        kind = token.type
+        if kind in ("bullet_list_open", "ordered_list_open", "dl_open"):
+            self._block()
+            self._list_depth += 1
+        elif kind in ("bullet_list_close", "ordered_list_close", "dl_close"):
+            self._list_depth -= 1
+            self._block()
+        elif kind == "tr_open":
+            self._builder.line()
+            self._first_cell = True
+        elif kind in ("th_open", "td_open"):
+            if not self._first_cell:
+                self._builder.text(" | ")
+            self._first_cell = False
+        elif kind in ("list_item_open", "dt_open", "dd_open"):
+            self._builder.line()
+        elif not kind.startswith(("th_", "td_", "tr_", "thead_", "tbody_")):
+            self._block()
+
+    def _heading(self, opening: Token, inline: Token) -> None:
+        explicit = [str(opening.attrs["id"])] if opening.attrs.get("id") else []
+        children = inline.children or []
+        if children and children[-1].type == "text" and (found := _HEADING_ATTRIBUTES.search(children[-1].content)):
+            explicit += [first or second for first, second in _ID.findall(found[0])]
+            children[-1].content = children[-1].content[: found.start()]
+        self._builder.open_heading(int(opening.tag[1]), tuple(explicit))
+
+    def _html_block(self, token: Token, tokens: list[Token], index: int) -> None:
+        if not self._builder.in_heading:
+            self._block()
+        self._html.feed(token.content)
+        if self._builder.in_heading and not _closes_soon(tokens, index + 1):
+            self._builder.close_heading()
+        if not self._builder.in_heading:
+            self._block()
+
+    def _inline(self, children: list[Token]) -> None:
+        builder = self._builder
+        for index, token in enumerate(children):
+            kind = token.type
+            if kind == "html_inline":
+                self._html.feed(token.content)
+            elif self._html.hidden:
+                continue
+            elif kind == "text" or kind == "text_special":
+                self._text(token.content, children[index - 1].type if index else "")
+            elif kind == "code_inline":
+                builder.verbatim(token.content)
+            elif kind == "softbreak":
+                builder.text(" ")
+            elif kind == "hardbreak":
+                builder.line()
+            elif kind == "link_open":
+                builder.open_link(str(token.attrs.get("href", "")))
+            elif kind == "link_close":
+                builder.close_link()
+            elif kind == "image":
+                embed(builder, str(token.attrs.get("src", "")), _plain(token.children or []))
+            elif token.content:
+                builder.text(token.content)
+
+    def _text(self, text: str, before: str) -> None:
+        if not before and (alert := _ALERT.match(text)):
+            text = f"{alert[1].capitalize()}: {text[alert.end() :]}"
+        elif before in ("link_close", "code_inline", "image") and text.startswith("{"):
+            text = _ATTRIBUTES.sub("", text, count=1)
+        for span in spans(text, extended=self._extended and not self._builder.in_link):
+            if span.target is None:
+                self._builder.text(span.text)
+            else:
+                self._builder.open_link(span.target)
+                self._builder.text(span.text)
+                self._builder.close_link()
+
+
+def _plain(children: list[Token]) -> str:
+    """The text of inline tokens without their marks: an image's alternative text."""
+    parts = [
+        _plain(token.children) if token.children else " " if token.type.endswith("break") else token.content
+        for token in children
+        if token.type != "html_inline"
+    ]
+    return " ".join("".join(parts).split())
+
+
+def _closes_soon(tokens: list[Token], start: int) -> bool:
+    """Whether a raw heading left open by its block is closed within the next few blocks, as centred titles are."""
+    for token in tokens[start : start + 12]:
+        if token.type == "heading_open":
+            return False
+        inner = [child.content for child in token.children or [] if child.type == "html_inline"]
+        if any(re.search(r"</h[1-6]\s*>", part, re.IGNORECASE) for part in (token.content if token.type == "html_block" else "", *inner)):
+            return True
+    return False

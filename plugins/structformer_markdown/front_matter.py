@@ -1,0 +1,81 @@
+"""Front matter: the YAML (---), TOML (+++) or JSON ({) block of metadata that may open a Markdown file."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+import tomllib
+from typing import Any
+
+import yaml
+
+_YAML = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_SIMPLE_LINE = re.compile(r"([A-Za-z_][\w-]*):\s*(\S.*)?")
+_MAX_CHARACTERS = 200_000
+_MAX_VALUES = 20_000
+
+
+def split_front_matter(text: str) -> tuple[dict[str, Any], int, str]:
+    """(metadata, where the body starts, warning). Text that merely looks like front matter is body: ({}, 0, "")."""
+    for pattern, parse in ((_YAML, _parse_yaml), (_TOML, _parse_toml)):
+        found = pattern.match(text, 0, _MAX_CHARACTERS)
+        if found is None:
+            continue
+        metadata, warning = parse(found[1])
+        if metadata is None:
+            return {}, 0, ""
+        return metadata, found.end(), warning
+    return {}, 0, ""
+
+
+def _parse_yaml(block: str) -> tuple[dict[str, Any] | None, str]:
+    try:
+        loaded = yaml.load(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        if loaded is None:
+            return {}, ""
+        if not isinstance(loaded, dict):
+            return None, ""
+        return _plain(loaded), ""
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # Templating in front matter is common ("{{ site.name }}") and not YAML; its plain lines still say the title.
+        simple = dict(match.groups() for line in block.splitlines() if (match := _SIMPLE_LINE.fullmatch(line)))
+        if not simple:
+            return None, ""
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 2}: " if mark else ""
+        values = {key: (value or "").strip("\"'") for key, value in simple.items()}
+        return values, f"{place}front matter is not valid YAML; its plain `key: value` lines were used"
+
+
+def _parse_toml(block: str) -> tuple[dict[str, Any] | None, str]:
+    try:
+        return _plain(tomllib.loads(block)), ""
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+        return None, ""
+
+
+def _plain(value: dict[Any, Any]) -> dict[str, Any]:
+    """The mapping with JSON's types only. Raises ValueError when aliases make it larger than any real front matter."""
+    budget = _MAX_VALUES
+
+    def convert(item: Any, depth: int) -> Any:
+        nonlocal budget
+        budget -= 1
+        if budget < 0 or depth > 50:
+            raise ValueError("front matter is too large or too deep")
+        if isinstance(item, dict):
+            return {str(key): convert(inner, depth + 1) for key, inner in item.items()}
+        if isinstance(item, list | tuple | set):
+            return [convert(inner, depth + 1) for inner in item]
+        if isinstance(item, datetime.date | datetime.time):
+            return item.isoformat()
+        if item is None or isinstance(item, bool | int | str):
+            return item
+        if isinstance(item, float):
+            return item if json.dumps(item) not in ("NaN", "Infinity", "-Infinity") else str(item)
+        return str(item)
+
+    converted: dict[str, Any] = convert(value, 0)
+    return converted

@@ -1,0 +1,93 @@
+"""What plain text holds that CommonMark leaves alone: GFM's bare URLs and e-mail addresses, wiki-links, footnote marks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_FOOTNOTE = re.compile(r"\[\^[^\]\s]{1,100}\]")
+_WIKI_LINK = re.compile(r"\[\[(?!\s)([^\[\]\n|]{1,500}?)(?<!\s)(?:\|([^\[\]\n|]{0,500}))?\]\]")
+_URL = re.compile(r"(?:(?<![A-Za-z0-9<])(?:https?|ftp)://|(?:(?<=[\s*_~(])|^)www\.)[^\s<]+")
+_DOMAIN = re.compile(r"[\w-]+(?:\.[\w-]+)*")
+_EMAIL_HOST = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+")
+_EMAIL_USER = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_+")
+_LOOKS_LIKE_TARGET = re.compile(r"[a-z][a-z0-9+.-]*://|\.{0,2}/")
+_MAX_USER = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of a text: plain (target None), or a link whose anchor text is `text`."""
+
+    text: str
+    target: str | None = None
+
+
+def spans(text: str, *, extended: bool) -> Iterator[Span]:
+    """The text cut into plain parts and links. `extended`: find bare URLs and wiki-links, which CommonMark doesn't have."""
+    if "[^" in text:
+        text = _FOOTNOTE.sub("", text)
+    if not extended or not ("[[" in text or "://" in text or "www." in text or "@" in text):
+        yield Span(text)
+        return
+    position = 0
+    for start, end, link in sorted([*_wiki_links(text), *_urls(text), *_emails(text)], key=lambda found: found[:2]):
+        if start < position:
+            continue
+        if start > position:
+            yield Span(text[position:start])
+        yield link
+        position = end
+    if position < len(text):
+        yield Span(text[position:])
+
+
+def _wiki_links(text: str) -> Iterator[tuple[int, int, Span]]:
+    if "[[" not in text:
+        return
+    for found in _WIKI_LINK.finditer(text):
+        target, shown = found[1], found[2]
+        # Both orders are in use; what looks like an address is the target.
+        if shown and _LOOKS_LIKE_TARGET.match(shown):
+            target, shown = shown, target
+        yield found.start(), found.end(), Span(shown or target, target)
+
+
+def _urls(text: str) -> Iterator[tuple[int, int, Span]]:
+    if "://" not in text and "www." not in text:
+        return
+    for found in _URL.finditer(text):
+        url = _without_trailing_punctuation(found[0])
+        scheme, separator, rest = url.partition("://")
+        host = _DOMAIN.match(rest if separator else url)
+        if host is None or "_" in "".join(host[0].split(".")[-2:]) or (not separator and host[0].count(".") < 2 and host[0] == "www"):
+            continue
+        yield found.start(), found.start() + len(url), Span(url, url if separator else f"http://{url}")
+
+
+def _without_trailing_punctuation(url: str) -> str:
+    """GFM: trailing ?!.,:*_~'" are not part of a URL, nor is an unbalanced ) or what looks like an entity."""
+    surplus = url.count(")") - url.count("(")
+    while url:
+        if url[-1] in "?!.,:*_~'\"":
+            url = url[:-1]
+        elif url[-1] == ")" and surplus > 0:
+            url, surplus = url[:-1], surplus - 1
+        elif url[-1] == ";" and (entity := re.search(r"&[A-Za-z0-9]{1,40};\Z", url[-42:])):
+            url = url[: -len(entity[0])]
+        else:
+            break
+    return url
+
+
+def _emails(text: str) -> Iterator[tuple[int, int, Span]]:
+    at = text.find("@")
+    while at >= 0:
+        start = at
+        while start > 0 and at - start < _MAX_USER and text[start - 1] in _EMAIL_USER:
+            start -= 1
+        host = _EMAIL_HOST.match(text, at + 1)
+        if start < at and text[start - 1 : start] != "<" and host is not None and host[0][-1] not in "-_" and text[host.end() : host.end() + 1] != "+":
+            yield start, host.end(), Span(text[start : host.end()], f"mailto:{text[start : host.end()]}")
+        at = text.find("@", at + 1)

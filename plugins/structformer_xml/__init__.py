@@ -1,0 +1,13 @@
+"""XML for structformer. For now the plainest form: nested sections with titles, references and text."""
+
+from __future__ import annotations
+
+from structformer.plugins import Format, hookimpl
+from structformer_xml.format import XmlFormat
+
+__all__ = ["XmlFormat"]
+
+
+@hookimpl
+def structformer_formats() -> list[Format]:
+    return [XmlFormat()]

@@ -1,0 +1,253 @@
+"""Builds a Document tree from the stream of headings, text and links that a format plugin finds."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from structformer.document import Document, Link, LinkKind, Section, Source
+from structformer.headings import Slugs, is_see_also
+
+_INDEX_STEMS = frozenset({"index", "readme", "_index", "default", "home"})
+_SEPARATORS = {"": 0, " ": 1, "\n": 2, "\n\n": 3}
+
+
+@dataclass(slots=True)
+class _OpenLink:
+    kind: LinkKind
+    target: str
+    start: int = -1
+
+
+class _Buffer:
+    """Text under construction, with the links that are open in it and a separator due before the next text."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.length = 0
+        self.due = ""
+        self.open_links: list[_OpenLink] = []
+        self.links: list[Link] = []
+
+    def separate(self, separator: str) -> None:
+        if _SEPARATORS[separator] > _SEPARATORS[self.due]:
+            self.due = separator
+
+    def append(self, text: str) -> None:
+        if not text:
+            return
+        if self.due:
+            if self.length:
+                self.parts.append(self.due)
+                self.length += len(self.due)
+            self.due = ""
+        for link in self.open_links:
+            if link.start < 0:
+                link.start = self.length
+        self.parts.append(text)
+        self.length += len(text)
+
+    def close_link(self) -> None:
+        if not self.open_links:
+            return
+        link = self.open_links.pop()
+        if link.start < 0:
+            self.links.append(Link(link.kind, link.target, ""))
+        else:
+            # The anchor's own parts are few and at the end, so this stays linear in the text.
+            self.links.append(Link(link.kind, link.target, self._slice_from(link.start), link.start, self.length))
+
+    def _slice_from(self, start: int) -> str:
+        taken: list[str] = []
+        position = self.length
+        for part in reversed(self.parts):
+            if position <= start:
+                break
+            position -= len(part)
+            taken.append(part)
+        return "".join(reversed(taken))[max(0, start - position) :]
+
+    def text(self) -> str:
+        return "".join(self.parts)
+
+
+class TreeBuilder:
+    """Receives a document's content in source order and returns its tree.
+
+    Headings nest under the nearest shallower heading, whatever levels are jumped; text before any heading is the
+    root's. White space between inline texts is one space; `line` and `paragraph` ask for a break before what follows.
+    """
+
+    def __init__(self) -> None:
+        self.root = Section("")
+        self._stack = [self.root]
+        self._buffers: dict[int, _Buffer] = {id(self.root): _Buffer()}
+        self._body = self._buffers[id(self.root)]
+        self._heading: _Buffer | None = None
+        self._heading_level = 0
+        self._heading_anchors: list[str] = []
+        self._slugs = Slugs()
+        self._order = [self.root]
+
+    @property
+    def in_heading(self) -> bool:
+        return self._heading is not None
+
+    def text(self, text: str) -> None:
+        """Append inline text; white space at its ends becomes one space at most, or nothing at a block's start."""
+        target = self._heading or self._body
+        core = text.strip(" \t\r\n\f\v")
+        if not core:
+            if text:
+                target.separate(" ")
+            return
+        if text[0] != core[0]:
+            target.separate(" ")
+        target.append(core)
+        if text[-1] != core[-1]:
+            target.separate(" ")
+
+    def verbatim(self, text: str) -> None:
+        """Append text exactly as it stands: code, math."""
+        (self._heading or self._body).append(text)
+
+    def line(self) -> None:
+        """What follows begins on a new line."""
+        (self._heading or self._body).separate(" " if self._heading else "\n")
+
+    def paragraph(self) -> None:
+        """What follows begins after a blank line."""
+        (self._heading or self._body).separate(" " if self._heading else "\n\n")
+
+    def open_link(self, target: str, kind: LinkKind = LinkKind.HYPERLINK) -> None:
+        (self._heading or self._body).open_links.append(_OpenLink(kind, target))
+
+    def close_link(self) -> None:
+        """Close the innermost open link; without one, nothing happens."""
+        (self._heading or self._body).close_link()
+
+    @property
+    def in_link(self) -> bool:
+        return bool((self._heading or self._body).open_links)
+
+    def add_link(self, target: str, text: str = "", kind: LinkKind = LinkKind.HYPERLINK) -> None:
+        """A reference with no place in the text: an image, a category, a redirect."""
+        (self._heading or self._body).links.append(Link(kind, target, text))
+
+    def add_anchor(self, anchor: str) -> None:
+        """A place that links can name: the heading being read or, outside one, the current section."""
+        if not anchor:
+            return
+        if self._heading is not None:
+            self._heading_anchors.append(anchor)
+        elif anchor not in self._stack[-1].anchors:
+            self._stack[-1].anchors += (anchor,)
+
+    def open_heading(self, level: int, anchors: tuple[str, ...] = ()) -> None:
+        """Begin a heading; all text until `close_heading` is its title."""
+        if self._heading is not None:
+            self.close_heading()
+        while self._body.open_links:
+            self._body.close_link()
+        self._heading = _Buffer()
+        self._heading_level = level
+        self._heading_anchors = list(anchors)
+
+    def close_heading(self) -> Section | None:
+        """End the heading and begin its section; without an open heading, nothing happens."""
+        if self._heading is None:
+            return None
+        heading, self._heading = self._heading, None
+        while heading.open_links:
+            heading.close_link()
+        title = " ".join(heading.text().split())
+        section = Section(title, self._heading_level, anchors=self._slugs.anchors(title, self._heading_anchors))
+        while len(self._stack) > 1 and self._stack[-1].level >= section.level:
+            self._stack.pop()
+        self._stack[-1].children.append(section)
+        self._stack.append(section)
+        self._order.append(section)
+        self._body = self._buffers[id(section)] = _Buffer()
+        # A title's links have no place in the section's text, so their spans are empty.
+        self._body.links += [Link(link.kind, link.target, link.text) for link in heading.links]
+        return section
+
+    def retitle(self, section: Section, title: str, anchors: tuple[str, ...]) -> None:
+        """Give a section just closed another title, as when an attribute list at its end turns out not to be text."""
+        section.title = title
+        section.anchors = self._slugs.anchors(title, anchors)
+
+    def finish(
+        self,
+        source: Source,
+        *,
+        id: str | None = None,
+        title: str | None = None,
+        names: tuple[str, ...] = (),
+        language: str | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> Document:
+        """The finished Document. Its title is, in order: `title`, the first level-1 heading, the file's stem."""
+        self.close_heading()
+        for section in self._order:
+            buffer = self._buffers[id_(section)]
+            while buffer.open_links:
+                buffer.close_link()
+            section.text = buffer.text()
+            section.links = sorted(buffer.links, key=lambda link: (link.start, link.end))
+        tops = [section for section in self._order[1:] if section.level == 1]
+        root = self.root
+        # A heading without a letter names nothing, so it stays a section of its own.
+        if len(tops) == 1 and self._order[1] is tops[0] and any(c.isalnum() for c in tops[0].title):
+            promote_to_root(root, tops[0])
+        first = tops[0].title if tops else ""
+        document_title = title or first or stem_title(source.path)
+        root.title = root.title or document_title
+        mark_see_also(root)
+        return Document(
+            id=id or source.path,
+            title=document_title,
+            root=root,
+            source=source,
+            names=names,
+            language=language,
+            metadata=metadata or {},
+        )
+
+
+id_ = id  # `finish` has a parameter of the built-in's name, since that is what the field is called.
+
+
+def promote_to_root(root: Section, only: Section) -> None:
+    """Make the only level-1 heading, when it comes first, the root itself; text before it stays in front."""
+    shift = len(root.text) + 2 if root.text and only.text else 0 if only.text else len(root.text)
+    for link in only.links:
+        if link.end > link.start:
+            link.start += shift
+            link.end += shift
+    root.title = only.title
+    root.text = "\n\n".join(text for text in (root.text, only.text) if text)
+    root.anchors = tuple(dict.fromkeys((*root.anchors, *only.anchors)))
+    root.links += only.links
+    root.children = only.children
+
+
+def mark_see_also(root: Section) -> None:
+    """Turn the plain links below every "See also" heading into see-also links."""
+    for section in root.walk():
+        if section is root or not is_see_also(section.title):
+            continue
+        for listed in section.walk():
+            for link in listed.links:
+                if link.kind in (LinkKind.HYPERLINK, LinkKind.XREF):
+                    link.kind = LinkKind.SEE_ALSO
+
+
+def stem_title(path: str) -> str:
+    """A file's stem as its title; an index page is called after its folder."""
+    file = PurePosixPath(re.sub(r"[?#].*$", "", path) or path)
+    if file.stem.lower() in _INDEX_STEMS and file.parent.name:
+        return file.parent.name
+    return file.stem or path

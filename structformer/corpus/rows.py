@@ -1,0 +1,131 @@
+"""Documents as table rows and back: one row per section in pre-order, one per document, one per source file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from structformer.document import Document, Link, LinkKind, Section, Source
+
+LINK = pa.struct([("kind", pa.string()), ("target", pa.string()), ("text", pa.string()), ("start", pa.int32()), ("end", pa.int32())])
+SECTIONS = pa.schema(
+    [
+        ("document", pa.int32()),
+        ("number", pa.int32()),
+        ("parent", pa.int32()),
+        ("level", pa.int16()),
+        ("title", pa.string()),
+        ("text", pa.string()),
+        ("anchors", pa.list_(pa.string())),
+        ("links", pa.list_(LINK)),
+    ]
+)
+DOCUMENTS = pa.schema(
+    [
+        ("number", pa.int32()),
+        ("id", pa.string()),
+        ("title", pa.string()),
+        ("path", pa.string()),
+        ("format", pa.string()),
+        ("names", pa.list_(pa.string())),
+        ("language", pa.string()),
+        ("metadata", pa.string()),
+        ("sections", pa.int32()),
+    ]
+)
+SOURCES = pa.schema(
+    [
+        ("path", pa.string()),
+        ("format", pa.string()),
+        ("sha256", pa.string()),
+        ("size", pa.int64()),
+        ("status", pa.string()),  # read, empty, failed, skipped
+        ("documents", pa.int32()),
+        ("messages", pa.list_(pa.string())),
+    ]
+)
+
+Row = dict[str, Any]
+
+
+def _storable(text: str) -> str:
+    """Text that UTF-8 can hold: lone surrogates, which some sources' escapes yield, become U+FFFD."""
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+
+
+def document_rows(document: Document) -> tuple[Row, list[Row]]:
+    """The document's row and its sections' rows; the caller numbers the document."""
+    numbers: dict[int, int] = {}
+    parents: dict[int, int] = {id(document.root): -1}
+    rows: list[Row] = []
+    for number, section in enumerate(document.root.walk()):
+        numbers[id(section)] = number
+        for child in section.children:
+            parents[id(child)] = number
+        rows.append(
+            {
+                "document": 0,
+                "number": number,
+                "parent": parents[id(section)],
+                "level": max(-32768, min(32767, section.level)),
+                "title": _storable(section.title),
+                "text": _storable(section.text),
+                "anchors": [_storable(anchor) for anchor in section.anchors],
+                "links": [
+                    {
+                        "kind": link.kind.value,
+                        "target": _storable(link.target),
+                        "text": _storable(link.text),
+                        "start": link.start,
+                        "end": link.end,
+                    }
+                    for link in section.links
+                ],
+            }
+        )
+    row = {
+        "number": 0,
+        "id": _storable(document.id),
+        "title": _storable(document.title),
+        "path": document.source.path,
+        "format": document.source.format,
+        "names": [_storable(name) for name in document.names],
+        "language": document.language,
+        "metadata": json.dumps(document.metadata, sort_keys=True, ensure_ascii=True),
+        "sections": len(rows),
+    }
+    return row, rows
+
+
+def rows_document(row: Row, section_rows: Sequence[Row]) -> Document:
+    """The Document of its rows."""
+    sections: list[Section] = []
+    for section_row in section_rows:
+        section = Section(
+            title=section_row["title"],
+            level=section_row["level"],
+            text=section_row["text"],
+            anchors=tuple(section_row["anchors"]),
+            links=[Link(LinkKind(link["kind"]), link["target"], link["text"], link["start"], link["end"]) for link in section_row["links"]],
+        )
+        if section_row["parent"] >= 0:
+            sections[section_row["parent"]].children.append(section)
+        sections.append(section)
+    return Document(
+        id=row["id"],
+        title=row["title"],
+        root=sections[0],
+        source=Source(row["path"], row["format"]),
+        names=tuple(row["names"]),
+        language=row["language"],
+        metadata=json.loads(row["metadata"]),
+    )
+
+
+def group_sections(document_rows_: Iterable[Row], section_rows: Iterator[Row]) -> Iterator[tuple[Row, list[Row]]]:
+    """Each document's row with its sections' rows, from the two tables read side by side."""
+    for row in document_rows_:
+        yield row, [next(section_rows) for _ in range(row["sections"])]

@@ -1,0 +1,137 @@
+"""Shards: a folder of three Parquet tables (sections, documents, sources), named by a digest of what went into it.
+
+Equal inputs give the same name and the same bytes, so a shard that exists is never made again: that is how an ingest
+resumes after a kill and how a re-ingest reads only what changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from structformer.corpus.rows import DOCUMENTS, SECTIONS, SOURCES, Row, group_sections
+from structformer.errors import CorpusError
+
+TABLES = ("sections", "documents", "sources")
+_ROW_GROUP_CHARACTERS = 4_000_000
+_ROW_GROUP_ROWS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class ShardInfo:
+    """A shard as the manifest lists it. `first` and `last` are its sources' paths in walking order."""
+
+    key: str
+    first: str
+    last: str
+    sources: int
+    documents: int
+    sections: int
+    digests: tuple[str, ...]  # sha256 of each table's file, in the order of TABLES
+
+
+class _Table:
+    """One Parquet table being written, its rows gathered into row groups of bounded size."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._writer = pq.ParquetWriter(path, schema, compression="zstd")
+        self._rows: list[Row] = []
+        self._characters = 0
+
+    def add(self, row: Row, characters: int = 100) -> None:
+        self._rows.append(row)
+        self._characters += characters
+        if self._characters >= _ROW_GROUP_CHARACTERS or len(self._rows) >= _ROW_GROUP_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._rows:
+            self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
+            self._rows, self._characters = [], 0
+
+    def close(self) -> None:
+        self.flush()
+        self._writer.close()
+
+
+class ShardWriter:
+    """Writes a shard's tables into a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._sections = _Table(folder / "sections.parquet", SECTIONS)
+        self._documents = _Table(folder / "documents.parquet", DOCUMENTS)
+        self._sources = _Table(folder / "sources.parquet", SOURCES)
+        self.documents = 0
+
+    def __enter__(self) -> ShardWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for table in (self._sections, self._documents, self._sources):
+            table.close()
+
+    def add_document(self, row: Row, section_rows: list[Row]) -> None:
+        self._documents.add({**row, "number": self.documents})
+        for section_row in section_rows:
+            self._sections.add({**section_row, "document": self.documents}, len(section_row["text"]) + 200)
+        self.documents += 1
+
+    def add_source(self, row: Row) -> None:
+        self._sources.add(row)
+
+
+def read_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
+    """A table's rows, one row group in memory at a time. Raises CorpusError on a broken file."""
+    try:
+        with pq.ParquetFile(path) as file:
+            for group in range(file.num_row_groups):
+                yield from file.read_row_group(group, columns=columns).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise CorpusError(f"{path} cannot be read ({error}); ingest again with --fresh") from error
+
+
+def read_shard(folder: Path) -> Iterator[tuple[Row, list[Row]]]:
+    """Each document's row with its sections' rows."""
+    return group_sections(read_rows(folder / "documents.parquet"), read_rows(folder / "sections.parquet"))
+
+
+def describe_shard(folder: Path) -> ShardInfo:
+    """A finished shard's entry for the manifest."""
+    paths = [row["path"] for row in read_rows(folder / "sources.parquet", ["path"])]
+
+    def rows(table: str) -> int:
+        return int(pq.read_metadata(folder / f"{table}.parquet").num_rows)
+
+    return ShardInfo(
+        key=folder.name,
+        first=paths[0] if paths else "",
+        last=paths[-1] if paths else "",
+        sources=len(paths),
+        documents=rows("documents"),
+        sections=rows("sections"),
+        digests=tuple(file_digest(folder / f"{table}.parquet") for table in TABLES),
+    )
+
+
+def file_digest(path: Path) -> str:
+    """sha256 of a file's content, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def path_order(path: str) -> list[str]:
+    """The key under which paths sort as the walk visits them: by component."""
+    return path.split("/")
+
+
+def shard_rows(folder: Path, table: str) -> list[dict[str, Any]]:
+    """All rows of one of a shard's small tables."""
+    return list(read_rows(folder / f"{table}.parquet"))

@@ -1,0 +1,114 @@
+"""The common document tree: every format is read into Documents of Sections with Links.
+
+Level 0 is the root, whose own text is the abstract. A section's text is its own text only: what stands
+before its first subsection, as readable plain text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class LinkKind(StrEnum):
+    """What a reference means to the corpus."""
+
+    SEE_ALSO = "see_also"
+    HYPERLINK = "hyperlink"
+    CITATION = "citation"
+    XREF = "xref"
+    CATEGORY = "category"
+    REDIRECT = "redirect"
+    EMBED = "embed"
+
+
+@dataclass(slots=True)
+class Link:
+    """A raw reference as written in the source.
+
+    [start, end) is the span of the anchor text in its section's text. An empty span (start == end) marks
+    a reference that has no place there: one in a heading, an image, a redirect.
+    """
+
+    kind: LinkKind
+    target: str
+    text: str
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(slots=True)
+class Section:
+    """A node of the tree. `level` is the source's own level number (a Markdown `###` is 3); the root's is 0."""
+
+    title: str
+    level: int = 0
+    text: str = ""
+    anchors: tuple[str, ...] = ()
+    links: list[Link] = field(default_factory=list)
+    children: list[Section] = field(default_factory=list)
+
+    def walk(self) -> Iterator[Section]:
+        """This section and all below it in pre-order, the order of the source."""
+        stack = [self]
+        while stack:
+            section = stack.pop()
+            yield section
+            stack.extend(reversed(section.children))
+
+    def walk_with_path(self) -> Iterator[tuple[Section, tuple[Section, ...]]]:
+        """Pairs of (section, its path from this section down to itself) in pre-order."""
+        stack: list[tuple[Section, tuple[Section, ...]]] = [(self, (self,))]
+        while stack:
+            section, path = stack.pop()
+            yield section, path
+            stack.extend((child, (*path, child)) for child in reversed(section.children))
+
+    def subtree_text(self) -> str:
+        """Own text and, after it, title and text of every descendant, as paragraphs."""
+        parts = [self.text]
+        for section in self.walk():
+            if section is not self:
+                parts += (section.title, section.text)
+        return "\n\n".join(part for part in parts if part)
+
+    @property
+    def word_count(self) -> int:
+        """Number of words of the own text, split at white space."""
+        return len(self.text.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a document came from: the file's path relative to the ingested root, and the format it was read as."""
+
+    path: str
+    format: str
+
+
+@dataclass(slots=True)
+class Document:
+    """One page, article or file.
+
+    id: readable and stable, the source's relative path (with "#part" inside a source of many documents).
+    names: all the names under which links may refer to it, best known first.
+    """
+
+    id: str
+    title: str
+    root: Section
+    source: Source
+    names: tuple[str, ...] = ()
+    language: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def sections(self) -> Iterator[Section]:
+        """All sections in pre-order; a section's number is its position here, the root's is 0."""
+        return self.root.walk()
+
+    def links(self) -> Iterator[Link]:
+        """All links of all sections, in source order."""
+        for section in self.root.walk():
+            yield from section.links

@@ -1,0 +1,1 @@
+"""Execution of the same steps on one machine or many."""

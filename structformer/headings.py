@@ -1,0 +1,58 @@
+"""What headings say: which titles open a list of related pages, and which anchors a title is reached by.
+
+Shared by the format plugins, since the customs are those of documentation, not of one format.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+_SEE_ALSO = re.compile(
+    r"""(
+        see\ also | (see\ )?related(\ (commands?|pages?|topics?|articles?|links?|guides?|docs?|documentation|reading
+            |content|information|resources?|sections?|functions?|material|concepts?|tasks?|reference))?
+        | what('s|s|\ is|\ comes)?\ next | next\ steps? | where\ to\ go\ (from\ here|next) | further\ (reading|information|resources)
+        | (learn|read)\ more | more\ (information|resources|reading) | additional\ (resources|reading|information)
+        | (related\ )?(links|reading) | cross[- ]references? | siehe\ auch | voir\ aussi | véase\ también | ver\ también | vedi\ anche
+        | ver\ também | zie\ ook | se\ även | se\ også | zobacz\ też | viz\ též | см\.?\ также | 関連項目 | 参见 | 參見 | 같이\ 보기
+    )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def is_see_also(title: str) -> bool:
+    """True for the titles of related-page lists: "See also", "SEE ALSO", "Related", "What's next" and their like."""
+    plain = unicodedata.normalize("NFC", title).replace("\u2019", "'")
+    return _SEE_ALSO.fullmatch(" ".join(plain.split()).strip(" .:!?*_#-")) is not None
+
+
+def github_slug(title: str) -> str:
+    """The anchor that GitHub, GitLab and Docusaurus give a title: lower case, punctuation out, each space a hyphen."""
+    kept = (c for c in title.strip().lower() if c in " -_" or unicodedata.category(c)[0] in "LNM")
+    return "".join(kept).replace(" ", "-")
+
+
+def mkdocs_slug(title: str) -> str:
+    """The anchor that Python-Markdown (MkDocs) gives a title: ASCII only, runs of spaces and hyphens one hyphen."""
+    ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_title).strip().lower())
+
+
+class Slugs:
+    """Gives every title of one document its anchors under the common rules, numbering repeats as each rule does."""
+
+    def __init__(self) -> None:
+        self._used: dict[tuple[str, str], int] = {}
+
+    def anchors(self, title: str, explicit: Iterable[str] = ()) -> tuple[str, ...]:
+        """Explicit ids first, then GitHub's slug ("-1", "-2" on repeats), then MkDocs' ("_1", "_2") where it differs."""
+        found = list(explicit)
+        for rule, slug, joint in (("github", github_slug(title), "-"), ("mkdocs", mkdocs_slug(title), "_")):
+            if not slug:
+                continue
+            seen = self._used.get((rule, slug), 0)
+            self._used[rule, slug] = seen + 1
+            found.append(f"{slug}{joint}{seen}" if seen else slug)
+        return tuple(dict.fromkeys(anchor for anchor in found if anchor))

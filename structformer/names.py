@@ -1,0 +1,93 @@
+"""The names by which links reach documents: path joining, percent-decoding, index pages, suffix-less forms.
+
+Shared by the format plugins (which offer candidates) and the reference graph (which looks them up).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_PAGE_SUFFIXES = (".md", ".mdx", ".markdown", ".html", ".htm", ".xhtml", ".xml", ".tex", ".wiki", ".txt", ".rst")
+_INDEX = ("index", "readme", "_index", "default")
+
+
+def is_external(target: str) -> bool:
+    """True when a target names another site or another kind of thing: it has a scheme, or begins with two slashes."""
+    return target.startswith("//") or _SCHEME.match(target) is not None
+
+
+def normalize(name: str) -> str:
+    """A name in the one form in which names are compared: percent-decoded, NFC, white space collapsed."""
+    return " ".join(unicodedata.normalize("NFC", unquote(name)).split())
+
+
+def wiki_name(title: str) -> str:
+    """A page title as wiki-links write it: case, underscores, hyphens and outer space don't matter."""
+    return "wiki:" + re.sub(r"[\s_-]+", " ", normalize(title)).strip().casefold()
+
+
+def split_fragment(target: str) -> tuple[str, str]:
+    """A target's page part (without query string) and fragment."""
+    page, _, fragment = target.partition("#")
+    return page.partition("?")[0], fragment
+
+
+def join(base_folder: str, target: str) -> str | None:
+    """`target` as seen from `base_folder`, both relative to the root; None where it climbs out of the root."""
+    parts = [] if target.startswith("/") else [part for part in base_folder.split("/") if part]
+    for part in target.split("/"):
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)
+
+
+def without_suffix(path: str) -> str:
+    """The path without its page suffix (.md, .html, ...); other dots stay."""
+    lower = path.lower()
+    for suffix in _PAGE_SUFFIXES:
+        if lower.endswith(suffix):
+            return path[: -len(suffix)]
+    return path
+
+
+def path_names(path: str) -> tuple[str, ...]:
+    """The names a file has by its place: its path, the path without suffix and, for an index page, its folder."""
+    bare = without_suffix(path)
+    names = [path, bare]
+    folder, _, stem = bare.rpartition("/")
+    if stem.lower() in _INDEX:
+        names.append(folder or ".")
+    return tuple(dict.fromkeys(normalize(name) for name in names))
+
+
+def path_candidates(document_path: str, target: str) -> Iterator[str]:
+    """Names that a relative or root-absolute target may mean, best first.
+
+    First as the file system has it, then as a generated site has it: pages without suffixes, each page a folder of its
+    own, and a site's base path (`/docs/reference/run` for `reference/run`) in front.
+    """
+    page, _ = split_fragment(target)
+    page = normalize(page)
+    folder = str(PurePosixPath(document_path).parent)
+    folder = "" if folder == "." else folder
+    bases = [folder, without_suffix(document_path)]
+    found: list[str] = []
+    for base in bases[: 1 if page.startswith("/") else 2]:
+        joined = join(base, page)
+        if joined is not None:
+            found += [joined or ".", without_suffix(joined) or "."]
+    if page.startswith("/"):
+        parts = [part for part in page.split("/") if part]
+        for start in range(1, len(parts) - 1):
+            tail = "/".join(parts[start:])
+            found += [tail, without_suffix(tail)]
+    yield from dict.fromkeys(found)
