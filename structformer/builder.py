@@ -196,7 +196,7 @@ class TreeBuilder:
             while buffer.open_links:
                 buffer.close_link()
             section.text = buffer.text()
-            section.links = sorted(buffer.links, key=lambda link: (link.start, link.end))
+            section.links = buffer.links
         tops = [section for section in self._order[1:] if section.level == 1]
         root = self.root
         # A heading without a letter names nothing, so it stays a section of its own.

@@ -22,6 +22,7 @@ _ATTRIBUTES = re.compile(_LIST)
 _HEADING_ATTRIBUTES = re.compile(rf"\s*{_LIST}\s*$")
 _ID = re.compile(r"""(?:#([\w:.-]+)|\bid=["']?([\w:.-]+))""")
 _ALERT = re.compile(r"\[!(\w+)\]\s*")
+_PROSE_SUFFIXES = frozenset({".txt", ".text", ".readme", ".in", ".page", ".post"})
 _SUMMARY_KEYS = ("description", "summary", "abstract", "subtitle", "excerpt", "intro")
 _NAME_KEYS = ("slug", "permalink", "url", "id", "aliases", "redirect_from")
 
@@ -35,7 +36,13 @@ class MarkdownFormat:
     completeness = "complete: CommonMark, GFM, front matter, raw HTML, footnotes, wiki-links"
 
     def sniff(self, head: bytes, path: str) -> float:
-        """Certainty that a file of unknown suffix is Markdown, from its first bytes."""
+        """Certainty that a file of unknown suffix is Markdown, from its first bytes.
+
+        Only of files that may be prose by their name: configuration and code have `#` and `-` lines too.
+        """
+        stem_dot = path.rpartition("/")[2].rpartition(".")
+        if stem_dot[1] and f".{stem_dot[2].lower()}" not in _PROSE_SUFFIXES:
+            return 0.0
         text = head.decode("utf-8", "replace")
         if re.match(r"\ufeff?\s*<(?:!doctype|html|\?xml)", text, re.IGNORECASE) or "\x00" in text:
             return 0.0

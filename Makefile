@@ -1,0 +1,37 @@
+# `make demo` and `make test` do all set-up themselves; nothing but Python 3.11+, make and pip is needed.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+SOURCES := pyproject.toml constraints.txt
+
+.PHONY: demo test lint types bench clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(SOURCES) | $(BIN)/python
+	$(INSTALL) -e '.[offline]'
+	touch $@
+
+$(VENV)/.dev: $(SOURCES) | $(BIN)/python
+	$(INSTALL) -e '.[offline,dev]'
+	touch $@
+
+## Ingest, train, index, search and evaluate real documents, in under ten minutes.
+demo: $(VENV)/.demo
+	$(BIN)/python examples/demo.py
+
+## The whole test suite. ARGS goes to pytest: make test ARGS="-k markdown".
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,6 @@
+"""`python -m structformer`."""
+
+from structformer.cli.main import main
+
+if __name__ == "__main__":
+    main()

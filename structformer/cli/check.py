@@ -1,0 +1,29 @@
+"""`structformer check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from structformer.cli.common import common_options, output
+
+
+@click.command("check")
+@common_options
+@click.pass_context
+def command(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> int:
+    """Compare every file of the corpus with its recorded checksum. Exit code 1 when one differs."""
+    from structformer.corpus import Corpus
+
+    out = output(ctx)
+    corpus = Corpus.open(workspace)
+    problems = corpus.check()
+    out.json({"documents": corpus.document_count, "sections": corpus.section_count, "problems": problems})
+    for problem in problems:
+        out.result(problem)
+    if problems:
+        out.note("ingest again with --fresh")
+        return 1
+    out.result(f"{corpus.document_count} documents, {corpus.section_count} sections in {len(corpus.shards)} shards: all as written")
+    return 0

@@ -1,0 +1,155 @@
+"""What the commands share: the common options, the configuration file, printing, progress."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+DEFAULT_CONFIG = "structformer.toml"
+_COMMON = ("workspace", "config", "quiet", "verbose", "as_json")
+
+
+@dataclass(slots=True)
+class Output:
+    """Where a command prints: results on standard output, progress and remarks on standard error."""
+
+    quiet: bool
+    verbose: bool
+    as_json: bool
+
+    def say(self, text: str = "") -> None:
+        """A remark; silent with --quiet and --json."""
+        if not self.quiet and not self.as_json:
+            click.echo(text)
+
+    def note(self, text: str) -> None:
+        """A remark on what goes on, beside the result."""
+        if not self.quiet:
+            click.echo(text, err=True)
+
+    def result(self, text: str) -> None:
+        """A result in words; with --json it is left out."""
+        if not self.as_json:
+            click.echo(text)
+
+    def json(self, value: Any) -> None:
+        """A result as JSON, with --json."""
+        if self.as_json:
+            click.echo(json.dumps(value, ensure_ascii=False, indent=1))
+
+    @contextmanager
+    def progress(self, what: str) -> Iterator[Callable[[int, int], None]]:
+        """A progress bar on a terminal; elsewhere a line every tenth of the way."""
+        import sys
+
+        if self.quiet or not sys.stderr.isatty():
+            yield self._lines(what)
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(what, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+
+    def _lines(self, what: str) -> Callable[[int, int], None]:
+        told = 0
+
+        def tell(done: int, total: int) -> None:
+            nonlocal told
+            tenth = 10 * done // max(1, total)
+            if self.verbose and tenth > told:
+                told = tenth
+                click.echo(f"{what}: {done}/{total}", err=True)
+
+        return tell
+
+
+def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--workspace, --config, --quiet, -v and --json, as every command has them."""
+    decorators = (
+        click.option("--workspace", "-w", type=click.Path(path_type=Path), default=Path(".structformer"), show_default=True,
+                     help="Folder that holds corpus, models and index."),
+        click.option("--config", type=click.Path(path_type=Path), is_eager=True, expose_value=False, callback=_load_config,
+                     help=f"Settings in TOML; flags win over it.  [default: {DEFAULT_CONFIG} when it is there]"),
+        click.option("--quiet", "-q", is_flag=True, help="Print the result only."),
+        click.option("--verbose", "-v", is_flag=True, help="Print more."),
+        click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+    )  # fmt: skip
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return function
+
+
+def output(ctx: click.Context) -> Output:
+    """The Output of a command's own options."""
+    return Output(ctx.params["quiet"], ctx.params["verbose"], ctx.params["as_json"])
+
+
+def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
+    """Make the file's settings the defaults: those outside any table for every command, and the command's own table."""
+    if value is None and not Path(DEFAULT_CONFIG).is_file():
+        return None
+    path = value or Path(DEFAULT_CONFIG)
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise click.UsageError(f"{path} cannot be read ({error.strerror or error})") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{path}: {error}") from error
+    options = {option.lstrip("-").replace("-", "_"): param.name for param in ctx.command.params for option in param.opts}
+    chosen = {key: item for key, item in settings.items() if not isinstance(item, dict)}
+    own = settings.get(ctx.info_name or "", {})
+    unknown = [key for key in own if key.replace("-", "_") not in options]
+    if unknown:
+        raise click.UsageError(f"{path}, [{ctx.info_name}]: no option {', '.join(unknown)}; see structformer {ctx.info_name} --help")
+    chosen.update(own)
+    named = {options[key.replace("-", "_")]: item for key, item in chosen.items() if key.replace("-", "_") in options}
+    ctx.default_map = {name: item for name, item in named.items() if name}
+    return path
+
+
+def save_config(ctx: click.Context, folder: Path) -> None:
+    """Store the command's resolved options beside what it made."""
+    from structformer.corpus.storage import write_json
+
+    values = {name: value for name, value in ctx.params.items() if name not in ("quiet", "verbose", "as_json")}
+    write_json(folder / "config.json", {"command": ctx.info_name, "options": json.loads(json.dumps(values, default=str))})
+
+
+def seconds(text: str | None) -> float | None:
+    """Seconds from "90", "90s", "5m" or "1.5h"; None for None and "none". Raises click.BadParameter."""
+    if text is None or text.lower() == "none":
+        return None
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1.0)
+    try:
+        value = float(number)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1e9:
+        raise click.BadParameter(f"{text!r} is not a time; write 90s, 5m or 1h", param_hint="--max-time")
+    return value * unit
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Columns of text, the first left-aligned, the others right-aligned."""
+    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    lines = [
+        "  ".join(cell.ljust(width) if column == 0 else cell.rjust(width) for column, (cell, width) in enumerate(zip(row, widths, strict=True))).rstrip()
+        for row in [head, *rows]
+    ]
+    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+
+
+def printable(text: str) -> str:
+    """Text from a corpus made safe for a terminal: control characters as escapes."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,38 @@
+"""`structformer index`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from structformer.cli.common import common_options, output, save_config
+
+
+@click.command("index")
+@click.option("--encoder", "encoders", multiple=True, metavar="NAME",
+              help="A trained bi-encoder, base (untrained), or none; may be repeated.  [default: the trained one, else base]")
+@click.option("--language", default="en", show_default=True, help="Whose stemmer the lexical index uses.")
+@common_options
+@click.pass_context
+def command(
+    ctx: click.Context, encoders: tuple[str, ...], language: str, workspace: Path, quiet: bool, verbose: bool, as_json: bool
+) -> None:
+    """Index the corpus's sections for lexical (BM25) and dense search."""
+    from structformer.retrieval.index import build_index
+
+    out = output(ctx)
+    chosen = None if not encoders else [encoder for encoder in encoders if encoder != "none"]
+    stages: dict[str, None] = {}
+    with out.progress("indexing") as progress:
+
+        def tell(stage: str, done: int, total: int) -> None:
+            stages[stage] = None
+            progress(done, total)
+
+        manifest = build_index(workspace, encoders=chosen, language=language, progress=tell)
+    save_config(ctx, workspace / "index")
+    out.json(manifest)
+    vectors = ", ".join(manifest["encoders"])
+    out.result(f"{manifest['units']} passages indexed" + (f", with vectors of: {vectors}" if vectors else ", lexical only"))
+    out.say(f'\nnext: structformer search -w {workspace} "your question"')

@@ -1,0 +1,65 @@
+"""`structformer ingest`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from structformer.cli.common import common_options, output, printable, save_config
+
+_SHOWN = 20
+
+
+@click.command("ingest")
+@click.argument("source", metavar="PATH", type=click.Path(path_type=Path))
+@click.option("--format", "format_", metavar="NAME", help="Read files as this format only.  [default: detected, file by file]")
+@click.option("--workers", type=click.IntRange(1), help="Reader processes.  [default: one per core]")
+@click.option("--max-file-mb", type=click.FloatRange(min=0, min_open=True), default=32.0, show_default=True, help="Leave larger files out.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True, help="Seconds that one file may take.")
+@click.option("--fresh", is_flag=True, help="Read everything again, whatever an earlier ingest left.")
+@common_options
+@click.pass_context
+def command(
+    ctx: click.Context, source: Path, format_: str | None, workers: int | None, max_file_mb: float, timeout: float, fresh: bool,
+    workspace: Path, quiet: bool, verbose: bool, as_json: bool,
+) -> int:  # fmt: skip
+    """Read the documents under PATH (a folder or a file) into the workspace's corpus and reference graph.
+
+    Run again after edits, only what changed is read; killed, it goes on where it was. Exit code: 0 done, warnings or
+    not; 1 nothing could be read; 2 a usage error.
+    """
+    from structformer.graph import build_graph
+    from structformer.ingest import ingest
+    from structformer.sources import Limits
+
+    out = output(ctx)
+    limits = Limits(file_bytes=int(max_file_mb * 1024 * 1024), seconds=timeout)
+    with out.progress("reading") as progress:
+        report = ingest(source, workspace, format=format_, workers=workers, limits=limits, fresh=fresh, progress=progress)
+    with out.progress("resolving links") as progress:
+        graph = build_graph(workspace, workers=workers, progress=progress)
+    save_config(ctx, workspace / "corpus")
+    links = graph.statistics["links"]
+    out.json({**report.as_dict(), "links": links, "see_also_edges": graph.see_also_edges})
+    shown = report.messages if verbose else report.messages[:_SHOWN]
+    for path, message in shown:
+        out.note(f"{printable(path)}: {printable(message)}")
+    if report.message_count > len(shown):
+        out.note(f"... {report.message_count - len(shown)} more in {workspace / 'corpus' / 'report.jsonl'}")
+    by_format = ", ".join(f"{count} {name}" for name, count in report.formats.most_common())
+    out.result(f"{report.documents} documents, {report.sections} sections from {report.files} files ({by_format or 'none read'})")
+    if report.unchanged:
+        out.result(f"{report.parsed} files read, {report.unchanged} unchanged since the last time")
+    if report.ignored:
+        common = ", ".join(f"{count} {suffix}" for suffix, count in report.ignored_suffixes.most_common(4))
+        out.result(f"{report.ignored} other files are of no format asked for ({common})")
+    resolved = sum(counts["resolved"] for counts in links.values())
+    inside = sum(counts["resolved"] + counts["unresolved"] + counts["ambiguous"] for counts in links.values())
+    external = sum(counts["external"] for counts in links.values())
+    out.result(f"{resolved} of {inside} links within the corpus resolved, {external} lead outside, {graph.see_also_edges} see-also edges")
+    if not report.documents:
+        out.note("nothing could be read")
+        return 1
+    out.say(f"\nnext: structformer train -w {workspace}    (or look: structformer inspect -w {workspace} --tree)")
+    return 0

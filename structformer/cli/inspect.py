@@ -1,0 +1,103 @@
+"""`structformer inspect`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+
+from structformer.cli.common import common_options, output, printable
+from structformer.document import Document
+
+_DOCUMENTS = 20
+
+
+@click.command("inspect")
+@click.argument("source", metavar="[PATH]", required=False)
+@click.option("--tree", is_flag=True, help="Sections with levels, word counts and anchors.  [default]")
+@click.option("--links", is_flag=True, help="Links with kind, anchor text and target.")
+@click.option("--text", is_flag=True, help="The sections' texts.")
+@click.option("--format", "format_", metavar="NAME", help="Read files as this format.  [default: detected]")
+@click.option("--limit", type=click.IntRange(1), default=_DOCUMENTS, show_default=True, help="Documents shown.")
+@common_options
+@click.pass_context
+def command(
+    ctx: click.Context, source: str | None, tree: bool, links: bool, text: bool, format_: str | None, limit: int,
+    workspace: Path, quiet: bool, verbose: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Show what is read of PATH: a file or folder, read now, or the id of a document in the corpus. Without PATH, the corpus."""
+    out = output(ctx)
+    total = 0
+    shown: list[dict[str, Any]] = []
+    documents = _documents(source, format_, workspace)
+    for document in islice(documents, limit):
+        total += 1
+        if as_json:
+            shown.append(_as_dict(document))
+        else:
+            for line in _lines(document, tree or not (links or text), links, text):
+                click.echo(printable(line))
+    more = sum(1 for _ in islice(documents, 1))
+    out.json(shown)
+    if more:
+        out.note(f"only the first {limit} documents are shown; --limit N shows more")
+    if not total:
+        out.note("no documents")
+
+
+def _documents(source: str | None, format: str | None, workspace: Path) -> Iterator[Document]:
+    from structformer.corpus import Corpus
+    from structformer.errors import UsageError
+    from structformer.ingest import read
+
+    if source is None:
+        yield from Corpus.open(workspace).documents()
+    elif Path(source).exists():
+        yield from read(Path(source), format)
+    elif (workspace / "corpus").exists():
+        yield Corpus.open(workspace).document(source)
+    else:
+        raise UsageError(f"{source} does not exist")
+
+
+def _lines(document: Document, tree: bool, links: bool, text: bool) -> Iterator[str]:
+    yield f"{document.id}  {document.title!r}  ({document.source.format})"
+    for section, path in document.root.walk_with_path():
+        indent = "  " * len(path)
+        if tree or text:
+            level = f"h{section.level}" if section.level else "root"
+            anchor = f" #{section.anchors[0]}" if section.anchors else ""
+            yield f"{indent}{level} {section.title}{anchor}  [{section.word_count} words, {len(section.links)} links]"
+        if text and section.text:
+            yield from (f"{indent}  | {line}" for line in section.text.split("\n"))
+        if links:
+            yield from (f"{indent}  {link.kind.value}: {link.text!r} -> {link.target}" for link in section.links)
+
+
+def _as_dict(document: Document) -> dict[str, Any]:
+    sections = [
+        {
+            "depth": len(path) - 1,
+            "level": section.level,
+            "title": section.title,
+            "text": section.text,
+            "anchors": list(section.anchors),
+            "links": [
+                {"kind": link.kind.value, "target": link.target, "text": link.text, "start": link.start, "end": link.end}
+                for link in section.links
+            ],
+        }
+        for section, path in document.root.walk_with_path()
+    ]
+    return {
+        "id": document.id,
+        "title": document.title,
+        "format": document.source.format,
+        "names": list(document.names),
+        "language": document.language,
+        "metadata": document.metadata,
+        "sections": sections,
+    }

@@ -1,0 +1,92 @@
+"""The `structformer` command: finds the module of the command asked for, and turns expected failures into one line."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from structformer import __version__
+from structformer.errors import StructformerError
+
+# Each command's module is imported when it is asked for, so that `--help` is quick. The texts stand here for that reason.
+_COMMANDS = {
+    "ingest": "Read documents into the workspace's corpus and reference graph.",
+    "inspect": "Show what was read of a file, a folder or the corpus: tree, links.",
+    "sample": "Draw training Examples from the corpus.",
+    "train": "Train a ranker on the Examples, within the time given.",
+    "index": "Index the corpus for search.",
+    "search": "Search the index.",
+    "evaluate": "Compare pipelines on judged queries or on held-out structure.",
+    "plugins": "The installed plugins.",
+    "check": "Verify the corpus's checksums.",
+}
+
+
+class LazyGroup(click.Group):
+    """Knows its commands' names and short helps, and imports a command when it is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*_COMMANDS, *sorted(set(super().list_commands(ctx)) - set(_COMMANDS))]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _COMMANDS:
+            command: click.Command = importlib.import_module(f"structformer.cli.{cmd_name}").command
+            return command
+        self._add_plugin_commands()
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+    def _add_plugin_commands(self) -> None:
+        if not getattr(self, "_plugins_asked", False):
+            self._plugins_asked = True
+            from structformer.plugins import load_plugins
+
+            load_plugins().manager.hook.structformer_commands(app=self)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="structformer")
+def app() -> None:
+    """Turn a structured corpus into a custom retriever, without annotations.
+
+    \b
+    structformer ingest ./docs      read the documents
+    structformer train              learn from their structure
+    structformer index              make them searchable
+    structformer search "how do I"  search
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit: 0 done, 1 failed, 2 a usage error, 130 interrupted."""
+    try:
+        result: Any = app.main(args=arguments, prog_name="structformer", standalone_mode=False)
+        code = result if isinstance(result, int) else 0
+    except click.exceptions.Abort:
+        code = 130
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except click.exceptions.Exit as error:
+        code = error.exit_code
+    except StructformerError as error:
+        click.echo(f"error: {error}", err=True)
+        code = error.exit_code
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        code = 130
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`); without this, Python complains once more while exiting.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except OSError as error:
+        click.echo(f"error: {error.strerror or error}{f' ({error.filename})' if error.filename else ''}", err=True)
+        code = 1
+    sys.exit(code)

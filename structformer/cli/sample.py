@@ -1,0 +1,61 @@
+"""`structformer sample`."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from structformer.cli.common import common_options, output, printable, save_config, table
+
+
+@click.command("sample")
+@click.option("--tasks", default="srr,rwi,ati,ltm,ict", show_default=True, help="Tasks, comma-separated.")
+@click.option("--show", type=click.IntRange(0), default=0, help="Print this many Examples of each task.")
+@click.option("--negatives", type=click.IntRange(1), default=7, show_default=True, help="Negatives in a group.")
+@click.option("--min-words", type=click.IntRange(0), default=20, show_default=True, help="Shorter texts take no part.")
+@click.option("--inner", type=click.Choice(["auto", "own", "subtree"]), default="auto", show_default=True, help="An inner section's content.")
+@click.option("--every-child/--one-child", default=True, show_default=True, help="SRR: an Example for every child, or for one of each parent.")
+@click.option("--held-out", type=click.FloatRange(0, 0.9), help="Share of documents kept out for evaluation.  [default: 0.1, less in big corpora]")
+@click.option("--seed", type=int, default=0, show_default=True)
+@common_options
+@click.pass_context
+def command(
+    ctx: click.Context, tasks: str, show: int, negatives: int, min_words: int, inner: str, every_child: bool, held_out: float | None, seed: int,
+    workspace: Path, quiet: bool, verbose: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Draw training Examples, groups of query-document pairs, from the corpus's trees and its see-also graph.
+
+    srr, rwi, ati, ltm: Wikiformer's four tasks. ict: the inverse cloze task.
+    """
+    from structformer.sampling import SamplingOptions, sample
+
+    out = output(ctx)
+    options = SamplingOptions(min_words=min_words, negatives=negatives, inner=inner, every_child=every_child)
+    with out.progress("sampling") as progress:
+        samples = sample(
+            workspace, [task.strip() for task in tasks.split(",") if task.strip()], options=options, seed=seed, held_out=held_out, progress=progress
+        )
+    save_config(ctx, workspace / "samples")
+    census = samples.manifest["census"]
+    examples = [samples.example(task, number) for task, count in samples.counts.items() for number in range(min(show, count))]
+    out.json({**census, "held_out": samples.manifest["held_out"], "shown": [asdict(example) for example in examples]})
+    rows = []
+    for task, count in census["examples"].items():
+        reasons = ", ".join(f"{number} {reason}" for reason, number in census["dropped"].get(task, {}).items())
+        rows.append([task, str(count), f"dropped: {reasons}" if reasons else ""])
+    head = table(["task", "Examples", ""], rows).replace("-\n", "\n")
+    out.result("\n".join(line.rstrip() for line in head.split("\n")))
+    for example in examples:
+        out.result(f"\n{example.task} from {printable(example.document_id)}")
+        for place, (query, document) in enumerate(zip(example.queries, example.documents, strict=True)):
+            sign = "+" if place == 0 else "-"
+            same = place and query == example.queries[0]
+            out.result(f" {sign} query    {'(the same)' if same else printable(textwrap.shorten(query, 110))}")
+            out.result(f"   document {printable(textwrap.shorten(document, 110))}")
+    share = samples.manifest["held_out"]
+    if share:
+        out.say(f"\n{share:.0%} of the documents are held out for `structformer evaluate --held-out-structure`")
+    out.say(f"\nnext: structformer train -w {workspace}")

@@ -1,0 +1,1 @@
+"""Evaluation: judgements, runs, measures, significance, reports."""

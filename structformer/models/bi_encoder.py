@@ -1,0 +1,90 @@
+"""The bi-encoder: mean pooling, unit length, cosine. Saved so that sentence-transformers loads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from structformer.models.loading import load_encoder, load_tokenizer
+
+QUERY_TOKENS = 64
+DOCUMENT_TOKENS = 256
+
+
+class BiEncoder:
+    """Encodes queries and documents into vectors whose inner product is their score."""
+
+    kind = "bi-encoder"
+
+    def __init__(self, model: Any, tokenizer: Any) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+
+    @classmethod
+    def load(cls, location: str) -> BiEncoder:
+        """From a folder or hub name. Raises ModelError."""
+        return cls(load_encoder(location), load_tokenizer(location))
+
+    @property
+    def dimensions(self) -> int:
+        return int(self.model.config.hidden_size)
+
+    def embed(self, texts: Sequence[str], max_tokens: int) -> torch.Tensor:
+        """(texts, dimensions) float, unit length, with gradients when they are enabled."""
+        batch = self.tokenizer(list(texts), padding=True, truncation=True, max_length=max_tokens, return_tensors="pt")
+        batch = batch.to(self.model.device)
+        return pool(self.model(**batch).last_hidden_state, batch["attention_mask"])
+
+    @torch.inference_mode()
+    def encode(self, texts: Sequence[str], max_tokens: int = DOCUMENT_TOKENS, batch_size: int = 32) -> npt.NDArray[np.float32]:
+        """(texts, dimensions) float32. Texts are batched by length, so that little is padding."""
+        training = self.model.training
+        self.model.eval()
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
+        for start in range(0, len(order), batch_size):
+            numbers = order[start : start + batch_size]
+            vectors[numbers] = self.embed([texts[number] for number in numbers], max_tokens).float().cpu().numpy()
+        self.model.train(training)
+        return vectors
+
+    def encode_queries(self, queries: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Vectors of queries, read up to QUERY_TOKENS."""
+        return self.encode(queries, QUERY_TOKENS)
+
+    def encode_documents(self, documents: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Vectors of documents (index units), read up to DOCUMENT_TOKENS."""
+        return self.encode(documents, DOCUMENT_TOKENS)
+
+    def save(self, folder: Path) -> None:
+        """Write weights (safetensors), tokenizer and the modules that sentence-transformers reads."""
+        self.model.save_pretrained(folder, safe_serialization=True)
+        self.tokenizer.save_pretrained(folder)
+        modules = [
+            {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+            {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+            {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
+        ]
+        pooling = {"word_embedding_dimension": self.dimensions, "pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}
+        for name in ("1_Pooling", "2_Normalize"):
+            (folder / name).mkdir(exist_ok=True)
+        for path, value in (
+            ("modules.json", modules),
+            ("1_Pooling/config.json", pooling),
+            ("sentence_bert_config.json", {"max_seq_length": DOCUMENT_TOKENS, "do_lower_case": False}),
+            ("config_sentence_transformers.json", {"similarity_fn_name": "cosine"}),
+        ):
+            (folder / path).write_text(json.dumps(value, indent=2) + "\n")
+
+
+def pool(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Mean over the real tokens, then unit length. hidden: (texts, tokens, dimensions); mask: (texts, tokens) 0/1."""
+    weights = mask.unsqueeze(-1).to(hidden.dtype)
+    mean = (hidden * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
+    return torch.nn.functional.normalize(mean, dim=-1)

@@ -1,0 +1,52 @@
+"""Loading tokenizers and weights: safetensors only, no code from the model's folder, no progress noise."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+from structformer.errors import ModelError
+
+
+def quiet_transformers() -> None:
+    """Keep the model libraries from drawing bars and printing advice; errors still come as exceptions."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+
+
+def load_tokenizer(location: str) -> Any:
+    """The tokenizer of a folder or hub name. Raises ModelError when it can't be loaded."""
+    from transformers import AutoTokenizer
+
+    quiet_transformers()
+    try:
+        return AutoTokenizer.from_pretrained(location, use_fast=True)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"no tokenizer can be loaded from {location}: {error}") from error
+
+
+def load_encoder(location: str) -> Any:
+    """The encoder (AutoModel) of a folder or hub name. Raises ModelError when it can't be loaded."""
+    from transformers import AutoModel
+
+    quiet_transformers()
+    try:
+        return AutoModel.from_pretrained(location, use_safetensors=True)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"no weights can be loaded from {location}: {error}") from error
+
+
+def load_classifier(location: str) -> Any:
+    """The encoder with a one-label head (AutoModelForSequenceClassification). Raises ModelError when it can't be loaded."""
+    from transformers import AutoModelForSequenceClassification
+
+    quiet_transformers()
+    try:
+        return AutoModelForSequenceClassification.from_pretrained(location, num_labels=1, use_safetensors=True)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"no weights can be loaded from {location}: {error}") from error

@@ -1,0 +1,78 @@
+"""Cutting readable text: into sentences, which resemble queries, and into passages that fit a model's window."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+# A sentence ends at . ! or ? before white space and something that can begin a sentence, or at CJK full stops.
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9\u00C0-\u024F\u0400-\u04FF`])|(?<=[。！？])")
+_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Eq|Sec|approx|resp)\.|\b[A-Z]\.)$")
+_PAGE_SEPARATOR = re.compile(r"\n\s*\n")
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The text's sentences; a line break ends one too, since list items, table rows and captions are lines."""
+    for line in text.split("\n"):
+        start = 0
+        for end in _SENTENCE_END.finditer(line):
+            if _ABBREVIATION.search(line, start, end.start()):
+                continue
+            if sentence := line[start : end.start()].strip():
+                yield sentence
+            start = end.end()
+        if sentence := line[start:].strip():
+            yield sentence
+
+
+def passages(text: str, max_words: int) -> Iterator[str]:
+    """The text in pieces of at most about `max_words` words, cut at blank lines, else at line ends, else at sentences.
+
+    Neighbouring short pieces stay together; joined in order, the pieces hold every word of the text.
+    """
+    gathered: list[str] = []
+    words = 0
+    for piece, joint in _pieces(text, max_words):
+        count = len(piece.split())
+        if gathered and words + count > max_words:
+            yield "".join(gathered).strip()
+            gathered, words = [], 0
+        gathered.append((joint if gathered else "") + piece)
+        words += count
+    if gathered:
+        yield "".join(gathered).strip()
+
+
+def _pieces(text: str, max_words: int) -> Iterator[tuple[str, str]]:
+    """Pieces no longer than max_words, each with what joins it to the one before."""
+    for paragraph in _PAGE_SEPARATOR.split(text):
+        if not paragraph.strip():
+            continue
+        if len(paragraph.split()) <= max_words:
+            yield paragraph, "\n\n"
+            continue
+        joint = "\n\n"
+        for line in paragraph.split("\n"):
+            if len(line.split()) <= max_words:
+                parts = [line]
+            else:
+                parts = list(_cut_words(line, max_words))
+            for part in parts:
+                if part.strip():
+                    yield part, joint
+                    joint = "\n" if part is parts[-1] else " "
+            joint = "\n"
+
+
+def _cut_words(line: str, max_words: int) -> Iterator[str]:
+    for sentence in sentences(line):
+        words = sentence.split()
+        for start in range(0, len(words), max_words):
+            yield " ".join(words[start : start + max_words])
+
+
+def query_like(sentence: str) -> str:
+    """What of a line a person might type: a table row's longest cell, else the line itself."""
+    if " | " not in sentence:
+        return sentence
+    return max((cell.strip() for cell in sentence.split("|")), key=lambda cell: len(cell.split()))

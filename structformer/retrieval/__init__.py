@@ -1,0 +1,1 @@
+"""Retrieval: units, first stages, fusion, reranking, and the retriever that runs them."""

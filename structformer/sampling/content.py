@@ -1,0 +1,143 @@
+"""What samplers see of a document: its sections numbered, with their paths, contents and kinship."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from structformer.document import Document, Section
+from structformer.sampling.example import SamplingOptions
+
+_WORD = re.compile(r"\w+")
+_DRAWS = 64
+NEARLY_EQUAL = 0.9  # word-set overlap (Jaccard) from which two texts count as the same
+
+
+class DocumentView:
+    """A document's sections by number (pre-order, root 0), with what the samplers ask about them."""
+
+    def __init__(self, document: Document, options: SamplingOptions) -> None:
+        self.document = document
+        self.options = options
+        self.sections: list[Section] = []
+        self.parents: list[int] = []
+        self.ends: list[int] = []  # the subtree of section i is the numbers i .. ends[i] - 1
+        self._contents: dict[int, str] = {}
+        self._words: dict[int, frozenset[str]] = {}
+        self._number(document.root)
+
+    def _number(self, root: Section) -> None:
+        numbers = {id(root): -1}
+        for section in root.walk():
+            number = len(self.sections)
+            self.parents.append(numbers[id(section)])
+            self.sections.append(section)
+            for child in section.children:
+                numbers[id(child)] = number
+        self.ends = [0] * len(self.sections)
+        for number in range(len(self.sections) - 1, -1, -1):
+            self.ends[number] = max(self.ends[number], number + 1)
+            if self.parents[number] >= 0:
+                self.ends[self.parents[number]] = max(self.ends[self.parents[number]], self.ends[number])
+
+    def children(self, number: int) -> list[int]:
+        """Numbers of a section's children."""
+        found, child = [], number + 1
+        while child < self.ends[number]:
+            found.append(child)
+            child = self.ends[child]
+        return found
+
+    def path(self, number: int) -> list[str]:
+        """Titles from the root to the section, a trailing full stop dropped; empty titles are left out."""
+        titles: list[str] = []
+        while number >= 0:
+            title = self.sections[number].title.strip()
+            titles.append(title[:-1].rstrip() if title.endswith(".") and not title.endswith("..") else title)
+            number = self.parents[number]
+        return [title for title in reversed(titles) if title]
+
+    def path_text(self, number: int) -> str:
+        """The path's titles joined."""
+        return self.options.separator.join(self.path(number))
+
+    def kin(self, first: int, second: int) -> bool:
+        """True when one is the other, its ancestor or its descendant."""
+        low, high = min(first, second), max(first, second)
+        return low == high or high < self.ends[low]
+
+    def content(self, number: int) -> str:
+        """The section's content under `options.inner`, cut at `options.max_characters`."""
+        if number not in self._contents:
+            section = self.sections[number]
+            own = section.text
+            inner = self.options.inner
+            if section.children and (inner == "subtree" or (inner == "auto" and len(own.split()) < self.options.min_words)):
+                own = section.subtree_text()
+            self._contents[number] = own[: self.options.max_characters]
+        return self._contents[number]
+
+    def words(self, number: int) -> frozenset[str]:
+        """The distinct words of a section's content, in lower case."""
+        if number not in self._words:
+            self._words[number] = word_set(self.content(number))
+        return self._words[number]
+
+    def long_enough(self, number: int) -> bool:
+        """Whether the content has the minimum number of words."""
+        return len(self.content(number).split()) >= self.options.min_words
+
+    def same_text(self, first: int, second: int) -> bool:
+        """Whether two contents are equal or nearly so."""
+        return nearly_equal(self.words(first), self.words(second))
+
+    def negatives(self, positive: int, candidates: Sequence[int], rng: Random, wanted: int | None) -> list[int]:
+        """Up to `wanted` of the candidates in random order: long enough, no kin of the positive, of other text.
+
+        Of many candidates only _DRAWS are looked at, so that a document of n sections costs n, not n squared.
+        """
+        drawn = len(candidates) if wanted is None else min(len(candidates), _DRAWS)
+        taken: list[int] = []
+        for number in rng.sample(candidates, drawn):
+            if wanted is not None and len(taken) >= wanted:
+                break
+            if not self.kin(number, positive) and self.long_enough(number) and not self.same_text(number, positive):
+                taken.append(number)
+        return taken
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The distinct words of a text, in lower case."""
+    return frozenset(_WORD.findall(text.lower()))
+
+
+def nearly_equal(first: frozenset[str], second: frozenset[str]) -> bool:
+    """Whether two word sets overlap so much that their texts count as the same."""
+    if not first or not second:
+        return first == second
+    small, large = sorted((len(first), len(second)))
+    if small < NEARLY_EQUAL * large:
+        return False
+    common = len(first & second)
+    return common >= NEARLY_EQUAL * (len(first) + len(second) - common)
+
+
+def document_text(document: Document, max_characters: int) -> str:
+    """A document's content for LTM: its abstract first, then its sections, up to a length."""
+    parts: list[str] = []
+    length = 0
+    for text in _texts(document):
+        parts.append(text[: max_characters - length])
+        length += len(parts[-1]) + 2
+        if length >= max_characters:
+            break
+    return "\n\n".join(parts)
+
+
+def _texts(document: Document) -> Iterator[str]:
+    for section in document.sections():
+        if section is not document.root and section.title:
+            yield section.title
+        if section.text:
+            yield section.text

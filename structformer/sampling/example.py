@@ -1,0 +1,64 @@
+"""Example: one training group of query-document pairs, the positive first; and the options all samplers share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A training group. queries[i] and documents[i] are the texts of pair i; pair 0 is the positive.
+
+    sections: for each pair the number of the section that `documents[i]` was drawn from, -1 for another document's.
+    """
+
+    task: str
+    queries: tuple[str, ...]
+    documents: tuple[str, ...]
+    document_id: str
+    sections: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not self.queries or not len(self.queries) == len(self.documents) == len(self.sections):
+            raise ValueError("an Example needs as many queries as documents and sections, and at least one")
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingOptions:
+    """Options common to all samplers (DESIGN section 8).
+
+    min_words: texts with fewer words take no part, as positive or negative.
+    negatives: negatives wanted in a group; None takes all there are. A group may have fewer, but at least one.
+    inner: an inner section's content: "own" text, its whole "subtree", or "auto", own text when it has min_words,
+    else the subtree.
+    separator: joins the titles of a path.
+    every_child: SRR makes an Example for every child; False takes one random child per parent.
+    max_characters: texts are kept up to this length, several times what a model reads.
+    """
+
+    min_words: int = 20
+    negatives: int | None = 7
+    inner: str = "auto"
+    separator: str = " "
+    every_child: bool = True
+    max_characters: int = 6000
+
+
+@dataclass(slots=True)
+class Census:
+    """How many Examples each task gave, and how many were dropped for which reason."""
+
+    examples: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def drop(self, task: str, reason: str) -> None:
+        """Count one Example that could not be made."""
+        self.dropped[task, reason] += 1
+
+    def as_dict(self) -> dict[str, dict[str, int] | dict[str, dict[str, int]]]:
+        """The census as JSON types."""
+        reasons: dict[str, dict[str, int]] = {}
+        for (task, reason), count in sorted(self.dropped.items()):
+            reasons.setdefault(task, {})[reason] = count
+        return {"examples": dict(sorted(self.examples.items())), "dropped": reasons}

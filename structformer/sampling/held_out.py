@@ -1,0 +1,131 @@
+"""Held-out structure: queries that the structure of documents kept out of the Examples answers by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+
+from structformer.corpus import Corpus
+from structformer.graph import ReferenceGraph
+from structformer.passages import passages, query_like, sentences
+from structformer.sampling import is_held_out
+from structformer.sampling.classic import with_path
+from structformer.sampling.content import DocumentView
+from structformer.sampling.example import SamplingOptions
+
+_MIN_WORDS = 5
+_PASSAGE_WORDS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutQuery:
+    """A query with the one document that answers it. kind: "title", "path" or "link". exclude: a document that holds
+    the query's own text and so must not count, "" for none."""
+
+    kind: str
+    text: str
+    document_id: str
+    exclude: str = ""
+
+
+def held_out_queries(corpus: Corpus, graph: ReferenceGraph, *, seed: int, share: float, limit: int = 500) -> list[HeldOutQuery]:
+    """Queries from held-out documents, up to `limit` of each kind.
+
+    title: a document's title. path: titles down to a section. link: the sentence in which another document links to
+    it, itself left out of the ranking.
+    """
+    chosen: dict[int, str] = {}
+    titles: list[HeldOutQuery] = []
+    paths: list[HeldOutQuery] = []
+    for number, document in enumerate(corpus.documents()):
+        if not is_held_out(document.id, seed, share):
+            continue
+        chosen[number] = document.id
+        titles.append(HeldOutQuery("title", document.title, document.id))
+        view = DocumentView(document, SamplingOptions())
+        for section in range(1, len(view.sections)):
+            if len(view.content(section).split()) >= _MIN_WORDS and view.sections[section].title:
+                paths.append(HeldOutQuery("path", view.path_text(section), document.id))
+    links = list(islice(_link_queries(corpus, graph, chosen), 4 * limit))
+    rng = Random(f"held-out queries/{seed}")
+    return [query for kind in (titles, paths, links) for query in rng.sample(kind, min(limit, len(kind)))]
+
+
+def _link_queries(corpus: Corpus, graph: ReferenceGraph, chosen: dict[int, str]) -> Iterator[HeldOutQuery]:
+    wanted: dict[int, list[tuple[int, int, int]]] = {}
+    for edge in graph.edges():
+        if edge["target_document"] in chosen and edge["source_document"] != edge["target_document"] and edge["end"] > edge["start"]:
+            wanted.setdefault(edge["source_document"], []).append((edge["source_section"], edge["start"], edge["target_document"]))
+    for number, document in enumerate(corpus.documents()):
+        if number not in wanted:
+            continue
+        texts = [section.text for section in document.sections()]
+        for section, start, target in wanted[number]:
+            sentence = sentence_at(texts[section], start)
+            if _MIN_WORDS <= len(sentence.split()) <= 60:
+                yield HeldOutQuery("link", query_like(sentence), chosen[target], exclude=document.id)
+
+
+def sentence_at(text: str, position: int) -> str:
+    """The sentence of a text that holds a character position."""
+    start = text.rfind("\n", 0, position) + 1
+    end = text.find("\n", position)
+    line = text[start : end if end >= 0 else len(text)]
+    place = 0
+    for sentence in sentences(line):
+        place = line.find(sentence, place) + len(sentence)
+        if start + place >= position:
+            return sentence
+    return line
+
+
+@dataclass(frozen=True, slots=True)
+class DevelopmentSet:
+    """A small retrieval task for use while training. relevant[i] is the number of query i's passage."""
+
+    queries: list[str]
+    passages: list[str]
+    relevant: list[int]
+
+
+def development_set(corpus: Corpus, *, seed: int, share: float, queries: int = 150, pool: int = 400) -> DevelopmentSet | None:
+    """Sentences and paths of held-out documents against their passages, among other passages of the corpus.
+
+    A sentence is taken out of its passage, and a passage that a path asks for has no path in front, so that no query
+    is answered by its own words. None when fewer than 20 queries can be made.
+    """
+    rng = Random(f"development/{seed}")
+    cases: list[tuple[str, str]] = []
+    others: list[str] = []
+    seen = 0
+    for document in corpus.documents():
+        held_out = is_held_out(document.id, seed, share)
+        view = DocumentView(document, SamplingOptions())
+        for number, section in enumerate(view.sections):
+            for piece in passages(section.text, _PASSAGE_WORDS):
+                path = view.path_text(number)
+                if held_out:
+                    cases += _cases(path, piece, rng)
+                    continue
+                # Reservoir sampling: an even choice in constant memory.
+                seen += 1
+                if len(others) < pool:
+                    others.append(with_path(path, piece))
+                elif (place := rng.randrange(seen)) < pool:
+                    others[place] = with_path(path, piece)
+    cases = rng.sample(cases, min(queries, len(cases)))
+    if len(cases) < 20:
+        return None
+    taken = [passage for _, passage in cases]
+    return DevelopmentSet([query for query, _ in cases], taken + others[: max(0, pool - len(taken))], list(range(len(cases))))
+
+
+def _cases(path: str, piece: str, rng: Random) -> list[tuple[str, str]]:
+    found = [(path, piece)] if len(piece.split()) >= _MIN_WORDS else []
+    candidates = [query for sentence in sentences(piece) if _MIN_WORDS <= len((query := query_like(sentence)).split()) <= 40]
+    if candidates:
+        sentence = rng.choice(candidates)
+        found.append((sentence, with_path(path, piece.replace(sentence, " ", 1).strip())))
+    return found

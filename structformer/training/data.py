@@ -1,0 +1,72 @@
+"""Which Examples a step sees: a pure function of the seed and the step, so that any step can be reached at once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from fractions import Fraction
+
+from structformer.errors import UsageError
+from structformer.sampling import Example, Samples
+
+
+def parse_mix(text: str) -> dict[str, float]:
+    """A task mix from "srr=1,ict=2"; a task without a number weighs 1. Raises UsageError."""
+    mix: dict[str, float] = {}
+    for part in text.split(","):
+        task, _, weight = part.strip().partition("=")
+        try:
+            mix[task] = float(weight or 1)
+        except ValueError:
+            raise UsageError(f"task mix {text!r}: {weight!r} is not a number; write for example srr=1,ict=2") from None
+        if not task or not 0 < mix[task] < 1e6:
+            raise UsageError(f"task mix {text!r}: write for example srr=1,ict=2, weights above 0")
+    return mix
+
+
+def permuted(index: int, size: int, key: str) -> int:
+    """Where `index` goes under a pseudo-random permutation of range(size), in constant time and memory.
+
+    A four-round Feistel network over the next even power of two, walked until the result is in range
+    (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002, section 3).
+    """
+    half = max(1, ((size - 1).bit_length() + 1) // 2)
+    mask = (1 << half) - 1
+    while True:
+        left, right = index >> half, index & mask
+        for step in range(4):
+            digest = hashlib.blake2b(f"{key}/{step}/{right}".encode(), digest_size=8).digest()
+            left, right = right, left ^ (int.from_bytes(digest, "big") & mask)
+        index = left << half | right
+        if index < size:
+            return index
+
+
+class ExampleOrder:
+    """The groups of every step. Each task's Examples pass in a new random order each epoch, in shares fixed by the mix."""
+
+    def __init__(self, samples: Samples, mix: Mapping[str, float], groups_per_step: int, seed: int) -> None:
+        self._samples = samples
+        self._seed = seed
+        self.mix = {task: weight for task, weight in mix.items() if samples.counts.get(task)}
+        self.missing = [task for task in mix if task not in self.mix]
+        total = sum(Fraction(weight) for weight in self.mix.values())
+        self._shares = {task: Fraction(weight) / total * groups_per_step for task, weight in self.mix.items()}
+
+    def places(self, step: int) -> list[tuple[str, int]]:
+        """(task, Example number) of every group of a step, counted from 0."""
+        found: list[tuple[str, int]] = []
+        for task, share in self._shares.items():
+            size = self._samples.counts[task]
+            for position in range(int(share * step), int(share * (step + 1))):
+                epoch, place = divmod(position, size)
+                found.append((task, permuted(place, size, f"{self._seed}/{task}/{epoch}")))
+        return found
+
+    def groups(self, step: int) -> list[Example]:
+        """The Examples of a step."""
+        return [self._samples.example(task, number) for task, number in self.places(step)]
+
+    def epochs(self, steps: int) -> float:
+        """How often the most used task's Examples are seen in so many steps."""
+        return max((float(share * steps / self._samples.counts[task]) for task, share in self._shares.items()), default=0.0)

@@ -1,0 +1,54 @@
+"""The score on held-out structure by which a run judges itself, and the mixing of trained and base weights."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from structformer.models.bi_encoder import BiEncoder
+from structformer.models.cross_encoder import CrossEncoder
+from structformer.sampling.held_out import DevelopmentSet
+
+_CANDIDATES = 20  # passages per query that a cross-encoder scores
+
+Weights = dict[str, torch.Tensor]
+
+
+def development_score(ranker: BiEncoder | CrossEncoder, task: DevelopmentSet) -> float:
+    """Mean nDCG@10 of a development set's queries, each with one relevant passage.
+
+    A cross-encoder, too slow for the whole pool, orders the relevant passage among _CANDIDATES others.
+    """
+    if isinstance(ranker, BiEncoder):
+        scores = ranker.encode_queries(task.queries) @ ranker.encode_documents(task.passages).T
+        ranks = [_rank(scores[query], relevant) for query, relevant in enumerate(task.relevant)]
+    else:
+        ranks = []
+        for query, relevant in zip(task.queries[:60], task.relevant[:60], strict=True):
+            step = max(1, len(task.passages) // _CANDIDATES)
+            others = [(relevant + 1 + step * number) % len(task.passages) for number in range(_CANDIDATES)]
+            numbers = [relevant, *(number for number in dict.fromkeys(others) if number != relevant)]
+            found = ranker.score([query] * len(numbers), [task.passages[number] for number in numbers])
+            ranks.append(_rank(found, 0))
+    return sum(1 / math.log2(rank + 1) for rank in ranks if rank <= 10) / len(ranks)
+
+
+def _rank(scores: npt.NDArray[np.float32], relevant: int) -> int:
+    """The rank from 1 of the relevant item; ties count against it."""
+    return int((scores >= scores[relevant]).sum())
+
+
+def weights_of(model: torch.nn.Module) -> Weights:
+    """A copy of all weights, on the CPU."""
+    return {name: value.detach().to("cpu", copy=True) for name, value in model.state_dict().items()}
+
+
+def mix_weights(model: torch.nn.Module, base: Weights, trained: Weights, share: float) -> None:
+    """Set the weights to (1 - share) x base + share x trained (Wortsman et al., "Robust fine-tuning", CVPR 2022, eq. 1)."""
+    with torch.no_grad():
+        for name, value in model.state_dict().items():
+            if value.is_floating_point():
+                value.copy_((1 - share) * base[name].to(value.device) + share * trained[name].to(value.device))

@@ -1,0 +1,324 @@
+"""The training loop: plan by measuring this machine, train within the time, judge, save."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+
+from structformer import __version__
+from structformer.corpus import Corpus
+from structformer.corpus.storage import lock, replacing_folder
+from structformer.errors import CorpusError, ModelError
+from structformer.models.base import BaseModel, resolve_base_model
+from structformer.models.bi_encoder import BiEncoder
+from structformer.models.cross_encoder import MAX_TOKENS, CrossEncoder
+from structformer.models.registry import ModelRecord, write_record
+from structformer.models.scratch import make_scratch_model
+from structformer.sampling import Samples, sample
+from structformer.sampling.held_out import DevelopmentSet, development_set
+from structformer.training.data import ExampleOrder
+from structformer.training.development import Weights, development_score, mix_weights, weights_of
+from structformer.training.objectives import BiEncoderObjective, CrossEncoderObjective
+from structformer.training.options import DEFAULT_MIXES, Listener, TrainingOptions, TrainingPlan, TrainingResult, TrainingStep
+
+_MEASURED_STEPS = 3
+_SAVING_SECONDS = 3.0
+_SHARES = (0.5, 0.75, 1.0)
+_MAX_GRADIENT_NORM = 1.0
+# The paper's schedule for pre-training: 1e-5 for the first 50,000 steps, then half of it.
+_PAPER_STEPS = 50_000
+
+Objective = BiEncoderObjective | CrossEncoderObjective
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """The choices that the options left open, made."""
+
+    mix: dict[str, float]
+    groups: int
+    learning_rate: float
+    document_tokens: int
+    name: str
+
+
+def train(
+    workspace: str | Path = ".structformer", options: TrainingOptions | None = None, *, dry_run: bool = False, listener: Listener | None = None
+) -> TrainingResult:
+    """Train a ranker on the workspace's Examples, drawing them first when there are none of the current corpus.
+
+    Judges itself on held-out structure, where the corpus is large enough, and keeps the share of trained weights that
+    did best; when that is none, the base's weights are saved and `better_than_base` is False.
+    Raises CorpusError without a corpus, ModelError without a base model, Examples or a finite loss.
+    """
+    started = time.monotonic()
+    workspace, options, listener = Path(workspace), options or TrainingOptions(), listener or Listener()
+    corpus = Corpus.open(workspace)
+    samples = _current_samples(workspace, corpus, options.seed, listener)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    settings = _settle(options, device)
+    order = ExampleOrder(samples, settings.mix, settings.groups, options.seed)
+    if not order.mix:
+        raise ModelError(f"no Examples of {', '.join(settings.mix)} in {workspace}: the corpus has no structure to learn from; see `structformer sample`")
+    with TemporaryDirectory() as temporary:
+        base = resolve_base_model(options.base_model, options.ranker)
+        location = base.location
+        if base.scratch:
+            location = temporary
+            texts = (section.text for document in corpus.documents() for section in document.sections())
+            make_scratch_model(texts, Path(location), size=options.size, seed=options.seed)
+        torch.manual_seed(options.seed)
+        ranker = _load(options.ranker, location, settings)
+        ranker.model.to(device)
+        objective = _objective(ranker, options, settings)
+        development = development_set(corpus, seed=options.seed, share=samples.manifest["held_out"])
+        plan, reserve = _plan(objective, order, options, settings, base, device, development, time.monotonic() - started)
+        if listener.plan:
+            listener.plan(plan)
+        folder = workspace / "models" / settings.name
+        if dry_run:
+            return TrainingResult(folder, plan, 0, time.monotonic() - started)
+        base_weights = weights_of(ranker.model)
+        deadline = None if options.max_seconds is None else started + options.max_seconds - reserve
+        torch.manual_seed(options.seed)
+        log = _Log()
+        steps = _loop(objective, order, plan, settings, options, deadline, listener, log, device)
+        scores, kept = _judge(ranker, base_weights, development, plan, listener)
+        result = TrainingResult(
+            folder, plan, steps, time.monotonic() - started, scores, kept, None if not scores else kept > 0 and scores[kept] > scores[0.0]
+        )
+        _save(workspace, folder, ranker, base, options, settings, samples, result, log)
+    return result
+
+
+def _current_samples(workspace: Path, corpus: Corpus, seed: int, listener: Listener) -> Samples:
+    try:
+        samples = Samples.open(workspace)
+        if samples.manifest["corpus"] == corpus.fingerprint:
+            return samples
+        reason = "the Examples are of an earlier corpus"
+    except CorpusError:
+        reason = "no Examples yet"
+    if listener.note:
+        listener.note(f"{reason}: drawing them (structformer sample)")
+    return sample(workspace, seed=seed)
+
+
+def _settle(options: TrainingOptions, device: str) -> _Settings:
+    bi_encoder = options.ranker == "bi-encoder"
+    on_gpu = device == "cuda"
+    return _Settings(
+        mix=options.mix or DEFAULT_MIXES[options.ranker],
+        groups=options.groups or ((256 if on_gpu else 32) if bi_encoder else (32 if on_gpu else 4)),
+        learning_rate=options.learning_rate or (3e-5 if bi_encoder else 1e-5 if on_gpu else 3e-5),
+        # A CPU sees many more short passages than long ones in the same minutes.
+        document_tokens=options.document_tokens or ((256 if on_gpu else 160) if bi_encoder else (MAX_TOKENS if on_gpu else 192)),
+        name=options.name or options.ranker,
+    )
+
+
+def _load(kind: str, location: str, settings: _Settings) -> BiEncoder | CrossEncoder:
+    if kind == "bi-encoder":
+        return BiEncoder.load(location)
+    return CrossEncoder.load(location, settings.document_tokens)
+
+
+def _objective(ranker: BiEncoder | CrossEncoder, options: TrainingOptions, settings: _Settings) -> Objective:
+    if isinstance(ranker, BiEncoder):
+        return BiEncoderObjective(
+            ranker, query_tokens=options.query_tokens, document_tokens=settings.document_tokens, hard_negatives=options.hard_negatives
+        )
+    return CrossEncoderObjective(ranker, group_size=options.group_size)
+
+
+def _plan(
+    objective: Objective,
+    order: ExampleOrder,
+    options: TrainingOptions,
+    settings: _Settings,
+    base: BaseModel,
+    device: str,
+    development: DevelopmentSet | None,
+    spent: float,
+) -> tuple[TrainingPlan, float]:
+    """The plan, and the seconds to leave for what comes after the last step. Measures steps without learning from them."""
+    model = objective.ranker.model
+    model.train()
+    times: list[float] = []
+    pairs = 0
+    for step in range(_MEASURED_STEPS):
+        begun = time.monotonic()
+        examples = order.groups(step)
+        loss = torch.stack(list(objective.losses(examples).values())).sum()
+        loss.backward()
+        model.zero_grad(set_to_none=True)
+        times.append(time.monotonic() - begun)
+        pairs = objective.pairs(examples)
+    # The first step also warms the caches up.
+    seconds = sum(times[1:]) / len(times[1:])
+    begun = time.monotonic()
+    judging = 0.0
+    if development is not None and options.max_seconds is not None:
+        part = DevelopmentSet(development.queries[:20], development.passages[:60], [min(59, number) for number in development.relevant[:20]])
+        development_score(objective.ranker, part)
+        share = len(development.passages) / 60 if isinstance(objective.ranker, BiEncoder) else 3
+        judging = (time.monotonic() - begun) * share * (len(_SHARES) + 1)
+    reserve = judging + _SAVING_SECONDS
+    spent += sum(times)
+    most = max(1, math.ceil(options.max_epochs / max(order.epochs(1), 1e-9)))
+    steps, limited_by = most, f"{options.max_epochs:g} epochs"
+    if options.max_steps is not None:
+        steps, limited_by = options.max_steps, "--max-steps"
+    if options.max_seconds is not None:
+        affordable = max(1, int((options.max_seconds - reserve - spent) / (seconds * 1.02)))
+        if affordable < steps:
+            steps, limited_by = affordable, f"--max-time {options.max_seconds:g}s"
+    plan = TrainingPlan(
+        ranker=options.ranker,
+        base=base.name if not base.scratch else f"scratch ({options.size})",
+        note=base.note,
+        examples={task: order._samples.counts[task] for task in order.mix},
+        missing=order.missing,
+        groups=settings.groups,
+        seconds_per_step=seconds,
+        pairs_per_second=pairs / seconds,
+        steps=steps,
+        epochs=order.epochs(steps),
+        expected_seconds=spent + steps * seconds + reserve,
+        limited_by=limited_by,
+        device=device,
+    )
+    return plan, reserve
+
+
+def _learning_rate(step: int, steps: int, peak: float, warmup: float, ranker: str) -> float:
+    """Linear warm-up; then, for the bi-encoder, linear to zero; for the cross-encoder the paper's two levels."""
+    warm = max(1, round(warmup * steps))
+    if step < warm:
+        return peak * (step + 1) / warm
+    if ranker == "cross-encoder" and steps > _PAPER_STEPS:
+        return peak if step < _PAPER_STEPS else peak / 2
+    return peak * max(0.0, (steps - step) / max(1, steps - warm))
+
+
+class _Log:
+    """The run's steps as JSON lines, written beside the weights."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def add(self, **values: Any) -> None:
+        self.lines.append(json.dumps(values))
+
+
+def _loop(
+    objective: Objective,
+    order: ExampleOrder,
+    plan: TrainingPlan,
+    settings: _Settings,
+    options: TrainingOptions,
+    deadline: float | None,
+    listener: Listener,
+    log: _Log,
+    device: str,
+) -> int:
+    """Run the planned steps, or fewer when the deadline comes; gives the number done."""
+    from accelerate import Accelerator
+
+    accelerator = Accelerator(cpu=device == "cpu", mixed_precision="bf16" if device == "cuda" else "no")
+    model = objective.ranker.model
+    decayed = [value for name, value in model.named_parameters() if value.ndim > 1]
+    plain = [value for name, value in model.named_parameters() if value.ndim <= 1]
+    groups = [{"params": decayed, "weight_decay": options.weight_decay}, {"params": plain, "weight_decay": 0.0}]
+    optimizer = accelerator.prepare(torch.optim.AdamW(groups, lr=settings.learning_rate))
+    begun = time.monotonic()
+    model.train()
+    for step in range(plan.steps):
+        if deadline is not None and time.monotonic() > deadline:
+            return step
+        rate = _learning_rate(step, plan.steps, settings.learning_rate, options.warmup, options.ranker)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        examples = order.groups(step)
+        if not examples:
+            continue
+        with accelerator.autocast():
+            losses = objective.losses(examples)
+            loss = torch.stack(list(losses.values())).sum()
+        if not torch.isfinite(loss):
+            documents = ", ".join(sorted({example.document_id for example in examples})[:5])
+            raise ModelError(f"the loss is {loss.item()} at step {step + 1} (documents {documents}, ...): try a lower --learning-rate")
+        accelerator.backward(loss)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), _MAX_GRADIENT_NORM)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        spent = time.monotonic() - begun
+        values = {name: value.item() for name, value in losses.items()}
+        log.add(step=step + 1, losses=values, learning_rate=rate, seconds=round(spent, 3))
+        if listener.step:
+            per_step = spent / (step + 1)
+            pairs = objective.pairs(examples) / per_step
+            listener.step(TrainingStep(step + 1, plan.steps, values, rate, pairs, per_step * (plan.steps - step - 1)))
+    return plan.steps
+
+
+def _judge(
+    ranker: BiEncoder | CrossEncoder, base: Weights, development: DevelopmentSet | None, plan: TrainingPlan, listener: Listener
+) -> tuple[dict[float, float], float]:
+    """Scores on the development set by share of trained weights, and the best share; the ranker is left with it."""
+    if development is None:
+        return {}, 1.0
+    if listener.note:
+        listener.note("judging on held-out structure ...")
+    # A fresh head has no base worth mixing with: a cross-encoder is judged as it is.
+    shares = (0.0, *_SHARES) if isinstance(ranker, BiEncoder) and not plan.base.startswith("scratch") else (0.0, 1.0)
+    trained = weights_of(ranker.model)
+    scores: dict[float, float] = {}
+    for share in shares:
+        mix_weights(ranker.model, base, trained, share)
+        scores[share] = development_score(ranker, development)
+    best = max(shares, key=lambda share: (scores[share], share))
+    mix_weights(ranker.model, base, trained, best)
+    return scores, best
+
+
+def _save(
+    workspace: Path,
+    folder: Path,
+    ranker: BiEncoder | CrossEncoder,
+    base: BaseModel,
+    options: TrainingOptions,
+    settings: _Settings,
+    samples: Samples,
+    result: TrainingResult,
+    log: _Log,
+) -> None:
+    with lock(workspace), replacing_folder(folder) as temporary:
+        ranker.model.to("cpu")
+        ranker.save(temporary)
+        (temporary / "training.jsonl").write_text("".join(line + "\n" for line in log.lines))
+        with (temporary / "model.safetensors").open("rb") as file:
+            fingerprint = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+        training = {
+            "tool_version": __version__,
+            "corpus": samples.manifest["corpus"],
+            "options": asdict(options),
+            "settings": asdict(settings),
+            "plan": asdict(result.plan),
+            "steps": result.steps,
+            "development": {f"{share:g}": score for share, score in result.development.items()},
+            "kept": result.kept,
+            "better_than_base": result.better_than_base,
+        }
+        write_record(temporary, ModelRecord(ranker.kind, base.name, base.location, fingerprint, training))
+
+

@@ -1,0 +1,111 @@
+"""The reference graph: which links resolve, to which section, and what is said of the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from conftest import write_pages
+from structformer import Corpus
+from structformer.errors import CorpusError
+from structformer.graph import ReferenceGraph, build_graph
+from structformer.ingest import ingest
+
+
+def edges(tmp_path, pages: dict[str, str]) -> list[tuple[str, str, str]]:
+    """(source document, target "document#section title", kind) of every edge."""
+    write_pages(tmp_path / "pages", pages)
+    ingest(tmp_path / "pages", tmp_path / "w", workers=1)
+    graph = build_graph(tmp_path / "w", workers=1)
+    documents = list(Corpus.open(tmp_path / "w").documents())
+    found = []
+    for edge in graph.edges():
+        target = documents[edge["target_document"]]
+        section = list(target.sections())[edge["target_section"]]
+        found.append((documents[edge["source_document"]].id, f"{target.id}#{section.title}", edge["kind"]))
+    return found
+
+
+def statistics(tmp_path) -> dict:
+    return ReferenceGraph.open(tmp_path / "w").statistics
+
+
+def test_the_small_corpus_resolves_whole(workspace):
+    graph = ReferenceGraph.open(workspace)
+    links = graph.statistics["links"]
+    assert links["see_also"] == {"resolved": 3, "external": 0, "unresolved": 0, "ambiguous": 0, "dead_anchor": 0}
+    assert [graph.see_also(number) for number in range(3)] == [[1, 2], [0], []]
+    assert graph.incoming_texts()[1, 1] == ["reef knots"]
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("../b/two.md", "b/two.md#Two"),
+        ("../b/two.md#part", "b/two.md#Part"),
+        ("../b/two.md#PART", "b/two.md#Part"),
+        ("../b/two", "b/two.md#Two"),
+        ("../b/two.html", "b/two.md#Two"),
+        ("../b/two/", "b/two.md#Two"),
+        ("/b/two.md", "b/two.md#Two"),
+        ("/b/two?x=1#part", "b/two.md#Part"),
+        ("/docs/latest/b/two/", "b/two.md#Two"),
+        ("../../b/two/", "b/two.md#Two"),
+        ("../b/", "b/index.md#Start"),
+        ("..%2Fb%2Ftwo.md", "b/two.md#Two"),
+        ("../b/gr%C3%BC%C3%9Fe%20alle.md", "b/grüße alle.md#Hello"),
+        ("#part", "a/one.md#Part"),
+        ("../b/two.md#nowhere", "b/two.md#Two"),
+    ],
+)
+def test_targets_as_files_and_as_site_addresses(tmp_path, target, expected):
+    pages = {
+        "a/one.md": f"# One\n\n[x](<{target}>)\n\n## Part\n",
+        "b/two.md": "# Two\n\n## Part\n",
+        "b/index.md": "# Start\n",
+        "b/grüße alle.md": "# Hello\n",
+    }
+    assert edges(tmp_path, pages) == [("a/one.md", expected, "hyperlink")]
+
+
+def test_wiki_links_find_pages_by_title_or_file_name(tmp_path):
+    pages = {"home.md": "# Home\n\n[[Second page]] [[second-page#Part]] [[Fast cars|x]]\n", "second-page.md": "# S\n\n## Part\n",
+             "n/x.md": "---\ntitle: Fast cars\n---\ntext\n"}  # fmt: skip
+    assert [target for _, target, _ in edges(tmp_path, pages)] == ["second-page.md#S", "second-page.md#Part", "n/x.md#Fast cars"]
+
+
+def test_permalinks_and_aliases_are_names(tmp_path):
+    pages = {"a.md": "[x](/guide/start/) [y](/old)\n", "b.md": "---\npermalink: /guide/start/\naliases: [/old]\n---\nB\n"}
+    assert [target for _, target, _ in edges(tmp_path, pages)] == ["b.md#b", "b.md#b"]
+
+
+def test_what_does_not_resolve_is_counted_with_examples(tmp_path):
+    pages = {
+        "a.md": "# A\n\n[x](https://x.y) [y](gone.md) [z](#dead) [[same]]\n\n## See also\n\n- [z](../out.md)\n",
+        "1/same.md": "# Same\n",
+        "2/same.md": "# Same\n",
+    }
+    edges(tmp_path, pages)
+    found = statistics(tmp_path)
+    assert found["links"]["hyperlink"] == {"resolved": 1, "external": 1, "unresolved": 1, "ambiguous": 1, "dead_anchor": 1}
+    assert found["links"]["see_also"]["unresolved"] == 1
+    assert found["examples"]["unresolved"] == [["a.md", "gone.md"], ["a.md", "../out.md"]]
+    assert found["examples"]["ambiguous"] == [["a.md", "same"]]
+
+
+def test_real_manuals_resolve(docker, npm, tmp_path):
+    for name, corpus, see_also in (("docker", docker, 420), ("npm", npm, 400)):
+        ingest(corpus, tmp_path / name, format="markdown")
+        graph = build_graph(tmp_path / name)
+        for counts in graph.statistics["links"].values():
+            inside = counts["resolved"] + counts["unresolved"] + counts["ambiguous"]
+            assert counts["resolved"] >= 0.99 * inside
+        assert graph.see_also_edges >= see_also
+
+
+def test_a_graph_of_another_corpus_is_refused(pages, tmp_path):
+    ingest(pages, tmp_path / "w")
+    build_graph(tmp_path / "w")
+    (pages / "more.md").write_text("# More\n")
+    ingest(pages, tmp_path / "w")
+    with pytest.raises(CorpusError, match="earlier corpus"):
+        ReferenceGraph.open(tmp_path / "w")

@@ -1,0 +1,190 @@
+"""Ingest: what is read, what is reported, and that the corpus is the same however it came about."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import write_pages
+from structformer import Corpus, read
+from structformer.errors import CorpusError, UsageError
+from structformer.ingest import ingest
+from structformer.sources import Limits
+
+
+def contents(workspace: Path) -> dict[str, str]:
+    """Every file of the corpus by its digest."""
+    folder = workspace / "corpus"
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+
+
+def messages(workspace: Path) -> dict[str, list[str]]:
+    return {row["path"]: row["messages"] for row in Corpus.open(workspace).sources() if row["messages"]}
+
+
+def test_a_folder_becomes_a_corpus_in_path_order(pages, tmp_path):
+    report = ingest(pages, tmp_path / "w")
+    corpus = Corpus.open(tmp_path / "w")
+    assert [document.id for document in corpus.documents()] == ["index.md", "knots.md", "parts/sails.md"]
+    assert (report.documents, report.sections, corpus.document_count) == (3, 9, 3)
+    assert corpus.document("knots.md") == next(document for document in read(pages) if document.id == "knots.md")
+    assert corpus.check() == []
+
+
+def test_number_of_workers_and_ingesting_twice_change_no_byte(npm, tmp_path):
+    ingest(npm, tmp_path / "one", workers=1)
+    ingest(npm, tmp_path / "four", workers=4)
+    again = ingest(npm, tmp_path / "four")
+    assert contents(tmp_path / "one") == contents(tmp_path / "four")
+    assert (again.parsed, again.unchanged) == (0, again.files)
+
+
+def test_after_edits_the_corpus_equals_a_fresh_one_and_only_changes_are_read(tmp_path):
+    pages = write_pages(tmp_path / "pages", {f"{n // 10}/p{n}.md": f"# Page {n}\n\nText of page {n}.\n" for n in range(120)})
+    ingest(pages, tmp_path / "w")
+    (pages / "3" / "p31.md").write_text("# Edited\n")
+    (pages / "5" / "p52.md").unlink()
+    (pages / "7" / "p70.md").rename(pages / "7" / "renamed.md")
+    (pages / "0" / "new.md").write_text("# New\n")
+    report = ingest(pages, tmp_path / "w")
+    ingest(pages, tmp_path / "fresh")
+    assert contents(tmp_path / "w") == contents(tmp_path / "fresh")
+    assert report.parsed == 3
+    assert {"0/new.md", "7/renamed.md"} <= set(Corpus.open(tmp_path / "w").document_ids())
+
+
+def test_killed_in_the_middle_and_started_again_the_corpus_is_the_same(npm, tmp_path):
+    pages = tmp_path / "pages"
+    for number in range(6):
+        shutil.copytree(npm, pages / str(number))
+    ingest(pages, tmp_path / "whole")
+    command = [sys.executable, "-m", "structformer", "ingest", str(pages), "-w", str(tmp_path / "killed"), "-q"]
+    rng = random.Random(1)
+    for _ in range(3):
+        process = subprocess.Popen(command, start_new_session=True)
+        time.sleep(rng.uniform(0.6, 2.0))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    ingest(pages, tmp_path / "killed")
+    killed = contents(tmp_path / "killed")
+    killed.pop("config.json", None)  # the command line's own record, if a run came to its end
+    assert killed == contents(tmp_path / "whole")
+
+
+def test_bad_files_get_one_line_each_and_the_rest_is_read(tmp_path):
+    folder = write_pages(tmp_path / "bad", {"good.md": "# Good\n\ntext\n", "dir.md/inner.md": "# Inner\n"})
+    (folder / "latin.md").write_bytes("# Café\n\nDéjà vu à la carte, très bien, même été.\n".encode("latin-1"))
+    (folder / "empty.md").write_bytes(b"")
+    (folder / "binary.md").write_bytes(bytes(range(256)) * 50)
+    (folder / "nul.md").write_bytes(b"# N\n\na\x00b\n")
+    (folder / "long.md").write_bytes(b"x" * 2_000_000)
+    (folder / "deep.md").write_bytes(b">" * 100_000 + b" bottom\n")
+    (folder / "loop").symlink_to(folder, target_is_directory=True)
+    (folder / "outside.md").symlink_to("/etc/hostname")
+    (folder / "gone.md").symlink_to("nowhere.md")
+    (folder / "twin.md").symlink_to("good.md")
+    os.mkfifo(folder / "pipe.md")
+    report = ingest(folder, tmp_path / "w", limits=Limits(file_bytes=1_000_000))
+    found = messages(tmp_path / "w")
+    expected = {
+        "binary.md": "binary content",
+        "deep.md": "line 1: nested over 100 levels deep",
+        "dir.md": "a folder despite its suffix: its files are read",
+        "empty.md": "empty: no document",
+        "gone.md": "symbolic link to nothing: skipped",
+        "latin.md": "not UTF-8; read as",
+        "long.md": "2.0 MB, over the limit of 1.0 MB (--max-file-mb): skipped",
+        "loop": "symbolic link that loops: skipped",
+        "nul.md": "1 NUL byte replaced",
+        "outside.md": "symbolic link to outside the ingested folder: skipped",
+        "pipe.md": "not a regular file",
+        "twin.md": "symbolic link: its target is read where it stands",
+    }
+    assert {path: len(lines) for path, lines in found.items()} == dict.fromkeys(expected, 1)
+    for path, part in expected.items():
+        assert part in found[path][0], path
+    assert sorted(Corpus.open(tmp_path / "w").document_ids()) == ["deep.md", "dir.md/inner.md", "good.md", "latin.md", "nul.md"]
+    assert report.message_count == len(expected)
+    assert "Café" in Corpus.open(tmp_path / "w").document("latin.md").title
+
+
+def test_an_unreadable_file_is_reported(pages, tmp_path, monkeypatch):
+    (pages / "secret.md").write_text("# S\n")
+    (pages / "secret.md").chmod(0)
+    if os.access(pages / "secret.md", os.R_OK):
+        pytest.skip("this user may read everything")
+    ingest(pages, tmp_path / "w")
+    assert "cannot be read" in messages(tmp_path / "w")["secret.md"][0]
+
+
+def test_a_file_that_takes_too_long_costs_only_itself(pages, tmp_path):
+    (pages / "slow.md").write_text("![[]()" * 400_000)
+    ingest(pages, tmp_path / "w", limits=Limits(seconds=1.5))
+    assert messages(tmp_path / "w") == {"slow.md": ["took over 1.5 s: skipped"]}
+    assert Corpus.open(tmp_path / "w").document_count == 3
+
+
+def test_a_file_that_needs_too_much_memory_costs_only_itself(pages, tmp_path):
+    (pages / "big.md").write_text("a [b](c) *d* `e`\n" * 400_000)
+    ingest(pages, tmp_path / "w", limits=Limits(memory_bytes=400 * 1024 * 1024))
+    assert list(messages(tmp_path / "w")) == ["big.md"]
+    assert Corpus.open(tmp_path / "w").document_count == 3
+
+
+def test_the_format_is_detected_and_other_files_are_counted(pages, tmp_path):
+    (pages / "page.html").write_text("<html><body><h1>H</h1><p>text</p></body></html>")
+    (pages / "notes.txt").write_text("# Notes\n\n- [a](b.md)\n- c\n")
+    (pages / "settings.yml").write_text("# comment\n- a\n- b\n")
+    (pages / "photo.jpg").write_bytes(b"\xff\xd8\xff\xe0" + bytes(100))
+    report = ingest(pages, tmp_path / "w")
+    assert dict(report.formats) == {"markdown": 4, "html": 1}
+    assert dict(report.ignored_suffixes) == {".yml": 1, ".jpg": 1}
+    assert ingest(pages, tmp_path / "w2", format="html").documents == 1
+
+
+def test_what_does_not_exist_is_a_usage_error(tmp_path):
+    with pytest.raises(UsageError, match="does not exist"):
+        ingest(tmp_path / "nowhere", tmp_path / "w")
+    with pytest.raises(CorpusError, match="run `structformer ingest FOLDER` first"):
+        Corpus.open(tmp_path / "w")
+
+
+def test_one_writer_at_a_time_and_a_dead_writer_is_no_obstacle(pages, tmp_path):
+    import json
+    import socket
+
+    workspace = tmp_path / "w"
+    workspace.mkdir()
+    (workspace / "lock").write_text(json.dumps({"pid": os.getppid(), "host": socket.gethostname()}))
+    with pytest.raises(CorpusError, match=f"written by process {os.getppid()}"):
+        ingest(pages, workspace)
+    finished = subprocess.Popen([sys.executable, "-c", ""])
+    finished.wait()
+    (workspace / "lock").write_text(json.dumps({"pid": finished.pid, "host": socket.gethostname()}))
+    assert ingest(pages, workspace).documents == 3
+    assert not (workspace / "lock").exists()
+
+
+def test_a_damaged_corpus_is_found_out(pages, tmp_path):
+    ingest(pages, tmp_path / "w")
+    corpus = Corpus.open(tmp_path / "w")
+    path = corpus.shard_folder(corpus.shards[0]) / "sections.parquet"
+    path.write_bytes(path.read_bytes()[:-20])
+    assert corpus.check() == [f"{path}: content differs from its recorded sha256"]
+    with pytest.raises(CorpusError, match="ingest again with --fresh"):
+        list(corpus.documents())
+    ingest(pages, tmp_path / "w", fresh=True)
+    assert Corpus.open(tmp_path / "w").check() == []
+
+

@@ -1,0 +1,163 @@
+"""What the Markdown plugin reads, by example."""
+
+from __future__ import annotations
+
+import pytest
+
+from structformer import Document, LinkKind, read
+from structformer.errors import ReadError, UsageError
+
+
+def document(text: str | bytes) -> Document:
+    [found] = read(text.encode() if isinstance(text, str) else text, format="markdown")
+    return found
+
+
+def outline(text: str) -> list[tuple[int, int, str]]:
+    """(depth in the tree, level, title) of every section."""
+    return [(len(path) - 1, section.level, section.title) for section, path in document(text).root.walk_with_path()]
+
+
+def links(text: str) -> list[tuple[str, str, str]]:
+    return [(link.kind.value, link.target, link.text) for link in document(text).links()]
+
+
+def test_the_only_level_one_heading_is_the_root():
+    assert outline("# Copy\n\n## Usage\n\n### Flags\n\n## See also\n") == [
+        (0, 0, "Copy"), (1, 2, "Usage"), (2, 3, "Flags"), (1, 2, "See also")
+    ]  # fmt: skip
+
+
+def test_level_jumps_nest_under_the_nearest_shallower_heading_and_keep_their_level():
+    assert outline("# A\n\n#### Deep\n\n## B\n") == [(0, 0, "A"), (1, 4, "Deep"), (1, 2, "B")]
+
+
+def test_several_level_one_headings_stay_sections_and_the_first_is_the_title():
+    assert outline("# A\n\n# B\n") == [(0, 0, "A"), (1, 1, "A"), (1, 1, "B")]
+
+
+def test_setext_and_raw_html_headings_are_headings():
+    text = "Title\n=====\n\nSub\n---\n\n<h3 id='raw'>Raw <em>HTML</em></h3>\n\n<h2 align=\"center\">\n\nCentred\n\n</h2>\n\nbody\n"
+    assert outline(text) == [(0, 0, "Title"), (1, 2, "Sub"), (2, 3, "Raw HTML"), (1, 2, "Centred")]
+    assert document(text).root.children[0].children[0].anchors == ("raw", "raw-html")
+
+
+def test_text_before_any_heading_belongs_to_the_root():
+    assert document("Lead.\n\n# A\n\nBody.\n").root.text == "Lead.\n\nBody."
+
+
+def test_own_text_is_plain_with_lists_and_tables_by_line_and_code_kept():
+    text = "# A\n\nOne *two*\nthree.\n\n- x\n- y\n\n| a | b |\n|---|---|\n| 1 | `2` |\n\n```sh\nrun  --it\n```\n"
+    assert document(text).root.text == "One two three.\n\nx\ny\n\na | b\n1 | 2\n\nrun  --it"
+
+
+def test_link_spans_are_the_anchor_text_in_the_section_text():
+    found = document("# A\n\nRead **the [first *part*](a.md)** and <b><a href='b.html'>the second</a></b>.\n")
+    [first, second] = found.root.links
+    assert found.root.text[first.start : first.end] == first.text == "first part"
+    assert found.root.text[second.start : second.end] == second.text == "the second"
+
+
+def test_reference_links_autolinks_and_wiki_links():
+    text = "# A\n\n[x][r], <https://a.b>, www.c.de, me@d.ef, [[Page|shown]], [[Other page]]\n\n[r]: r.md\n"
+    assert links(text) == [
+        ("hyperlink", "r.md", "x"),
+        ("hyperlink", "https://a.b", "https://a.b"),
+        ("hyperlink", "http://www.c.de", "www.c.de"),
+        ("hyperlink", "mailto:me@d.ef", "me@d.ef"),
+        ("hyperlink", "Page", "shown"),
+        ("hyperlink", "Other page", "Other page"),
+    ]
+
+
+def test_strict_commonmark_knows_no_bare_links():
+    [found] = read(b"http://a.b [[x]]\n", format="markdown", flavor="commonmark")
+    assert list(found.links()) == []
+
+
+@pytest.mark.parametrize(
+    "heading",
+    ["## See also", "### See Also", "## SEE ALSO", "See also\n---", "## Related", "## Related commands", "## What's next", "## What’s next?",
+     "## Next steps", "<h2>See also:</h2>\n", "## Siehe auch", "# See also"],
+)  # fmt: skip
+def test_links_below_a_see_also_heading_are_see_also_links(heading):
+    assert links(f"# T\n\n[other](o.md)\n\n{heading}\n\n- [Move](move.md)\n") == [
+        ("hyperlink", "o.md", "other"), ("see_also", "move.md", "Move")
+    ]  # fmt: skip
+
+
+def test_images_are_embeds_whose_alternative_text_is_text_except_in_links():
+    text = "# T\n\n![a plan](plan.png) [![badge](badge.svg)](https://ci)\n"
+    assert document(text).root.text == "a plan"
+    assert links(text) == [("embed", "plan.png", "a plan"), ("embed", "badge.svg", "badge"), ("hyperlink", "https://ci", "")]
+
+
+def test_front_matter_gives_title_metadata_and_a_first_sentence():
+    found = document("---\ntitle: npm-ls\ndescription: List packages\ntags: [a, b]\ndate: 2024-01-02\n---\n\n### Synopsis\n\nx\n")
+    assert (found.title, found.root.title, found.root.text) == ("npm-ls", "npm-ls", "List packages")
+    assert found.metadata["tags"] == ["a", "b"]
+    assert found.metadata["date"] == "2024-01-02"
+
+
+def test_toml_front_matter_and_what_merely_looks_like_it():
+    assert document("+++\ntitle = 'T'\n+++\nx\n").title == "T"
+    assert document("---\nFoo\n---\nBar\n").root.children[0].title == "Foo"
+
+
+def test_front_matter_with_templating_still_gives_its_plain_lines():
+    assert document("---\ntitle: Good\nbad: {{ x }} : [\n---\nbody\n").title == "Good"
+
+
+def test_attribute_lists_name_anchors_and_are_no_text():
+    found = document("# T\n\n## Install {#setup .wide}\n\n[x](y){target=_blank} z\n")
+    assert found.root.children[0].title == "Install"
+    assert found.root.children[0].anchors == ("setup", "install")
+    assert found.root.children[0].text == "x z"
+
+
+def test_anchors_are_slugs_of_github_and_mkdocs_and_repeats_are_numbered():
+    found = document("# T\n\n## What's new?\n\n## What's new?\n\n## Über uns\n")
+    assert [section.anchors for section in found.root.children] == [
+        ("whats-new",), ("whats-new-1", "whats-new_1"), ("über-uns", "uber-uns")
+    ]  # fmt: skip
+
+
+def test_comments_scripts_and_styles_are_no_text():
+    assert document("# T\n\na <!-- hidden --> b <script>x()</script>\n\n<style>\np {}\n</style>\n\nc\n").root.text == "a b\n\nc"
+
+
+def test_a_byte_order_mark_and_crlf_change_nothing():
+    plain = "# T\n\n- [a](b)\n\ntext\n"
+    expected = document(plain)
+    for variant in ("\ufeff" + plain, plain.replace("\n", "\r\n")):
+        assert document(variant).root == expected.root
+
+
+def test_footnotes_stay_where_they_are_written():
+    assert document("# T\n\nA[^1] b.\n\n[^1]: The note.\n\n## U\n\nx\n").root.text == "A b.\n\nThe note."
+
+
+def test_nesting_beyond_any_sense_is_kept_as_text_and_reported():
+    from structformer.sources import SourceFile
+    from structformer_markdown import MarkdownFormat
+
+    source = SourceFile("deep.md", b">" * 100_000 + b" bottom\n")
+    [found] = MarkdownFormat().read(source, {})
+    assert found.root.text == "bottom"
+    assert source.warnings == ["line 1: nested over 100 levels deep; 1 line from there kept as plain paragraphs"]
+
+
+def test_binary_content_is_refused():
+    with pytest.raises(ReadError, match="binary content"):
+        document(bytes(range(256)) * 40)
+
+
+def test_bytes_need_a_known_format():
+    with pytest.raises(UsageError, match="bytes need a format"):
+        list(read(b"x"))
+    with pytest.raises(UsageError, match="no format 'docx'; installed: html, latex, markdown, wikitext, xml"):
+        list(read(b"x", format="docx"))
+
+
+def test_kinds_are_plain_strings_for_storage():
+    assert LinkKind("see_also") is LinkKind.SEE_ALSO
