@@ -75,6 +75,12 @@ class Section:
         return "\n\n".join(part for part in parts if part)
 
     @property
+    def is_link_list(self) -> bool:
+        """True when the own text is mostly anchor texts of see-also links: a list of other pages, not content."""
+        covered = sum(link.end - link.start for link in self.links if link.kind is LinkKind.SEE_ALSO)
+        return covered * 2 > len(self.text) > 0
+
+    @property
     def word_count(self) -> int:
         """Number of words of the own text, split at white space."""
         return len(self.text.split())

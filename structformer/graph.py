@@ -172,8 +172,7 @@ def resolve_shard(task: ResolveTask, started: Callable[[str], None]) -> Resoluti
     with closing(names), pq.ParquetWriter(task.output, EDGES, compression="zstd") as writer:
         for number, document in enumerate(corpus.shard_documents(task.shard), corpus.starts[task.shard]):
             started(document.id)
-            for row in _document_edges(number, document, names, resolution):
-                rows.append(row)
+            rows += _document_edges(number, document, names, resolution)
             if len(rows) > 20_000:
                 writer.write_table(pa.Table.from_pylist(rows, schema=EDGES))
                 rows = []
@@ -261,7 +260,7 @@ class ReferenceGraph:
     def see_also(self, document: int) -> list[int]:
         """Documents that a document names in its see-also lists: its neighbours in the see-also graph, ascending."""
         starts, targets = self._see_also_arrays()
-        return targets[starts[document] : starts[document + 1]].tolist()
+        return [int(target) for target in targets[starts[document] : starts[document + 1]]]
 
     @property
     def see_also_edges(self) -> int:

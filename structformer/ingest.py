@@ -257,7 +257,9 @@ def _write_shard(
     return parsed, copied
 
 
-def _earlier(task: ShardTask, digests: Mapping[str, tuple[str, int]]) -> dict[tuple[str, str, str], tuple[Row, list[tuple[Row, list[Row]]]]]:
+def _earlier(
+    task: ShardTask, digests: Mapping[str, tuple[str, int]]
+) -> dict[tuple[str, str, str], tuple[Row, list[tuple[Row, list[Row]]]]]:
     """Rows of unchanged files from earlier shards, by (path, format, digest)."""
     found: dict[tuple[str, str, str], tuple[Row, list[tuple[Row, list[Row]]]]] = {}
     wanted = {(file.path, file.format, digests[file.path][0]): file for file in task.files if file.path in digests}

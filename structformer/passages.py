@@ -53,10 +53,7 @@ def _pieces(text: str, max_words: int) -> Iterator[tuple[str, str]]:
             continue
         joint = "\n\n"
         for line in paragraph.split("\n"):
-            if len(line.split()) <= max_words:
-                parts = [line]
-            else:
-                parts = list(_cut_words(line, max_words))
+            parts = [line] if len(line.split()) <= max_words else list(_cut_words(line, max_words))
             for part in parts:
                 if part.strip():
                     yield part, joint

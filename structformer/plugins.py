@@ -23,10 +23,14 @@ hookimpl = pluggy.HookimplMarker(GROUP)
 class Format(Protocol):
     """What a format plugin supplies: a pure function from bytes to Documents, with no network and no global state."""
 
-    name: str
-    suffixes: tuple[str, ...]
-    media_types: tuple[str, ...]
-    completeness: str
+    @property
+    def name(self) -> str: ...
+    @property
+    def suffixes(self) -> tuple[str, ...]: ...
+    @property
+    def media_types(self) -> tuple[str, ...]: ...
+    @property
+    def completeness(self) -> str: ...
 
     def sniff(self, head: bytes, path: str) -> float:
         """0..1: how sure it is, from the first bytes, that a file of unknown suffix is of this format."""

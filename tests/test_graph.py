@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-
-from conftest import write_pages
 from structformer import Corpus
 from structformer.errors import CorpusError
 from structformer.graph import ReferenceGraph, build_graph
 from structformer.ingest import ingest
+
+from conftest import write_pages
 
 
 def edges(tmp_path, pages: dict[str, str]) -> list[tuple[str, str, str]]:

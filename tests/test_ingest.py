@@ -13,12 +13,12 @@ import time
 from pathlib import Path
 
 import pytest
-
-from conftest import write_pages
 from structformer import Corpus, read
 from structformer.errors import CorpusError, UsageError
 from structformer.ingest import ingest
 from structformer.sources import Limits
+
+from conftest import write_pages
 
 
 def contents(workspace: Path) -> dict[str, str]:
@@ -78,7 +78,7 @@ def test_killed_in_the_middle_and_started_again_the_corpus_is_the_same(npm, tmp_
         process.wait()
     ingest(pages, tmp_path / "killed")
     killed = contents(tmp_path / "killed")
-    killed.pop("config.json", None)  # the command line's own record, if a run came to its end
+    killed.pop("command.json", None)  # the command line's own record, if a run came to its end
     assert killed == contents(tmp_path / "whole")
 
 
@@ -186,5 +186,3 @@ def test_a_damaged_corpus_is_found_out(pages, tmp_path):
         list(corpus.documents())
     ingest(pages, tmp_path / "w", fresh=True)
     assert Corpus.open(tmp_path / "w").check() == []
-
-

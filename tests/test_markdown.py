@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from structformer import Document, LinkKind, read
 from structformer.errors import ReadError, UsageError
 
@@ -139,6 +138,7 @@ def test_footnotes_stay_where_they_are_written():
 
 def test_nesting_beyond_any_sense_is_kept_as_text_and_reported():
     from structformer.sources import SourceFile
+
     from structformer_markdown import MarkdownFormat
 
     source = SourceFile("deep.md", b">" * 100_000 + b" bottom\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from structformer.plugins import Format, hookimpl
+
 from structformer_html.format import HtmlFormat
 
 __all__ = ["HtmlFormat"]

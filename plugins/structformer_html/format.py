@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from lxml import etree, html
-
 from structformer.builder import TreeBuilder
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError
@@ -16,7 +15,29 @@ from structformer.sources import SourceFile, decode
 
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "head", "nav"})
 _PARAGRAPHS = frozenset(
-    "address article aside blockquote body details div dl fieldset figure footer form header hr main ol p pre section table ul".split()
+    [
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "body",
+        "details",
+        "div",
+        "dl",
+        "fieldset",
+        "figure",
+        "footer",
+        "form",
+        "header",
+        "hr",
+        "main",
+        "ol",
+        "p",
+        "pre",
+        "section",
+        "table",
+        "ul",
+    ]
 )
 _LINES = frozenset({"br", "dd", "dt", "li", "tr", "summary", "caption", "figcaption"})
 

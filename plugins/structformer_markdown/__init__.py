@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from structformer.plugins import Format, hookimpl
+
 from structformer_markdown.format import MarkdownFormat
 
 __all__ = ["MarkdownFormat"]

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from markdown_it.token import Token
-
 from structformer.builder import TreeBuilder
 from structformer.document import Document, Link, Source
 from structformer.names import is_external, normalize, path_candidates, path_names, split_fragment, wiki_name, without_suffix
 from structformer.sources import SourceFile, decode
+
 from structformer_markdown.front_matter import split_front_matter
 from structformer_markdown.grammar import MAX_NESTING, grammar
 from structformer_markdown.inline_text import spans
@@ -95,7 +95,9 @@ class MarkdownFormat:
 def _report_depth(source: SourceFile, places: list[tuple[int, int]], lines_before: int) -> None:
     if places:
         line, lines = places[0][0] + lines_before, sum(count for _, count in places)
-        source.warn(f"line {line}: nested over {MAX_NESTING} levels deep; {lines} line{'s' * (lines > 1)} from there kept as plain paragraphs")
+        source.warn(
+            f"line {line}: nested over {MAX_NESTING} levels deep; {lines} line{'s' * (lines > 1)} from there kept as plain paragraphs"
+        )
 
 
 def _names(document: Document) -> tuple[str, ...]:

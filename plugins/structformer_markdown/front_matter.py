@@ -40,7 +40,7 @@ def _parse_yaml(block: str) -> tuple[dict[str, Any] | None, str]:
         return _plain(loaded), ""
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # Templating in front matter is common ("{{ site.name }}") and not YAML; its plain lines still say the title.
-        simple = dict(match.groups() for line in block.splitlines() if (match := _SIMPLE_LINE.fullmatch(line)))
+        simple = {match[1]: match[2] for line in block.splitlines() if (match := _SIMPLE_LINE.fullmatch(line))}
         if not simple:
             return None, ""
         mark = getattr(error, "problem_mark", None)

@@ -49,9 +49,7 @@ def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """What is nested deeper than the parser goes becomes one paragraph, where markdown-it would drop it."""
     if silent or state.level < MAX_NESTING - 4:
         return False
-    lines = [
-        state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].lstrip("> \t") for line in range(start, end)
-    ]
+    lines = [state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].lstrip("> \t") for line in range(start, end)]
     state.line = end
     for kind, nesting in (("too_deep_open", 1), ("inline", 0), ("too_deep_close", -1)):
         token = state.push(kind, "", nesting)  # type: ignore[arg-type]

@@ -59,7 +59,7 @@ def _urls(text: str) -> Iterator[tuple[int, int, Span]]:
         return
     for found in _URL.finditer(text):
         url = _without_trailing_punctuation(found[0])
-        scheme, separator, rest = url.partition("://")
+        _, separator, rest = url.partition("://")
         host = _DOMAIN.match(rest if separator else url)
         if host is None or "_" in "".join(host[0].split(".")[-2:]) or (not separator and host[0].count(".") < 2 and host[0] == "www"):
             continue
@@ -88,6 +88,12 @@ def _emails(text: str) -> Iterator[tuple[int, int, Span]]:
         while start > 0 and at - start < _MAX_USER and text[start - 1] in _EMAIL_USER:
             start -= 1
         host = _EMAIL_HOST.match(text, at + 1)
-        if start < at and text[start - 1 : start] != "<" and host is not None and host[0][-1] not in "-_" and text[host.end() : host.end() + 1] != "+":
+        if (
+            start < at
+            and text[start - 1 : start] != "<"
+            and host is not None
+            and host[0][-1] not in "-_"
+            and text[host.end() : host.end() + 1] != "+"
+        ):
             yield start, host.end(), Span(text[start : host.end()], f"mailto:{text[start : host.end()]}")
         at = text.find("@", at + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from structformer.plugins import Format, hookimpl
+
 from structformer_wikitext.format import WikitextFormat
 
 __all__ = ["WikitextFormat"]

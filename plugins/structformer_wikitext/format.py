@@ -8,7 +8,6 @@ from typing import Any
 
 import mwparserfromhell
 from mwparserfromhell.nodes import ExternalLink, Heading, HTMLEntity, Tag, Text, Wikilink
-
 from structformer.builder import TreeBuilder, stem_title
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from lxml import etree
-
 from structformer.builder import TreeBuilder
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError

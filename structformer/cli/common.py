@@ -122,7 +122,7 @@ def save_config(ctx: click.Context, folder: Path) -> None:
     from structformer.corpus.storage import write_json
 
     values = {name: value for name, value in ctx.params.items() if name not in ("quiet", "verbose", "as_json")}
-    write_json(folder / "config.json", {"command": ctx.info_name, "options": json.loads(json.dumps(values, default=str))})
+    write_json(folder / "command.json", {"command": ctx.info_name, "options": json.loads(json.dumps(values, default=str))})
 
 
 def seconds(text: str | None) -> float | None:
@@ -144,7 +144,9 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     """Columns of text, the first left-aligned, the others right-aligned."""
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     lines = [
-        "  ".join(cell.ljust(width) if column == 0 else cell.rjust(width) for column, (cell, width) in enumerate(zip(row, widths, strict=True))).rstrip()
+        "  ".join(
+            cell.ljust(width) if column == 0 else cell.rjust(width) for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
         for row in [head, *rows]
     ]
     return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])

@@ -13,7 +13,9 @@ from structformer.cli.common import common_options, output, save_config, table
 @click.option("--queries", type=click.Path(path_type=Path), help="Queries: BEIR JSON lines, or lines of id, tab, text.")
 @click.option("--qrels", type=click.Path(path_type=Path), help="Judgements: BEIR's or TREC's lines. Documents are named by their ids.")
 @click.option("--held-out-structure", is_flag=True, help="Without judgements: titles, paths and link sentences of held-out documents.")
-@click.option("--pipeline", "pipelines", multiple=True, metavar="SPEC", help="A pipeline to compare; may be repeated.  [default: all there are]")
+@click.option(
+    "--pipeline", "pipelines", multiple=True, metavar="SPEC", help="A pipeline to compare; may be repeated.  [default: all there are]"
+)
 @click.option("--measures", default="nDCG@10,RR@10,Success@1", show_default=True, help="Measures of ir-measures, comma-separated.")
 @click.option("--output", "folder", type=click.Path(path_type=Path), help="Where runs and reports go.  [default: WORKSPACE/evaluation]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the randomisation test.")
@@ -38,7 +40,9 @@ def command(
     if queries and qrels:
         asked.append((queries.parent.name or "judged queries", Judgements(read_queries(queries), read_qrels(qrels), {}), ""))
     if held_out_structure:
-        asked += [(f"held-out structure, {kind} queries", judgements, CAVEAT) for kind, judgements in held_out_judgements(workspace).items()]
+        asked += [
+            (f"held-out structure, {kind} queries", judgements, CAVEAT) for kind, judgements in held_out_judgements(workspace).items()
+        ]
     folder = folder or workspace / "evaluation"
     names = [name.strip() for name in measures.split(",") if name.strip()]
     results: list[Evaluation] = []
@@ -47,9 +51,16 @@ def command(
             part = folder if len(asked) == 1 else folder / f"{number + 1}"
             results.append(
                 evaluate(
-                    workspace, judgements, pipelines=pipelines or None, measures=names, title=title, caveat=caveat, seed=seed, output=part,
+                    workspace,
+                    judgements,
+                    pipelines=pipelines or None,
+                    measures=names,
+                    title=title,
+                    caveat=caveat,
+                    seed=seed,
+                    output=part,
                     progress=lambda _, done, total: progress(done, total),
-                )  # fmt: skip
+                )
             )
     save_config(ctx, folder)
     out.json([result.as_dict() for result in results])

@@ -10,8 +10,13 @@ from structformer.cli.common import common_options, output, save_config
 
 
 @click.command("index")
-@click.option("--encoder", "encoders", multiple=True, metavar="NAME",
-              help="A trained bi-encoder, base (untrained), or none; may be repeated.  [default: the trained one, else base]")
+@click.option(
+    "--encoder",
+    "encoders",
+    multiple=True,
+    metavar="NAME",
+    help="A trained bi-encoder, base (untrained), or none; may be repeated.  [default: the trained one, else base]",
+)
 @click.option("--language", default="en", show_default=True, help="Whose stemmer the lexical index uses.")
 @common_options
 @click.pass_context

@@ -16,7 +16,9 @@ _SHOWN = 20
 @click.option("--format", "format_", metavar="NAME", help="Read files as this format only.  [default: detected, file by file]")
 @click.option("--workers", type=click.IntRange(1), help="Reader processes.  [default: one per core]")
 @click.option("--max-file-mb", type=click.FloatRange(min=0, min_open=True), default=32.0, show_default=True, help="Leave larger files out.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True, help="Seconds that one file may take.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True, help="Seconds that one file may take."
+)
 @click.option("--fresh", is_flag=True, help="Read everything again, whatever an earlier ingest left.")
 @common_options
 @click.pass_context

@@ -16,15 +16,21 @@ from structformer.cli.common import common_options, output, printable, save_conf
 @click.option("--show", type=click.IntRange(0), default=0, help="Print this many Examples of each task.")
 @click.option("--negatives", type=click.IntRange(1), default=7, show_default=True, help="Negatives in a group.")
 @click.option("--min-words", type=click.IntRange(0), default=20, show_default=True, help="Shorter texts take no part.")
-@click.option("--inner", type=click.Choice(["auto", "own", "subtree"]), default="auto", show_default=True, help="An inner section's content.")
-@click.option("--every-child/--one-child", default=True, show_default=True, help="SRR: an Example for every child, or for one of each parent.")
-@click.option("--held-out", type=click.FloatRange(0, 0.9), help="Share of documents kept out for evaluation.  [default: 0.1, less in big corpora]")
+@click.option(
+    "--inner", type=click.Choice(["auto", "own", "subtree"]), default="auto", show_default=True, help="An inner section's content."
+)
+@click.option(
+    "--every-child/--one-child", default=True, show_default=True, help="SRR: an Example for every child, or for one of each parent."
+)
+@click.option(
+    "--held-out", type=click.FloatRange(0, 0.9), help="Share of documents kept out for evaluation.  [default: 0.1, less in big corpora]"
+)
 @click.option("--seed", type=int, default=0, show_default=True)
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, tasks: str, show: int, negatives: int, min_words: int, inner: str, every_child: bool, held_out: float | None, seed: int,
-    workspace: Path, quiet: bool, verbose: bool, as_json: bool,
+    ctx: click.Context, tasks: str, show: int, negatives: int, min_words: int, inner: str, every_child: bool, held_out: float | None,
+    seed: int, workspace: Path, quiet: bool, verbose: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Draw training Examples, groups of query-document pairs, from the corpus's trees and its see-also graph.
 
@@ -36,7 +42,12 @@ def command(
     options = SamplingOptions(min_words=min_words, negatives=negatives, inner=inner, every_child=every_child)
     with out.progress("sampling") as progress:
         samples = sample(
-            workspace, [task.strip() for task in tasks.split(",") if task.strip()], options=options, seed=seed, held_out=held_out, progress=progress
+            workspace,
+            [task.strip() for task in tasks.split(",") if task.strip()],
+            options=options,
+            seed=seed,
+            held_out=held_out,
+            progress=progress,
         )
     save_config(ctx, workspace / "samples")
     census = samples.manifest["census"]

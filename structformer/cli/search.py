@@ -12,7 +12,9 @@ from structformer.cli.common import common_options, output, printable
 @click.command("search")
 @click.argument("query", nargs=-1, required=True)
 @click.option("-k", "count", type=click.IntRange(1, 1000), default=10, show_default=True, help="Hits to show.")
-@click.option("--pipeline", metavar="SPEC", help='For example lexical, dense, hybrid:base, "hybrid >> rerank".  [default: the best there is]')
+@click.option(
+    "--pipeline", metavar="SPEC", help='For example lexical, dense, hybrid:base, "hybrid >> rerank".  [default: the best there is]'
+)
 @click.option("--explain", is_flag=True, help="Show each stage's score.")
 @common_options
 @click.pass_context

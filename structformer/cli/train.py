@@ -11,18 +11,29 @@ from structformer.cli.common import Output, common_options, output, save_config,
 
 
 @click.command("train")
-@click.option("--ranker", type=click.Choice(["bi-encoder", "cross-encoder"]), default="bi-encoder", show_default=True,
-              help="A bi-encoder finds; a cross-encoder reorders what was found.")
+@click.option(
+    "--ranker",
+    type=click.Choice(["bi-encoder", "cross-encoder"]),
+    default="bi-encoder",
+    show_default=True,
+    help="A bi-encoder finds; a cross-encoder reorders what was found.",
+)
 @click.option("--base-model", default="auto", show_default=True, help="auto, minilm, scratch, a folder, or a hub name.")
-@click.option("--size", type=click.Choice(["tiny", "mini", "small", "base"]), default="mini", show_default=True, help="Size of a scratch model.")
+@click.option(
+    "--size", type=click.Choice(["tiny", "mini", "small", "base"]), default="mini", show_default=True, help="Size of a scratch model."
+)
 @click.option("--task-mix", metavar="MIX", help="Tasks and weights, as srr=1,ict=3.  [default: by ranker]")
 @click.option("--max-time", default="10m", show_default=True, help="Time for the whole run: 90s, 5m, 1h, none.")
 @click.option("--max-steps", type=click.IntRange(1), help="Steps to run; the same number gives the same weights.")
-@click.option("--epochs", type=click.FloatRange(min=0, min_open=True), default=6.0, show_default=True, help="Most passes over a task's Examples.")
+@click.option(
+    "--epochs", type=click.FloatRange(min=0, min_open=True), default=6.0, show_default=True, help="Most passes over a task's Examples."
+)
 @click.option("--batch", "groups", type=click.IntRange(1), help="Examples per step.  [default: by ranker and device]")
 @click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True), help="Peak learning rate.  [default: by ranker]")
 @click.option("--max-tokens", "document_tokens", type=click.IntRange(8, 8192), help="Documents are cut to this many tokens while training.")
-@click.option("--hard-negatives", type=click.IntRange(0), default=0, show_default=True, help="Bi-encoder: negatives of each group beside the batch's.")
+@click.option(
+    "--hard-negatives", type=click.IntRange(0), default=0, show_default=True, help="Bi-encoder: negatives of each group beside the batch's."
+)
 @click.option("--name", help="The model's name in the workspace.  [default: the ranker's]")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--dry-run", is_flag=True, help="Measure and say what would be done, then stop.")
@@ -43,8 +54,8 @@ def command(
 
     out = output(ctx)
     options = TrainingOptions(
-        ranker=ranker, base_model=base_model, size=size, mix=parse_mix(task_mix) if task_mix else None, max_seconds=limit, max_steps=max_steps,
-        max_epochs=epochs, seed=seed, groups=groups, learning_rate=learning_rate, document_tokens=document_tokens,
+        ranker=ranker, base_model=base_model, size=size, mix=parse_mix(task_mix) if task_mix else None, max_seconds=limit,
+        max_steps=max_steps, max_epochs=epochs, seed=seed, groups=groups, learning_rate=learning_rate, document_tokens=document_tokens,
         hard_negatives=hard_negatives, name=name,
     )  # fmt: skip
     plans: list[TrainingPlan] = []
@@ -59,13 +70,15 @@ def command(
             progress(step.step, step.steps)
             if not quiet and (verbose or step.step % max(1, step.steps // 10) == 0):
                 losses = ", ".join(f"{task} {value:.3f}" for task, value in step.losses.items())
-                out.note(f"step {step.step}/{step.steps}: loss {losses}; {step.pairs_per_second:.1f} pairs/s, {step.seconds_left:.0f} s left")
+                out.note(
+                    f"step {step.step}/{step.steps}: loss {losses}; {step.pairs_per_second:.1f} pairs/s, {step.seconds_left:.0f} s left"
+                )
 
         result = train(workspace, options, dry_run=dry_run, listener=Listener(plan=planned, step=stepped, note=out.note))
-    out.json({"plan": asdict(plans[0]), "result": {**{key: value for key, value in asdict(result).items() if key != "plan"}, "folder": str(result.folder)}}
-             if not dry_run else {"plan": asdict(plans[0])})  # fmt: skip
     if dry_run:
+        out.json({"plan": asdict(plans[0])})
         return
+    out.json({**asdict(result), "folder": str(result.folder)})
     save_config(ctx, result.folder)
     out.result(f"{result.steps} steps in {result.seconds:.0f} s; saved in {result.folder}")
     if result.development:
@@ -91,9 +104,7 @@ def _print_plan(out: Output, plan: object) -> None:
         out.note(plan.note)
     examples = ", ".join(f"{count} {task}" for task, count in plan.examples.items())
     out.note(f"Examples: {examples}" + (f"; none of {', '.join(plan.missing)}, left out" if plan.missing else ""))
-    out.note(
-        f"this machine ({plan.device}): {plan.seconds_per_step:.2f} s a step of {plan.groups} Examples, {plan.pairs_per_second:.1f} pairs/s (measured)"
-    )
-    out.note(
-        f"plan: {plan.ranker} from {plan.base}, {plan.steps} steps, {plan.epochs:.1f} epochs, about {plan.expected_seconds / 60:.1f} min; limited by {plan.limited_by}"
-    )
+    speed = f"{plan.seconds_per_step:.2f} s a step of {plan.groups} Examples, {plan.pairs_per_second:.1f} pairs/s"
+    out.note(f"this machine ({plan.device}): {speed} (measured)")
+    length = f"{plan.steps} steps, {plan.epochs:.1f} epochs, about {plan.expected_seconds / 60:.1f} min"
+    out.note(f"plan: {plan.ranker} from {plan.base}, {length}; limited by {plan.limited_by}")

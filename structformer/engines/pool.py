@@ -68,9 +68,7 @@ class WorkerPool(Generic[Task]):
     lost(task, item, reason) gives the task to run instead when the worker was killed or died while at `item`.
     """
 
-    def __init__(
-        self, function: str, *, workers: int, seconds: float, memory_bytes: int, lost: Callable[[Task, Any, str], Task]
-    ) -> None:
+    def __init__(self, function: str, *, workers: int, seconds: float, memory_bytes: int, lost: Callable[[Task, Any, str], Task]) -> None:
         self._function = function
         self._count = max(1, workers)
         self._seconds = seconds

@@ -138,7 +138,9 @@ def evaluate(
     workspace = Path(workspace)
     parsed = [_measure(name) for name in measures]
     chosen = [parse_pipeline(each) if isinstance(each, str) else each for each in pipelines] if pipelines else default_pipelines(workspace)
-    asked = {query: text for query, text in judgements.queries.items() if any(grade > 0 for grade in judgements.qrels.get(query, {}).values())}
+    asked = {
+        query: text for query, text in judgements.queries.items() if any(grade > 0 for grade in judgements.qrels.get(query, {}).values())
+    }
     if not asked:
         raise UsageError("no query has a relevant document in the qrels: do their query ids belong together?")
     retriever = Retriever.open(workspace)

@@ -58,7 +58,9 @@ def resolve_base_model(name: str, ranker: str, *, hub_reachable: Callable[[str],
     if (hub_reachable or _in_reach)(wanted):
         return BaseModel(wanted, wanted)
     if folder is not None:
-        return BaseModel("minilm", str(folder), f"base model: MiniLM of structformer[offline], since the hub with {BERT_BASE} can't be reached")
+        return BaseModel(
+            "minilm", str(folder), f"base model: MiniLM of structformer[offline], since the hub with {BERT_BASE} can't be reached"
+        )
     raise ModelError(THREE_WAYS)
 
 

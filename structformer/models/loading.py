@@ -12,10 +12,10 @@ from structformer.errors import ModelError
 def quiet_transformers() -> None:
     """Keep the model libraries from drawing bars and printing advice; errors still come as exceptions."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    import transformers
+    from transformers.utils import logging as transformers_logging
 
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 
 

@@ -17,7 +17,9 @@ _CHUNK = 512
 _SEARCH_ROWS = 65_536
 
 
-def encode_units(units: Iterable[Unit], count: int, encoder: BiEncoder, path: Path, progress: Callable[[int, int], None] | None = None) -> None:
+def encode_units(
+    units: Iterable[Unit], count: int, encoder: BiEncoder, path: Path, progress: Callable[[int, int], None] | None = None
+) -> None:
     """Write the (count, dimensions) float32 vectors of all units."""
     vectors = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(count, encoder.dimensions))
     remaining = iter(units)
@@ -57,9 +59,7 @@ class DenseIndex:
         ]
 
 
-def _top(
-    scores: npt.NDArray[np.float32], units: npt.NDArray[np.int64], k: int
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+def _top(scores: npt.NDArray[np.float32], units: npt.NDArray[np.int64], k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
     if scores.shape[1] > k:
         kept = np.argpartition(-scores, k - 1, axis=1)[:, :k]
         scores, units = np.take_along_axis(scores, kept, 1), np.take_along_axis(units, kept, 1)

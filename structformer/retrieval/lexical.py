@@ -24,7 +24,9 @@ _HEAP_BYTES = 128 * 1024 * 1024
 
 def analyzer(language: str) -> tantivy.TextAnalyzer:
     """Words in lower case, stemmed by the language's stemmer where there is one."""
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).filter(tantivy.Filter.remove_long(60)).filter(tantivy.Filter.lowercase())
+    builder = (
+        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).filter(tantivy.Filter.remove_long(60)).filter(tantivy.Filter.lowercase())
+    )
     if (stemmer := _STEMMED.get(language)) is not None:
         builder = builder.filter(tantivy.Filter.stemmer(stemmer))
     return builder.build()

@@ -94,9 +94,7 @@ class Retriever:
                 continue
             seen.add((unit.document, unit.section))
             scores = {stage: by_unit[number] for stage, by_unit in stages.items() if number in by_unit}
-            hits.append(
-                Hit(unit.document_id, unit.title, unit.path, unit.anchor, self._snippet(unit, query), unit.text, score, scores)
-            )
+            hits.append(Hit(unit.document_id, unit.title, unit.path, unit.anchor, self._snippet(unit, query), unit.text, score, scores))
             if len(hits) >= k:
                 break
         return hits
@@ -149,7 +147,9 @@ class Retriever:
             return ranked
         texts = [self.units[number].ranker_text for number, _ in head]
         scores = self._reranker(pipeline.reranker).score([query] * len(texts), texts)
-        ordered = sorted(((number, float(score)) for (number, _), score in zip(head, scores, strict=True)), key=lambda hit: (-hit[1], hit[0]))
+        ordered = sorted(
+            ((number, float(score)) for (number, _), score in zip(head, scores, strict=True)), key=lambda hit: (-hit[1], hit[0])
+        )
         floor = ordered[-1][1]
         return ordered + [(number, floor - 1.0 - place) for place, (number, _) in enumerate(tail)]
 

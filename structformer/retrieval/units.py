@@ -52,12 +52,14 @@ class Unit:
 
 
 def document_units(document: Document, number: int, incoming: dict[tuple[int, int], list[str]] | None = None) -> Iterator[Unit]:
-    """The units of one document. A section without text gives none, but every document gives at least one."""
+    """The units of one document. A section without text of its own, or with nothing but see-also links, gives none; every document gives
+    at least one."""
     sections = list(document.root.walk_with_path())
     numbered = {id(section): position for position, (section, _) in enumerate(sections)}
     for section, path in sections:
         position = numbered[id(section)]
-        pieces = list(passages(section.text, UNIT_WORDS))
+        # A list of other pages' titles would be found for what those pages say.
+        pieces = [] if section.is_link_list else list(passages(section.text, UNIT_WORDS))
         if not pieces and position == 0 and not any(other.text.strip() for other, _ in sections):
             pieces = [" ".join(other.title for other, _ in sections)]
         elif not pieces and position == 0:

@@ -74,7 +74,13 @@ def held_out_share(document_count: int) -> float:
 
 
 def document_examples(
-    document: Document, tasks: Iterable[str], *, options: SamplingOptions | None = None, seed: int = 0, epoch: int = 0, census: Census | None = None
+    document: Document,
+    tasks: Iterable[str],
+    *,
+    options: SamplingOptions | None = None,
+    seed: int = 0,
+    epoch: int = 0,
+    census: Census | None = None,
 ) -> Iterator[Example]:
     """The Examples of one document's tree, for the tree tasks among `tasks`."""
     view = DocumentView(document, options or SamplingOptions())

@@ -19,11 +19,12 @@ def inverse_cloze(view: DocumentView, rng: Random, census: Census) -> Iterator[E
 
     Source: Lee et al., ACL 2019, section 4: the sentence is taken out of its passage in 90 % of cases. One Example for
     every sentence of 4 to 40 words; a list item or table row counts as one, and of a row its longest cell is the
-    query. The passage has its path in front, as the index shows it to the ranker; the negatives likewise.
+    query. Lists of see-also links take no part. The passage has its path in front, as the index shows it to the
+    ranker; the negatives likewise.
     """
     cut: dict[int, list[str]] = {}
     for number, section in enumerate(view.sections):
-        if section.text:
+        if section.text and not section.is_link_list:
             cut[number] = list(passages(section.text, _PASSAGE_WORDS))
     numbered = list(cut)
     for number, pieces in cut.items():

@@ -45,9 +45,11 @@ def held_out_queries(corpus: Corpus, graph: ReferenceGraph, *, seed: int, share:
         chosen[number] = document.id
         titles.append(HeldOutQuery("title", document.title, document.id))
         view = DocumentView(document, SamplingOptions())
-        for section in range(1, len(view.sections)):
-            if len(view.content(section).split()) >= _MIN_WORDS and view.sections[section].title:
-                paths.append(HeldOutQuery("path", view.path_text(section), document.id))
+        paths += [
+            HeldOutQuery("path", view.path_text(section), document.id)
+            for section in range(1, len(view.sections))
+            if len(view.content(section).split()) >= _MIN_WORDS and view.sections[section].title
+        ]
     links = list(islice(_link_queries(corpus, graph, chosen), 4 * limit))
     rng = Random(f"held-out queries/{seed}")
     return [query for kind in (titles, paths, links) for query in rng.sample(kind, min(limit, len(kind)))]
@@ -104,7 +106,7 @@ def development_set(corpus: Corpus, *, seed: int, share: float, queries: int = 1
         held_out = is_held_out(document.id, seed, share)
         view = DocumentView(document, SamplingOptions())
         for number, section in enumerate(view.sections):
-            for piece in passages(section.text, _PASSAGE_WORDS):
+            for piece in () if section.is_link_list else passages(section.text, _PASSAGE_WORDS):
                 path = view.path_text(number)
                 if held_out:
                     cases += _cases(path, piece, rng)

@@ -36,9 +36,7 @@ def simulated_reranking(view: DocumentView, rng: Random, census: Census) -> Iter
                 continue
             numbers = (child, *negatives)
             query = view.path_text(child)
-            yield Example(
-                "srr", (query,) * len(numbers), tuple(view.content(number) for number in numbers), view.document.id, numbers
-            )
+            yield Example("srr", (query,) * len(numbers), tuple(view.content(number) for number in numbers), view.document.id, numbers)
 
 
 def representative_words_identification(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:

@@ -9,6 +9,8 @@ from fractions import Fraction
 from structformer.errors import UsageError
 from structformer.sampling import Example, Samples
 
+_MOST_REPEATED = 4
+
 
 def parse_mix(text: str) -> dict[str, float]:
     """A task mix from "srr=1,ict=2"; a task without a number weighs 1. Raises UsageError."""
@@ -43,21 +45,29 @@ def permuted(index: int, size: int, key: str) -> int:
 
 
 class ExampleOrder:
-    """The groups of every step. Each task's Examples pass in a new random order each epoch, in shares fixed by the mix."""
+    """The groups of every step. Each task's Examples pass in a new random order each epoch, in shares fixed by the mix.
+
+    A task with few Examples is capped, so that its Examples come at most _MOST_REPEATED times as often as the average.
+    """
 
     def __init__(self, samples: Samples, mix: Mapping[str, float], groups_per_step: int, seed: int) -> None:
         self._samples = samples
         self._seed = seed
         self.mix = {task: weight for task, weight in mix.items() if samples.counts.get(task)}
         self.missing = [task for task in mix if task not in self.mix]
+        self.counts = {task: samples.counts[task] for task in self.mix}
+        self._total = sum(self.counts.values())
         total = sum(Fraction(weight) for weight in self.mix.values())
-        self._shares = {task: Fraction(weight) / total * groups_per_step for task, weight in self.mix.items()}
+        most = {task: Fraction(_MOST_REPEATED * count, self._total) for task, count in self.counts.items()}
+        shares = {task: min(Fraction(weight) / total, most[task]) for task, weight in self.mix.items()}
+        self._groups = groups_per_step
+        self._shares = {task: share / sum(shares.values()) * groups_per_step for task, share in shares.items()}
 
     def places(self, step: int) -> list[tuple[str, int]]:
         """(task, Example number) of every group of a step, counted from 0."""
         found: list[tuple[str, int]] = []
         for task, share in self._shares.items():
-            size = self._samples.counts[task]
+            size = self.counts[task]
             for position in range(int(share * step), int(share * (step + 1))):
                 epoch, place = divmod(position, size)
                 found.append((task, permuted(place, size, f"{self._seed}/{task}/{epoch}")))
@@ -68,5 +78,5 @@ class ExampleOrder:
         return [self._samples.example(task, number) for task, number in self.places(step)]
 
     def epochs(self, steps: int) -> float:
-        """How often the most used task's Examples are seen in so many steps."""
-        return max((float(share * steps / self._samples.counts[task]) for task, share in self._shares.items()), default=0.0)
+        """How often an Example is seen in so many steps, on average."""
+        return steps * self._groups / max(1, self._total)

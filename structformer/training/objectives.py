@@ -79,7 +79,7 @@ def negatives_allowed(examples: Sequence[Example], documents: Sequence[str], own
         query = " ".join(example.queries[0].lower().split())
         for other in range(len(documents)):
             same = owners[other] == example.document_id and not start <= other < end
-            if same or query in plain[other] or nearly_equal(words[number], words[other]):
+            if same or (" " in query and query in plain[other]) or nearly_equal(words[number], words[other]):
                 allowed[number, other] = False
         start = end
     return allowed

