@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 SOURCES := pyproject.toml constraints.txt
 
-.PHONY: demo test lint types bench clean
+.PHONY: demo test lint types clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

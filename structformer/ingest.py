@@ -104,7 +104,8 @@ class IngestReport:
 def read(path_or_bytes: str | Path | bytes, format: str | None = None, **options: Any) -> Iterator[Document]:
     """The Documents of a file, a folder or bytes, without a corpus.
 
-    Raises ReadError on a file that can't be read, UsageError on bytes without a format or an unknown format.
+    Raises ReadError on a file that can't be read, UsageError on bytes without a format, on an unknown format and on a
+    file that no format recognises.
     In a folder, files that can't be read are passed over.
     """
     plugins = load_plugins()
@@ -118,6 +119,10 @@ def read(path_or_bytes: str | Path | bytes, format: str | None = None, **options
         raise UsageError(f"{root} does not exist")
     for found in walk(root):
         file = _choose(found, format, plugins)
+        if file is None and root.is_file():
+            if format is None:
+                raise UsageError(f"{root}: no installed format recognises it; name one of {', '.join(plugins.formats)}")
+            file = _File(found.path, str(found.location), plugins.format(format).name)
         if file is None or file.problem:
             continue
         try:

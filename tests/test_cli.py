@@ -51,6 +51,8 @@ def test_the_whole_way_from_a_folder_to_a_search_result(run, pages):
     assert "Examples: " in trained.err
     assert "(measured)" in trained.err
     assert "2 steps in" in trained.out
+    run("index", "--encoder", "none")
+    assert "the trained bi-encoder is not indexed yet" in run("search", "knots").err
     assert run("index").out.startswith("7 passages indexed, with vectors of: bi-encoder")
     found = run("search", "loop", "that", "does", "not", "slip", "-k", 1)
     assert found.code == 0
@@ -79,6 +81,13 @@ def test_a_config_with_an_unknown_key_or_broken_toml_is_a_usage_error(run, pages
     assert (wrong.code, "no option formatt" in wrong.err) == (2, True)
     (tmp_path / "c.toml").write_text("[ingest\n")
     assert run("ingest", pages, "--config", tmp_path / "c.toml").code == 2
+
+
+def test_a_file_of_no_known_format_needs_its_format_named(run, tmp_path):
+    (tmp_path / "notes.xyz").write_text("# Notes\n\ntext\n")
+    unknown = run("inspect", tmp_path / "notes.xyz")
+    assert (unknown.code, "no installed format recognises it" in unknown.err) == (2, True)
+    assert "root Notes" in run("inspect", tmp_path / "notes.xyz", "--format", "markdown").out
 
 
 def test_exit_codes_and_no_traceback(run, pages, tmp_path):

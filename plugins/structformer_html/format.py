@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from bs4.dammit import EncodingDetector
 from lxml import etree, html
 from structformer.builder import TreeBuilder
 from structformer.document import Document, Link, LinkKind, Source
@@ -56,10 +57,11 @@ class HtmlFormat:
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """One Document."""
-        text = decode(source)
-        if not text.strip():
+        data = source.read()
+        if not data.strip():
             source.warn("empty: no document")
             return
+        text = _decode(source, data)
         try:
             # Bytes, not text: lxml refuses a text that carries an encoding declaration.
             page = html.document_fromstring(text.encode(), parser=html.HTMLParser(encoding="utf-8", no_network=True))
@@ -87,6 +89,17 @@ class HtmlFormat:
         else:
             for candidate in path_candidates(document.source.path, link.target):
                 yield candidate + suffix
+
+
+def _decode(source: SourceFile, data: bytes) -> str:
+    """The page's text, in the encoding that it declares when it is not UTF-8."""
+    declared = EncodingDetector.find_declared_encoding(data, is_html=True)
+    if declared and declared.lower().replace("_", "-") not in ("utf-8", "utf8"):
+        try:
+            return data.decode(declared)
+        except (LookupError, UnicodeDecodeError):
+            source.warn(f"not in the encoding that it declares ({declared})")
+    return decode(source)
 
 
 def _walk(page: Any, builder: TreeBuilder) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from importlib.metadata import entry_points
 from typing import Any
 
 import click
@@ -40,8 +41,12 @@ class LazyGroup(click.Group):
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        # The first-party plugins add no commands, and loading them would make `--help` slow.
+        if any(entry.dist is None or entry.dist.name != "structformer" for entry in entry_points(group="structformer")):
+            self._add_plugin_commands()
+        added = {name: command.get_short_help_str() for name, command in sorted(self.commands.items())}
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+            formatter.write_dl([*_COMMANDS.items(), *added.items()])
 
     def _add_plugin_commands(self) -> None:
         if not getattr(self, "_plugins_asked", False):

@@ -23,15 +23,18 @@ def command(
     workspace: Path, quiet: bool, verbose: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Search the index for QUERY and show the best sections."""
+    from structformer.models.registry import trained_models
     from structformer.retrieval.pipeline import parse_pipeline
     from structformer.retrieval.retriever import Retriever
 
     out = output(ctx)
     chosen = parse_pipeline(pipeline) if pipeline else None
     retriever = Retriever.open(workspace)
-    hits = retriever.search(" ".join(query), count, chosen)
-    used = str(chosen or retriever.default_pipeline())
-    out.json({"query": " ".join(query), "pipeline": used, "hits": [hit.as_dict() for hit in hits]})
+    used = chosen or retriever.default_pipeline()
+    if chosen is None and "bi-encoder" in trained_models(workspace) and used.encoder != "bi-encoder":
+        out.note("the trained bi-encoder is not indexed yet, so it is not used: run `structformer index`")
+    hits = retriever.search(" ".join(query), count, used)
+    out.json({"query": " ".join(query), "pipeline": str(used), "hits": [hit.as_dict() for hit in hits]})
     for place, hit in enumerate(hits, 1):
         out.result(f"{place:2}. {click.style(printable(hit.breadcrumb), bold=True)}")
         out.result(f"    {printable(hit.address)}")

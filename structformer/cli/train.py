@@ -26,7 +26,7 @@ from structformer.cli.common import Output, common_options, output, save_config,
 @click.option("--max-time", default="10m", show_default=True, help="Time for the whole run: 90s, 5m, 1h, none.")
 @click.option("--max-steps", type=click.IntRange(1), help="Steps to run; the same number gives the same weights.")
 @click.option(
-    "--epochs", type=click.FloatRange(min=0, min_open=True), default=6.0, show_default=True, help="Most passes over a task's Examples."
+    "--epochs", type=click.FloatRange(min=0, min_open=True), default=6.0, show_default=True, help="Most passes over the Examples."
 )
 @click.option("--batch", "groups", type=click.IntRange(1), help="Examples per step.  [default: by ranker and device]")
 @click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True), help="Peak learning rate.  [default: by ranker]")

@@ -78,7 +78,7 @@ class Retriever:
                     return Pipeline("hybrid", encoder)
             except Exception:  # a missing model only means another default
                 continue
-        return Pipeline("lexical")
+        return Pipeline("lexical", "")
 
     def search(self, query: str, k: int = 10, pipeline: str | Pipeline | None = None) -> list[Hit]:
         """Up to k sections, best first. Raises UsageError on a query without a word."""

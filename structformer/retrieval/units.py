@@ -48,7 +48,7 @@ class Unit:
     @property
     def ranker_text(self) -> str:
         """What rankers read: the path on a line of its own, then the passage."""
-        return f"{' '.join(self.path)}\n{self.text}" if self.path else self.text
+        return "\n".join(part for part in (" ".join(self.path), self.text) if part)
 
 
 def document_units(document: Document, number: int, incoming: dict[tuple[int, int], list[str]] | None = None) -> Iterator[Unit]:

@@ -12,15 +12,17 @@ from structformer.sampling.example import Census, Example
 _KEEP_SENTENCE = 0.1
 _MIN_QUERY_WORDS, _MAX_QUERY_WORDS = 4, 40
 _PASSAGE_WORDS = 160
+# Long option tables would otherwise give most of the queries, and a page's description, which says what it is for, one.
+_QUERIES_PER_PASSAGE = 3
 
 
 def inverse_cloze(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:
     """ICT: a sentence as query, the passage it stands in as positive, other sections' passages as negatives.
 
-    Source: Lee et al., ACL 2019, section 4: the sentence is taken out of its passage in 90 % of cases. One Example for
-    every sentence of 4 to 40 words; a list item or table row counts as one, and of a row its longest cell is the
-    query. Lists of see-also links take no part. The passage has its path in front, as the index shows it to the
-    ranker; the negatives likewise.
+    Source: Lee et al., ACL 2019, section 4: the sentence is taken out of its passage in 90 % of cases. Up to three
+    sentences of 4 to 40 words are drawn from each passage; a list item or table row counts as one, and of a row its
+    longest cell is the query. Lists of see-also links take no part. The passage has its path in front, as the index
+    shows it to the ranker; the negatives likewise.
     """
     cut: dict[int, list[str]] = {}
     for number, section in enumerate(view.sections):
@@ -29,10 +31,10 @@ def inverse_cloze(view: DocumentView, rng: Random, census: Census) -> Iterator[E
     numbered = list(cut)
     for number, pieces in cut.items():
         for piece in pieces:
-            for sentence in sentences(piece):
-                query = query_like(sentence)
-                if not _MIN_QUERY_WORDS <= len(query.split()) <= _MAX_QUERY_WORDS:
-                    continue
+            queries = [query_like(sentence) for sentence in sentences(piece)]
+            queries = [query for query in queries if _MIN_QUERY_WORDS <= len(query.split()) <= _MAX_QUERY_WORDS]
+            kept = sorted(rng.sample(range(len(queries)), min(len(queries), _QUERIES_PER_PASSAGE)))
+            for query in (queries[place] for place in kept):
                 passage = piece if rng.random() < _KEEP_SENTENCE else piece.replace(query, " ", 1)
                 passage = "\n".join(line for line in (" ".join(line.split()) for line in passage.split("\n")) if line)
                 wanted = len(numbered) if view.options.negatives is None else view.options.negatives
@@ -46,4 +48,4 @@ def inverse_cloze(view: DocumentView, rng: Random, census: Census) -> Iterator[E
 
 def with_path(path: str, text: str) -> str:
     """A passage as rankers see it: its path on a line of its own, then its text."""
-    return f"{path}\n{text}" if path else text
+    return "\n".join(part for part in (path, text) if part)

@@ -20,8 +20,8 @@ DEFAULT_MIXES = {
 class TrainingOptions:
     """None leaves a choice to the run, which makes it by ranker and machine.
 
-    mix: weights of tasks. max_seconds: time for the whole run, its evaluation and saving included. max_epochs: no Example
-    is seen more often than that on average. groups: Examples per step. document_tokens: documents are cut to that many
+    mix: weights of tasks. max_seconds: time for the whole run, its evaluation and saving included. max_epochs: the
+    Examples are not seen more often than that on average. groups: Examples per step. document_tokens: documents are cut to that many
     while training. hard_negatives: negatives of the Example's own that the bi-encoder adds to the batch's documents.
     group_size: pairs of a group that the cross-encoder scores, the positive among them.
     precision: "bf16" or "no" (float32); None takes bf16 where the GPU or CPU has instructions for it.

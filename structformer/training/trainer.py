@@ -131,7 +131,7 @@ def _settle(options: TrainingOptions, device: str) -> _Settings:
     return _Settings(
         mix=options.mix or DEFAULT_MIXES[options.ranker],
         groups=options.groups or ((256 if on_gpu else 32) if bi_encoder else (32 if on_gpu else 4)),
-        learning_rate=options.learning_rate or (3e-5 if bi_encoder else 1e-5 if on_gpu else 3e-5),
+        learning_rate=options.learning_rate or (5e-5 if bi_encoder else 1e-5 if on_gpu else 3e-5),
         # A CPU sees many more short passages than long ones in the same minutes.
         document_tokens=options.document_tokens or ((256 if on_gpu else 160) if bi_encoder else (MAX_TOKENS if on_gpu else 192)),
         precision=options.precision or ("bf16" if on_gpu or _fast_bf16() else "no"),

@@ -1,0 +1,108 @@
+"""Third-party plugins: found by their entry points, and disabled alone when they fail."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GOOD = '''
+import click
+from structformer.builder import TreeBuilder
+from structformer.document import Source
+from structformer.names import path_candidates, path_names
+from structformer.plugins import hookimpl
+from structformer.sampling import Example
+
+class Outline:
+    """Lines that begin with stars are headings, as many stars as their level."""
+    name = "outline"
+    suffixes = (".outline",)
+    media_types = ("text/x-outline",)
+    completeness = "complete: headings and lines"
+
+    def sniff(self, head, path):
+        return 0.9 if head.startswith(b"* ") else 0.0
+
+    def read(self, source, options):
+        if b"crash" in source.read():
+            raise KeyError("a mistake of the plugin")
+        builder = TreeBuilder()
+        for line in source.read().decode().splitlines():
+            stars = len(line) - len(line.lstrip("*"))
+            if stars:
+                builder.open_heading(stars)
+                builder.text(line[stars:])
+                builder.close_heading()
+            else:
+                builder.line()
+                builder.text(line)
+        document = builder.finish(Source(source.path, self.name))
+        document.names = path_names(source.path)
+        yield document
+
+    def resolve(self, link, document):
+        return path_candidates(document.source.path, link.target)
+
+def titles(view, rng, census):
+    yield Example("titles", (view.document.title,), (view.content(0),), view.document.id, (0,))
+
+@hookimpl
+def structformer_formats():
+    return [Outline()]
+
+@hookimpl
+def structformer_samplers():
+    return {"titles": titles}
+
+@hookimpl
+def structformer_commands(app):
+    app.add_command(click.Command("hello", help="Greet.", callback=lambda: click.echo("hello from a plugin")))
+'''
+
+
+def install(site: Path, name: str, code: str) -> None:
+    """What pip leaves of a package with one module and an entry point."""
+    (site / f"{name}.py").write_text(code)
+    information = site / f"{name}-1.2.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n")
+    (information / "entry_points.txt").write_text(f"[structformer]\n{name} = {name}\n")
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    """Run structformer with a working and a broken plugin installed."""
+    site = tmp_path / "site"
+    site.mkdir()
+    install(site, "outline_plugin", GOOD)
+    install(site, "broken_plugin", "import a_module_that_is_not_there\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
+
+    def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "structformer", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
+
+    return call
+
+
+def test_a_plugins_format_sampler_and_command_work_beside_a_broken_plugin(run, tmp_path):
+    listed = run("plugins", "list").stdout
+    assert "outline    outline_plugin 1.2  .outline" in listed
+    assert "broken_plugin 1.2  disabled: ModuleNotFoundError: No module named 'a_module_that_is_not_there'" in listed
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.outline").write_text("* Top\nlead\n** Part\ntext of the part\n")
+    (tmp_path / "docs" / "b.outline").write_text("* crash\n")
+    (tmp_path / "docs" / "c.md").write_text("# C\n")
+    ingested = run("ingest", "docs")
+    assert ingested.returncode == 0, ingested.stderr
+    assert "2 documents" in ingested.stdout
+    assert "b.outline: the outline plugin failed (KeyError: 'a mistake of the plugin'): skipped" in ingested.stderr
+    assert "h2 Part" in run("inspect", "a.outline").stdout
+    assert "titles         2" in run("sample", "--tasks", "titles").stdout
+    assert run("hello").stdout == "hello from a plugin\n"
+    assert "hello     Greet." in run("--help").stdout
+    assert run("helo").returncode == 2
