@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from structformer.corpus import Corpus
 from structformer.corpus.shards import read_rows
-from structformer.corpus.storage import read_json, replacing_folder, write_json
+from structformer.corpus.storage import lock, read_json, replacing_folder, write_json
 from structformer.document import Document, Link, LinkKind
 from structformer.engines.pool import WorkerPool
 from structformer.errors import CorpusError, UsageError
@@ -91,7 +91,7 @@ def build_graph(workspace: str | Path, *, workers: int | None = None, progress: 
     """Resolve every link of the workspace's corpus and write the graph beside it."""
     workspace = Path(workspace)
     corpus = Corpus.open(workspace)
-    with replacing_folder(workspace / "graph") as folder:
+    with lock(workspace), replacing_folder(workspace / "graph") as folder:
         _write_names(corpus, folder / "names.sqlite")
         (folder / "edges").mkdir()
         tasks = [

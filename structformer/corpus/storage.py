@@ -55,10 +55,20 @@ def read_json(path: Path) -> Any:
 
 @contextmanager
 def replacing_folder(final: Path) -> Iterator[Path]:
-    """A temporary folder that becomes `final`, taking its place, when the block ends without an error."""
+    """A temporary folder that becomes `final`, taking its place, when the block ends without an error.
+
+    What a writer killed in the middle left is put right first: its temporary folder goes, and an old version that it had
+    moved away comes back.
+    """
     final.parent.mkdir(parents=True, exist_ok=True)
+    for leftover in sorted(final.parent.glob(f".old-*-{final.name}")):
+        if final.exists():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            os.replace(leftover, final)
+    for leftover in final.parent.glob(f".tmp-*-{final.name}"):
+        shutil.rmtree(leftover, ignore_errors=True)
     temporary = final.with_name(f".tmp-{os.getpid()}-{final.name}")
-    shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     try:
         yield temporary
