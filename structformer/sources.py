@@ -21,7 +21,7 @@ HEAD_BYTES = 4096
 class Limits:
     """Bounds on what one file may cost; one that exceeds a bound is reported and left out, never silently cut."""
 
-    file_bytes: int = 32 * 1024 * 1024
+    file_bytes: int = 32_000_000
     seconds: float = 60.0
     memory_bytes: int = 2 * 1024**3
 

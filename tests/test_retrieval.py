@@ -107,6 +107,9 @@ def test_an_index_that_is_missing_old_or_broken_is_named(pages, workspace):
     (workspace / "index" / "units.arrow").write_bytes(b"broken")
     with pytest.raises(CorpusError, match="run `structformer index` again"):
         Retriever.open(workspace)
+    (workspace / "index" / "manifest.json").write_text("{")
+    with pytest.raises(CorpusError, match="run `structformer index` again"):
+        Retriever.open(workspace)
     build_index(workspace, encoders=[])
     (pages / "new.md").write_text("# New\n")
     ingest(pages, workspace)

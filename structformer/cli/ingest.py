@@ -36,7 +36,7 @@ def command(
     from structformer.sources import Limits
 
     out = output(ctx)
-    limits = Limits(file_bytes=int(max_file_mb * 1024 * 1024), seconds=timeout)
+    limits = Limits(file_bytes=int(max_file_mb * 1_000_000), seconds=timeout)
     with out.progress("reading") as progress:
         report = ingest(source, workspace, format=format_, workers=workers, limits=limits, fresh=fresh, progress=progress)
     with out.progress("resolving links") as progress:

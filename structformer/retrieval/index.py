@@ -86,7 +86,10 @@ def read_index(workspace: Path) -> tuple[Path, dict[str, Any]]:
     folder = workspace / "index"
     if not (folder / "manifest.json").exists():
         raise CorpusError(f"no index in {workspace}: run `structformer index` first")
-    manifest: dict[str, Any] = read_json(folder / "manifest.json")
+    try:
+        manifest: dict[str, Any] = read_json(folder / "manifest.json")
+    except CorpusError as error:
+        raise CorpusError(f"{error}: run `structformer index` again") from error
     if manifest.get("corpus") != Corpus.open(workspace).fingerprint:
         raise CorpusError(f"the index in {workspace} is of an earlier corpus: run `structformer index` again")
     return folder, manifest
