@@ -73,10 +73,11 @@ def main() -> None:
     print(f"{documents} Markdown documents that this environment's Python distributions carry, and {queries} of their one-line")
     print(f"summaries as queries, are in {DEMO}. Every command below works the same on a folder of your own.")
     run("ingest", str(DEMO / "docs"), "--workspace", workspace)
-    run("sample", "--show", "1", "--workspace", workspace)
+    run("sample", "--held-out", "0.25", "--show", "1", "--workspace", workspace)
     run("train", "--max-time", minutes, "--workspace", workspace)
     run("index", "--workspace", workspace)
-    run("evaluate", "--queries", str(DEMO / "queries.jsonl"), "--qrels", str(DEMO / "qrels.tsv"), "--workspace", workspace)
+    judged = ("--queries", str(DEMO / "queries.jsonl"), "--qrels", str(DEMO / "qrels.tsv"))
+    run("evaluate", *judged, "--held-out-structure", "--workspace", workspace)
     run("search", "write a progress bar in the terminal", "-k", "3", "--workspace", workspace)
     print(f"\nThe demo took {time.monotonic() - begun:.0f} s. On your own documents:\n")
     for line in ("ingest ./docs", "train", "index", 'search "how do I ..."', "evaluate --held-out-structure"):

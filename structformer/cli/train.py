@@ -34,6 +34,9 @@ from structformer.cli.common import Output, common_options, output, save_config,
 @click.option(
     "--hard-negatives", type=click.IntRange(0), default=0, show_default=True, help="Bi-encoder: negatives of each group beside the batch's."
 )
+@click.option(
+    "--precision", type=click.Choice(["auto", "bf16", "fp32"]), default="auto", show_default=True, help="auto: bf16 where it is fast."
+)
 @click.option("--name", help="The model's name in the workspace.  [default: the ranker's]")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--dry-run", is_flag=True, help="Measure and say what would be done, then stop.")
@@ -41,8 +44,8 @@ from structformer.cli.common import Output, common_options, output, save_config,
 @click.pass_context
 def command(
     ctx: click.Context, ranker: str, base_model: str, size: str, task_mix: str | None, max_time: str, max_steps: int | None, epochs: float,
-    groups: int | None, learning_rate: float | None, document_tokens: int | None, hard_negatives: int, name: str | None, seed: int,
-    dry_run: bool, workspace: Path, quiet: bool, verbose: bool, as_json: bool,
+    groups: int | None, learning_rate: float | None, document_tokens: int | None, hard_negatives: int, precision: str, name: str | None,
+    seed: int, dry_run: bool, workspace: Path, quiet: bool, verbose: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Train a ranker on the Examples of the corpus, within the time given, and save it in the workspace.
 
@@ -56,7 +59,8 @@ def command(
     options = TrainingOptions(
         ranker=ranker, base_model=base_model, size=size, mix=parse_mix(task_mix) if task_mix else None, max_seconds=limit,
         max_steps=max_steps, max_epochs=epochs, seed=seed, groups=groups, learning_rate=learning_rate, document_tokens=document_tokens,
-        hard_negatives=hard_negatives, name=name,
+        hard_negatives=hard_negatives,
+        precision={"auto": None, "bf16": "bf16", "fp32": "no"}[precision], name=name,
     )  # fmt: skip
     plans: list[TrainingPlan] = []
 
