@@ -208,6 +208,7 @@ def _document_edges(number: int, document: Document, names: Names, resolution: R
 def _resolve(link: Link, document: Document, number: int, names: Names) -> tuple[str, int, int]:
     """(outcome, target document, target section); -1 where there is no target."""
     ambiguous = False
+    without_anchor = -1
     for candidate in _format_of(document).resolve(link, document):
         name, _, anchor = candidate.partition("#")
         found = [number] if name == document.id else names.documents(name)
@@ -220,7 +221,11 @@ def _resolve(link: Link, document: Document, number: int, names: Names) -> tuple
         if not anchor or anchor.lower() == "top":
             return "resolved", found[0], 0
         section = names.section(found[0], anchor)
-        return ("dead_anchor", found[0], 0) if section is None else ("resolved", found[0], section)
+        if section is not None:
+            return "resolved", found[0], section
+        without_anchor = found[0] if without_anchor < 0 else without_anchor
+    if without_anchor >= 0:
+        return "dead_anchor", without_anchor, 0
     if ambiguous:
         return "ambiguous", -1, -1
     return ("external" if is_external(link.target) else "unresolved"), -1, -1

@@ -91,3 +91,17 @@ def path_candidates(document_path: str, target: str) -> Iterator[str]:
             tail = "/".join(parts[start:])
             found += [tail, without_suffix(tail)]
     yield from dict.fromkeys(found)
+
+
+def link_names(document_id: str, document_path: str, target: str) -> Iterator[str]:
+    """Names, with the fragment behind "#", that a link of a page may mean: a place on the page itself, another site's
+    address, or a path as `path_candidates` has it."""
+    page, fragment = split_fragment(target)
+    suffix = f"#{normalize(fragment)}" if fragment else ""
+    if not page:
+        yield document_id + suffix
+    elif is_external(target):
+        yield normalize(page) + suffix
+    else:
+        for candidate in path_candidates(document_path, target):
+            yield candidate + suffix

@@ -11,7 +11,7 @@ from lxml import etree, html
 from structformer.builder import TreeBuilder
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError
-from structformer.names import is_external, normalize, path_candidates, path_names, split_fragment
+from structformer.names import link_names, path_names
 from structformer.sources import SourceFile, decode
 
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "head", "nav"})
@@ -80,15 +80,7 @@ class HtmlFormat:
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """Names the target may mean: a place on the same page, a path, a site's address."""
-        page, fragment = split_fragment(link.target)
-        suffix = f"#{normalize(fragment)}" if fragment else ""
-        if not page:
-            yield document.id + suffix
-        elif is_external(link.target):
-            yield normalize(page) + suffix
-        else:
-            for candidate in path_candidates(document.source.path, link.target):
-                yield candidate + suffix
+        return link_names(document.id, document.source.path, link.target)
 
 
 def _decode(source: SourceFile, data: bytes) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from markdown_it.token import Token
 from structformer.builder import TreeBuilder
 from structformer.document import Document, Link, Source
-from structformer.names import is_external, normalize, path_candidates, path_names, split_fragment, wiki_name, without_suffix
+from structformer.names import is_external, link_names, normalize, path_candidates, path_names, split_fragment, wiki_name, without_suffix
 from structformer.sources import SourceFile, decode
 
 from structformer_markdown.front_matter import split_front_matter
@@ -80,16 +80,10 @@ class MarkdownFormat:
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """Names the target may mean, best first: as a path, as a site's address, as a wiki page's name."""
+        yield from link_names(document.id, document.source.path, link.target)
         page, fragment = split_fragment(link.target)
-        suffix = f"#{normalize(fragment)}" if fragment else ""
-        if not page:
-            yield document.id + suffix
-        elif is_external(link.target):
-            yield normalize(page) + suffix
-        else:
-            for candidate in path_candidates(document.source.path, link.target):
-                yield candidate + suffix
-            yield wiki_name(page) + suffix
+        if page and not is_external(link.target):
+            yield wiki_name(page) + (f"#{normalize(fragment)}" if fragment else "")
 
 
 def _report_depth(source: SourceFile, places: list[tuple[int, int]], lines_before: int) -> None:

@@ -10,7 +10,7 @@ from lxml import etree
 from structformer.builder import TreeBuilder
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError
-from structformer.names import normalize, path_candidates, path_names, split_fragment
+from structformer.names import link_names, normalize, path_names
 from structformer.sources import SourceFile
 
 _XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
@@ -53,14 +53,9 @@ class XmlFormat:
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """An id in this document, else the document that has it, else a path."""
-        page, fragment = split_fragment(link.target)
-        suffix = f"#{normalize(fragment)}" if fragment else ""
-        if not page:
-            yield document.id + suffix
-            yield f"id:{normalize(fragment)}{suffix}"
-        else:
-            for candidate in path_candidates(document.source.path, link.target):
-                yield candidate + suffix
+        yield from link_names(document.id, document.source.path, link.target)
+        if link.target.startswith("#"):
+            yield f"id:{normalize(link.target[1:])}{link.target}"
 
 
 def _walk(events: Any, builder: TreeBuilder) -> None:
