@@ -73,10 +73,15 @@ def _walk(events: Any, builder: TreeBuilder) -> None:
                 builder.open_heading(max(1, depth - 1), tuple(pending))
                 pending = []
                 in_title = depth
-            elif anchor:
-                pending = [anchor]
-                builder.add_anchor(anchor)
+                continue
+            # An id names the section whose title comes next, else a place in the current one.
+            for waiting in pending:
+                builder.add_anchor(waiting)
+            pending = [anchor] if anchor else []
             continue
+        for waiting in pending:
+            builder.add_anchor(waiting)
+        pending = []
         if name in _TITLES and in_title == depth:
             builder.text(" ".join("".join(element.itertext()).split()))
             builder.close_heading()
