@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from structformer import Document, read
 from structformer.errors import ReadError
 from structformer.graph import build_graph
@@ -33,7 +32,7 @@ def test_html_in_the_encoding_it_declares():
 
 
 def test_wikitext():
-    [document] = read("Lead '''bold''' [[Page name|shown]].\n== Part ==\ntext\n=== Deep ===\n== See also ==\n* [[Other]]\n[[Category:X]]".encode(),
+    [document] = read(b"Lead '''bold''' [[Page name|shown]].\n== Part ==\ntext\n=== Deep ===\n== See also ==\n* [[Other]]\n[[Category:X]]",
                       format="wikitext")  # fmt: skip
     assert outline(document) == [(0, "document"), (1, "Part"), (2, "Deep"), (1, "See also")]
     assert document.root.text == "Lead bold shown."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -37,15 +37,14 @@ class XmlFormat:
         if not data.strip():
             source.warn("empty: no document")
             return
-        builder = TreeBuilder()
         # No entity is expanded and nothing but the given bytes is read.
-        events = etree.iterparse(
-            io.BytesIO(data), events=("start", "end"), resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False
-        )
+        parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False)
         try:
-            _walk(events, builder)
+            root = etree.fromstring(data, parser)
         except etree.XMLSyntaxError as error:
             raise ReadError(f"not well-formed ({error.msg})", f"line {error.lineno}") from error
+        builder = TreeBuilder()
+        _walk(root, builder)
         document = builder.finish(Source(source.path, self.name))
         ids = tuple(normalize(anchor) for section in document.sections() for anchor in section.anchors)
         document.names = (*path_names(source.path), *(f"id:{each}" for each in ids))
@@ -58,48 +57,58 @@ class XmlFormat:
             yield f"id:{normalize(link.target[1:])}{link.target}"
 
 
-def _walk(events: Any, builder: TreeBuilder) -> None:
-    depth = 0
-    in_title = 0
-    pending: list[str] = []
-    for event, element in events:
+def _walk(root: Any, builder: TreeBuilder) -> None:
+    """Elements in document order: titles open sections, elements with text of their own are paragraphs."""
+    waiting: list[str] = []  # an id names the section whose title comes next, else a place in the current one
+    stack = [(root, 0)]
+    while stack:
+        element, depth = stack.pop()
         if not isinstance(element.tag, str):
             continue
-        name = etree.QName(element).localname
-        if event == "start":
-            depth += 1
-            anchor = element.get(_XML_ID) or element.get("id")
-            if name in _TITLES and not in_title:
-                builder.open_heading(max(1, depth - 1), tuple(pending))
-                pending = []
-                in_title = depth
-                continue
-            # An id names the section whose title comes next, else a place in the current one.
-            for waiting in pending:
-                builder.add_anchor(waiting)
-            pending = [anchor] if anchor else []
-            continue
-        for waiting in pending:
-            builder.add_anchor(waiting)
-        pending = []
-        if name in _TITLES and in_title == depth:
-            builder.text(" ".join("".join(element.itertext()).split()))
+        if etree.QName(element).localname in _TITLES:
+            builder.open_heading(max(1, depth), tuple(waiting))
+            waiting = []
+            _inline(element, builder)
             builder.close_heading()
-            in_title = 0
-        elif not in_title:
-            _leaf(element, builder)
-        depth -= 1
+            continue
+        for anchor in waiting:
+            builder.add_anchor(anchor)
+        anchor = element.get(_XML_ID) or element.get("id")
+        waiting = [anchor] if anchor else []
+        has_text = bool((element.text or "").strip()) or any((child.tail or "").strip() for child in element)
+        if has_text or _target(element):
+            builder.paragraph()
+            _inline(element, builder)
+            builder.paragraph()
+        else:
+            stack.extend((child, depth + 1) for child in reversed(element))
+    for anchor in waiting:
+        builder.add_anchor(anchor)
 
 
-def _leaf(element: Any, builder: TreeBuilder) -> None:
-    """Text of an element that holds no other block: its own text and that of its inline children."""
-    target = next((prefix + element.get(key) for key, prefix in _TARGETS if element.get(key)), None)
-    if target is not None:
-        builder.add_link(target, " ".join("".join(element.itertext()).split()), LinkKind.XREF if target[0] == "#" else LinkKind.HYPERLINK)
-    parent = element.getparent()
-    mixed = parent is not None and bool((parent.text or "").strip() or any((child.tail or "").strip() for child in parent))
-    has_text = bool((element.text or "").strip() or any((child.tail or "").strip() for child in element))
-    if has_text and not mixed:
-        builder.paragraph()
-        builder.text(" ".join("".join(element.itertext()).split()))
-        builder.paragraph()
+def _inline(block: Any, builder: TreeBuilder) -> None:
+    """The text of a block with its links; ids within it are places in the current section."""
+    for event, element in etree.iterwalk(block, events=("start", "end", "comment", "pi")):
+        if event == "start":
+            target = _target(element)
+            if target:
+                builder.open_link(target, LinkKind.XREF if target[0] == "#" else LinkKind.HYPERLINK)
+            if element is not block and (anchor := element.get(_XML_ID) or element.get("id")):
+                builder.add_anchor(anchor)
+            _text(element.text, builder)
+            continue
+        if event == "end" and _target(element):
+            builder.close_link()
+        if element is not block:
+            _text(element.tail, builder)
+
+
+def _target(element: Any) -> str | None:
+    if not isinstance(element.tag, str):
+        return None
+    return next((prefix + element.get(key) for key, prefix in _TARGETS if element.get(key)), None)
+
+
+def _text(text: str | None, builder: TreeBuilder) -> None:
+    if text:
+        builder.text(re.sub(r"\s+", " ", text))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from structformer.cli.common import common_options, output, save_config, table
+
+if TYPE_CHECKING:
+    from structformer.evaluation.evaluate import Evaluation
 
 
 @click.command("evaluate")
@@ -30,7 +34,7 @@ def command(
     Exit code 1 when the qrels name documents that the corpus does not have (they are listed; the scores count them as
     never found).
     """
-    from structformer.evaluation.evaluate import CAVEAT, Evaluation, evaluate, held_out_judgements
+    from structformer.evaluation.evaluate import CAVEAT, evaluate, held_out_judgements
     from structformer.evaluation.judgements import Judgements, read_qrels, read_queries
 
     if bool(queries) != bool(qrels) or not (queries or held_out_structure):
@@ -79,10 +83,7 @@ def command(
     return 1 if unknown else 0
 
 
-def _show(result: object) -> str:
-    from structformer.evaluation.evaluate import Evaluation
-
-    assert isinstance(result, Evaluation)
+def _show(result: Evaluation) -> str:
     compared = list(dict.fromkeys(name for row in result.rows for name in row.against))
     head = ["", *result.measures, *(part for name in compared for part in (name, "p"))]
     rows = []

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from structformer.cli.common import Output, common_options, output, save_config, seconds
+
+if TYPE_CHECKING:
+    from structformer.training import TrainingPlan, TrainingStep
 
 
 @click.command("train")
@@ -52,7 +56,7 @@ def command(
     Measures this machine first and says what it will do. Examples are drawn when there are none yet.
     """
     limit = seconds(max_time)
-    from structformer.training import Listener, TrainingOptions, TrainingPlan, TrainingStep, train
+    from structformer.training import Listener, TrainingOptions, train
     from structformer.training.data import parse_mix
 
     out = output(ctx)
@@ -100,10 +104,7 @@ def _share(share: float) -> str:
     return "base" if share == 0 else "trained" if share == 1 else f"{share:.0%} trained"
 
 
-def _print_plan(out: Output, plan: object) -> None:
-    from structformer.training import TrainingPlan
-
-    assert isinstance(plan, TrainingPlan)
+def _print_plan(out: Output, plan: TrainingPlan) -> None:
     if plan.note:
         out.note(plan.note)
     examples = ", ".join(f"{count} {task}" for task, count in plan.examples.items())
