@@ -20,7 +20,7 @@ from structformer.models.base import THREE_WAYS, packaged_minilm, resolve_base_m
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
 from structformer.models.registry import read_record
-from structformer.sampling import Example
+from structformer.sampling import Example, Samples
 from structformer.training import Listener, TrainingOptions
 from structformer.training.data import ExampleOrder, parse_mix, permuted
 from structformer.training.losses import group_softmax, info_nce
@@ -109,8 +109,6 @@ def test_permuted_is_a_permutation(size, key):
 
 
 def test_every_example_comes_once_an_epoch_in_the_shares_of_the_mix(corpus):
-    from structformer.sampling import Samples
-
     samples = Samples.open(corpus)
     order = ExampleOrder(samples, {"srr": 1.0, "ict": 3.0, "ati": 0.0001}, 8, seed=3)
     places = [place for step in range(samples.counts["srr"] // 2) for place in order.places(step)]
@@ -161,6 +159,18 @@ def test_a_dry_run_plans_and_saves_nothing(corpus):
     assert plans[0].seconds_per_step > 0
     assert plans[0].examples["ict"] > 0
     assert plans[0].missing == ["ati"]
+
+
+def test_examples_of_tasks_not_drawn_yet_are_drawn_as_the_others_were(workspace):
+    from structformer.sampling import SamplingOptions
+
+    sample(workspace, ["srr"], options=SamplingOptions(min_words=5), seed=3, held_out=0.0)
+    notes: list[str] = []
+    train(workspace, replace(TINY, max_steps=1, mix={"ict": 1.0, "srr": 1.0}), listener=Listener(note=notes.append))
+    samples = Samples.open(workspace)
+    assert "drawing Examples of ict too" in notes
+    assert set(samples.counts) == {"ict", "srr"}
+    assert (samples.manifest["seed"], samples.manifest["options"]["min_words"]) == (3, 5)
 
 
 def test_training_stops_when_its_time_is_up(corpus):

@@ -28,11 +28,12 @@ from structformer.sampling.wikiformer import (
     simulated_reranking,
 )
 
-__all__ = ["Census", "Example", "Samples", "SamplingOptions", "document_examples", "is_held_out", "sample", "task_names"]
+__all__ = ["DEFAULT_TASKS", "Census", "Example", "Samples", "SamplingOptions", "document_examples", "is_held_out", "sample", "task_names"]
 
 TreeSampler = Callable[[DocumentView, Random, Census], Iterator[Example]]
 
 WIKIFORMER = ("srr", "rwi", "ati", "ltm")
+DEFAULT_TASKS = (*WIKIFORMER, "ict")
 _TREE_TASKS: dict[str, TreeSampler] = {
     "ati": abstract_texts_identification,
     "ict": inverse_cloze,
@@ -93,7 +94,7 @@ def document_examples(
 
 def sample(
     workspace: str | Path = ".structformer",
-    tasks: Iterable[str] = (*WIKIFORMER, "ict"),
+    tasks: Iterable[str] = DEFAULT_TASKS,
     *,
     options: SamplingOptions | None = None,
     seed: int = 0,

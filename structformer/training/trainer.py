@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +23,7 @@ from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import MAX_TOKENS, CrossEncoder
 from structformer.models.registry import ModelRecord, write_record
 from structformer.models.scratch import make_scratch_model
-from structformer.sampling import Samples, sample
+from structformer.sampling import DEFAULT_TASKS, Samples, SamplingOptions, sample
 from structformer.sampling.held_out import DevelopmentSet, development_set
 from structformer.training.data import ExampleOrder
 from structformer.training.development import Weights, development_score, mix_weights, weights_of
@@ -68,9 +68,9 @@ def train(
     started = time.monotonic()
     workspace, options, listener = Path(workspace), options or TrainingOptions(), listener or Listener()
     corpus = Corpus.open(workspace)
-    samples = _current_samples(workspace, corpus, options.seed, listener)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     settings = _settle(options, device)
+    samples = _current_samples(workspace, corpus, settings.mix, options.seed, listener)
     order = ExampleOrder(samples, settings.mix, settings.groups, options.seed)
     if not order.mix:
         raise ModelError(
@@ -86,7 +86,7 @@ def train(
         ranker = _load(options.ranker, location, settings)
         ranker.model.to(device)
         objective = _objective(ranker, options, settings)
-        development = development_set(corpus, seed=options.seed, share=samples.manifest["held_out"])
+        development = development_set(corpus, seed=samples.manifest["seed"], share=samples.manifest["held_out"])
         plan, reserve = _plan(objective, order, options, settings, base, device, development, time.monotonic() - started)
         if listener.plan:
             listener.plan(plan)
@@ -112,17 +112,22 @@ def _texts(corpus: Corpus) -> Iterator[str]:
             yield f"{section.title}\n{section.text}"
 
 
-def _current_samples(workspace: Path, corpus: Corpus, seed: int, listener: Listener) -> Samples:
+def _current_samples(workspace: Path, corpus: Corpus, tasks: Collection[str], seed: int, listener: Listener) -> Samples:
+    """The workspace's Examples; drawn when there are none of this corpus, or none were asked for of a task."""
+    say = listener.note or (lambda text: None)
     try:
         samples = Samples.open(workspace)
-        if samples.manifest["corpus"] == corpus.fingerprint:
-            return samples
-        reason = "the Examples are of an earlier corpus"
     except CorpusError:
-        reason = "no Examples yet"
-    if listener.note:
-        listener.note(f"{reason}: drawing them (structformer sample)")
-    return sample(workspace, seed=seed)
+        say("no Examples yet: drawing them (structformer sample)")
+        return sample(workspace, dict.fromkeys((*DEFAULT_TASKS, *tasks)), seed=seed)
+    manifest = samples.manifest
+    drawn = list(manifest["tasks"])
+    undrawn = [task for task in tasks if task not in drawn]
+    if manifest["corpus"] == corpus.fingerprint and not undrawn:
+        return samples
+    say(f"drawing Examples of {', '.join(undrawn)} too" if undrawn else "the Examples are of an earlier corpus: drawing them again")
+    options = SamplingOptions(**manifest["options"])
+    return sample(workspace, [*drawn, *undrawn], options=options, seed=manifest["seed"], held_out=manifest["held_out"])
 
 
 def _settle(options: TrainingOptions, device: str) -> _Settings:
