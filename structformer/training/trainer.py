@@ -30,7 +30,7 @@ from structformer.training.development import Weights, development_score, mix_we
 from structformer.training.objectives import BiEncoderObjective, CrossEncoderObjective
 from structformer.training.options import DEFAULT_MIXES, Listener, TrainingOptions, TrainingPlan, TrainingResult, TrainingStep
 
-_MEASURED_STEPS = 3
+_MEASURED_STEPS = 6
 _SAVING_SECONDS = 3.0
 _SHARES = (0.5, 0.75, 1.0)
 _MAX_GRADIENT_NORM = 1.0
@@ -87,7 +87,10 @@ def train(
         ranker.model.to(device)
         objective = _objective(ranker, options, settings)
         development = development_set(corpus, seed=samples.manifest["seed"], share=samples.manifest["held_out"])
-        plan, reserve = _plan(objective, order, options, settings, base, device, development, time.monotonic() - started)
+        measured = _measure(objective, order, settings, device, development)
+        shares = _shares(ranker, base)
+        reserve = _SAVING_SECONDS + (len(shares) * measured.scoring_seconds if development is not None else 0.0)
+        plan = _plan(order, options, settings, base, device, measured, time.monotonic() - started, reserve)
         if listener.plan:
             listener.plan(plan)
         folder = workspace / "models" / settings.name
@@ -98,7 +101,7 @@ def train(
         torch.manual_seed(options.seed)
         log = _Log()
         steps = _loop(objective, order, plan, settings, options, deadline, listener, log, device)
-        scores, kept = _judge(ranker, base_weights, development, plan, listener)
+        scores, kept = _judge(ranker, base_weights, development, shares, measured.base_score, listener)
         result = TrainingResult(
             folder, plan, steps, time.monotonic() - started, scores, kept, None if not scores else kept > 0 and scores[kept] > scores[0.0]
         )
@@ -167,21 +170,23 @@ def _objective(ranker: BiEncoder | CrossEncoder, options: TrainingOptions, setti
     return CrossEncoderObjective(ranker, group_size=options.group_size)
 
 
-def _plan(
-    objective: Objective,
-    order: ExampleOrder,
-    options: TrainingOptions,
-    settings: _Settings,
-    base: BaseModel,
-    device: str,
-    development: DevelopmentSet | None,
-    spent: float,
-) -> tuple[TrainingPlan, float]:
-    """The plan, and the seconds to leave for what comes after the last step. Measures steps without learning from them."""
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What a run knows of this machine before it begins: seconds a step, pairs a second, the untrained ranker's score
+    on the development set, and seconds that one such scoring takes."""
+
+    seconds: float
+    pairs_per_second: float
+    base_score: float
+    scoring_seconds: float
+
+
+def _measure(objective: Objective, order: ExampleOrder, settings: _Settings, device: str, development: DevelopmentSet | None) -> _Measured:
+    """Run a few steps without learning from them, and score the untrained ranker."""
     model = objective.ranker.model
     model.train()
     times: list[float] = []
-    pairs = 0
+    pairs: list[int] = []
     for step in range(_MEASURED_STEPS):
         begun = time.monotonic()
         examples = order.groups(step)
@@ -190,44 +195,48 @@ def _plan(
         torch.autograd.backward(loss)
         model.zero_grad(set_to_none=True)
         times.append(time.monotonic() - begun)
-        pairs = objective.pairs(examples)
+        pairs.append(objective.pairs(examples))
     # The first step also warms the caches up.
     seconds = sum(times[1:]) / len(times[1:])
     begun = time.monotonic()
-    judging = 0.0
-    if development is not None and options.max_seconds is not None:
-        part = DevelopmentSet(
-            development.queries[:20], development.passages[:60], [min(59, number) for number in development.relevant[:20]]
-        )
-        development_score(objective.ranker, part)
-        share = len(development.passages) / 60 if isinstance(objective.ranker, BiEncoder) else 3
-        judging = (time.monotonic() - begun) * share * (len(_SHARES) + 1)
-    reserve = judging + _SAVING_SECONDS
-    spent += sum(times)
-    most = max(1, math.ceil(options.max_epochs / max(order.epochs(1), 1e-9)))
-    steps, limited_by = most, f"{options.max_epochs:g} epochs"
+    score = development_score(objective.ranker, development) if development is not None else 0.0
+    return _Measured(seconds, sum(pairs[1:]) / sum(times[1:]), score, time.monotonic() - begun)
+
+
+def _plan(
+    order: ExampleOrder,
+    options: TrainingOptions,
+    settings: _Settings,
+    base: BaseModel,
+    device: str,
+    measured: _Measured,
+    spent: float,
+    reserve: float,
+) -> TrainingPlan:
+    """How many steps to run: as many as fit into the time, at most those of the epochs or --max-steps."""
+    steps = max(1, math.ceil(options.max_epochs / max(order.epochs(1), 1e-9)))
+    limited_by = f"{options.max_epochs:g} epochs"
     if options.max_steps is not None:
         steps, limited_by = options.max_steps, "--max-steps"
     if options.max_seconds is not None:
-        affordable = max(1, int((options.max_seconds - reserve - spent) / (seconds * 1.02)))
+        affordable = max(1, int((options.max_seconds - reserve - spent) / measured.seconds))
         if affordable < steps:
             steps, limited_by = affordable, f"--max-time {options.max_seconds:g}s"
-    plan = TrainingPlan(
+    return TrainingPlan(
         ranker=options.ranker,
         base=base.name if not base.scratch else f"scratch ({options.size})",
         note=base.note,
         examples=order.counts,
         missing=order.missing,
         groups=settings.groups,
-        seconds_per_step=seconds,
-        pairs_per_second=pairs / seconds,
+        seconds_per_step=measured.seconds,
+        pairs_per_second=measured.pairs_per_second,
         steps=steps,
         epochs=order.epochs(steps),
-        expected_seconds=spent + steps * seconds + reserve,
+        expected_seconds=spent + steps * measured.seconds + reserve,
         limited_by=limited_by,
         device=device,
     )
-    return plan, reserve
 
 
 def _learning_rate(step: int, steps: int, peak: float, warmup: float, ranker: str) -> float:
@@ -301,22 +310,30 @@ def _loop(
     return plan.steps
 
 
+def _shares(ranker: BiEncoder | CrossEncoder, base: BaseModel) -> tuple[float, ...]:
+    """Shares of trained weights to try. A fresh head, or a fresh model, has no base worth mixing with."""
+    return _SHARES if isinstance(ranker, BiEncoder) and not base.scratch else (1.0,)
+
+
 def _judge(
-    ranker: BiEncoder | CrossEncoder, base: Weights, development: DevelopmentSet | None, plan: TrainingPlan, listener: Listener
+    ranker: BiEncoder | CrossEncoder,
+    base: Weights,
+    development: DevelopmentSet | None,
+    shares: tuple[float, ...],
+    base_score: float,
+    listener: Listener,
 ) -> tuple[dict[float, float], float]:
     """Scores on the development set by share of trained weights, and the best share; the ranker is left with it."""
     if development is None:
         return {}, 1.0
     if listener.note:
         listener.note("judging on held-out structure ...")
-    # A fresh head has no base worth mixing with: a cross-encoder is judged as it is.
-    shares = (0.0, *_SHARES) if isinstance(ranker, BiEncoder) and not plan.base.startswith("scratch") else (0.0, 1.0)
     trained = weights_of(ranker.model)
-    scores: dict[float, float] = {}
+    scores = {0.0: base_score}
     for share in shares:
         mix_weights(ranker.model, base, trained, share)
         scores[share] = development_score(ranker, development)
-    best = max(shares, key=lambda share: (scores[share], share))
+    best = max(scores, key=lambda share: (scores[share], share))
     mix_weights(ranker.model, base, trained, best)
     return scores, best
 
