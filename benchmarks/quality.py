@@ -47,11 +47,15 @@ def main() -> None:
             tar.extractall(corpus, filter="data")
         run("ingest", "--format", "markdown", corpus, "-w", workspace)
         print(run("train", "--max-time", arguments.time, "-w", workspace))
+        run("index", "-w", workspace)
+        folder = arguments.shared / "eval" / name
+        judged = ("--queries", folder / "queries.jsonl", "--qrels", folder / "qrels.tsv")
+        print(run("evaluate", *judged, "-w", workspace), flush=True)
         if arguments.cross_time != "none":
             print(run("train", "--ranker", "cross-encoder", "--max-time", arguments.cross_time, "-w", workspace))
-        run("index", "-w", workspace)
-        judged = arguments.shared / "eval" / name
-        print(run("evaluate", "--queries", judged / "queries.jsonl", "--qrels", judged / "qrels.tsv", "-w", workspace), flush=True)
+            reranked = ("dense", "dense >> rerank@20", "hybrid", "hybrid >> rerank@20")
+            pipelines = [part for pipeline in reranked for part in ("--pipeline", pipeline)]
+            print(run("evaluate", *judged, *pipelines, "-w", workspace), flush=True)
 
 
 if __name__ == "__main__":

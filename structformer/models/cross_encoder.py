@@ -46,10 +46,12 @@ class CrossEncoder:
         return scores
 
     @torch.inference_mode()
-    def score(self, queries: Sequence[str], documents: Sequence[str], batch_size: int = 32) -> npt.NDArray[np.float32]:
+    def score(self, queries: Sequence[str], documents: Sequence[str], batch_size: int | None = None) -> npt.NDArray[np.float32]:
         """(pairs,) float32 scores; pairs are batched by length, so that little is padding."""
         training = self.model.training
         self.model.eval()
+        # On a CPU small batches of like length win over large ones, since less of them is padding.
+        batch_size = batch_size or (8 if self.model.device.type == "cpu" else 64)
         scores = np.zeros(len(documents), np.float32)
         order = sorted(range(len(documents)), key=lambda number: len(queries[number]) + len(documents[number]))
         for start in range(0, len(order), batch_size):
