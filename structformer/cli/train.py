@@ -92,7 +92,9 @@ def command(
     if result.development:
         scores = ", ".join(f"{_share(share)} {score:.3f}" for share, score in result.development.items())
         out.result(f"nDCG@10 on held-out structure: {scores}")
-        if not result.better_than_base:
+        if not result.better_than_base and result.kept:
+            out.result("not better than untrained on held-out structure: give it more time before you use it")
+        elif not result.better_than_base:
             out.result("not better than the base on held-out structure: the base's weights are kept")
         elif result.kept < 1:
             out.result(f"kept: {result.kept:.0%} of the way from the base to the trained weights, which did best")

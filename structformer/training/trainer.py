@@ -31,6 +31,7 @@ from structformer.training.objectives import BiEncoderObjective, CrossEncoderObj
 from structformer.training.options import DEFAULT_MIXES, Listener, TrainingOptions, TrainingPlan, TrainingResult, TrainingStep
 
 _MEASURED_STEPS = 6
+_MEASURED_SHARE = 0.05  # of the time given, at most, unless the first two steps take longer
 _SAVING_SECONDS = 3.0
 _SHARES = (0.5, 0.75, 1.0)
 _MAX_GRADIENT_NORM = 1.0
@@ -87,7 +88,7 @@ def train(
         ranker.model.to(device)
         objective = _objective(ranker, options, settings)
         development = development_set(corpus, seed=samples.manifest["seed"], share=samples.manifest["held_out"])
-        measured = _measure(objective, order, settings, device, development)
+        measured = _measure(objective, order, settings, device, development, options.max_seconds)
         shares = _shares(ranker, base)
         reserve = _SAVING_SECONDS + (len(shares) * measured.scoring_seconds if development is not None else 0.0)
         plan = _plan(order, options, settings, base, device, measured, time.monotonic() - started, reserve)
@@ -181,7 +182,14 @@ class _Measured:
     scoring_seconds: float
 
 
-def _measure(objective: Objective, order: ExampleOrder, settings: _Settings, device: str, development: DevelopmentSet | None) -> _Measured:
+def _measure(
+    objective: Objective,
+    order: ExampleOrder,
+    settings: _Settings,
+    device: str,
+    development: DevelopmentSet | None,
+    max_seconds: float | None,
+) -> _Measured:
     """Run a few steps without learning from them, and score the untrained ranker."""
     model = objective.ranker.model
     model.train()
@@ -196,6 +204,8 @@ def _measure(objective: Objective, order: ExampleOrder, settings: _Settings, dev
         model.zero_grad(set_to_none=True)
         times.append(time.monotonic() - begun)
         pairs.append(objective.pairs(examples))
+        if step and max_seconds is not None and sum(times) > _MEASURED_SHARE * max_seconds:
+            break
     # The first step also warms the caches up.
     seconds = sum(times[1:]) / len(times[1:])
     begun = time.monotonic()
@@ -282,7 +292,7 @@ def _loop(
     begun = time.monotonic()
     model.train()
     for step in range(plan.steps):
-        if deadline is not None and time.monotonic() > deadline:
+        if step and deadline is not None and time.monotonic() > deadline:
             return step
         rate = _learning_rate(step, plan.steps, settings.learning_rate, options.warmup, options.ranker)
         for group in optimizer.param_groups:
@@ -333,7 +343,8 @@ def _judge(
     for share in shares:
         mix_weights(ranker.model, base, trained, share)
         scores[share] = development_score(ranker, development)
-    best = max(scores, key=lambda share: (scores[share], share))
+    # Untrained weights behind a fresh head are no ranker at all, so there the trained ones are kept whatever they score.
+    best = max(scores, key=lambda share: (scores[share], share)) if len(shares) > 1 else shares[0]
     mix_weights(ranker.model, base, trained, best)
     return scores, best
 
