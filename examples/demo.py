@@ -43,7 +43,10 @@ def descriptions() -> Iterator[tuple[str, str]]:
         for file in distribution.files or []:
             source = Path(str(distribution.locate_file(file)))
             if file.suffix == ".md" and ".dist-info" not in str(file) and "license" not in file.name.lower() and source.is_file():
-                yield f"files/{name}/{'-'.join(file.parts[1:] or file.parts)}", source.read_text(encoding="utf-8", errors="replace")
+                yield (
+                    f"files/{name}/{'-'.join(file.parts[1:] or file.parts).lstrip('.')}",
+                    source.read_text(encoding="utf-8", errors="replace"),
+                )
     for path in sorted((PROJECT / "docs").glob("*.md")):
         yield f"structformer/{path.name}", path.read_text(encoding="utf-8")
 

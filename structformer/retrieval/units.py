@@ -64,7 +64,9 @@ def document_units(document: Document, number: int, incoming: dict[tuple[int, in
             pieces = [" ".join(other.title for other, _ in sections)]
         elif not pieces and position == 0:
             pieces = [""]  # the title alone can be what is looked for
-        titles = (document.title, *(step.title for step in path[1:]))
+        titles = [document.title, *(step.title for step in path[1:])]
+        if len(titles) > 1 and titles[0] == titles[1]:
+            del titles[0]  # a page of several level-1 headings is called after the first of them
         texts = " \n ".join((incoming or {}).get((number, position), ()))
         for piece in pieces:
             yield Unit(
