@@ -150,6 +150,11 @@ def test_training_learns(corpus):
     assert np.mean(losses[-10:]) < 0.7 * np.mean(losses[:10])
 
 
+def test_runs_of_different_precision_follow_each_other_in_one_process(corpus):
+    for precision in ("bf16", "no", "bf16"):
+        assert train(corpus, replace(TINY, max_steps=1, precision=precision, name="precision")).steps == 1
+
+
 def test_a_dry_run_plans_and_saves_nothing(corpus):
     plans = []
     result = train(corpus, replace(TINY, max_steps=None, max_seconds=30.0, name="dry"), dry_run=True, listener=Listener(plan=plans.append))

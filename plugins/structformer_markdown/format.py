@@ -13,7 +13,7 @@ from structformer.names import is_external, link_names, normalize, path_candidat
 from structformer.sources import SourceFile, decode
 
 from structformer_markdown.front_matter import split_front_matter
-from structformer_markdown.grammar import MAX_NESTING, grammar
+from structformer_markdown.grammar import MAX_NESTING, grammar, without_garbage_collection
 from structformer_markdown.inline_text import spans
 from structformer_markdown.raw_html import RawHtml, embed
 
@@ -65,9 +65,10 @@ class MarkdownFormat:
                 builder.paragraph()
                 break
         env: dict[str, Any] = {}
-        tokens = grammar().parse(text[body_start:], env)
+        with without_garbage_collection():
+            tokens = grammar().parse(text[body_start:], env)
+            _Reader(builder, extended=options.get("flavor", "gfm") != "commonmark").read(tokens)
         _report_depth(source, env.get("too_deep", []), text.count("\n", 0, body_start))
-        _Reader(builder, extended=options.get("flavor", "gfm") != "commonmark").read(tokens)
         title = metadata.get("title")
         document = builder.finish(
             Source(source.path, self.name),

@@ -282,7 +282,10 @@ def _loop(
 ) -> int:
     """Run the planned steps, or fewer when the deadline comes; gives the number done."""
     from accelerate import Accelerator
+    from accelerate.state import AcceleratorState
 
+    # Accelerate keeps one precision for the life of a process; a second run in it may want another.
+    AcceleratorState._reset_state()
     accelerator = Accelerator(cpu=device == "cpu", mixed_precision=settings.precision)
     model = objective.ranker.model
     decayed = [value for name, value in model.named_parameters() if value.ndim > 1]
