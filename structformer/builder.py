@@ -174,11 +174,6 @@ class TreeBuilder:
         self._body.links += [Link(link.kind, link.target, link.text) for link in heading.links]
         return section
 
-    def retitle(self, section: Section, title: str, anchors: tuple[str, ...]) -> None:
-        """Give a section just closed another title, as when an attribute list at its end turns out not to be text."""
-        section.title = title
-        section.anchors = self._slugs.anchors(title, anchors)
-
     def finish(
         self,
         source: Source,

@@ -24,8 +24,8 @@ from structformer.corpus.shards import (
     ShardWriter,
     describe_shard,
     path_order,
+    read_rows,
     read_shard,
-    shard_rows,
 )
 from structformer.corpus.storage import lock, remove_leftovers, replacing_folder, write_bytes, write_json
 from structformer.document import Document
@@ -275,7 +275,7 @@ def _earlier(
             continue
         try:
             kept: dict[str, list[tuple[Row, list[Row]]]] = {}
-            for row in shard_rows(folder, "sources"):
+            for row in read_rows(folder / "sources.parquet"):
                 identity = (row["path"], row["format"], row["sha256"])
                 # The messages of a copied source are its own, without notes of the walk that may have changed.
                 if identity in wanted and row["status"] in ("read", "empty") and not wanted[identity].notes:
@@ -327,8 +327,7 @@ def _choose(found: Found, format: str | None, plugins: Plugins) -> _File | None:
     if found.note:
         return _File(found.path, str(found.location), "", found.note)
     head = b""
-    claimed = any(found.path.lower().endswith(each.suffixes) for each in plugins.formats.values())
-    if not claimed or format is None:
+    if len(plugins.claiming(found.path)) != 1:  # one claim by suffix needs no look inside
         try:
             with found.location.open("rb") as file:
                 head = file.read(HEAD_BYTES)
@@ -360,8 +359,7 @@ def _files(root: Path, workspace: Path, format: str | None, plugins: Plugins, re
 
 def _worth_a_line(file: _File, plugins: Plugins) -> bool:
     """Passed-over symbolic links are reported when they would have been documents, or lead nowhere good."""
-    claimed = any(file.path.lower().endswith(each.suffixes) for each in plugins.formats.values())
-    return claimed or "its target is read" not in file.problem
+    return bool(plugins.claiming(file.path)) or "its target is read" not in file.problem
 
 
 def _cut(files: Iterable[_File], total: int) -> Iterator[list[_File]]:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 # A sentence ends at . ! or ? before white space and something that can begin a sentence, or at CJK full stops.
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9\u00C0-\u024F\u0400-\u04FF`])|(?<=[。！？])")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Eq|Sec|approx|resp)\.|\b[A-Z]\.)$")
+# What the index shows a ranker at once, and so what it is trained on.
+PASSAGE_WORDS = 160
 _PAGE_SEPARATOR = re.compile(r"\n\s*\n")
 
 
@@ -66,6 +68,11 @@ def _cut_words(line: str, max_words: int) -> Iterator[str]:
         words = sentence.split()
         for start in range(0, len(words), max_words):
             yield " ".join(words[start : start + max_words])
+
+
+def with_path(path: str, text: str) -> str:
+    """A passage as rankers see it: its path on a line of its own, then its text."""
+    return "\n".join(part for part in (path, text) if part)
 
 
 def query_like(sentence: str) -> str:

@@ -119,10 +119,14 @@ class Plugins:
         name = self._formats[format_name][1]
         return next(plugin for plugin in self.installed if plugin.name == name)
 
+    def claiming(self, path: str) -> list[Format]:
+        """The formats whose suffix a path has."""
+        lower = path.lower()
+        return [format for format in self.formats.values() if lower.endswith(format.suffixes)]
+
     def detect(self, path: str, head: bytes) -> tuple[Format | None, str]:
         """The format of a file and why: by its suffix, else by the surest sniff of at least 0.5, else (None, why not)."""
-        lower = path.lower()
-        claimed = [format for format in self.formats.values() if lower.endswith(format.suffixes)]
+        claimed = self.claiming(path)
         if len(claimed) == 1:
             return claimed[0], "suffix"
         sure = [(format.sniff(head, path), format.name) for format in claimed or self.formats.values()]

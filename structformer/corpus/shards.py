@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -130,8 +129,3 @@ def file_digest(path: Path) -> str:
 def path_order(path: str) -> list[str]:
     """The key under which paths sort as the walk visits them: by component."""
     return path.split("/")
-
-
-def shard_rows(folder: Path, table: str) -> list[dict[str, Any]]:
-    """All rows of one of a shard's small tables."""
-    return list(read_rows(folder / f"{table}.parquet"))

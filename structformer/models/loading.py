@@ -23,30 +23,26 @@ def load_tokenizer(location: str) -> Any:
     """The tokenizer of a folder or hub name. Raises ModelError when it can't be loaded."""
     from transformers import AutoTokenizer
 
-    quiet_transformers()
-    try:
-        return AutoTokenizer.from_pretrained(location, use_fast=True)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"no tokenizer can be loaded from {location}: {error}") from error
+    return _load(AutoTokenizer, location, "tokenizer", use_fast=True)
 
 
 def load_encoder(location: str) -> Any:
     """The encoder (AutoModel) of a folder or hub name. Raises ModelError when it can't be loaded."""
     from transformers import AutoModel
 
-    quiet_transformers()
-    try:
-        return AutoModel.from_pretrained(location, use_safetensors=True)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"no weights can be loaded from {location}: {error}") from error
+    return _load(AutoModel, location, "weights", use_safetensors=True)
 
 
 def load_classifier(location: str) -> Any:
     """The encoder with a one-label head (AutoModelForSequenceClassification). Raises ModelError when it can't be loaded."""
     from transformers import AutoModelForSequenceClassification
 
+    return _load(AutoModelForSequenceClassification, location, "weights", num_labels=1, use_safetensors=True)
+
+
+def _load(kind: Any, location: str, what: str, **options: Any) -> Any:
     quiet_transformers()
     try:
-        return AutoModelForSequenceClassification.from_pretrained(location, num_labels=1, use_safetensors=True)
+        return kind.from_pretrained(location, **options)
     except (OSError, ValueError) as error:
-        raise ModelError(f"no weights can be loaded from {location}: {error}") from error
+        raise ModelError(f"no {what} can be loaded from {location}: {error}") from error

@@ -13,9 +13,8 @@ from structformer.corpus import Corpus
 from structformer.document import Document
 from structformer.errors import CorpusError
 from structformer.graph import ReferenceGraph
-from structformer.passages import passages
+from structformer.passages import PASSAGE_WORDS, passages, with_path
 
-UNIT_WORDS = 160
 _SCHEMA = pa.schema(
     [
         ("document", pa.int32()),
@@ -48,18 +47,16 @@ class Unit:
     @property
     def ranker_text(self) -> str:
         """What rankers read: the path on a line of its own, then the passage."""
-        return "\n".join(part for part in (" ".join(self.path), self.text) if part)
+        return with_path(" ".join(self.path), self.text)
 
 
 def document_units(document: Document, number: int, incoming: dict[tuple[int, int], list[str]] | None = None) -> Iterator[Unit]:
     """The units of one document. A section without text of its own, or with nothing but see-also links, gives none; every document gives
     at least one."""
     sections = list(document.root.walk_with_path())
-    numbered = {id(section): position for position, (section, _) in enumerate(sections)}
-    for section, path in sections:
-        position = numbered[id(section)]
+    for position, (section, path) in enumerate(sections):
         # A list of other pages' titles would be found for what those pages say.
-        pieces = [] if section.is_link_list else list(passages(section.text, UNIT_WORDS))
+        pieces = [] if section.is_link_list else list(passages(section.text, PASSAGE_WORDS))
         if not pieces and position == 0 and not any(other.text.strip() for other, _ in sections):
             pieces = [" ".join(other.title for other, _ in sections)]
         elif not pieces and position == 0:

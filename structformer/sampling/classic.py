@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from structformer.passages import passages, query_like, sentences
+from structformer.passages import PASSAGE_WORDS, passages, query_like, sentences, with_path
 from structformer.sampling.content import DocumentView
 from structformer.sampling.example import Census, Example
 
 _KEEP_SENTENCE = 0.1
 _MIN_QUERY_WORDS, _MAX_QUERY_WORDS = 4, 40
-_PASSAGE_WORDS = 160
 # Long option tables would otherwise give most of the queries, and a page's description, which says what it is for, one.
 _QUERIES_PER_PASSAGE = 3
 
@@ -27,7 +26,7 @@ def inverse_cloze(view: DocumentView, rng: Random, census: Census) -> Iterator[E
     cut: dict[int, list[str]] = {}
     for number, section in enumerate(view.sections):
         if section.text and not section.is_link_list:
-            cut[number] = list(passages(section.text, _PASSAGE_WORDS))
+            cut[number] = list(passages(section.text, PASSAGE_WORDS))
     numbered = list(cut)
     for number, pieces in cut.items():
         for piece in pieces:
@@ -44,8 +43,3 @@ def inverse_cloze(view: DocumentView, rng: Random, census: Census) -> Iterator[E
                 texts = [passage, *(rng.choice(cut[other]) for other in drawn)]
                 documents = tuple(with_path(view.path_text(each), text) for each, text in zip(numbers, texts, strict=True))
                 yield Example("ict", (query,) * len(numbers), documents, view.document.id, numbers)
-
-
-def with_path(path: str, text: str) -> str:
-    """A passage as rankers see it: its path on a line of its own, then its text."""
-    return "\n".join(part for part in (path, text) if part)

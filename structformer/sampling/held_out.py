@@ -9,14 +9,12 @@ from random import Random
 
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
-from structformer.passages import passages, query_like, sentences
+from structformer.passages import PASSAGE_WORDS, passages, query_like, sentences, with_path
 from structformer.sampling import is_held_out
-from structformer.sampling.classic import with_path
 from structformer.sampling.content import DocumentView
 from structformer.sampling.example import SamplingOptions
 
 _MIN_WORDS = 5
-_PASSAGE_WORDS = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +104,7 @@ def development_set(corpus: Corpus, *, seed: int, share: float, queries: int = 1
         held_out = is_held_out(document.id, seed, share)
         view = DocumentView(document, SamplingOptions())
         for number, section in enumerate(view.sections):
-            for piece in () if section.is_link_list else passages(section.text, _PASSAGE_WORDS):
+            for piece in () if section.is_link_list else passages(section.text, PASSAGE_WORDS):
                 path = view.path_text(number)
                 if held_out:
                     cases += _cases(path, piece, rng)
