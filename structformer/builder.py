@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from structformer.document import Document, Link, LinkKind, Section, Source
-from structformer.headings import Slugs, is_see_also
+from structformer.headings import Slugs, github_slug, is_see_also
 
 _INDEX_STEMS = frozenset({"index", "readme", "_index", "default", "home"})
 _SEPARATORS = {"": 0, " ": 1, "\n": 2, "\n\n": 3}
@@ -43,9 +43,10 @@ class _Buffer:
                 self.parts.append(self.due)
                 self.length += len(self.due)
             self.due = ""
-        for link in self.open_links:
-            if link.start < 0:
-                link.start = self.length
+        if self.open_links:
+            for link in self.open_links:
+                if link.start < 0:
+                    link.start = self.length
         self.parts.append(text)
         self.length += len(text)
 
@@ -76,11 +77,13 @@ class _Buffer:
 class TreeBuilder:
     """Receives a document's content in source order and returns its tree.
 
+    slugs: give every section the anchors that generators make of titles, for formats whose anchors are not written down.
+
     Headings nest under the nearest shallower heading, whatever levels are jumped; text before any heading is the
     root's. White space between inline texts is one space; `line` and `paragraph` ask for a break before what follows.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, slugs: bool = True) -> None:
         self.root = Section("")
         self._stack = [self.root]
         self._buffers: dict[int, _Buffer] = {id(self.root): _Buffer()}
@@ -88,7 +91,7 @@ class TreeBuilder:
         self._heading: _Buffer | None = None
         self._heading_level = 0
         self._heading_anchors: list[str] = []
-        self._slugs = Slugs()
+        self._slugs = Slugs() if slugs else None
         self._order = [self.root]
 
     @property
@@ -109,17 +112,37 @@ class TreeBuilder:
         if text[-1] != core[-1]:
             target.separate(" ")
 
+    def flow(self, text: str) -> None:
+        """Append inline text as markup languages have it: any run of white space is one space."""
+        words = text.split()
+        target = self._heading or self._body
+        if not words:
+            if text and not target.due:
+                target.due = " "
+            return
+        if not target.due and text[0].isspace():
+            target.due = " "
+        target.append(" ".join(words))
+        if text[-1].isspace():
+            target.due = " "
+
     def verbatim(self, text: str) -> None:
         """Append text exactly as it stands: code, math."""
         (self._heading or self._body).append(text)
 
     def line(self) -> None:
         """What follows begins on a new line."""
-        (self._heading or self._body).separate(" " if self._heading else "\n")
+        if self._heading is not None:
+            self._heading.separate(" ")
+        elif self._body.due != "\n\n":
+            self._body.due = "\n"
 
     def paragraph(self) -> None:
         """What follows begins after a blank line."""
-        (self._heading or self._body).separate(" " if self._heading else "\n\n")
+        if self._heading is None:
+            self._body.due = "\n\n"
+        else:
+            self._heading.separate(" ")
 
     def open_link(self, target: str, kind: LinkKind = LinkKind.HYPERLINK) -> None:
         (self._heading or self._body).open_links.append(_OpenLink(kind, target))
@@ -135,6 +158,20 @@ class TreeBuilder:
     def add_link(self, target: str, text: str = "", kind: LinkKind = LinkKind.HYPERLINK) -> None:
         """A reference with no place in the text: an image, a category, a redirect."""
         (self._heading or self._body).links.append(Link(kind, target, text))
+
+    def add_image(self, target: str, alternative: str) -> None:
+        """An image: its alternative text is text, except within a link, where it is a badge or a logo."""
+        if self.in_link or not alternative:
+            self.add_link(target, alternative, LinkKind.EMBED)
+        else:
+            self.open_link(target, LinkKind.EMBED)
+            self.text(alternative)
+            self.close_link()
+
+    @property
+    def is_empty(self) -> bool:
+        """True while there is neither text nor a heading."""
+        return len(self._order) == 1 and self._heading is None and not self._body.length
 
     def add_anchor(self, anchor: str) -> None:
         """A place that links can name: the heading being read or, outside one, the current section."""
@@ -163,7 +200,9 @@ class TreeBuilder:
         while heading.open_links:
             heading.close_link()
         title = " ".join(heading.text().split())
-        section = Section(title, self._heading_level, anchors=self._slugs.anchors(title, self._heading_anchors))
+        explicit = self._heading_anchors
+        anchors = self._slugs.anchors(title, explicit) if self._slugs else tuple(dict.fromkeys(filter(None, explicit)))
+        section = Section(title, self._heading_level, anchors=anchors)
         while len(self._stack) > 1 and self._stack[-1].level >= section.level:
             self._stack.pop()
         self._stack[-1].children.append(section)
@@ -173,6 +212,16 @@ class TreeBuilder:
         # A title's links have no place in the section's text, so their spans are empty.
         self._body.links += [Link(link.kind, link.target, link.text) for link in heading.links]
         return section
+
+    def leave(self, level: int) -> None:
+        """End the sections of this level and deeper: what follows belongs to the section around them."""
+        self.close_heading()
+        while self._body.open_links:
+            self._body.close_link()
+        while len(self._stack) > 1 and self._stack[-1].level >= level:
+            self._stack.pop()
+        self._body = self._buffers[id(self._stack[-1])]
+        self._body.separate("\n\n")
 
     def finish(
         self,
@@ -224,7 +273,8 @@ def promote_to_root(root: Section, only: Section) -> None:
             link.end += shift
     root.title = only.title
     root.text = "\n\n".join(text for text in (root.text, only.text) if text)
-    root.anchors = tuple(dict.fromkeys((*root.anchors, *only.anchors)))
+    slug = github_slug(only.title)  # also without explicit anchors, so that a root that is a heading can be told from one that is none
+    root.anchors = tuple(dict.fromkeys((*root.anchors, *only.anchors, *((slug,) if slug else ()))))
     root.links += only.links
     root.children = only.children
 

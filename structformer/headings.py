@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 _SEE_ALSO = re.compile(
     r"""(
@@ -28,12 +29,14 @@ def is_see_also(title: str) -> bool:
     return _SEE_ALSO.fullmatch(" ".join(plain.split()).strip(" .:!?*_#-")) is not None
 
 
+@lru_cache(maxsize=4096)
 def github_slug(title: str) -> str:
     """The anchor that GitHub, GitLab and Docusaurus give a title: lower case, punctuation out, each space a hyphen."""
     kept = (c for c in title.strip().lower() if c in " -_" or unicodedata.category(c)[0] in "LNM")
     return "".join(kept).replace(" ", "-")
 
 
+@lru_cache(maxsize=4096)
 def mkdocs_slug(title: str) -> str:
     """The anchor that Python-Markdown (MkDocs) gives a title: ASCII only, runs of spaces and hyphens one hyphen."""
     ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()

@@ -93,6 +93,18 @@ def path_candidates(document_path: str, target: str) -> Iterator[str]:
     yield from dict.fromkeys(found)
 
 
+def url_names(address: str) -> tuple[str, ...]:
+    """The names of a page on the web: its address without scheme, "www." and query, with and without page suffix and index."""
+    page, _ = split_fragment(address)
+    scheme, found, rest = page.partition("//")
+    if not found or scheme.lower() not in ("", "http:", "https:"):
+        return ()
+    host, _, path = normalize(rest).partition("/")
+    host = host.lower().removeprefix("www.")
+    names = [f"//{host}/{name}".rstrip("/") for name in path_names(path.strip("/"))] if path.strip("/") else [f"//{host}"]
+    return tuple(dict.fromkeys(name.removesuffix("/.") for name in names))
+
+
 def link_names(document_id: str, document_path: str, target: str) -> Iterator[str]:
     """Names, with the fragment behind "#", that a link of a page may mean: a place on the page itself, another site's
     address, or a path as `path_candidates` has it."""
@@ -102,6 +114,8 @@ def link_names(document_id: str, document_path: str, target: str) -> Iterator[st
         yield document_id + suffix
     elif is_external(target):
         yield normalize(page) + suffix
+        for name in url_names(page):
+            yield name + suffix
     else:
         for candidate in path_candidates(document_path, target):
             yield candidate + suffix

@@ -3,37 +3,114 @@
 from __future__ import annotations
 
 import codecs
+import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from structformer.errors import ReadError
+from structformer.names import join
 
 _IGNORED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
          (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))  # fmt: skip
 HEAD_BYTES = 4096
+_KEPT_BYTES = 32_000_000  # of neighbours, which many files of a folder ask for
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on what one file may cost; one that exceeds a bound is reported and left out, never silently cut."""
+    """Bounds on what one file may cost; one that exceeds a bound is reported and left out, never silently cut.
+
+    A packed file counts by what it unpacks to: each member and each page of a dump may have `file_bytes`, an archive at most
+    `archive_entries` members and `archive_bytes` in all, and no more than `ratio` times its packed size (once over 100 MB).
+    """
 
     file_bytes: int = 32_000_000
     seconds: float = 60.0
     memory_bytes: int = 2 * 1024**3
+    archive_entries: int = 200_000
+    archive_bytes: int = 20_000_000_000
+    ratio: int = 500
+    nesting: int = 3
+
+
+class Neighbours(Protocol):
+    """The other files that a source may take parts from: those of its ingested folder, or of its archive."""
+
+    def get(self, path: str) -> bytes | None:
+        """A file's content by its path relative to the root; None when it isn't there, is too large, or lies outside."""
+        ...
+
+    def find(self, suffix: str) -> list[str]:
+        """Paths of all files with that suffix, in order."""
+        ...
+
+
+class FolderFiles:
+    """The regular files below a root. What a symbolic link leads to counts only when it is inside the root too."""
+
+    def __init__(self, root: Path, limits: Limits | None = None) -> None:
+        self._root = root.resolve()
+        self._limit = (limits or Limits()).file_bytes
+        self._found: dict[str, list[str]] = {}
+        self._kept: dict[str, bytes | None] = {}
+
+    def get(self, path: str) -> bytes | None:
+        if path not in self._kept:
+            location = self._location(path)
+            try:
+                data = location.read_bytes() if location is not None else None
+            except OSError:
+                data = None
+            if sum(len(each) for each in self._kept.values() if each) > _KEPT_BYTES:
+                self._kept.clear()
+            self._kept[path] = data
+        return self._kept[path]
+
+    def find(self, suffix: str) -> list[str]:
+        if suffix not in self._found:
+            self._found[suffix] = [
+                found.path for found in walk(self._root) if found.path.endswith(suffix) and not found.problem and not found.note
+            ]
+        return self._found[suffix]
+
+    def _location(self, path: str) -> Path | None:
+        if "\x00" in path:
+            return None
+        try:
+            location = (self._root / path).resolve(strict=True)
+            inside = self._root in location.parents
+            status = location.stat()
+        except (OSError, RuntimeError, ValueError):
+            return None
+        return location if inside and stat.S_ISREG(status.st_mode) and status.st_size <= self._limit else None
+
+
+def dependency_digest(neighbours: Neighbours, dependency: str) -> str:
+    """A digest of what `SourceFile.open` or `companions` gave: of one file, or of the list of files with a suffix."""
+    if dependency.startswith("*"):
+        return hashlib.sha256("\n".join(neighbours.find(dependency[1:])).encode()).hexdigest()
+    data = neighbours.get(dependency)
+    return "" if data is None else hashlib.sha256(data).hexdigest()
 
 
 class SourceFile:
-    """One file as a plugin sees it: its path relative to the root, its bytes, and a place for warnings."""
+    """One file as a plugin sees it: its path relative to the root, its bytes, its neighbours, and a place for warnings."""
 
-    def __init__(self, path: str, data: bytes | None = None, location: Path | None = None) -> None:
+    def __init__(
+        self, path: str, data: bytes | None = None, location: Path | None = None, neighbours: Neighbours | None = None
+    ) -> None:
         self.path = path
         self.warnings: list[str] = []
+        self.dependencies: set[str] = set()
         self._data = data
         self._location = location
+        self._neighbours = neighbours
 
     def read(self) -> bytes:
         """The whole content. Raises ReadError when the file can't be read."""
@@ -44,6 +121,35 @@ class SourceFile:
             return self._location.read_bytes()
         except OSError as error:
             raise ReadError(f"cannot be read ({error.strerror or error})") from error
+
+    def open(self, target: str) -> SourceFile | None:
+        """Another file of the ingested root, `target` being relative to this file's folder; None when there is none.
+
+        Nothing outside the root is opened. What was asked for is remembered in `dependencies`, so that a change of that file
+        makes an ingest read this one again.
+        """
+        if self._neighbours is None or target.startswith(("/", "~", "\\")) or re.match(r"[a-zA-Z]:", target):
+            return None
+        path = join(self.path.rpartition("/")[0], target)
+        return self._part(path) if path else None
+
+    def companions(self, suffix: str) -> list[SourceFile]:
+        """All files of the ingested root with a suffix, as entity files and bibliographies are that no file names."""
+        if self._neighbours is None:
+            return []
+        self.dependencies.add(f"*{suffix}")
+        return [part for path in self._neighbours.find(suffix) if (part := self._part(path)) is not None]
+
+    def _part(self, path: str) -> SourceFile | None:
+        assert self._neighbours is not None
+        self.dependencies.add(path)
+        data = self._neighbours.get(path)
+        if data is None:
+            return None
+        opened = SourceFile(path, data, neighbours=self._neighbours)
+        # What a part asks for and what it has to say belong to the whole.
+        opened.dependencies, opened.warnings = self.dependencies, self.warnings
+        return opened
 
     def warn(self, message: str) -> None:
         """Report something about this file that its reader should know; say the place and what was done."""

@@ -1,157 +1,142 @@
-"""The HTML format, plainest form: h1-h6, links with anchor text, ids and readable text of the body."""
+"""The HTML format: bytes to one Document, and the names that its links may mean."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from urllib.parse import urljoin
 
-from bs4.dammit import EncodingDetector
-from lxml import etree, html
 from structformer.builder import TreeBuilder
+from structformer.collection import without_garbage_collection
 from structformer.document import Document, Link, LinkKind, Source
-from structformer.errors import ReadError
-from structformer.names import link_names, path_names
-from structformer.sources import SourceFile, decode
+from structformer.names import is_external, link_names, path_names, url_names
+from structformer.sources import SourceFile
 
-_HIDDEN = frozenset({"script", "style", "template", "noscript", "head", "nav"})
-_PARAGRAPHS = frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "body",
-        "details",
-        "div",
-        "dl",
-        "fieldset",
-        "figure",
-        "footer",
-        "form",
-        "header",
-        "hr",
-        "main",
-        "ol",
-        "p",
-        "pre",
-        "section",
-        "table",
-        "ul",
-    ]
-)
-_LINES = frozenset({"br", "dd", "dt", "li", "tr", "summary", "caption", "figcaption"})
+from structformer_html.decoding import decode_page
+from structformer_html.main_content import main_content
+from structformer_html.page import Attributes, Page, head_tags, read_tags, read_tree
+from structformer_html.parsing import MAX_DEPTH, parse
+
+_SEPARATOR = re.compile(r"\s+(?:[|—–·»«:-]|::)\s+")
+_DOCTYPE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html)\b", re.IGNORECASE | re.DOTALL)
+_WHOLE = "head > noscript, head > noframes, body, frameset, html > noframes"
+_SOME_HTML = re.compile(rb"<(?:head|body|h[1-6]|p|div|table|ul|a\s+href|meta)\b", re.IGNORECASE)
 
 
 class HtmlFormat:
-    """Headings, links, anchors and text of a page's body; navigation and scripts left out."""
+    """Main content, headings, links, anchors and text of a page."""
 
     name = "html"
-    suffixes = (".html", ".htm", ".xhtml")
+    suffixes = (".html", ".htm", ".xhtml", ".xht", ".shtml")
     media_types = ("text/html", "application/xhtml+xml")
-    completeness = "plain: h1-h6, links, ids, text of the body; no main-content extraction yet"
+    completeness = "complete: main content, headings (ARIA too), links, anchors, tables, definition lists, encodings"
 
     def sniff(self, head: bytes, path: str) -> float:
         """Certainty that a file of unknown suffix is HTML, from its first bytes."""
-        return 0.95 if re.match(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype html|html)", head, re.IGNORECASE) else 0.0
+        if _DOCTYPE.match(head):
+            return 0.95
+        return 0.6 if head.lstrip()[:1] == b"<" and not head.lstrip().startswith(b"<?xml") and _SOME_HTML.search(head) else 0.0
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """One Document."""
-        data = source.read()
-        if not data.strip():
+        """One Document. Option `content`: "main" (default), or "all" for the whole body with its navigation."""
+        text, encoding = decode_page(source)
+        if not text.strip():
             source.warn("empty: no document")
             return
-        text = _decode(source, data)
-        try:
-            # Bytes, not text: lxml refuses a text that carries an encoding declaration.
-            page = html.document_fromstring(text.encode(), parser=html.HTMLParser(encoding="utf-8", no_network=True))
-        except (etree.ParserError, etree.XMLSyntaxError) as error:
-            raise ReadError(f"no HTML in it ({error})") from error
-        builder = TreeBuilder()
-        _walk(page, builder)
-        title = page.findtext(".//title")
-        document = builder.finish(
-            Source(source.path, self.name),
-            title=" ".join(title.split()) if title and title.strip() else None,
-            language=page.get("lang"),
-        )
-        document.names = path_names(source.path)
+        with without_garbage_collection():
+            document = self._document(source, text, encoding, whole=options.get("content", "main") == "all")
         yield document
 
+    def _document(self, source: SourceFile, text: str, encoding: str, *, whole: bool) -> Document:
+        root = parse(text)
+        head = _Head()
+        if root is None:
+            for tag in head_tags(text):
+                head.take(tag.name, tag)
+        else:
+            for node in root.css("html, base, link, meta, head > title"):
+                head.take(node.tag or "", node.attributes, node.text() if node.tag == "title" else "")
+        builder = TreeBuilder(slugs=False)
+        if root is None:
+            source.warn(f"nested over {MAX_DEPTH} elements deep: read tag by tag, nothing is left out")
+            found = "tags"
+            read_tags(text, Page(builder, head.base, furniture=not whole))
+        else:
+            roots, found = main_content(root, text) if not whole else (root.css(_WHOLE), "all")
+            read_tree(roots, Page(builder, head.base, furniture=not whole))
+            if not whole and builder.is_empty:
+                # All of the page was taken for navigation, so it was not navigation.
+                builder, found = TreeBuilder(slugs=False), "all"
+                read_tree(root.css(_WHOLE), Page(builder, head.base, furniture=False))
+        for target in head.related:
+            builder.add_link(head.base(target), "", LinkKind.SEE_ALSO)
+        metadata = {**head.metadata, "encoding": encoding, "content": found}
+        document = builder.finish(Source(source.path, self.name), title=None, language=head.language, metadata=metadata)
+        _name(document, head)
+        return document
+
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """Names the target may mean: a place on the same page, a path, a site's address."""
-        return link_names(document.id, document.source.path, link.target)
+        """Names the target may mean, best first: as a path, as the address of a page that says its own."""
+        yield from link_names(document.id, document.source.path, link.target)
+        canonical = document.metadata.get("canonical")
+        if isinstance(canonical, str) and not is_external(link.target) and not link.target.startswith("#"):
+            yield from url_names(urljoin(canonical, link.target))
 
 
-def _decode(source: SourceFile, data: bytes) -> str:
-    """The page's text, in the encoding that it declares when it is not UTF-8."""
-    declared = EncodingDetector.find_declared_encoding(data, is_html=True)
-    if declared and declared.lower().replace("_", "-") not in ("utf-8", "utf8"):
+def _name(document: Document, head: _Head) -> None:
+    """Title and names. A title element often carries the site's name too; the heading that is the root is then better."""
+    top = document.root.title if document.root.anchors else ""
+    if head.title and not (top and (top in head.title or len(_SEPARATOR.split(head.title)) > 1)):
+        document.title = head.title
+        if not top:
+            document.root.title = head.title
+    names = list(path_names(document.source.path))
+    for address in (head.metadata.get("canonical"), head.metadata.get("og:url")):
+        if isinstance(address, str):
+            names += url_names(address)
+    document.names = tuple(dict.fromkeys(names))
+
+
+class _Head:
+    """What the head says: title, language, base, canonical address, description, related pages."""
+
+    def __init__(self) -> None:
+        self.title = ""
+        self.language: str | None = None
+        self.related: list[str] = []
+        self.metadata: dict[str, Any] = {}
+        self._base = ""
+
+    def take(self, name: str, element: Attributes, text: str = "") -> None:
+        """One element of the head."""
+        if name == "html":
+            self.language = element.get("lang") or element.get("xml:lang") or None
+        elif name == "title" and not self.title:
+            self.title = " ".join(text.split())
+        elif name == "base" and not self._base:
+            self._base = (element.get("href") or "").strip()
+        elif name == "link":
+            relation = (element.get("rel") or "").lower().split()
+            target = (element.get("href") or "").strip()
+            if target and "canonical" in relation:
+                self.metadata.setdefault("canonical", target)
+            elif target and ("related" in relation or "seealso" in relation):
+                self.related.append(target)
+        elif name == "meta":
+            key = (element.get("name") or element.get("property") or "").lower()
+            content = " ".join((element.get("content") or "").split())
+            if content and key in ("description", "keywords", "author", "generator", "og:url", "citation_title"):
+                self.metadata.setdefault(key, content)
+
+    def base(self, target: str) -> str:
+        """A target as seen from the page's base; one that can't be joined stays as it is."""
+        target = target.strip()
+        if not self._base or target.startswith("#") or is_external(target):
+            return target
+        if not is_external(self._base):
+            return self._base.rpartition("/")[0] + "/" + target if "/" in self._base and not target.startswith("/") else target
         try:
-            return data.decode(declared)
-        except (LookupError, UnicodeDecodeError):
-            source.warn(f"not in the encoding that it declares ({declared})")
-    return decode(source)
-
-
-def _walk(page: Any, builder: TreeBuilder) -> None:
-    hidden = 0
-    preformatted = 0
-    for event, element in etree.iterwalk(page, events=("start", "end", "comment", "pi")):
-        if event in ("comment", "pi") or not isinstance(element.tag, str):
-            if not hidden:
-                _text(builder, element.tail, preformatted)
-            continue
-        tag = element.tag
-        if event == "start":
-            hidden += tag in _HIDDEN
-            preformatted += tag == "pre"
-            if not hidden:
-                _open(builder, element, tag)
-                _text(builder, element.text, preformatted)
-            continue
-        if not hidden:
-            _close(builder, element, tag)
-        hidden -= tag in _HIDDEN
-        preformatted -= tag == "pre"
-        if not hidden:
-            _text(builder, element.tail, preformatted)
-
-
-def _text(builder: TreeBuilder, text: str | None, preformatted: int) -> None:
-    if not text:
-        return
-    if preformatted and not builder.in_heading:
-        builder.verbatim(text.strip("\n"))
-    else:
-        builder.text(re.sub(r"\s+", " ", text))
-
-
-def _open(builder: TreeBuilder, element: Any, tag: str) -> None:
-    anchors = tuple(value for key in ("id", "name") if (value := element.get(key)))
-    if re.fullmatch(r"h[1-6]", tag):
-        builder.open_heading(int(tag[1]), anchors)
-        return
-    if tag in _PARAGRAPHS:
-        builder.paragraph()
-    elif tag in _LINES:
-        builder.line()
-    elif tag in ("td", "th") and element.getprevious() is not None:
-        builder.text(" | ")
-    for anchor in anchors if tag != "input" else ():
-        builder.add_anchor(anchor)
-    if tag == "a" and element.get("href") is not None:
-        builder.open_link(element.get("href"))
-    elif tag == "img" and element.get("src"):
-        builder.add_link(element.get("src"), element.get("alt", ""), LinkKind.EMBED)
-
-
-def _close(builder: TreeBuilder, element: Any, tag: str) -> None:
-    if re.fullmatch(r"h[1-6]", tag):
-        builder.close_heading()
-    elif tag == "a" and element.get("href") is not None:
-        builder.close_link()
-    elif tag in _PARAGRAPHS:
-        builder.paragraph()
-    elif tag in _LINES:
-        builder.line()
+            return urljoin(self._base, target)
+        except ValueError:
+            return target

@@ -8,14 +8,15 @@ from typing import Any
 
 from markdown_it.token import Token
 from structformer.builder import TreeBuilder
+from structformer.collection import without_garbage_collection
 from structformer.document import Document, Link, Source
 from structformer.names import is_external, link_names, normalize, path_candidates, path_names, split_fragment, wiki_name, without_suffix
 from structformer.sources import SourceFile, decode
 
 from structformer_markdown.front_matter import split_front_matter
-from structformer_markdown.grammar import MAX_NESTING, grammar, without_garbage_collection
+from structformer_markdown.grammar import MAX_NESTING, grammar
 from structformer_markdown.inline_text import spans
-from structformer_markdown.raw_html import RawHtml, embed
+from structformer_markdown.raw_html import RawHtml
 
 _LIST = r"""\{(?:/\*\s*)?:?\s*(?:[#.=][\w:.-]+|[\w-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))[^{}]*\}"""
 _ATTRIBUTES = re.compile(_LIST)
@@ -200,7 +201,7 @@ class _Reader:
             elif kind == "link_close":
                 builder.close_link()
             elif kind == "image":
-                embed(builder, str(token.attrs.get("src", "")), _plain(token.children or []))
+                builder.add_image(str(token.attrs.get("src", "")), _plain(token.children or []))
             elif token.content:
                 builder.text(token.content)
 

@@ -6,9 +6,6 @@ text that is left (inline_text.py), which costs a fraction of what an inline rul
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 
 from markdown_it import MarkdownIt
@@ -22,18 +19,6 @@ from mdit_py_plugins.footnote.index import footnote_def
 MAX_NESTING = 100
 # Deeper inline nesting has no use, and the cost of unbalanced brackets grows with it (markdown-it allows 20).
 _MAX_INLINE_NESTING = 8
-
-
-@contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """Keep Python from searching hundreds of thousands of live tokens for garbage, which costs a fifth of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 @cache

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import re
-from html import unescape
 
 from structformer.builder import TreeBuilder
-from structformer.document import LinkKind
+from structformer.markup import Tag, tokens
 
-_TAG = re.compile(
-    r"""<!--(?:>|->|.*?-->)|<\?.*?\?>|<!\[CDATA\[.*?\]\]>|<![A-Za-z][^<>]*>
-      |<(?P<close>/?)(?P<name>[a-zA-Z][a-zA-Z0-9:.-]*)(?P<attributes>(?:[^"'<>]|"[^"]*"|'[^']*'){0,65536}?)/?>""",
-    re.DOTALL | re.VERBOSE,
-)
-_ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+))?""")
+_NO_RAW_TEXT: frozenset[str] = frozenset()
 _HIDDEN = frozenset({"script", "style", "template", "noscript"})
 _BLOCKS = frozenset(
     [
@@ -69,30 +63,19 @@ class RawHtml:
 
     def feed(self, fragment: str) -> None:
         """Read one html_block or html_inline token."""
-        position = 0
-        while (start := fragment.find("<", position)) >= 0:
-            self._text(fragment[position:start])
-            found = _TAG.match(fragment, start)
-            if found is None:
-                self._text("<")
-                position = start + 1
-                continue
-            if found["name"]:
-                self._tag(found["name"].lower(), bool(found["close"]), found["attributes"])
-            position = found.end()
-        self._text(fragment[position:])
+        for token in tokens(fragment, raw_text=_NO_RAW_TEXT):
+            if isinstance(token, Tag):
+                self._tag(token)
+            elif not self._hidden:
+                self._builder.flow(token)
 
     @property
     def hidden(self) -> bool:
         """True inside <script>, <style> and their like, whose content is not text."""
         return bool(self._hidden)
 
-    def _text(self, text: str) -> None:
-        if text and not self._hidden:
-            self._builder.text(re.sub(r"\s+", " ", unescape(text)))
-
-    def _tag(self, name: str, closing: bool, raw_attributes: str) -> None:
-        builder = self._builder
+    def _tag(self, tag: Tag) -> None:
+        builder, name, closing = self._builder, tag.name, tag.closing
         if self._hidden:
             if closing and name == self._hidden:
                 self._hidden = ""
@@ -104,58 +87,33 @@ class RawHtml:
             if closing:
                 builder.close_heading()
             else:
-                attributes = parse_attributes(raw_attributes)
-                builder.open_heading(int(name[1]), tuple(a for a in (attributes.get("id"),) if a))
+                builder.open_heading(int(name[1]), tuple(a for a in (tag.get("id"),) if a))
             return
         if name == "a":
-            self._anchor(closing, raw_attributes)
+            self._anchor(tag)
         elif name in _BLOCKS:
             builder.paragraph()
         elif name in _LINES:
             builder.line()
         elif name in ("td", "th") and not closing:
             builder.text(" ")
-        elif name in ("img", "iframe", "video", "audio", "source", "embed") and not closing:
-            attributes = parse_attributes(raw_attributes)
-            if source := attributes.get("src"):
-                embed(builder, source, attributes.get("alt", ""))
-        if not closing and name != "a" and "id" in raw_attributes and (anchor := parse_attributes(raw_attributes).get("id")):
+        elif name in ("img", "iframe", "video", "audio", "source", "embed") and not closing and (source := tag.get("src")):
+            builder.add_image(source, tag.get("alt") or "")
+        if not closing and name != "a" and "id" in tag.raw_attributes and (anchor := tag.get("id")):
             builder.add_anchor(anchor)
 
-    def _anchor(self, closing: bool, raw_attributes: str) -> None:
-        if closing:
+    def _anchor(self, tag: Tag) -> None:
+        if tag.closing:
             if self._anchors_open and self._anchors_open.pop():
                 self._builder.close_link()
             return
-        attributes = parse_attributes(raw_attributes)
         for key in ("id", "name"):
-            self._builder.add_anchor(attributes.get(key, ""))
-        has_target = "href" in attributes
+            self._builder.add_anchor(tag.get(key) or "")
+        target = tag.get("href")
         # HTML allows no link inside a link: a second <a> ends the first.
-        if has_target and any(self._anchors_open):
+        if target is not None and any(self._anchors_open):
             self._builder.close_link()
             self._anchors_open = [False] * len(self._anchors_open)
-        self._anchors_open.append(has_target)
-        if has_target:
-            self._builder.open_link(attributes["href"])
-
-
-def embed(builder: TreeBuilder, target: str, alt: str) -> None:
-    """An image: its alternative text is text, except within a link, where it is a badge or a logo."""
-    if builder.in_link or not alt:
-        builder.add_link(target, alt, LinkKind.EMBED)
-    else:
-        builder.open_link(target, LinkKind.EMBED)
-        builder.text(alt)
-        builder.close_link()
-
-
-def parse_attributes(raw: str) -> dict[str, str]:
-    """A tag's attributes, names in lower case, the first of repeated ones winning, entities decoded."""
-    found: dict[str, str] = {}
-    for match in _ATTRIBUTE.finditer(raw):
-        value = match[2] or ""
-        if value[:1] in "\"'":
-            value = value[1:-1]
-        found.setdefault(match[1].lower(), unescape(value))
-    return found
+        self._anchors_open.append(target is not None)
+        if target is not None:
+            self._builder.open_link(target)

@@ -1,114 +1,139 @@
-"""The XML format, plainest form: nested elements that carry a title are sections; references and text."""
+"""The XML format: bytes to one Document by the document's vocabulary, and the names that its links may mean."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from lxml import etree
 from structformer.builder import TreeBuilder
-from structformer.document import Document, Link, LinkKind, Source
+from structformer.collection import without_garbage_collection
+from structformer.document import Document, Link, Source
 from structformer.errors import ReadError
+from structformer.headings import github_slug
 from structformer.names import link_names, normalize, path_names
 from structformer.sources import SourceFile
 
-_XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
-_XLINK = "{http://www.w3.org/1999/xlink}href"
-_TITLES = frozenset({"title", "head"})
-_TARGETS = (("linkend", "#"), ("rid", "#"), ("href", ""), (_XLINK, ""), ("url", ""), ("target", ""))
+from structformer_xml.entities import external_entities
+from structformer_xml.including import Inclusions, included_paths
+from structformer_xml.parsing import BIG, content, parse, stream
+from structformer_xml.reader import XmlReader
+from structformer_xml.suggest import suggest_mapping
+from structformer_xml.vocabulary import Vocabulary, by_namespace, choose, from_toml
+
+_PUBLIC = re.compile(rb"""<!DOCTYPE\s+[^\s>\[]+\s+PUBLIC\s+["']([^"']*)["']""")
+XINCLUDE = b"http://www.w3.org/2001/XInclude"
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_OTHERS = re.compile(rb"<(?:mediawiki|html|svg|project|rss|feed|urlset|plist|xsl:stylesheet|xsd?:schema|wsdl)[\s>:]", re.IGNORECASE)
 
 
 class XmlFormat:
-    """Any vocabulary whose sections are elements with a title (or head) child."""
+    """JATS, DocBook, TEI, DITA, and any other vocabulary by its titles or by a mapping of the user's."""
 
     name = "xml"
-    suffixes = (".xml", ".nxml", ".dbk", ".dita")
+    suffixes = (".xml", ".nxml", ".dbk", ".docbook", ".dita", ".ditamap", ".tei", ".jats")
     media_types = ("application/xml", "text/xml")
-    completeness = "plain: elements with a title as sections, ids, references, text; no vocabularies and no entity files yet"
+    completeness = "complete: DocBook, JATS, TEI, DITA, others by their titles or a mapping; entity files, xi:include"
 
     def sniff(self, head: bytes, path: str) -> float:
         """Certainty that a file of unknown suffix is XML, from its first bytes."""
-        return 0.8 if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<?xml") else 0.0
+        start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+        if start.startswith(b"<?xml"):
+            return 0.55 if _OTHERS.search(head) else 0.8
+        return 0.3 if path.lower().endswith(self.suffixes) else 0.0
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """One Document. Raises ReadError with the line when the XML is not well-formed."""
-        data = source.read()
+        """One Document. Option `mapping`: a vocabulary of one's own as TOML text. Raises ReadError with the line."""
+        data = content(source)
         if not data.strip():
-            source.warn("empty: no document")
-            return
-        # No entity is expanded and nothing but the given bytes is read.
-        parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False)
-        try:
-            root = etree.fromstring(data, parser)
-        except etree.XMLSyntaxError as error:
-            raise ReadError(f"not well-formed ({error.msg})", f"line {error.lineno}") from error
-        builder = TreeBuilder()
-        _walk(root, builder)
-        document = builder.finish(Source(source.path, self.name))
-        ids = tuple(normalize(anchor) for section in document.sections() for anchor in section.anchors)
-        document.names = (*path_names(source.path), *(f"id:{each}" for each in ids))
+            raise ReadError("empty: not XML")
+        with without_garbage_collection():
+            document = self._document(source, data, options)
         yield document
 
-    def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """An id in this document, else the document that has it, else a path."""
-        yield from link_names(document.id, document.source.path, link.target)
-        if link.target.startswith("#"):
-            yield f"id:{normalize(link.target[1:])}{link.target}"
-
-
-def _walk(root: Any, builder: TreeBuilder) -> None:
-    """Elements in document order: titles open sections, elements with text of their own are paragraphs."""
-    waiting: list[str] = []  # an id names the section whose title comes next, else a place in the current one
-    stack = [(root, 0)]
-    while stack:
-        element, depth = stack.pop()
-        if not isinstance(element.tag, str):
-            continue
-        if etree.QName(element).localname in _TITLES:
-            builder.open_heading(max(1, depth), tuple(waiting))
-            waiting = []
-            _inline(element, builder)
-            builder.close_heading()
-            continue
-        for anchor in waiting:
-            builder.add_anchor(anchor)
-        anchor = element.get(_XML_ID) or element.get("id")
-        waiting = [anchor] if anchor else []
-        has_text = bool((element.text or "").strip()) or any((child.tail or "").strip() for child in element)
-        if has_text or _target(element):
-            builder.paragraph()
-            _inline(element, builder)
-            builder.paragraph()
+    def _document(self, source: SourceFile, data: bytes, options: Mapping[str, Any]) -> Document:
+        events: Iterator[tuple[str, Any]] | None = None
+        if len(data) >= BIG:
+            events = stream(data)
+            first = next(events, ("", None))
+            root = first[1]
+            if root is None:
+                raise ReadError("no element")
+            events = chain([first], events)
         else:
-            stack.extend((child, depth + 1) for child in reversed(element))
-    for anchor in waiting:
-        builder.add_anchor(anchor)
+            root = parse(data, completed=data != source.read())
+            if XINCLUDE in data:
+                Inclusions(source).carry_out(root)
+        vocabulary = from_toml(options["mapping"], "mapping") if options.get("mapping") else _choose(root, data)
+        builder = TreeBuilder(slugs=False)
+        reader = XmlReader(builder, vocabulary)
+        if events is None:
+            reader.read_tree(root)
+        else:
+            reader.read_stream(events)
+        document = builder.finish(
+            Source(source.path, self.name),
+            title=reader.title or (None if reader.titled else reader.metadata.get("refname")),
+            language=root.get(_LANGUAGE) or root.get("lang"),
+            metadata={"vocabulary": vocabulary.name, **reader.metadata},
+        )
+        document.names = _names(document)
+        return document
+
+    def parts(self, source: SourceFile) -> set[str]:
+        """Paths of the files that a file takes in, by xi:include or as entities; they are no documents of their own."""
+        found: set[str] = set()
+        waiting = [source]
+        while waiting:
+            file = waiting.pop()
+            data = file.read()
+            if XINCLUDE not in data and b"<!ENTITY" not in data:
+                continue
+            names = included_paths(data) + [target for name, target in external_entities(data) if b"&" + name + b";" in data]
+            for name in names:
+                opened = file.open(name)
+                if opened is not None and opened.path not in found and opened.path != source.path:
+                    found.add(opened.path)
+                    waiting.append(opened)
+        return found
+
+    def suggest_mapping(self, source: SourceFile) -> str:
+        """A mapping for the source's vocabulary, as TOML."""
+        return suggest_mapping(content(source))
+
+    def resolve(self, link: Link, document: Document) -> Iterable[str]:
+        """An id in this document, else the document that has it, else a page of that name, else a path."""
+        if link.target.startswith("name:"):
+            yield _name(link.target[5:])
+            return
+        yield from link_names(document.id, document.source.path, link.target)
+        page, _, fragment = link.target.partition("#")
+        if fragment:
+            identifier = normalize(fragment.partition("/")[0])
+            yield f"id:{identifier}#{normalize(fragment.rpartition('/')[2])}"
+            if not page:
+                yield f"id:{identifier}"
 
 
-def _inline(block: Any, builder: TreeBuilder) -> None:
-    """The text of a block with its links; ids within it are places in the current section."""
-    for event, element in etree.iterwalk(block, events=("start", "end", "comment", "pi")):
-        if event == "start":
-            target = _target(element)
-            if target:
-                builder.open_link(target, LinkKind.XREF if target[0] == "#" else LinkKind.HYPERLINK)
-            if element is not block and (anchor := element.get(_XML_ID) or element.get("id")):
-                builder.add_anchor(anchor)
-            _text(element.text, builder)
-            continue
-        if event == "end" and _target(element):
-            builder.close_link()
-        if element is not block:
-            _text(element.tail, builder)
+def _choose(root: Any, data: bytes) -> Vocabulary:
+    name = etree.QName(root)
+    if (known := by_namespace(name.namespace)) is not None:
+        return known
+    public = _PUBLIC.search(data[:4000])
+    children = frozenset(re.findall(r"<(?:\w+:)?([\w.-]+)", data[:20_000].decode("latin-1")))
+    return choose(name.localname, public[1].decode("latin-1") if public else "", children)
 
 
-def _target(element: Any) -> str | None:
-    if not isinstance(element.tag, str):
-        return None
-    return next((prefix + element.get(key) for key, prefix in _TARGETS if element.get(key)), None)
+def _names(document: Document) -> tuple[str, ...]:
+    names = list(path_names(document.source.path))
+    own = github_slug(document.root.title)  # an anchor that nobody wrote
+    names += [f"id:{normalize(anchor)}" for section in document.sections() for anchor in section.anchors if anchor != own]
+    if isinstance(refnames := document.metadata.get("refname"), str):
+        names += [_name(each) for each in refnames.split(", ")]
+    return tuple(dict.fromkeys(names))
 
 
-def _text(text: str | None, builder: TreeBuilder) -> None:
-    if text:
-        builder.text(re.sub(r"\s+", " ", text))
+def _name(name: str) -> str:
+    return "name:" + normalize(name).removesuffix("()").casefold()

@@ -1,0 +1,213 @@
+"""Which encoding an HTML page is in: the WHATWG rules (byte-order mark, then the first 1024 bytes' meta), then its bytes.
+
+Source: HTML Living Standard, "Determining the character encoding" and "Prescan a byte stream to determine its encoding".
+"""
+
+from __future__ import annotations
+
+import codecs
+
+import webencodings
+from structformer.sources import SourceFile
+
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_SPACE = b"\t\n\f\r "
+_PRESCAN_BYTES = 1024
+_DEFAULT = "windows-1252"
+
+
+def decode_page(source: SourceFile) -> tuple[str, str]:
+    """(text, the encoding's WHATWG name). Bytes that don't fit it are replaced and reported."""
+    data = source.read()
+    for mark, name in _BOMS:
+        if data.startswith(mark):
+            return _decode(source, data[len(mark) :], name), name
+    declared = prescan(data[:_PRESCAN_BYTES]) or _xml_declaration(data[:_PRESCAN_BYTES])
+    if declared is None:
+        if not data.isascii():
+            try:
+                return data.decode("utf-8"), "utf-8"
+            except UnicodeDecodeError as error:
+                return _undeclared(source, data, error.start)
+        return data.decode("ascii"), _DEFAULT
+    try:
+        return _codec(declared).decode(data)[0], declared
+    except UnicodeDecodeError:
+        if declared != "utf-8" and not data.isascii():
+            try:
+                text = data.decode("utf-8")
+            except UnicodeDecodeError:
+                pass
+            else:
+                source.warn(f"declared as {declared}, but its bytes are UTF-8: read as UTF-8")
+                return text, "utf-8"
+        return _decode(source, data, declared), declared
+
+
+def _codec(name: str) -> codecs.CodecInfo:
+    found = webencodings.lookup(name)
+    assert found is not None
+    codec: codecs.CodecInfo = found.codec_info
+    return codec
+
+
+def _decode(source: SourceFile, data: bytes, name: str) -> str:
+    # WHATWG's windows-1252 gives the five unused bytes the control characters of Latin-1.
+    if name == "windows-1252":
+        return data.decode("cp1252", "structformer_c1")
+    text = _codec(name).decode(data, "replace")[0]
+    if bad := text.count("\ufffd"):
+        source.warn(f"{bad} characters that are not valid {name} replaced")
+    return text
+
+
+def _as_control(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error("structformer_c1", _as_control)
+
+
+def _undeclared(source: SourceFile, data: bytes, place: int) -> tuple[str, str]:
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(data[:262144]).best()
+    found = webencodings.lookup(best.encoding.replace("_", "-")) if best else None
+    name = found.name if found is not None else _DEFAULT
+    source.warn(f"byte {place}: not UTF-8 and no encoding declared; read as {name}")
+    return _decode(source, data, name), name
+
+
+def _label(label: bytes) -> str | None:
+    found = webencodings.lookup(label.decode("ascii", "replace"))
+    if found is None:
+        return None
+    # A page whose meta can be read as ASCII is not in UTF-16, whatever it says.
+    return "utf-8" if found.name in ("utf-16be", "utf-16le") else _DEFAULT if found.name == "x-user-defined" else str(found.name)
+
+
+def _xml_declaration(head: bytes) -> str | None:
+    if not head.startswith(b"<?xml") or (end := head.find(b"?>")) < 0:
+        return None
+    _, found, rest = head[:end].partition(b"encoding")
+    rest = rest.lstrip(_SPACE + b"=")
+    if not found or rest[:1] not in (b'"', b"'") or (close := rest.find(rest[:1], 1)) < 0:
+        return None
+    return _label(rest[1:close])
+
+
+def prescan(head: bytes) -> str | None:
+    """The encoding that a meta element in the first bytes declares, as its WHATWG name; None without one."""
+    position = 0
+    while position < len(head):
+        if head.startswith(b"<!--", position):
+            end = head.find(b"-->", position + 2)
+            if end < 0:
+                return None
+            position = end + 3
+        elif head[position : position + 5].lower() == b"<meta" and head[position + 5 : position + 6] in (b"\t", b"\n", b"\f", b"\r", b" ", b"/"):
+            position, found = _meta(head, position + 6)
+            if found is not None:
+                return found
+        elif head[position : position + 1] == b"<" and (
+            head[position + 1 : position + 2].isalpha() or (head[position + 1 : position + 2] == b"/" and head[position + 2 : position + 3].isalpha())
+        ):
+            while position < len(head) and head[position] not in b"\t\n\f\r >":
+                position += 1
+            while True:
+                position, name, _ = _attribute(head, position)
+                if name is None:
+                    break
+        elif head[position : position + 2] in (b"<!", b"</", b"<?"):
+            end = head.find(b">", position)
+            if end < 0:
+                return None
+            position = end
+        position += 1
+    return None
+
+
+def _meta(head: bytes, position: int) -> tuple[int, str | None]:
+    got_pragma = False
+    need_pragma: bool | None = None
+    charset: str | None = None
+    seen: set[bytes] = set()
+    while True:
+        position, name, value = _attribute(head, position)
+        if name is None:
+            break
+        if name in seen:
+            continue
+        seen.add(name)
+        if name == b"http-equiv":
+            got_pragma = got_pragma or value == b"content-type"
+        elif name == b"content" and charset is None:
+            label = _charset_in(value)
+            if label is not None and (found := _label(label)) is not None:
+                charset, need_pragma = found, True
+        elif name == b"charset":
+            charset, need_pragma = _label(value), False
+    if need_pragma is None or (need_pragma and not got_pragma) or charset is None:
+        return position, None
+    return position, charset
+
+
+def _charset_in(content: bytes) -> bytes | None:
+    position = 0
+    while True:
+        position = content.find(b"charset", position)
+        if position < 0:
+            return None
+        position += 7
+        rest = content[position:].lstrip(_SPACE)
+        if not rest.startswith(b"="):
+            continue
+        rest = rest[1:].lstrip(_SPACE)
+        if rest[:1] in (b'"', b"'"):
+            end = rest.find(rest[:1], 1)
+            return rest[1:end] if end > 0 else None
+        return rest.split(b";")[0].split()[0] if rest.split(b";")[0].split() else None
+
+
+def _attribute(head: bytes, position: int) -> tuple[int, bytes | None, bytes]:
+    """The next attribute of a tag: (position after it, its name or None at the tag's end, its value), in lower case."""
+    size = len(head)
+    while position < size and head[position] in b"\t\n\f\r /":
+        position += 1
+    if position >= size or head[position] == 0x3E:
+        return position, None, b""
+    name = bytearray()
+    while position < size:
+        byte = head[position]
+        if byte == 0x3D and name:
+            position += 1
+            break
+        if byte in b"\t\n\f\r ":
+            while position < size and head[position] in b"\t\n\f\r ":
+                position += 1
+            if position >= size or head[position] != 0x3D:
+                return position, bytes(name).lower(), b""
+            position += 1
+            break
+        if byte in b"/>":
+            return position, bytes(name).lower(), b""
+        name.append(byte)
+        position += 1
+    while position < size and head[position] in b"\t\n\f\r ":
+        position += 1
+    if position >= size:
+        return position, None, b""
+    if head[position] in b"\"'":
+        end = head.find(head[position : position + 1], position + 1)
+        if end < 0:
+            return size, None, b""
+        return end + 1, bytes(name).lower(), head[position + 1 : end].lower()
+    if head[position] == 0x3E:
+        return position, bytes(name).lower(), b""
+    start = position
+    while position < size and head[position] not in b"\t\n\f\r >":
+        position += 1
+    if position >= size:
+        return size, None, b""
+    return position, bytes(name).lower(), head[start:position].lower()

@@ -1,0 +1,62 @@
+"""Which part of a page is its content: by the marks of known site generators, by HTML's own, or all of the body."""
+
+from __future__ import annotations
+
+from selectolax.lexbor import LexborNode
+
+# (generator, what the page must hold to have been made by it, where its content is); the first that fits leads.
+_GENERATORS = (
+    ("mediawiki", "#mw-content-text", "#mw-content-text"),
+    ("docusaurus", ".theme-doc-markdown", "article"),
+    ("mkdocs-material", "article.md-content__inner", "article.md-content__inner"),
+    ("mkdocs", "div.col-md-9[role=main]", "div.col-md-9[role=main]"),
+    ("sphinx", "div.body > section, div.body > div.section, div[role=main] section, div[role=main] div.section, article[role=main] > section",
+     "article[role=main], div[role=main], div.body"),
+    ("javadoc", "div.contentContainer", "div.contentContainer"),
+    ("doxygen", "div.contents", "div.header, div.contents"),
+    ("hugo-docsy", "div.td-content", "div.td-content"),
+    ("mdbook", "#content main", "#content main"),
+    ("docbook-xsl", "div.refentry", "div.refentry"),
+)  # fmt: skip
+_SIGN = {"mediawiki": "mw-content-text", "docusaurus": "theme-doc-markdown", "mkdocs-material": "md-content__inner", "mkdocs": "col-md-9",
+         "sphinx": "ection", "javadoc": "contentContainer", "doxygen": "contents", "hugo-docsy": "td-content", "mdbook": "mdbook",
+         "docbook-xsl": "refentry"}  # fmt: skip
+_ENOUGH = 0.35  # a part marked as content that holds less of the text than this is not believed
+
+
+def main_content(root: LexborNode, text: str) -> tuple[list[LexborNode], str]:
+    """The elements that hold the content, in order, and what told: a generator's name, "main", "article" or "body"."""
+    body = root.css_first("body") or root
+    whole = -1
+    choices = [(name, content) for name, sign, content in _GENERATORS if _SIGN[name] in text and root.css_first(sign) is not None]
+    if "<main" in text or "role=" in text:
+        choices.append(("main", "main, [role=main]"))
+    if "<article" in text:
+        choices.append(("article", "article"))
+    for name, content in choices:
+        found = _outermost(root.css(content))
+        if not found or (name == "article" and len(found) != 1):
+            continue
+        if whole < 0:
+            whole = _length(body)
+        if sum(_length(each) for each in found) >= _ENOUGH * whole:
+            return found, name
+    return [body], "body"
+
+
+def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:
+    chosen = {node.mem_id for node in nodes}
+    return [node for node in nodes if not _has_ancestor(node, chosen)]
+
+
+def _has_ancestor(node: LexborNode, chosen: set[int]) -> bool:
+    above = node.parent
+    while above is not None:
+        if above.mem_id in chosen:
+            return True
+        above = above.parent
+    return False
+
+
+def _length(node: LexborNode) -> int:
+    return len(node.text(deep=True))

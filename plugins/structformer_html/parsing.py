@@ -1,0 +1,35 @@
+"""A page's text to its element tree by HTML's own algorithm, or word that it is nested too deep for one."""
+
+from __future__ import annotations
+
+import re
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+MAX_DEPTH = 2000  # the standard's scope rules cost time with depth; no page written by people comes near this
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
+# Elements that hold nothing, or that the next of their kind ends.
+_FLAT = frozenset(
+    "area base br col embed hr img input link meta param source track wbr p li dt dd td th tr thead tbody tfoot option optgroup".split()
+)
+
+
+def parse(text: str) -> LexborNode | None:
+    """The page's root element; None when its elements are nested over MAX_DEPTH deep."""
+    if text.count("<") > MAX_DEPTH and _is_deeper(text, MAX_DEPTH):
+        return None
+    return LexborHTMLParser(text).root
+
+
+def _is_deeper(text: str, limit: int) -> bool:
+    depth = 0
+    for found in _TAG.finditer(text):
+        if found[2].lower() in _FLAT:
+            continue
+        if not found[1]:
+            depth += 1
+            if depth > limit:
+                return True
+        elif depth:
+            depth -= 1
+    return False

@@ -1,0 +1,178 @@
+"""Entities that a file uses but does not declare itself: from files inside the ingested root, else HTML's names.
+
+They are put into the file's internal subset, so that libxml2 expands them within its own limits; it never reads a file. What an
+external entity names outside the root, or on the network, is not read at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from html.entities import html5
+
+from structformer.errors import ReadError
+from structformer.sources import SourceFile
+
+_REFERENCE = re.compile(rb"&([A-Za-z_:\x80-\xff][\w.:\x80-\xff-]*);")
+_DECLARATION = re.compile(rb"""<!ENTITY\s+([^\s%"'<>]+)\s+(?:"([^"]*)"|'([^']*)')\s*>""")
+_AS_ELEMENT = re.compile(rb"""<entity\s+name=["']([^"']+)["'][^>]*>(.*?)</entity>""", re.DOTALL)  # a list of entities as XML
+_EXTERNAL = re.compile(
+    rb"""<!ENTITY\s+(%\s+)?([^\s%"'<>]+)\s+(?:SYSTEM|PUBLIC\s+(?:"[\w\s'()+,./:=?;!*#@$%-]*"|'[\w\s()+,./:=?;!*#@$%-]*'))\s+(?:"([^"]*)"|'([^']*)')\s*>"""  # no NDATA
+)
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_NO_MARKUP = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)
+_BEFORE = rb"(?:\xef\xbb\xbf)?(?>\s+|<\?.*?\?>|<!--.*?-->)*"
+_DOCTYPE = re.compile(_BEFORE + rb"""<!DOCTYPE\s+[^\s>\[]+((?:[^\[>"']|"[^"]*"|'[^']*')*)""", re.DOTALL)
+_SUBSET = re.compile(rb"""\[(?:[^\]"'<]|"[^"]*"|'[^']*'|<!--.*?-->|<(?:[^>"']|"[^"]*"|'[^']*')*>)*\]""", re.DOTALL)
+_PROLOG = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml\s[^>]*\?>)?")
+_TEXT_DECLARATION = re.compile(rb"^\s*(?:<\?xml\s[^>]*\?>)?\s*(?:<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>)?", re.DOTALL)
+_PREDEFINED = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
+_LIMIT = 4_000_000  # bytes of declarations put into one file
+
+
+def external_entities(data: bytes) -> list[tuple[bytes, str]]:
+    """(name, system identifier) of the general entities that a file's internal subset declares as files."""
+    doctype = _DOCTYPE.match(data)
+    if doctype is None or b"SYSTEM" not in data and b"PUBLIC" not in data:
+        return []
+    return [(found[2], _text(found)) for found in _EXTERNAL.finditer(_subset(data, doctype)) if not found[1]]
+
+
+def complete(source: SourceFile, data: bytes) -> bytes:
+    """The file with declarations for the entities it uses and doesn't declare as text. Line numbers stay."""
+    doctype = _DOCTYPE.match(data) if b"<!DOCTYPE" in data else None
+    subset = _subset(data, doctype) if doctype is not None else b""
+    external: dict[bytes, str] = {}
+    parameter_files: list[str] = []
+    if b"SYSTEM" in subset or b"PUBLIC" in subset:
+        for found in _EXTERNAL.finditer(subset):
+            if found[1]:
+                parameter_files.append(_text(found))
+                subset = subset.replace(found[0], _newlines(found[0])).replace(b"%" + found[2] + b";", b"")
+            elif re.search(rb">[^<]*&%s;" % re.escape(found[2]), data) and not re.search(rb"<[^<>]*&%s;[^<>]*>" % re.escape(found[2]), data):
+                external[found[2]] = _text(found)
+                subset = subset.replace(found[0], _newlines(found[0]))
+        assert doctype is not None
+        if external or parameter_files:
+            data = data[: doctype.end()] + subset + data[doctype.end() + len(_subset(data, doctype)) :]
+    declared = {found[1] for found in _DECLARATION.finditer(subset)} if subset else set()
+    missing = _used(data, declared)
+    if not missing:
+        return data
+    found_entities = _find(source, missing, declared, external, parameter_files, strict=not (doctype is not None and doctype[1].strip()))
+    return _insert(data, doctype, found_entities) if found_entities else data
+
+
+def _used(data: bytes, declared: set[bytes]) -> list[bytes]:
+    if b"&" not in data:
+        return []
+    used = {name for name in _REFERENCE.findall(data)} - _PREDEFINED - declared
+    if not used:
+        return []
+    plain = _NO_MARKUP.sub(b"", data) if b"<!" in data else data
+    return sorted(name for name in used if b"&" + name + b";" in plain)
+
+
+def _find(
+    source: SourceFile, missing: list[bytes], declared: set[bytes], external: dict[bytes, str], parameter_files: list[str], *, strict: bool
+) -> dict[bytes, bytes]:
+    """Values for the missing entities. strict: leave unknown names undeclared, so that the parser refuses them."""
+    known: dict[bytes, bytes] | None = None
+    found: dict[bytes, bytes] = {}
+    unknown: list[str] = []
+    size = 0
+    while missing:
+        name = missing.pop()
+        if name in found or name in declared or name in _PREDEFINED:
+            continue
+        if name in external:
+            value = _part(source, name, external[name])
+        else:
+            if known is None:
+                known = _known(source, parameter_files)
+            maybe = known.get(name)
+            if maybe is not None:
+                value = maybe
+            elif (character := html5.get(name.decode("utf-8", "replace") + ";")) is not None:
+                value = "".join(f"&#38;#{ord(c)};" for c in character).encode()
+            elif known or not strict:
+                unknown.append(name.decode("utf-8", "replace"))
+                value = b"&#38;amp;" + name + b";"
+            else:
+                continue
+        found[name] = value
+        size += len(value)
+        if size > _LIMIT:
+            raise ReadError(f"its entities come to more than {_LIMIT >> 20} MB: skipped")
+        missing += [each for each in _REFERENCE.findall(value) if each not in _PREDEFINED]
+    if unknown:
+        names = ", ".join(f"&{name};" for name in sorted(unknown)[:3]) + ", ..." * (len(unknown) > 3)
+        source.warn(f"{len(unknown)} entities that no entity file here declares are kept as they stand ({names})")
+    return found
+
+
+def _known(source: SourceFile, parameter_files: Iterable[str]) -> dict[bytes, bytes]:
+    files = [opened.read() for opened in map(source.open, parameter_files) if opened is not None]
+    files += [file.read() for file in source.companions(".ent")]
+    return _declarations(tuple(files))
+
+
+@lru_cache(maxsize=4)
+def _declarations(files: tuple[bytes, ...]) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = {}
+    for data in files:
+        plain = _COMMENT.sub(b"", data)
+        for match in _DECLARATION.finditer(plain):
+            found.setdefault(match[1], match[2] if match[2] is not None else match[3])
+        for match in _AS_ELEMENT.finditer(plain):
+            found.setdefault(match[1], _as_value(match[2]))
+    return found
+
+
+def _part(source: SourceFile, name: bytes, target: str) -> bytes:
+    opened = source.open(target)
+    if opened is None:
+        source.warn(f"external entity &{name.decode('utf-8', 'replace')}; ({target}) is not inside the ingested folder: left out")
+        return b""
+    return _as_value(_TEXT_DECLARATION.sub(b"", opened.read(), count=1))
+
+
+def _as_value(text: bytes) -> bytes:
+    """Text of a file as an entity's value: there character references would be expanded too early."""
+    return text.replace(b"&#", b"&#38;#")
+
+
+def _insert(data: bytes, doctype: re.Match[bytes] | None, entities: dict[bytes, bytes]) -> bytes:
+    declarations = b"".join(b"<!ENTITY %s %s>" % (name, _quoted(value)) for name, value in sorted(entities.items()))
+    if doctype is not None:
+        end = doctype.end()
+        if data[end : end + 1] == b"[":
+            return data[: end + 1] + declarations + data[end + 1 :]
+        return data[:end] + b" [" + declarations + b"]" + data[end:]
+    prolog = _PROLOG.match(data)
+    end = prolog.end() if prolog else 0
+    return data[:end] + b"<!DOCTYPE any [" + declarations + b"]>" + data[end:]
+
+
+def _quoted(value: bytes) -> bytes:
+    value = value.replace(b"%", b"&#37;")
+    if b'"' not in value:
+        return b'"' + value + b'"'
+    if b"'" not in value:
+        return b"'" + value + b"'"
+    # Character references in an entity's value are expanded before it is used, so a mark-up quote stays one.
+    return b'"' + value.replace(b'"', b"&#34;") + b'"'
+
+
+def _subset(data: bytes, doctype: re.Match[bytes]) -> bytes:
+    found = _SUBSET.match(data, doctype.end())
+    return found[0] if found else b""
+
+
+def _text(found: re.Match[bytes]) -> str:
+    return (found[3] if found[3] is not None else found[4]).decode("utf-8", "replace")
+
+
+def _newlines(declaration: bytes) -> bytes:
+    return b"\n" * declaration.count(b"\n")

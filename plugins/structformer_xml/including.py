@@ -1,0 +1,131 @@
+"""XInclude inside the ingested root: what a document includes stands in its tree; nothing else is opened.
+
+Source: W3C, XML Inclusions (XInclude) 1.1; of xpointer the forms "id" and xpointer(id('x')) with an optional /* behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from lxml import etree
+from structformer.errors import ReadError
+from structformer.sources import SourceFile
+
+from structformer_xml.parsing import content, parse
+
+_NAMESPACE = "http://www.w3.org/2001/XInclude"
+_INCLUDE = f"{{{_NAMESPACE}}}include"
+_FALLBACK = f"{{{_NAMESPACE}}}fallback"
+_POINTER = re.compile(r"""xpointer\(\s*id\(\s*['"]([^'"]+)['"]\s*\)\s*(/\*)?\s*\)""")
+_NAME = re.compile(r"[\w.:-]+")
+_XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
+_MAX_DEPTH = 20
+_MAX_BYTES = 64_000_000
+
+
+def included_paths(data: bytes) -> list[str]:
+    """The href of every inclusion in a file."""
+    if _NAMESPACE.encode() not in data:
+        return []
+    return [found.decode("utf-8", "replace") for found in re.findall(rb"""<(?:\w+:)?include\b[^>]*?\bhref=["']([^"'#]+)["']""", data)]
+
+
+class Inclusions:
+    """Carries out the inclusions of one document, within bounds of depth and size."""
+
+    def __init__(self, source: SourceFile) -> None:
+        self._source = source
+        self._bytes = 0
+
+    def carry_out(self, root: Any) -> None:
+        """Replace every xi:include below `root`; one that can't be had becomes a reference to what it names."""
+        self._expand(root, root, self._source, (self._source.path,))
+
+    def _expand(self, start: Any, document: Any, source: SourceFile, chain: tuple[str, ...]) -> None:
+        for element in list(start.iter(_INCLUDE)):
+            found = self._find(element, document, source, chain)
+            if found is None:
+                fallback = element.find(_FALLBACK)
+                found = [fallback.text or "", *fallback] if fallback is not None else None
+            if found is None:
+                self._refer(element)
+            else:
+                _replace(element, found)
+
+    def _find(self, element: Any, document: Any, source: SourceFile, chain: tuple[str, ...]) -> list[Any] | None:
+        href, pointer = element.get("href") or "", element.get("xpointer") or ""
+        if not href:
+            return [_copy(each) for each in _point(document, pointer)] or None
+        opened = source.open(href.partition("#")[0]) if len(chain) <= _MAX_DEPTH else None
+        if opened is None or opened.path in chain:
+            self._source.warn(f"xi:include of {href}: {'includes itself' if opened else 'not inside the ingested folder'}; left out")
+            return None
+        data = opened.read()
+        self._bytes += len(data)
+        if self._bytes > _MAX_BYTES:
+            self._source.warn(f"xi:include of {href}: over {_MAX_BYTES >> 20} MB included in all; left out")
+            return None
+        if element.get("parse") == "text":
+            return [data.decode(element.get("encoding") or "utf-8", "replace")]
+        try:
+            root = parse(content(opened), completed=True)
+        except ReadError as error:
+            self._source.warn(f"xi:include of {href}: {error}; left out")
+            return None
+        self._expand(root, root, opened, (*chain, opened.path))
+        return (_point(root, pointer) or None) if pointer else [root]
+
+    def _refer(self, element: Any) -> None:
+        target = element.get("href") or ""
+        if not target and (found := _POINTER.search(element.get("xpointer") or "")):
+            target = f"#{found[1]}"
+        element.tag = "link"
+        for key in list(element.attrib):
+            del element.attrib[key]
+        for child in list(element):
+            element.remove(child)
+        if target:
+            element.set("href", target)
+
+
+def _point(root: Any, pointer: str) -> list[Any]:
+    found = _POINTER.search(pointer)
+    name = found[1] if found else pointer if _NAME.fullmatch(pointer) else ""
+    if not name:
+        return []
+    for element in root.iter(etree.Element):
+        if element.get(_XML_ID) == name or element.get("id") == name:
+            return list(element) if found and found[2] else [element]
+    return []
+
+
+def _copy(element: Any) -> Any:
+    copied = etree.fromstring(etree.tostring(element, with_tail=False))
+    copied.tail = element.tail
+    return copied
+
+
+def _replace(element: Any, parts: list[Any]) -> None:
+    above = element.getparent()
+    if above is None:
+        return
+    tail = element.tail or ""
+    element.tail = None
+    position = above.index(element)
+    above.remove(element)
+    for part in parts:
+        if isinstance(part, str):
+            _add_text(above, position, part)
+        else:
+            part.tail = None
+            above.insert(position, part)
+            position += 1
+    _add_text(above, position, tail)
+
+
+def _add_text(above: Any, position: int, text: str) -> None:
+    if position:
+        above[position - 1].tail = (above[position - 1].tail or "") + text
+    else:
+        above.text = (above.text or "") + text

@@ -1,0 +1,130 @@
+"""Bytes to elements, safely: no network, no file, internal entities within libxml2's limits, external ones never."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
+
+from lxml import etree
+from structformer.errors import ReadError
+from structformer.sources import SourceFile
+
+from structformer_xml.entities import complete
+
+BIG = 8_000_000  # bytes from which a file is parsed as a stream, its elements forgotten as they are read
+_DECLARED = re.compile(r"""<\?xml[^>]*?encoding\s*=\s*["']([^"']+)["']""")
+_BOMS = ((codecs.BOM_UTF8, "utf-8", ("utf-8",)), (codecs.BOM_UTF16_LE, "utf-16-le", ("utf-16", "utf-16le")),
+         (codecs.BOM_UTF16_BE, "utf-16-be", ("utf-16", "utf-16be")))  # fmt: skip
+
+
+def content(source: SourceFile) -> bytes:
+    """The source's bytes with its entities declared. Raises ReadError where mark and declaration contradict each other."""
+    data = source.read()
+    for mark, encoding, allowed in _BOMS:
+        if data.startswith(mark):
+            declared = _DECLARED.match(data[len(mark) : 400].decode(encoding, "replace"))
+            if declared and declared[1].lower() not in allowed:
+                raise ReadError(f"not well-formed (its byte-order mark says {encoding}, its declaration {declared[1]})", "line 1")
+    return complete(source, data)
+
+
+def parse(data: bytes, *, completed: bool = False) -> Any:
+    """The root element. Raises ReadError with the line when the XML is not well-formed.
+
+    completed: entities from other files stand in it, whose text may use prefixes that only the whole document declares.
+    """
+    parser = etree.XMLParser(resolve_entities="internal", load_dtd=False, no_network=True, huge_tree=False, remove_comments=False)
+    try:
+        return etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        if _is_limit(error):
+            return _parse_huge(data, error)
+        if completed and "Namespace prefix" in (error.msg or ""):
+            return _parse_without_prefixes(data, error)
+        if "not defined" in (error.msg or "") and b"<!ENTITY %" in data:
+            return _parse_with_parameters(data)
+        raise ReadError(f"not well-formed ({error.msg})", f"line {error.lineno}") from error
+    except (ValueError, LookupError) as error:
+        raise ReadError(f"cannot be parsed ({error})") from error
+
+
+def _is_limit(error: etree.XMLSyntaxError) -> bool:
+    return "huge" in (error.msg or "").lower() or "buffer" in (error.msg or "").lower() or "Excessive depth" in (error.msg or "")
+
+
+def _parse_huge(data: bytes, error: etree.XMLSyntaxError) -> Any:
+    """Long texts and deep trees are no danger by themselves; with entities of its own a file stays within the limits."""
+    if b"<!ENTITY" in data:
+        raise ReadError(f"refused ({error.msg})", f"line {error.lineno}") from error
+    parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True, huge_tree=True)
+    try:
+        return etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as second:
+        raise ReadError(f"not well-formed or beyond the parser's limits ({second.msg})", f"line {second.lineno}") from second
+
+
+def _parse_without_prefixes(data: bytes, error: etree.XMLSyntaxError) -> Any:
+    parser = etree.XMLParser(resolve_entities="internal", load_dtd=False, no_network=True, huge_tree=False, recover=True)
+    root = etree.fromstring(data, parser)
+    others = [each for each in parser.error_log if each.level_name != "WARNING" and each.domain_name != "NAMESPACE"]
+    if root is None or others:
+        raise ReadError(f"not well-formed ({others[0].message if others else error.msg})", f"line {error.lineno}") from error
+    return root
+
+
+def _parse_with_parameters(data: bytes) -> Any:
+    """A DTD built of parameter entities, which libxml2 takes for external when it may expand internal ones only."""
+    parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False)
+    try:
+        root = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        raise ReadError(f"not well-formed ({error.msg})", f"line {error.lineno}") from error
+    for entity in list(root.iter(etree.Entity)):
+        text = (entity.text or "") + (entity.tail or "")
+        before, above = entity.getprevious(), entity.getparent()
+        if before is not None:
+            before.tail = (before.tail or "") + text
+        else:
+            above.text = (above.text or "") + text
+        entity.tail = None
+        above.remove(entity)
+    return root
+
+
+def stream(data: bytes) -> Iterator[tuple[str, Any]]:
+    """("start", element), ("text", text), ("end", element) in document order, elements being emptied once read.
+
+    Comments and processing instructions are left out. Raises ReadError with the line when the XML is not well-formed.
+    """
+    parser = etree.iterparse(
+        BytesIO(data), events=("start", "end"), resolve_entities="internal", load_dtd=False, no_network=True, huge_tree=b"<!ENTITY" not in data,
+        remove_comments=True, remove_pis=True,
+    )  # fmt: skip
+    try:
+        for event, element in parser:
+            if event == "start":
+                before = element.getprevious()
+                above = element.getparent()
+                text = before.tail if before is not None else above.text if above is not None else None
+                if text:
+                    yield "text", text
+                    if before is not None:
+                        above.remove(before)
+                    else:
+                        above.text = None
+                elif before is not None:
+                    above.remove(before)
+                yield event, element
+                continue
+            last = element[-1] if len(element) else None
+            if text := (last.tail if last is not None else element.text):
+                yield "text", text
+            yield event, element
+            element.clear(keep_tail=True)
+    except etree.XMLSyntaxError as error:
+        raise ReadError(f"not well-formed ({error.msg})", f"line {error.lineno}") from error
+    except (ValueError, LookupError) as error:
+        raise ReadError(f"cannot be parsed ({error})") from error

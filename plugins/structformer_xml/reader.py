@@ -1,0 +1,344 @@
+"""Walks a document's elements by its vocabulary and tells a TreeBuilder what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from lxml import etree
+from structformer.builder import TreeBuilder
+from structformer.document import LinkKind
+
+from structformer_xml.vocabulary import Vocabulary
+
+_XML = "{http://www.w3.org/XML/1998/namespace}"
+_XML_ID = f"{_XML}id"
+_OTHER, _SECTION, _TITLE, _SKIPPED, _PARAGRAPH, _LINE, _CELL, _VERBATIM, _INLINE, _WRAPPER = range(10)
+_INHERITED = frozenset({_INLINE, _PARAGRAPH, _TITLE, _VERBATIM, _CELL})  # in these an element of unknown name is inline
+
+
+class _Open:
+    """An element being read. What most elements are not stands at the class, since making these is most of the work."""
+
+    inline = False
+    linked = False
+    heading = False
+    zone = False
+    has_text = False
+    taken: list[str] | None = None  # text gathered for the metadata or a title that is no heading
+    key = ""
+
+    def __init__(self, name: str, role: int, depth: int) -> None:
+        self.name = name
+        self.role = role
+        self.depth = depth  # sections around it
+
+
+class XmlReader:
+    """Feeds one document's events to a builder; `title` and `metadata` are what its elements say of it."""
+
+    def __init__(self, builder: TreeBuilder, vocabulary: Vocabulary) -> None:
+        self._builder = builder
+        self._vocabulary = vocabulary
+        self._meanings = vocabulary.meanings
+        self._stack: list[_Open] = []
+        self._ids: list[str] = []
+        self._skipping = 0
+        self._zones = 0
+        self._verbatim = 0
+        self._taking = 0
+        self._silent_links: list[tuple[str, LinkKind, list[str], int]] = []
+        self._sections: list[tuple[int, bool]] = []
+        self.title = ""
+        self.metadata: dict[str, Any] = {}
+        self.titled = False
+
+    def read_tree(self, root: Any) -> None:
+        """Read a parsed document."""
+        start, end, say = self._start, self._end, self._text
+        for event, element in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
+            if event == "start":
+                start(element)
+                if text := element.text:
+                    say(text)
+                continue
+            if event == "end":
+                end()
+            if element is not root and (tail := element.tail):
+                say(tail)
+        self._flush_ids()
+
+    def read_stream(self, events: Iterable[tuple[str, Any]]) -> None:
+        """Read a document as `stream` gives it."""
+        for event, value in events:
+            if event == "text":
+                self._text(value)
+            elif event == "start":
+                self._start(value)
+            else:
+                self._end()
+        self._flush_ids()
+
+    def _meaning(self, tag: str) -> tuple[str, int, bool]:
+        """(local name, role, whether more is to be asked about elements of this name)."""
+        name = tag.rpartition("}")[2]
+        vocabulary = self._vocabulary
+        role = _OTHER
+        for names, candidate in (
+            (vocabulary.skipped, _SKIPPED), (vocabulary.titles, _TITLE), (vocabulary.sections, _SECTION), (vocabulary.wrappers, _WRAPPER),
+            (vocabulary.verbatim, _VERBATIM), (vocabulary.cells, _CELL), (vocabulary.lines, _LINE), (vocabulary.paragraphs, _PARAGRAPH),
+            (vocabulary.inline, _INLINE),
+        ):  # fmt: skip
+            if name in names:
+                role = candidate
+                break
+        marked = (
+            name in vocabulary.metadata or name in vocabulary.named_by or any(mark.rpartition("/")[2] == name for mark in vocabulary.document_titles)
+            or any(mark.partition("[")[0] == name for mark in vocabulary.see_also)
+        )  # fmt: skip
+        vocabulary.meanings[tag] = name, role, marked
+        return name, role, marked
+
+    def _start(self, element: Any) -> None:
+        tag = element.tag
+        name, role, marked = self._meanings.get(tag) or self._meaning(tag)
+        above = self._stack[-1] if self._stack else None
+        attributes = element.attrib
+        opened = _Open(name, role, above.depth if above is not None else 0)
+        self._stack.append(opened)
+        if self._skipping or role == _SKIPPED:
+            self._skip(opened, element)
+            return
+        if attributes:
+            if (identifier := attributes.get(_XML_ID) or attributes.get("id")) is not None:
+                self._ids.append(identifier)
+        if marked and self._takes(opened, above, attributes):
+            return
+        if role == _SECTION:
+            if above is not None and above.inline:
+                opened.role = role = _OTHER
+            else:
+                opened.depth += 1
+        elif role == _TITLE and above is not None and (section := self._titled_section()) is not None:
+            section.heading = True
+            opened.heading = True
+            opened.inline = True
+            ids = tuple(self._ids)
+            self._ids.clear()
+            self._builder.open_heading(max(1, section.depth), ids)
+            self.titled = self.titled or section.depth <= 1
+            return
+        if role == _INLINE or (
+            role == _OTHER and above is not None and (above.inline or above.has_text or above.role in _INHERITED)
+        ):
+            opened.inline = True
+        else:
+            self._break(role, above)
+            if role == _VERBATIM:
+                self._verbatim += 1
+        if attributes or (marked and self._zones):
+            self._target(opened, name, element)
+
+    def _skip(self, opened: _Open, element: Any) -> None:
+        self._skipping += 1
+        opened.role = _SKIPPED
+        if self._taking or opened.name in self._vocabulary.metadata:
+            self._take(opened)
+        if element.attrib:
+            self._silent_target(opened, element)
+
+    def _takes(self, opened: _Open, above: _Open | None, attributes: Any) -> bool:
+        """What an element's name says beyond its role; True when it is no part of the text."""
+        vocabulary = self._vocabulary
+        if above is not None and f"{above.name}/{opened.name}" in vocabulary.document_titles:
+            opened.taken, opened.key = [], "/title"
+            self._taking += 1
+            self._skipping += 1
+            opened.role = _SKIPPED
+            return True
+        self._take(opened)
+        if self._is_zone(opened.name, attributes):
+            opened.zone = True
+            self._zones += 1
+        return False
+
+    def _take(self, opened: _Open) -> None:
+        if not self._taking and (key := self._vocabulary.metadata.get(opened.name)) is not None:
+            opened.taken, opened.key = [], key
+            self._taking += 1
+
+    def _titled_section(self) -> _Open | None:
+        """The section that a title beginning here names, if it has no title yet."""
+        index = len(self._stack) - 2
+        while index >= 0 and self._stack[index].role == _WRAPPER:
+            index -= 1
+        if index < 0:
+            return None
+        candidate = self._stack[index]
+        if candidate.heading:
+            return None
+        if candidate.role == _SECTION:
+            return candidate
+        if self._vocabulary.any_section and candidate.name not in self._vocabulary.untitled and not candidate.inline:
+            # A section by its title: what stands in it is one level deeper.
+            candidate.role = _SECTION
+            for each in self._stack[index:]:
+                each.depth += 1
+            return candidate
+        return None
+
+    def _break(self, role: int, above: _Open | None) -> None:
+        builder = self._builder
+        if role in (_LINE,):
+            builder.line()
+        elif role == _CELL:
+            if above is not None and above.has_text:
+                builder.text(" | ")
+        elif role == _PARAGRAPH and above is not None and above.role in (_LINE, _CELL) and not above.has_text:
+            return
+        elif role == _PARAGRAPH and any(each.role == _CELL for each in self._stack[-4:-1]):
+            builder.line()
+        else:
+            builder.paragraph()
+
+    def _text(self, text: str) -> None:
+        if self._taking or self._silent_links:
+            self._gather(text)
+        if self._skipping:
+            return
+        current = self._stack[-1]
+        if self._verbatim and not self._builder.in_heading:
+            current.has_text = True
+            self._builder.verbatim(text)
+            return
+        if text.isspace():
+            if not current.has_text and not current.inline:
+                return  # white space between blocks
+        else:
+            if self._ids:
+                self._flush_ids()
+            if not current.has_text:
+                current.has_text = True
+                if current.inline:
+                    self._mark_around()
+        self._builder.flow(text)
+
+    def _mark_around(self) -> None:
+        """What is inline is text of the element around it too."""
+        for opened in reversed(self._stack[:-1]):
+            opened.has_text = True
+            if not opened.inline:
+                return
+
+    def _gather(self, text: str) -> None:
+        for opened in self._stack:
+            if opened.taken is not None:
+                opened.taken.append(text)
+        for _, _, parts, _ in self._silent_links:
+            parts.append(text)
+
+    def _end(self) -> None:
+        opened = self._stack.pop()
+        if opened.taken is not None:
+            self._taking -= 1
+            self._keep(opened.key, " ".join("".join(opened.taken).split()))
+        if self._silent_links and self._silent_links[-1][3] == len(self._stack):
+            target, kind, parts, _ = self._silent_links.pop()
+            self._builder.add_link(target, " ".join("".join(parts).split()), kind)
+        if opened.role == _SKIPPED:
+            self._skipping -= 1
+            return
+        if opened.linked:
+            self._builder.close_link()
+        if opened.role == _VERBATIM:
+            self._verbatim -= 1
+        if opened.heading and opened.role == _TITLE:
+            self._flush_ids()
+            self._builder.close_heading()
+        elif opened.role == _SECTION:
+            self._flush_ids()
+            if opened.heading:
+                self._builder.leave(max(1, opened.depth))
+            self._builder.paragraph()
+        elif opened.role == _LINE:
+            self._builder.line()
+        elif opened.role == _CELL and self._stack:
+            self._stack[-1].has_text = True
+        elif not opened.inline and opened.role != _CELL:
+            in_line = bool(self._stack) and self._stack[-1].role in (_LINE, _CELL)
+            self._builder.line() if in_line else self._builder.paragraph()
+        if opened.zone:
+            self._zones -= 1
+
+    def _keep(self, key: str, text: str) -> None:
+        if not text:
+            return
+        if key == "/title":
+            self.title = self.title or text
+        elif key in self.metadata:
+            if key in ("refname", "keywords"):
+                self.metadata[key] = f"{self.metadata[key]}, {text}"
+        else:
+            self.metadata[key] = text
+
+    def _is_zone(self, name: str, attributes: Any) -> bool:
+        marks = self._vocabulary.see_also
+        if name in marks:
+            return True
+        return any(f"{name}[{key}={value}]" in marks for key, value in attributes.items()) if attributes else False
+
+    def _references(self, name: str, element: Any) -> tuple[list[str], LinkKind]:
+        attributes = element.attrib
+        vocabulary = self._vocabulary
+        if not attributes or name in vocabulary.unreferring:
+            return [], LinkKind.HYPERLINK
+        anywhere = name not in vocabulary.references
+        for key, prefix in vocabulary.targets:
+            value = attributes.get(key)
+            if value is None or (anywhere and not key.endswith(("href", "linkend", "fileref"))):
+                continue
+            if prefix == "#":
+                targets = [f"#{each}" for each in value.split()]
+            else:
+                targets = [prefix + value.strip()] if value.strip() else []
+            if not targets:
+                continue
+            kind = vocabulary.kind(targets[0], name)
+            if any(f"{name}[{k}={v}]" in vocabulary.citations for k, v in attributes.items()):
+                kind = LinkKind.CITATION
+            return targets, LinkKind.SEE_ALSO if self._zones and kind is not LinkKind.EMBED else kind
+        return [], LinkKind.HYPERLINK
+
+    def _target(self, opened: _Open, name: str, element: Any) -> None:
+        targets, kind = self._references(name, element)
+        if not targets:
+            if self._zones and name in self._vocabulary.named_by and not any(each.linked for each in self._stack):
+                self._name_link(opened, element)
+            return
+        for target in targets[1:]:
+            self._builder.add_link(target, "", kind)
+        if any(each.linked for each in self._stack[:-1]):
+            self._builder.add_link(targets[0], "", kind)
+            return
+        self._flush_ids()
+        opened.linked = True
+        self._builder.open_link(targets[0], kind)
+
+    def _name_link(self, opened: _Open, element: Any) -> None:
+        """In a list of related pages, the name of a function or a command refers to its page."""
+        name = " ".join("".join(element.itertext()).split())
+        if name:
+            opened.linked = True
+            self._builder.open_link(f"name:{name}", LinkKind.SEE_ALSO)
+
+    def _silent_target(self, opened: _Open, element: Any) -> None:
+        targets, kind = self._references(opened.name, element)
+        for target in targets[:-1]:
+            self._builder.add_link(target, "", kind)
+        if targets:
+            self._silent_links.append((targets[-1], kind, [], len(self._stack) - 1))
+
+    def _flush_ids(self) -> None:
+        for identifier in self._ids:
+            self._builder.add_anchor(identifier)
+        self._ids.clear()

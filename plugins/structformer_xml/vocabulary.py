@@ -1,0 +1,236 @@
+"""Vocabularies as tables: which elements are sections, titles, paragraphs, references; and a user's own, from TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from structformer.document import LinkKind
+from structformer.errors import UsageError
+
+_PARAGRAPHS = frozenset(
+    """p para simpara formalpara l lg ab line verse-line shortdesc cmd stepresult info attrib refpurpose seg speech sp stage td th entry
+    term dt dd dlentry sli li item listitem""".split()
+)
+_LINES = frozenset("tr row li listitem item member sli l verse-line ref bibl dlentry varlistentry step seg fn biblioentry bibliomixed".split())
+_CELLS = frozenset("td th entry cell stentry".split())
+_VERBATIM = frozenset("programlisting screen literallayout synopsis codeblock pre preformat eg code-block msgblock".split())
+_EMBEDDED = frozenset(
+    """graphic inline-graphic media inline-media supplementary-material inline-supplementary-material imagedata videodata audiodata
+    textdata inlinegraphic image imageobject mediaobject object""".split()
+)
+_INLINE = frozenset(
+    """emphasis em strong b i u s tt code literal sub sup subscript superscript italic bold monospace sc small-caps underline overline
+    strike roman sans-serif named-content styled-content abbrev abbr acronym citetitle command option parameter function methodname
+    classname constant varname filename envar type replaceable userinput prompt computeroutput systemitem application keycap keycode
+    guibutton guimenu guimenuitem guilabel quote q phrase foreignphrase firstterm glossterm token tag sgmltag markup symbol wordasword
+    link ulink xref ext-link uri ref ptr email email anchor hi name persname placename orgname date title-ref ph cite keyword uicontrol
+    codeph filepath systemoutput varname apiname wintitle menucascade msgph parmname inline-formula inline-graphic tex-math math
+    mml:math interfacename property returnvalue errorname errortype errorcode structfield structname exceptionname enumvalue void
+    modifier initializer footnoteref citation citerefentry refentrytitle manvolnum productname trademark personname firstname surname
+    given-names string-name person-group collab year volume fpage lpage source pub-id x break label index-term indexterm""".split()
+)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What the elements of one vocabulary mean. Names are local names, without namespace.
+
+    sections: elements that are a section when they have a title. titles: elements that name the section they stand in (also in one of
+    `wrappers` there). document_titles: elements whose text is the document's title without being a heading, "parent/child".
+    skipped: elements that are no text; their links stay, without a place. targets: attributes that hold a reference, with what
+    stands in front of the value ("#" for an id). unreferring: elements whose reference is part of the display. embedded: images and other media. see_also: elements, or "element[attribute=value]", that list related pages.
+    """
+
+    name: str
+    roots: frozenset[str] = frozenset()
+    namespaces: tuple[str, ...] = ()
+    sections: frozenset[str] = frozenset()
+    any_section: bool = False
+    untitled: frozenset[str] = frozenset()
+    titles: frozenset[str] = frozenset({"title"})
+    wrappers: frozenset[str] = frozenset()
+    document_titles: frozenset[str] = frozenset()
+    skipped: frozenset[str] = frozenset()
+    paragraphs: frozenset[str] = _PARAGRAPHS
+    lines: frozenset[str] = _LINES
+    cells: frozenset[str] = _CELLS
+    verbatim: frozenset[str] = _VERBATIM
+    inline: frozenset[str] = _INLINE
+    targets: tuple[tuple[str, str], ...] = ()
+    references: frozenset[str] = frozenset()
+    unreferring: frozenset[str] = frozenset()
+    embedded: frozenset[str] = _EMBEDDED
+    citations: frozenset[str] = frozenset()
+    see_also: frozenset[str] = frozenset()
+    named_by: frozenset[str] = frozenset()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    meanings: dict[str, tuple[str, int, bool]] = field(default_factory=dict, init=False, compare=False)  # by tag, as they are met
+
+    def kind(self, target: str, element: str) -> LinkKind:
+        """The kind of a reference outside of a see-also list."""
+        if element in self.embedded:
+            return LinkKind.EMBED
+        if element in self.citations:
+            return LinkKind.CITATION
+        return LinkKind.XREF if target.startswith("#") else LinkKind.HYPERLINK
+
+
+_XLINK = "{http://www.w3.org/1999/xlink}href"
+_TARGETS = (("linkend", "#"), ("rid", "#"), ("linkends", "#"), (_XLINK, ""), ("href", ""), ("url", ""), ("target", ""), ("targetdoc", "olink:"), ("fileref", ""))
+
+DOCBOOK = Vocabulary(
+    name="docbook",
+    roots=frozenset("set book part chapter appendix article refentry reference refsect1 sect1 preface".split()),
+    namespaces=("http://docbook.org/ns/docbook",),
+    sections=frozenset(
+        """set book part chapter appendix preface article section sect1 sect2 sect3 sect4 sect5 simplesect refentry refsect1 refsect2
+        refsect3 refsection refsynopsisdiv reference bibliography glossary index dedication colophon acknowledgements partintro topic
+        setindex""".split()
+    ),
+    wrappers=frozenset(
+        """info articleinfo bookinfo chapterinfo sectioninfo sect1info sect2info sect3info sect4info sect5info partinfo prefaceinfo
+        appendixinfo setinfo refentryinfo referenceinfo refsect1info refsect2info refsectioninfo bibliographyinfo glossaryinfo indexinfo
+        docinfo titlepage""".split()
+    ),
+    skipped=frozenset("indexterm remark colspec spanspec footnoteref".split()),
+    targets=_TARGETS,
+    references=frozenset("xref link ulink biblioref olink uri".split()),
+    unreferring=frozenset(
+        """footnoteref tocentry tocdiv synopfragmentref coref co area areaset callout constraint productionrecap annotation include
+        nonterminal""".split()
+    ),
+    citations=frozenset({"biblioref"}),
+    see_also=frozenset({"refsect1[role=seealso]", "section[role=seealso]", "sect1[role=seealso]"}),
+    named_by=frozenset("function methodname classname interfacename command citerefentry constant".split()),
+    metadata={"refname": "refname", "refpurpose": "description"},
+)
+
+JATS = Vocabulary(
+    name="jats",
+    roots=frozenset({"article", "book-part", "pmc-articleset"}),
+    sections=frozenset("sec abstract trans-abstract ack ref-list app sub-article response glossary".split()),
+    document_titles=frozenset({"title-group/article-title", "book-part-meta/title-group", "title-group/title"}),
+    skipped=frozenset(
+        """journal-meta contrib-group aff author-notes pub-date history permissions article-id article-categories counts custom-meta-group
+        self-uri volume issue elocation-id fpage-meta funding-group processing-meta related-article alternate-form trans-title-group
+        conference support-group issue-part product related-object x-aff""".split()
+    ),
+    targets=_TARGETS,
+    references=frozenset("xref ext-link uri self-uri related-article related-object inter-ref".split()),
+    citations=frozenset({"xref[ref-type=bibr]"}),
+    see_also=frozenset({"related-article"}),
+    metadata={"journal-title": "journal", "kwd": "keywords"},
+)
+
+TEI = Vocabulary(
+    name="tei",
+    roots=frozenset({"TEI", "TEI.2", "teiCorpus"}),
+    namespaces=("http://www.tei-c.org/ns/1.0",),
+    sections=frozenset("div div0 div1 div2 div3 div4 div5 div6 div7".split()),
+    titles=frozenset({"head"}),
+    document_titles=frozenset({"titleStmt/title"}),
+    skipped=frozenset({"teiHeader", "fw", "facsimile", "sourceDoc", "standOff"}),
+    targets=(("target", ""), ("url", ""), ("ref", "")),
+    references=frozenset("ref ptr graphic note".split()),
+)
+
+DITA = Vocabulary(
+    name="dita",
+    roots=frozenset("topic concept task reference glossentry troubleshooting map bookmap dita".split()),
+    sections=frozenset(
+        """topic concept task reference glossentry troubleshooting section example refsyn map bookmap chapter part appendix topichead
+        context prereq postreq result steps-informal""".split()
+    ),
+    titles=frozenset({"title", "glossterm", "mainbooktitle"}),
+    wrappers=frozenset({"booktitle"}),
+    skipped=frozenset({"prolog", "indexterm", "draft-comment"}),
+    targets=(("href", ""), ("conref", ""), ("conkeyref", "")),
+    references=frozenset("xref link topicref chapter appendix part keydef".split()),
+    see_also=frozenset({"related-links"}),
+)
+
+GENERIC = Vocabulary(
+    name="generic",
+    any_section=True,
+    untitled=frozenset(
+        """figure fig table table-wrap example equation formula image media list note tip warning caution important annotation caption
+        procedure step abstract info header meta metadata head bibliography-entry biblioentry ref cite citation link reference book-ref
+        item entry kwd-group fn-group""".split()
+    ),
+    sections=frozenset("section sec chapter appendix part article book document doc page topic div div1 div2 div3 sect1 sect2".split()),
+    titles=frozenset({"title", "heading"}),
+    wrappers=frozenset({"info", "header", "meta", "metadata", "head", "front"}),
+    skipped=frozenset({"style", "script"}),
+    targets=_TARGETS,
+    references=frozenset("xref link ulink ext-link ref ptr uri reference a see seealso cite related citation".split()),
+    see_also=frozenset({"seealso", "see-also", "related", "related-links"}),
+)
+
+BUILT_IN = (DOCBOOK, JATS, TEI, DITA)
+_DOCTYPE_WORDS = {"docbook": "DocBook", "jats": "JATS", "tei": "TEI", "dita": "DITA"}
+
+
+def by_namespace(namespace: str | None) -> Vocabulary | None:
+    """The built-in vocabulary of a namespace."""
+    return next((each for each in BUILT_IN if namespace in each.namespaces), None) if namespace else None
+
+
+def choose(root_name: str, public_id: str, children: frozenset[str]) -> Vocabulary:
+    """The vocabulary of a document by its DOCTYPE, or by its root element and what stands in it."""
+    for vocabulary in BUILT_IN:
+        if _DOCTYPE_WORDS[vocabulary.name] in public_id or (vocabulary is JATS and "NLM//DTD" in public_id):
+            return vocabulary
+    if root_name in ("article", "sec", "body", "book-part") and (children & {"front", "body", "sec", "front-stub"} or root_name == "sec"):
+        return JATS
+    if root_name in TEI.roots:
+        return TEI
+    if root_name in DITA.roots and children & _DITA_SIGNS:
+        return DITA
+    if root_name in DOCBOOK.roots and not children & _DITA_SIGNS:
+        return DOCBOOK
+    return GENERIC
+
+
+_DITA_SIGNS = frozenset("shortdesc body conbody taskbody refbody glossdef prolog related-links topicref topicmeta chapter glossterm".split())
+
+
+def from_toml(text: str, origin: str) -> Vocabulary:
+    """A user's mapping. Raises UsageError that names the key which is wrong.
+
+    Keys are the fields of `Vocabulary`: lists of element names, `targets` as a table attribute = prefix, `extends` for a built-in
+    one whose entries stay.
+    """
+    try:
+        table: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{origin}: {error}") from error
+    known = {each.name: each for each in (*BUILT_IN, GENERIC)}
+    extended = table.pop("extends", None)
+    if extended is not None and extended not in known:
+        raise UsageError(f"{origin}: extends = {extended!r}; built in: {', '.join(known)}")
+    base = known.get(extended, Vocabulary(name="own"))
+    names = {each.name for each in fields(Vocabulary) if each.init}
+    chosen: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in names:
+            raise UsageError(f"{origin}: no key {key!r}; there are {', '.join(sorted(names | {'extends'}))}")
+        current = getattr(base, key)
+        if isinstance(current, frozenset):
+            if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+                raise UsageError(f"{origin}: {key} must be a list of element names")
+            chosen[key] = frozenset(value) | (current if extended or key in _COMMON else frozenset())
+        elif key == "targets":
+            if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
+                raise UsageError(f'{origin}: targets must be a table like {{ href = "", ref = "#" }}')
+            chosen[key] = (*value.items(), *(current if extended else ()))
+        elif type(value) is not type(current) and not isinstance(value, dict | list):
+            raise UsageError(f"{origin}: {key} must be {type(current).__name__}")
+        else:
+            chosen[key] = tuple(value) if isinstance(current, tuple) else value
+    return Vocabulary(**{**{each: getattr(base, each) for each in names}, **chosen})
+
+
+_COMMON = frozenset({"paragraphs", "lines", "cells", "verbatim", "inline"})

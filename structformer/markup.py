@@ -1,0 +1,117 @@
+"""Tags in text: a tokenizer for HTML-like markup that never builds a tree, never fails and takes linear time.
+
+For markup inside other formats (Markdown, wikitext) and for HTML that no tree builder takes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+
+_TAG = re.compile(
+    r"""<(?P<close>/?)(?P<name>[a-zA-Z][a-zA-Z0-9:.-]*)(?P<attributes>(?:[^"'<>]|"[^"]*"|'[^']*'){0,65536}?)/?>""",
+    re.VERBOSE,
+)
+_OPENING = re.compile(r"</?[a-zA-Z]|<[!?]")
+_ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+))?""")
+# What these contain is not markup.
+RAW_TEXT = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes", "textarea", "title"})
+
+
+@dataclass(slots=True)
+class Tag:
+    """An opening or closing tag; its attributes are parsed when they are asked for."""
+
+    name: str
+    closing: bool
+    raw_attributes: str
+    empty: bool = False
+    _attributes: dict[str, str] | None = None
+
+    def get(self, key: str, default: str | None = None) -> str | None:
+        """An attribute's value, decoded; an attribute without a value is the empty string."""
+        if self._attributes is None:
+            self._attributes = parse_attributes(self.raw_attributes)
+        return self._attributes.get(key, default)
+
+
+def tokens(text: str, *, raw_text: frozenset[str] = RAW_TEXT) -> Iterator[str | Tag]:
+    """Text (entities decoded) and tags in order; comments, declarations and processing instructions are left out.
+
+    raw_text: elements whose content is given as one text, without looking for tags.
+    """
+    position = 0
+    plain_from = 0
+    exhausted: set[str] = set()  # closing marks that don't come any more, so that none is sought twice
+    while (opening := _OPENING.search(text, position)) is not None:
+        start = opening.start()
+        if text[start + 1] in "!?":
+            end = _skip_declaration(text, start, exhausted)
+            if end < 0:
+                position = start + 2
+                continue
+            if start > plain_from:
+                yield unescape(text[plain_from:start])
+            position = plain_from = end
+            continue
+        found = _TAG.match(text, start)
+        if found is None:
+            position = start + 1
+            continue
+        if start > plain_from:
+            yield unescape(text[plain_from:start])
+        name = found["name"].lower()
+        tag = Tag(name, bool(found["close"]), found["attributes"], found[0].endswith("/>"))
+        yield tag
+        position = plain_from = found.end()
+        if name in raw_text and not tag.closing and not tag.empty and name not in exhausted:
+            end = _find_closing(text, name, position)
+            if end < 0:
+                exhausted.add(name)
+            else:
+                if end > position:
+                    yield text[position:end] if name in ("script", "style") else unescape(text[position:end])
+                position = plain_from = end
+    if plain_from < len(text):
+        yield unescape(text[plain_from:])
+
+
+def _skip_declaration(text: str, start: int, exhausted: set[str]) -> int:
+    """Where a comment, CDATA mark, declaration or processing instruction ends; -1 when it is text after all."""
+    if text.startswith("<!--", start):
+        if text.startswith((">", "->"), start + 4):
+            return text.index(">", start) + 1
+        mark = "-->"
+    elif text.startswith("<![CDATA[", start):
+        mark = "]]>"
+    elif text.startswith("<?", start):
+        mark = ">"
+    elif text[start + 2 : start + 3].isalpha():
+        mark = ">"
+    else:
+        return -1
+    if mark in exhausted:
+        return -1
+    end = text.find(mark, start + 2)
+    if end < 0:
+        exhausted.add(mark)
+        return len(text) if mark == "-->" else -1
+    return end + len(mark)
+
+
+def _find_closing(text: str, name: str, position: int) -> int:
+    found = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(text, position)
+    return found.start() if found else -1
+
+
+def parse_attributes(raw: str) -> dict[str, str]:
+    """A tag's attributes, names in lower case, the first of repeated ones winning, entities decoded."""
+    found: dict[str, str] = {}
+    for match in _ATTRIBUTE.finditer(raw):
+        value = match[2] or ""
+        if value[:1] in "\"'":
+            value = value[1:-1]
+        found.setdefault(match[1].lower(), unescape(value))
+    return found
