@@ -232,8 +232,12 @@ class TreeBuilder:
         names: tuple[str, ...] = (),
         language: str | None = None,
         metadata: dict[str, Any] | None = None,
+        promote: bool = True,
     ) -> Document:
-        """The finished Document. Its title is, in order: `title`, the first level-1 heading, the file's stem."""
+        """The finished Document. Its title is, in order: `title`, the first level-1 heading, the file's stem.
+
+        promote: make a level-1 heading that comes first and is the only one the root.
+        """
         self.close_heading()
         for section in self._order:
             buffer = self._buffers[id_(section)]
@@ -244,7 +248,7 @@ class TreeBuilder:
         tops = [section for section in self._order[1:] if section.level == 1]
         root = self.root
         # A heading without a letter names nothing, so it stays a section of its own.
-        if len(tops) == 1 and self._order[1] is tops[0] and any(c.isalnum() for c in tops[0].title):
+        if promote and len(tops) == 1 and self._order[1] is tops[0] and any(c.isalnum() for c in tops[0].title):
             promote_to_root(root, tops[0])
         first = tops[0].title if tops else ""
         document_title = title or first or stem_title(source.path)

@@ -108,6 +108,7 @@ class SourceFile:
         self.path = path
         self.warnings: list[str] = []
         self.dependencies: set[str] = set()
+        self.aliases: list[tuple[str, str]] = []
         self._data = data
         self._location = location
         self._neighbours = neighbours
@@ -150,6 +151,10 @@ class SourceFile:
         # What a part asks for and what it has to say belong to the whole.
         opened.dependencies, opened.warnings = self.dependencies, self.warnings
         return opened
+
+    def alias(self, name: str, target: str) -> None:
+        """Another name of the document that has the name `target`, wherever it is: a redirect."""
+        self.aliases.append((name, target))
 
     def warn(self, message: str) -> None:
         """Report something about this file that its reader should know; say the place and what was done."""

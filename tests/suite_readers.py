@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from structformer import read
@@ -17,7 +18,7 @@ def _read(data: bytes, format: str, **options: Any) -> dict[str, Any]:
             if section is not document.root or github_slug(section.title) in section.anchors:
                 found["headings"].append([section.level or 1, section.title])
             found["text"] += f"{section.title}\n{section.text}\n"
-        found["links"] = [[link.target, link.text] for link in document.links() if link.kind is not LinkKind.EMBED]
+        found["links"] = [[link.target, link.text] for link in document.links() if link.kind not in (LinkKind.EMBED, LinkKind.REDIRECT)]
     return found
 
 
@@ -44,6 +45,26 @@ def xml(data: bytes, dialect: str | None = None) -> dict[str, Any]:
 def wikitext(data: bytes, dialect: str | None = None) -> dict[str, Any]:
     """Wikitext."""
     return _read(data, "wikitext")
+
+
+def mediawiki(data: bytes, dialect: str | None = None) -> dict[str, Any]:
+    """Wikitext, targets as MediaWiki's page names."""
+    from structformer_wikitext.site import Site
+
+    found = _read(data, "wikitext")
+    # The site that the suite's pages were rendered on.
+    site = Site(interwiki={"meatball": "http://www.usemod.com/cgi-bin/mb.pl?", "wikipedia": "http://en.wikipedia.org/wiki/",
+                           **{code: f"http://{code}.wikipedia.org/wiki/" for code in ("es", "zh", "fr", "ja")}, "local": "", "mi": ""})  # fmt: skip
+    # Rendered, a page's name begins with a capital, and an external link without a text is numbered.
+    unnamed = 0
+    for link in found["links"]:
+        if "//" in link[0] or link[0].startswith("mailto:"):
+            if not link[1]:
+                unnamed += 1
+                link[1] = f"[{unnamed}]"
+        elif link[0][:1] != "#" and not re.match(r"(?:news|mailto|tel|urn|sip|sms|geo|bitcoin|magnet|matrix):", link[0]):
+            link[0] = site.address(link[0]) or Site().page_name(link[0])
+    return found
 
 
 def latex(data: bytes, dialect: str | None = None) -> dict[str, Any]:

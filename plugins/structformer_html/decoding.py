@@ -10,7 +10,7 @@ import codecs
 import webencodings
 from structformer.sources import SourceFile
 
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
 _SPACE = b"\t\n\f\r "
 _PRESCAN_BYTES = 1024
 _DEFAULT = "windows-1252"

@@ -16,7 +16,7 @@ from structformer.sources import SourceFile
 from structformer_html.decoding import decode_page
 from structformer_html.main_content import main_content
 from structformer_html.page import Attributes, Page, head_tags, read_tags, read_tree
-from structformer_html.parsing import MAX_DEPTH, parse
+from structformer_html.parsing import MAX_DEPTH, parse, without_attribute_floods
 
 _SEPARATOR = re.compile(r"\s+(?:[|—–·»«:-]|::)\s+")
 _DOCTYPE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html)\b", re.IGNORECASE | re.DOTALL)
@@ -49,6 +49,9 @@ class HtmlFormat:
         yield document
 
     def _document(self, source: SourceFile, text: str, encoding: str, *, whole: bool) -> Document:
+        text, floods = without_attribute_floods(text)
+        if floods:
+            source.warn(f"{floods} tag{'s' * (floods > 1)} with over a thousand attributes: the first ones kept")
         root = parse(text)
         head = _Head()
         if root is None:

@@ -48,7 +48,8 @@ class Page:
         self._base = base
         self._without_furniture = furniture
         self._ids: list[str] = []  # seen since the last text: they name the heading that comes next, else the current section
-        self._links: list[bool] = []
+        self._links: list[bool] = []  # anchors not yet closed: whether each has a target
+        self._link_is_open = False
         self._first_cell = True
         self._preformatted = 0
         self._zones: list[tuple[str, int]] = []  # elements that list related pages, with the depth of their own name
@@ -202,17 +203,19 @@ class Page:
                 self._builder.add_link(self._base(target), element.get("alt") or "")
             return
         # HTML allows no link inside a link: a second <a> ends the first.
-        if target is not None and any(self._links):
+        if target is not None and self._link_is_open:
             self._builder.close_link()
-            self._links = [False] * len(self._links)
+            self._links.clear()
         self._links.append(target is not None)
         if target is not None:
+            self._link_is_open = True
             related = bool(self._zones) or self._term_is_see_also or not _RELATED.isdisjoint((element.get("rel") or "").lower().split())
             self._builder.open_link(self._base(target), LinkKind.SEE_ALSO if related else LinkKind.HYPERLINK)
 
     def _end_anchor(self) -> None:
         if self._links and self._links.pop():
             self._builder.close_link()
+            self._link_is_open = False
 
     def _embed(self, name: str, element: Attributes) -> None:
         target = element.get("src")

@@ -14,6 +14,27 @@ _FLAT = frozenset(
 )
 
 
+_LONG_TAG = re.compile(r"<[a-zA-Z][^<>]{20000,}>")
+_MAX_ATTRIBUTES = 1000
+
+
+def without_attribute_floods(text: str) -> tuple[str, int]:
+    """The text with at most some thousand characters of any tag that has over a thousand attributes; and how many such there were.
+
+    The standard has every attribute compared with those before it.
+    """
+    floods = 0
+
+    def cut(found: re.Match[str]) -> str:
+        nonlocal floods
+        if len(found[0].split()) <= _MAX_ATTRIBUTES:
+            return found[0]
+        floods += 1
+        return found[0][:5000].rpartition(" ")[0] + ">"
+
+    return _LONG_TAG.sub(cut, text), floods
+
+
 def parse(text: str) -> LexborNode | None:
     """The page's root element; None when its elements are nested over MAX_DEPTH deep."""
     if text.count("<") > MAX_DEPTH and _is_deeper(text, MAX_DEPTH):

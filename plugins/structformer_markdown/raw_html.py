@@ -60,6 +60,7 @@ class RawHtml:
         self._builder = builder
         self._hidden = ""
         self._anchors_open: list[bool] = []
+        self._link_is_open = False
 
     def feed(self, fragment: str) -> None:
         """Read one html_block or html_inline token."""
@@ -106,14 +107,16 @@ class RawHtml:
         if tag.closing:
             if self._anchors_open and self._anchors_open.pop():
                 self._builder.close_link()
+                self._link_is_open = False
             return
         for key in ("id", "name"):
             self._builder.add_anchor(tag.get(key) or "")
         target = tag.get("href")
         # HTML allows no link inside a link: a second <a> ends the first.
-        if target is not None and any(self._anchors_open):
+        if target is not None and self._link_is_open:
             self._builder.close_link()
-            self._anchors_open = [False] * len(self._anchors_open)
+            self._anchors_open.clear()
         self._anchors_open.append(target is not None)
         if target is not None:
+            self._link_is_open = True
             self._builder.open_link(target)

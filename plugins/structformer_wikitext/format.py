@@ -1,105 +1,180 @@
-"""The wikitext format, plainest form: headings, internal and external links and text of one page."""
+"""The wikitext format: single pages, MediaWiki dumps and WikiExtractor output to Documents, and the names that links may mean."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
-import mwparserfromhell
-from mwparserfromhell.nodes import ExternalLink, Heading, HTMLEntity, Tag, Text, Wikilink
 from structformer.builder import TreeBuilder, stem_title
+from structformer.collection import without_garbage_collection
 from structformer.document import Document, Link, LinkKind, Source
-from structformer.errors import ReadError
-from structformer.names import is_external, normalize, path_names, split_fragment, wiki_name
+from structformer.errors import ReadError, UsageError
+from structformer.names import is_external, normalize, path_names, split_fragment, url_names, wiki_name
 from structformer.sources import SourceFile, decode
 
-_KINDS = {"category": LinkKind.CATEGORY, "file": LinkKind.EMBED, "image": LinkKind.EMBED}
-_MAX_CHARACTERS = 2_000_000
+from structformer_wikitext.dump import RawPage, dump_pages, extracted_pages, head_of, kind_of, pieces
+from structformer_wikitext.extracted import read_extracted
+from structformer_wikitext.markup import take_apart
+from structformer_wikitext.page import PageReader
+from structformer_wikitext.site import REDIRECT, Site, read_site
+
+_TEMPLATES = ("known", "text", "drop")
 
 
 class WikitextFormat:
-    """One page of wikitext in a file; templates are left out."""
+    """Pages, dumps and WikiExtractor output."""
 
     name = "wikitext"
     suffixes = (".wiki", ".mediawiki", ".wikitext")
     media_types = ("text/x-wiki",)
-    completeness = "plain: headings, links and text of single pages; no dumps and no templates yet"
+    completeness = "complete: pages, MediaWiki dumps, WikiExtractor output; headings, links, redirects, categories, tables, hatnotes"
 
     def sniff(self, head: bytes, path: str) -> float:
         """Certainty that a file of unknown suffix is wikitext, from its first bytes."""
+        if kind_of(head):
+            return 0.97
         text = head.decode("utf-8", "replace")
         signs = (r"^==[^=\n]+==\s*$", r"\[\[[^\]\n]+\]\]", r"\{\{[^}\n]+\}\}", r"'''[^'\n]+'''")
         return min(0.9, 0.3 * sum(bool(re.search(sign, text, re.MULTILINE)) for sign in signs))
 
+    def streams(self, head: bytes) -> bool:
+        """Whether a file is a stream of pages, to be read piece by piece."""
+        return bool(kind_of(head))
+
+    def pieces(self, stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
+        """Pieces of a dump that `read` takes each by itself, and, as a str, what had to be left out."""
+        return pieces(stream, limit)
+
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """One Document."""
-        text = decode(source).replace("\r\n", "\n")
+        """One Document of a page, many of a dump.
+
+        Options: `templates`: "known" (default: the text of templates that are part of a sentence), "text" (of all) or "drop";
+        `namespaces`: numbers of a dump's namespaces to read, "0" by default, or "all".
+        """
+        if options.get("templates", "known") not in _TEMPLATES:
+            raise UsageError(f"templates={options['templates']!r}: one of {', '.join(_TEMPLATES)}")
+        data = source.read()
+        kind = kind_of(data[:65536])
+        if kind == "dump":
+            yield from self._dump(source, data, options)
+            return
+        text = decode(source).replace("\r\n", "\n").replace("\r", "\n")
+        if kind:
+            yield from self._extracted(source, text)
+            return
         if not text.strip():
             source.warn("empty: no document")
             return
-        if len(text) > _MAX_CHARACTERS:
-            raise ReadError(f"{len(text)} characters; single wikitext pages of at most {_MAX_CHARACTERS} are read")
-        builder = TreeBuilder()
-        _walk(mwparserfromhell.parse(text), builder)
-        document = builder.finish(Source(source.path, self.name), title=stem_title(source.path).replace("_", " "))
-        document.names = (*path_names(source.path), wiki_name(document.title))
+        page = RawPage(stem_title(source.path).replace("_", " "), 0, "", "", text)
+        with without_garbage_collection():
+            document = self._page(source, page, Site(), options, source.path)
+        document.names = tuple(dict.fromkeys((*path_names(source.path), *document.names)))
         yield document
 
-    def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """The page name that a wiki-link means."""
-        page, fragment = split_fragment(link.target)
-        suffix = f"#{normalize(fragment)}" if fragment else ""
-        if not page:
-            yield document.id + suffix
-        elif is_external(link.target) and link.kind is LinkKind.HYPERLINK:
-            yield normalize(page)
+    def _dump(self, source: SourceFile, data: bytes, options: Mapping[str, Any]) -> Iterator[Document]:
+        text = data.decode("utf-8", "replace")
+        head = head_of(text)
+        if "<!ENTITY" in head:
+            raise ReadError("refused: a dump that declares entities", "line 1")
+        site = read_site(head)
+        wanted = str(options.get("namespaces", "0")).replace(" ", "")
+        numbers = None if wanted == "all" else {int(each) for each in wanted.split(",") if each.lstrip("-").isdecimal()}
+        used: dict[str, int] = {}
+        for page in dump_pages(text):
+            if not page.title or (numbers is not None and page.namespace not in numbers):
+                continue
+            if page.redirect:
+                source.alias(_page_key(site.page_name(page.title), site), _page_key(site.page_name(page.redirect), site))
+                continue
+            if page.model not in ("wikitext", ""):
+                continue
+            if not page.text.strip():
+                source.warn(f"page {page.title}: empty")
+                continue
+            used[page.title] = used.get(page.title, 0) + 1
+            identifier = f"{source.path}#{page.title}" + (f"~{used[page.title]}" if used[page.title] > 1 else "")
+            with without_garbage_collection():
+                document = self._page(source, page, site, options, identifier)
+            yield document
+        rest = text[text.rfind("</page>") + 7 :] if "</page>" in text else text[len(head) :]
+        if "<page>" in rest:
+            source.warn(f"the dump ends inside a page ({len(rest)} characters): that page is left out")
+
+    def _page(self, source: SourceFile, page: RawPage, site: Site, options: Mapping[str, Any], identifier: str) -> Document:
+        builder = TreeBuilder(slugs=False)
+        reader = PageReader(builder, site)
+        metadata: dict[str, Any] = {}
+        title = page.title
+        redirect = REDIRECT.match(page.text)
+        names = _names(title, site)
+        if redirect is not None and not page.redirect:
+            target = redirect[1].strip()
+            builder.add_link(target, target, LinkKind.REDIRECT)
+            metadata["redirect"] = target
+            source.alias(_page_key(site.page_name(title), site), _page_key(site.page_name(target), site))
+            names = ()
         else:
-            yield wiki_name(page) + suffix
+            reader.read(take_apart(page.text, site, templates=str(options.get("templates", "known"))))
+        if reader.categories:
+            metadata["categories"] = [each.partition(":")[2].strip() for each in reader.categories]
+        if reader.languages:
+            metadata["languages"] = reader.languages
+        if page.identifier:
+            metadata["page_id"] = page.identifier
+        if page.namespace:
+            metadata["namespace"] = page.namespace
+        if site.database:
+            metadata["wiki"] = site.database
+        document = builder.finish(
+            Source(source.path, self.name), id=identifier, title=title, promote=False, language=site.language, metadata=metadata, names=names
+        )
+        if site.base:
+            base = site.base.rpartition("/")[0]
+            document.names += url_names(f"{base}/{title.replace(' ', '_')}")
+        return document
+
+    def _extracted(self, source: SourceFile, text: str) -> Iterator[Document]:
+        site = Site()
+        for page in extracted_pages(text):
+            if not page.text.strip() or not page.title:
+                source.warn(f"page {page.title or page.identifier or 'without a title'}: empty")
+                continue
+            builder = TreeBuilder(slugs=False)
+            with without_garbage_collection():
+                read_extracted(page.text, page.title, builder)
+            document = builder.finish(
+                Source(source.path, self.name), id=f"{source.path}#{page.title}", title=page.title, promote=False,
+                metadata={"page_id": page.identifier, "url": page.url}, names=_names(page.title, site),
+            )  # fmt: skip
+            yield document
+
+    def resolve(self, link: Link, document: Document) -> Iterable[str]:
+        """The page name that a wiki-link means: as the wiki writes it, then without regard of case."""
+        page, fragment = split_fragment(link.target)
+        suffix = f"#{normalize(fragment.replace('_', ' '))}" if fragment else ""
+        if not page.strip():
+            yield document.id + suffix
+        elif is_external(link.target) and "//" in link.target:
+            yield normalize(page)
+            for name in url_names(page):
+                yield name + suffix
+        else:
+            site = Site()
+            if page.startswith("/"):
+                page = document.title + page.rstrip("/")
+            if (address := site.address(page)) is not None:
+                yield from url_names(address)
+            database = str(document.metadata.get("wiki", ""))
+            name = site.page_name(page)
+            yield f"page:{database}:{name}{suffix}"
+            yield wiki_name(name) + suffix
 
 
-def _walk(code: Any, builder: TreeBuilder) -> None:
-    for node in code.nodes:
-        if isinstance(node, Heading):
-            builder.open_heading(node.level)
-            _walk(node.title, builder)
-            builder.close_heading()
-        elif isinstance(node, Wikilink):
-            _wiki_link(node, builder)
-        elif isinstance(node, ExternalLink):
-            builder.open_link(str(node.url))
-            if node.title is None:
-                builder.text(str(node.url))
-            else:
-                _walk(node.title, builder)
-            builder.close_link()
-        elif isinstance(node, Text):
-            _text(str(node.value), builder)
-        elif isinstance(node, HTMLEntity):
-            builder.text(node.normalize())
-        elif isinstance(node, Tag):
-            if str(node.tag) == "li":
-                builder.line()
-            elif node.contents is not None and str(node.tag) not in ("ref", "gallery", "style"):
-                _walk(node.contents, builder)
+def _names(title: str, site: Site) -> tuple[str, ...]:
+    name = site.page_name(title)
+    return _page_key(name, site), wiki_name(name)
 
 
-def _wiki_link(node: Wikilink, builder: TreeBuilder) -> None:
-    target = str(node.title).strip()
-    kind = _KINDS.get(target.partition(":")[0].strip().lower(), LinkKind.HYPERLINK)
-    if kind is not LinkKind.HYPERLINK:
-        builder.add_link(target, "", kind)
-        return
-    builder.open_link(target.lstrip(":"))
-    if node.text is None:
-        builder.text(target.lstrip(":"))
-    else:
-        _walk(node.text, builder)
-    builder.close_link()
-
-
-def _text(text: str, builder: TreeBuilder) -> None:
-    for number, paragraph in enumerate(re.split(r"\n[ \t]*\n", text)):
-        if number:
-            builder.paragraph()
-        builder.text(re.sub(r"\s+", " ", paragraph))
+def _page_key(name: str, site: Site) -> str:
+    return f"page:{site.database}:{name}"

@@ -1,0 +1,172 @@
+"""MediaWiki XML dumps and WikiExtractor output: cutting a stream into pieces that stand by themselves, and reading their pages.
+
+A dump's pages are found by their tags, not by an XML parser: the export format is fixed, and what is broken costs one page.
+Source: MediaWiki, "Help:Export" and export-0.11.xsd.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+from typing import BinaryIO
+
+from structformer.errors import ReadError
+
+PIECE_BYTES = 8_000_000
+_READ_BYTES = 1 << 20
+_END = {"dump": b"</page>", "extracted": b"</doc>", "lines": b"\n"}
+_START = {"dump": b"<page>", "extracted": b"<doc ", "lines": b"{"}
+
+
+@dataclass(frozen=True, slots=True)
+class RawPage:
+    """A page of a dump as it stands there."""
+
+    title: str
+    namespace: int
+    identifier: str
+    redirect: str
+    text: str
+    model: str = "wikitext"
+    url: str = ""
+
+
+def kind_of(head: bytes) -> str:
+    """ "dump", "extracted", "lines" (WikiExtractor's JSON) or "" by the first bytes."""
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if re.match(rb"(?:<\?xml[^>]*\?>\s*)?(?:<!DOCTYPE[^\[>]*(?:\[.*?\])?\s*>\s*)?<mediawiki[\s>]", start, re.DOTALL):
+        return "dump"
+    if re.match(rb"<doc\s[^>]*\b(?:id|title)=", start):
+        return "extracted"
+    return "lines" if re.match(rb'\{"id":\s*"[^"]*",\s*("revid":|"url":|"title":)', start) else ""
+
+
+def pieces(stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
+    """Pieces of whole pages, each beginning with the dump's own head; a page over `limit` bytes is left out, and said, as a str.
+
+    Raises ReadError where the dump declares entities: exports never do.
+    """
+    buffer = bytearray(stream.read(_READ_BYTES))
+    kind = kind_of(bytes(buffer[:65536]))
+    if not kind:
+        raise ReadError("neither a MediaWiki dump nor WikiExtractor output")
+    head = b""
+    start, end = _START[kind], _END[kind]
+    if kind == "dump":
+        position = buffer.find(start)
+        while position < 0 and len(buffer) < limit and (more := stream.read(_READ_BYTES)):
+            buffer += more
+            position = buffer.find(start)
+        head = bytes(buffer[: position if position >= 0 else len(buffer)])
+        if b"<!ENTITY" in head:
+            raise ReadError("refused: a dump that declares entities", "line 1")
+        del buffer[: len(head)]
+    pages = 0
+    done = 0  # bytes of the buffer that are whole pages
+    searched = 0
+    at_end = False
+    while True:
+        position = buffer.rfind(end, searched)
+        if position >= 0:
+            done = position + len(end)
+        searched = max(0, len(buffer) - len(end))
+        if done >= PIECE_BYTES or (at_end and done):
+            yield head + bytes(buffer[:done])
+            del buffer[:done]
+            pages += 1
+            done = searched = 0
+            continue
+        if at_end:
+            break
+        more = stream.read(_READ_BYTES)
+        if not more:
+            at_end = True
+            searched = 0
+            continue
+        buffer += more
+        if len(buffer) - done > limit:
+            yield from _drop(buffer, done, stream, end, limit)
+            if done:
+                yield head + bytes(buffer[:done])
+            del buffer[:done]
+            done = searched = 0
+    rest = bytes(buffer).strip()
+    if kind == "dump" and start in rest:
+        title = re.search(rb"<title>([^<]*)</title>", rest)
+        yield f"the dump ends inside a page ({title[1].decode('utf-8', 'replace') if title else 'untitled'}, {len(rest)} bytes): that page is left out"
+    elif kind == "dump" and not rest.endswith(b"</mediawiki>"):
+        yield "the dump ends before </mediawiki>: pages may be missing"
+
+
+def _drop(buffer: bytearray, done: int, stream: BinaryIO, end: bytes, limit: int) -> Iterator[str]:
+    """Pass over a page that is too large, keeping what stands in front of it."""
+    title = re.search(rb"<title>([^<]*)</title>", bytes(buffer[done : done + 10_000]))
+    size = len(buffer) - done
+    del buffer[done:]
+    tail = b""
+    while more := stream.read(_READ_BYTES):
+        window = tail + more
+        position = window.find(end)
+        if position >= 0:
+            size += position
+            buffer += window[position + len(end) :]
+            break
+        size += len(more)
+        tail = window[-len(end) :]
+    name = title[1].decode("utf-8", "replace") if title else "untitled"
+    yield f"page {name}: {size / 1e6:.1f} MB, over the limit of {limit / 1e6:.1f} MB: left out"
+
+
+_PAGE = re.compile(r"<page>(.*?)</page>", re.DOTALL)
+_TITLE = re.compile(r"<title>([^<]*)</title>")
+_NAMESPACE = re.compile(r"<ns>(-?\d+)</ns>")
+_ID = re.compile(r"<id>(\d+)</id>")
+_REDIRECT = re.compile(r'<redirect\s+title="([^"]*)"')
+_TEXT = re.compile(r"<text(?:\s[^>]*?)?(?:/>|>(.*?)</text>)", re.DOTALL)
+_MODEL = re.compile(r"<model>([^<]*)</model>")
+_DOC = re.compile(r"<doc\s([^>]*)>\n?(.*?)</doc>", re.DOTALL)
+_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
+
+
+def head_of(text: str) -> str:
+    """What stands in front of a dump's first page."""
+    return text[: text.find("<page>")] if "<page>" in text else text
+
+
+def dump_pages(text: str) -> Iterator[RawPage]:
+    """The pages of a dump, or of a piece of one; of several revisions the last."""
+    for found in _PAGE.finditer(text):
+        page = found[1]
+        title = _TITLE.search(page)
+        revision = page.rfind("<revision>")
+        body = _TEXT.search(page, revision if revision >= 0 else 0)
+        namespace, identifier, redirect, model = _NAMESPACE.search(page), _ID.search(page), _REDIRECT.search(page), _MODEL.search(page)
+        yield RawPage(
+            title=unescape(title[1]).strip() if title else "",
+            namespace=int(namespace[1]) if namespace else 0,
+            identifier=identifier[1] if identifier else "",
+            redirect=unescape(redirect[1]) if redirect else "",
+            text=unescape(body[1] or "") if body else "",
+            model=model[1] if model else "wikitext",
+        )
+
+
+def extracted_pages(text: str) -> Iterator[RawPage]:
+    """The articles of WikiExtractor's output, as <doc> elements or as lines of JSON."""
+    if text.lstrip().startswith("{"):
+        for line in text.splitlines():
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(row, dict):
+                yield RawPage(str(row.get("title", "")), 0, str(row.get("id", "")), "", str(row.get("text", "")), "extracted", str(row.get("url", "")))
+        return
+    for found in _DOC.finditer(text):
+        attributes = {key: unescape(value) for key, value in _ATTRIBUTE.findall(found[1])}
+        yield RawPage(attributes.get("title", ""), 0, attributes.get("id", ""), "", found[2], "extracted", attributes.get("url", ""))

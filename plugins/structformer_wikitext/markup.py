@@ -1,0 +1,411 @@
+"""Takes wikitext apart in linear time: comments, extension tags, templates and links become marks in a text of lines.
+
+Every part is cut out once, innermost first, and stands as a short mark in what is around it, so that neither nesting nor unclosed
+openers cost more than a pass over the text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from html import unescape
+
+from structformer_wikitext.site import CHARACTERS, HATNOTES, SEE_ALSO_TEMPLATES, TEXT_TEMPLATES, Site
+
+MARK = "\x7f"
+MARKS = re.compile(r"\x7f(\d+)\x7f")
+_MAX_DEPTH = 50  # of templates whose text is kept; deeper ones hold nothing that a reader sees
+PROTOCOLS = r"(?:https?|ftps?|ircs?|gopher|telnet|nntp|worldwind|svn|git|mms|ssh|sftp|xmpp|redis)://|(?:mailto|news|sips?|sms|tel|urn|bitcoin|geo|magnet|matrix):"
+URL_CHARACTERS = r"[^\s\[\]<>\"\x00-\x20\x7f\u3000]"
+
+_OPENING = re.compile(
+    r"<!--|<(nowiki|pre|math|chem|ce|syntaxhighlight|source|ref|gallery|poem|timeline|score|imagemap|graph|mapframe|maplink|templatedata|"
+    r"templatestyles|hiero|inputbox|includeonly|noinclude|onlyinclude|references|section|categorytree|charinsert|indicator|style|script|"
+    r"languages|tvar|rss|dynamicpagelist|embedvideo|youtube)(?=[\s/>])[^<>]*?(/?)>|</(?:noinclude|onlyinclude|section|references)\s*>|"
+    r"__[A-Z_]{3,30}__|</?(\w+)(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+)
+_HTML = frozenset(
+    """a abbr b bdi bdo big blockquote br caption center cite code col colgroup data dd del details dfn div dl dt em font h1 h2 h3 h4 h5 h6 hr
+    i img ins kbd li link mark meta ol p q rb rbc rp rt rtc ruby s samp section small span strike strong sub summary sup table tbody td
+    tfoot th thead time tr tt u ul var wbr""".split()
+)
+_VERBATIM = frozenset({"pre", "syntaxhighlight", "source", "nowiki"})
+_SOURCE = frozenset({"math", "chem", "ce"})
+_TRANSPARENT = frozenset({"noinclude", "onlyinclude", "section", "references", "poem"})
+_BRACES = re.compile(r"\{{2,}|\}{2,}")
+_BRACKETS = re.compile(r"\[\[|\]\]")
+_LINK_TARGET = re.compile(r"[^\[\]{}<>\n|\x7f]*")
+_NAME = re.compile(r"[^|\n#<\x7f]*")
+_URL = re.compile(rf"(?<![\w])({PROTOCOLS}){URL_CHARACTERS}+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """Text that is no markup. block: it stands on lines of its own."""
+
+    text: str
+    block: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A footnote's wikitext."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """A file in the page: its target and the wikitext of its caption."""
+
+    target: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A category, or the same page in another language: no part of the text."""
+
+    target: str
+    language: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hatnote:
+    """Pages that a template on top of a section names."""
+
+    targets: tuple[tuple[str, str], ...]
+    see_also: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A template that is left out: the links that stood in it, as (target, text)."""
+
+    links: tuple[tuple[str, str], ...]
+
+
+Part = Verbatim | Reference | Media | Category | Hatnote | Hidden
+
+
+@dataclass(slots=True)
+class Page:
+    """A page's text with marks, and what the marks stand for."""
+
+    text: str
+    parts: list[Part] = field(default_factory=list)
+
+    def mark(self, part: Part) -> str:
+        self.parts.append(part)
+        return f"{MARK}{len(self.parts) - 1}{MARK}"
+
+    def plain(self, text: str) -> str:
+        """A text without its marks, verbatim parts put back."""
+        return MARKS.sub(self._plain, text) if MARK in text else text
+
+    def _plain(self, found: re.Match[str]) -> str:
+        part = self.parts[int(found[1])] if int(found[1]) < len(self.parts) else None
+        return part.text if isinstance(part, Verbatim) else ""
+
+
+def take_apart(text: str, site: Site, *, templates: str = "known") -> Page:
+    """A page ready to be read line by line.
+
+    templates: "known" keeps the text of templates that are part of a sentence and drops the others, "text" keeps every template's
+    unnamed arguments, "drop" keeps none.
+    """
+    page = Page("")
+    text = text.replace(MARK, "").replace("\x00", "")
+    if "<" in text or "__" in text:
+        text = _take_tags(text, page)
+    if "{{" in text:
+        text = _take_templates(text, page, site, templates)
+    if "[[" in text:
+        text = _take_links(text, page, site)
+    page.text = text
+    return page
+
+
+def _take_tags(text: str, page: Page) -> str:
+    out: list[str] = []
+    position = 0
+    exhausted: set[str] = set()
+    paired: dict[str, bool] = {}
+    lower = ""
+    while (found := _OPENING.search(text, position)) is not None:
+        start, end = found.span()
+        name = (found[1] or "").lower()
+        if found[3]:
+            # A tag of an extension that isn't known: known or not, what comes in pairs is markup.
+            unknown = found[3].lower()
+            if unknown in _HTML or not _is_paired(text, unknown, paired):
+                out.append(text[position:end])
+            else:
+                out.append(text[position:start])
+            position = end
+            continue
+        if text.startswith("<!--", start):
+            close = text.find("-->", end)
+            end = len(text) if close < 0 else close + 3
+            # A comment alone on its line takes the line with it.
+            line_start = text.rfind("\n", position, start) + 1 if text.rfind("\n", position, start) >= 0 else -1
+            out.append(text[position:start])
+            alone = (line_start >= 0 and not text[line_start:start].strip(" \t")) or (start == 0)
+            if alone:
+                after = re.compile(r"[ \t]*\n").match(text, end)
+                if after:
+                    end = after.end()
+            position = end
+            continue
+        out.append(text[position:start])
+        position = end
+        if not name:
+            continue
+        if found[2] or name in _TRANSPARENT:
+            if name == "poem":
+                out.append("\n")
+            continue
+        close_mark = f"</{name}"
+        if close_mark in exhausted:
+            out.append(found[0] if name not in ("references", "templatestyles") else "")
+            continue
+        lower = lower or text.lower()
+        if len(lower) != len(text):  # letters whose small form is longer
+            lower = text
+        close = lower.find(close_mark, end)
+        if close < 0:
+            exhausted.add(close_mark)
+            out.append("" if name == "templatestyles" else found[0])
+            continue
+        inner = text[end:close]
+        after_close = text.find(">", close)
+        position = len(text) if after_close < 0 else after_close + 1
+        out.append(_tag_part(name, inner, page))
+    out.append(text[position:])
+    return "".join(out)
+
+
+def _is_paired(text: str, name: str, known: dict[str, bool]) -> bool:
+    if name not in known:
+        known[name] = re.search(rf"</{re.escape(name)}\s*>", text, re.IGNORECASE) is not None if len(known) < 100 else False
+    return known[name]
+
+
+def _tag_part(name: str, inner: str, page: Page) -> str:
+    if name in _VERBATIM:
+        if name == "pre":
+            inner = re.sub(r"</?nowiki\s*/?>", "", inner)
+        inner = unescape(inner) if name in ("pre", "nowiki") else inner
+        block = name != "nowiki" and (name != "syntaxhighlight" or "\n" in inner)
+        return page.mark(Verbatim(inner.strip("\n") if block else inner, block))
+    if name in _SOURCE:
+        return page.mark(Verbatim(" ".join(inner.split())))
+    if name == "ref":
+        return page.mark(Reference(inner))
+    if name == "gallery":
+        return "".join(
+            "\n" + page.mark(Media(target.strip(), caption)) + "\n"
+            for target, _, caption in (line.partition("|") for line in inner.strip().split("\n") if line.strip())
+        )
+    if name == "hiero" or name == "includeonly":
+        return ""
+    return ""
+
+
+@dataclass(slots=True)
+class _Frame:
+    count: int
+    parts: list[str]
+
+
+def _take_templates(text: str, page: Page, site: Site, policy: str) -> str:
+    stack: list[_Frame] = [_Frame(0, [])]
+    position = 0
+    for found in _BRACES.finditer(text):
+        start, end = found.span()
+        stack[-1].parts.append(text[position:start])
+        position = end
+        count = end - start
+        if text[start] == "{":
+            stack.append(_Frame(count, []))
+            continue
+        while count >= 2 and len(stack) > 1:
+            frame = stack[-1]
+            taken = 3 if min(count, frame.count) >= 3 else 2
+            content = "".join(frame.parts)
+            depth = len(stack)
+            result = _argument(content, depth) if taken == 3 else _template(content, page, site, policy, depth)
+            count -= taken
+            frame.count -= taken
+            if frame.count >= 2:
+                frame.parts = [result]
+            else:
+                stack.pop()
+                stack[-1].parts.append("{" * frame.count + result)
+        if count:
+            stack[-1].parts.append("}" * count)
+    stack[-1].parts.append(text[position:])
+    while len(stack) > 1:
+        frame = stack.pop()
+        stack[-1].parts.append("{" * frame.count)
+        stack[-1].parts += frame.parts
+    return "".join(stack[0].parts)
+
+
+def _argument(content: str, depth: int) -> str:
+    """A parameter shows its default."""
+    return content.partition("|")[2] if depth <= _MAX_DEPTH else ""
+
+
+def _template(content: str, page: Page, site: Site, policy: str, depth: int) -> str:
+    found = _NAME.match(content)
+    name = found[0].replace("_", " ").strip().lower() if found else ""
+    if name in CHARACTERS and "|" not in content:
+        return CHARACTERS[name]
+    if depth > _MAX_DEPTH:
+        return ""
+    if policy != "drop":
+        if name in SEE_ALSO_TEMPLATES or name in HATNOTES:
+            targets = _hatnote_targets(_arguments(content), page)
+            if targets:
+                return "\n" + page.mark(Hatnote(targets, name in SEE_ALSO_TEMPLATES)) + "\n"
+        kept = TEXT_TEMPLATES.get(name)
+        if kept is None and name.startswith("lang-"):
+            kept = 1
+        if kept is None and name == "circa":
+            return "c. " + (_arguments(content) or [""])[0]
+        if kept is not None:
+            return _kept_text(name, _arguments(content), kept)
+        if policy == "text" or _HEADING_LINE.search(content):  # what holds a section is the page's own text
+            return "\n".join(_arguments(content))
+    links = _hidden_links(content, page, site)
+    return page.mark(Hidden(links)) if links else ""
+
+
+def _arguments(content: str) -> list[str]:
+    """A template's unnamed arguments."""
+    parts: list[str] = []
+    depth = 0
+    current: list[str] = []
+    for piece in re.split(r"(\[\[|\]\]|\|)", content):
+        if piece == "|" and depth <= 0:
+            parts.append("".join(current))
+            current = []
+            continue
+        depth += 1 if piece == "[[" else -1 if piece == "]]" else 0
+        current.append(piece)
+    parts.append("".join(current))
+    found: list[str] = []
+    for part in parts[1:]:
+        key, equals, value = part.partition("=")
+        if not equals or value.startswith("=") or re.search(r"[\[<{\x7f/:]", key):
+            found.append(part.strip())
+        elif key.strip().isdecimal():
+            found.append(value.strip())
+    return found
+
+
+def _kept_text(name: str, arguments: list[str], number: int) -> str:
+    if name in ("convert", "cvt"):
+        return " ".join(arguments[:2])
+    if name in ("plainlist", "flatlist", "ubl", "ubli", "unbulleted list", "hlist", "bulleted list", "columns-list", "div col", "blist"):
+        return "\n" + "\n".join(arguments) + "\n"
+    if name == "as of":
+        return "as of " + "-".join(arguments)
+    if name in ("ill", "interlanguage link"):
+        return f"[[{arguments[0]}]]" if arguments else ""
+    if number == 0:
+        return " ".join(arguments)
+    return arguments[number - 1] if len(arguments) >= number else ""
+
+
+def _hatnote_targets(arguments: list[str], page: Page) -> tuple[tuple[str, str], ...]:
+    targets: list[tuple[str, str]] = []
+    for argument in arguments:
+        plain = page.plain(argument).strip()
+        if (linked := re.match(r"\[\[([^\[\]|]+)(?:\|([^\[\]]*))?\]\]", plain)) is not None:
+            targets.append((linked[1].strip(), (linked[2] or linked[1]).strip()))
+        elif plain and not re.search(r"[\[\]{}<>\n]", plain):
+            targets.append((plain.lstrip(":"), plain.lstrip(":")))
+    return tuple(targets)
+
+
+def _hidden_links(content: str, page: Page, site: Site) -> tuple[tuple[str, str], ...]:
+    links: list[tuple[str, str]] = []
+    if "[[" in content:
+        for target, text in re.findall(r"\[\[([^\[\]{}<>\n|\x7f]+)(?:\|([^\[\]\n]*))?\]\]", content):
+            if site.kind(target) == "page" and target.strip():
+                links.append((target.strip(), page.plain(text or target).strip()))
+    if ":" in content:
+        for found in _URL.finditer(content):
+            address = re.split(r"[|}=](?=[^/]*$)|[|}]", found[0])[0]
+            links.append((address, address))
+    return tuple(links)
+
+
+def _take_links(text: str, page: Page, site: Site) -> str:
+    """Files and categories, whose text may hold links and line breaks, become marks; other links come to stand on one line."""
+    stack: list[list[str]] = [[]]
+    position = 0
+    for found in _BRACKETS.finditer(text):
+        start, end = found.span()
+        stack[-1].append(text[position:start])
+        position = end
+        if text[start] == "[":
+            stack.append([])
+            continue
+        if len(stack) == 1:
+            stack[-1].append("]]")
+            continue
+        content = "".join(stack.pop())
+        stack[-1].append(_link(content, page, site, len(stack)))
+    stack[-1].append(text[position:])
+    while len(stack) > 1:
+        parts = stack.pop()
+        stack[-1].append("[[")
+        stack[-1] += parts
+    return "".join(stack[0])
+
+
+def _link(content: str, page: Page, site: Site, depth: int) -> str:
+    if depth > _MAX_DEPTH:
+        return f"[[{content}]]" if len(content) < 1000 else content
+    found = _LINK_TARGET.match(content)
+    target = found[0] if found else ""
+    if content[:1] != ":" and ":" in target:
+        kind = site.kind(target)
+        if kind == "file":
+            caption = _caption(content[len(target) + 1 :])
+            return page.mark(Media(target.strip(), caption))
+        if kind in ("category", "language") and "[[" not in content:
+            return page.mark(Category(target.strip(), kind == "language"))
+    if "\n" in content and "\n\n" not in content and "\n" not in content.partition("|")[0]:
+        content = content.replace("\n", " ")
+    return f"[[{content}]]"
+
+
+_HEADING_LINE = re.compile(r"^==.*==\s*$", re.MULTILINE)
+_FILE_OPTION = re.compile(
+    r"\s*(?:thumb|thumbnail|mini|miniatur|vignette|miniatura|frame|framed|frameless|border|left|right|center|centre|none|links|rechts|zentriert|"
+    r"gauche|droite|izquierda|derecha|baseline|sub|super|top|text-top|middle|bottom|text-bottom|upright|hochkant|redresse|\d*x?\d+ ?px|"
+    r"(?:link|alt|page|class|lang|thumb|thumbnail|upright|hochkant|redresse|start|end|thumbtime|muted|loop|noicon)\s*=.*)\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _caption(options: str) -> str:
+    """The caption among a file's options: the last that is none of the known ones."""
+    parts: list[str] = []
+    depth = 0
+    current: list[str] = []
+    for piece in re.split(r"(\[\[|\]\]|\|)", options):
+        if piece == "|" and depth <= 0:
+            parts.append("".join(current))
+            current = []
+            continue
+        depth += 1 if piece == "[[" else -1 if piece == "]]" else 0
+        current.append(piece)
+    parts.append("".join(current))
+    captions = [part for part in parts if part.strip() and not _FILE_OPTION.fullmatch(part)]
+    return captions[-1] if captions else ""

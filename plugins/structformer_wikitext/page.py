@@ -1,0 +1,519 @@
+"""Reads a page that was taken apart, line by line, and tells a TreeBuilder what it finds."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from urllib.parse import unquote
+
+from structformer.builder import TreeBuilder
+from structformer.document import LinkKind
+from structformer.markup import Tag, parse_attributes
+
+from structformer_wikitext.markup import (
+    MARK,
+    MARKS,
+    PROTOCOLS,
+    URL_CHARACTERS,
+    Category,
+    Hatnote,
+    Hidden,
+    Media,
+    Page,
+    Reference,
+    Verbatim,
+)
+from structformer_wikitext.site import Site
+
+_HEADING = re.compile(r"(=+)(.*?)(=+)[ \t]*(?:\x7f\d+\x7f[ \t]*)*", re.DOTALL)
+_LIST = re.compile(r"[*#:;]+[ \t]*")
+_START = re.compile(r"''|\[|<|\x7f|~~~|-\{")
+_GAP = r"(?:[ \t\u00a0]|&nbsp;|&\#0*160;|&\#[xX]0*[aA]0;)"
+_TOKEN = re.compile(
+    rf"""(?P<quotes>'{{2,}})
+      |\[\[(?P<target>[^\[\]{{}}<>\n|\x7f\#]*(?:\#[^\[\]{{}}\n|\x7f]*)?)(?P<shown>\|(?:[^\[\]]|\[(?!\[)[^\[\]]*\]|\[(?!\[)|\](?!\]))*)?\]\](?P<closing>\](?!\]))?
+      |\[(?P<address>(?:(?i:{PROTOCOLS})|//){URL_CHARACTERS[:-1]}\[]+|(?:(?i:https?):)?//\[[0-9a-fA-F:.]+\]{URL_CHARACTERS}*)
+         (?P<label>(?:[ \t\u00a0\u3000'<"\x7f]|(?=\[))(?:[^\]\n\[]|\[(?!\[))*)?(?:\]|(?=\[\[))
+      |(?P<tag></?[a-zA-Z][a-zA-Z0-9-]*(?:[\s/][^<>]*)?>)
+      |\x7f(?P<mark>\d+)\x7f
+      |(?P<signature>~{{3,5}})
+      |-\{{(?P<variant>[^{{}}\n]*)\}}-""",
+    re.VERBOSE,
+)
+# What is a link in plain text: an address, or the number of a series that everybody knows.
+_IN_TEXT = re.compile(
+    rf"""(?<![\w/])(?P<url>(?i:{PROTOCOLS})(?:\[[0-9a-fA-F:.]+\])?{URL_CHARACTERS}*)
+      |\b(?P<magic>(?P<series>RFC|PMID){_GAP}+(?P<number>\d+)\b|ISBN{_GAP}+(?P<isbn>(?:97[89](?:{_GAP}|-)?)?(?:\d(?:{_GAP}|-)?){{9}}[\dXx])\b)""",
+    re.VERBOSE,
+)
+_NO_TITLE = re.compile(r"[<>\[\]|{}]|%[0-9a-fA-F]{2}|&\w+;")
+_ADDRESS = re.compile(PROTOCOLS, re.IGNORECASE)
+_TRAIL = re.compile(r"[a-zäöüßåæøéèêàâçñóíúа-яёα-ωά-ώ]+")
+_BLOCK_TAGS = frozenset(
+    "p div blockquote center table ul ol dl section article aside figure header footer main nav details address hr pre caption tbody thead h1 h2 h3 h4 h5 h6".split()
+)
+_LINE_TAGS = frozenset("br li tr dt dd summary figcaption".split())
+_CELL_ATTRIBUTES = re.compile(r"[^\[\]|{}<\x7f]*(?:\x7f\d+\x7f[^\[\]|{}<\x7f]*)*\|(?!\|)")
+_MAX_NESTING = 20
+_HTML_HEADING = re.compile(r"h[1-6]")
+
+
+class PageReader:
+    """Reads one page into a builder. `categories` and `languages` are what it names of them, `addresses` its sources."""
+
+    def __init__(self, builder: TreeBuilder, site: Site) -> None:
+        self._builder = builder
+        self._site = site
+        self._page = Page("")
+        self._depth = 0
+        self._tables = 0
+        self._cells = 0
+        self.categories: list[str] = []
+        self.languages: list[str] = []
+
+    def read(self, page: Page) -> None:
+        """Read the whole page."""
+        self._page = page
+        self._lines(page.text)
+
+    def _lines(self, text: str) -> None:
+        builder = self._builder
+        in_paragraph = False
+        for line in text.split("\n"):
+            if not line:
+                builder.paragraph()
+                in_paragraph = False
+                continue
+            first = line[0]
+            if first == "=" and (heading := _HEADING.fullmatch(line)) is not None and self._heading(heading):
+                in_paragraph = False
+                continue
+            if first in "*#:;":
+                self._list_item(line)
+                in_paragraph = False
+                continue
+            if first in "{|!" or (self._tables and first.isspace()):
+                if self._table_line(line):
+                    in_paragraph = False
+                    continue
+            elif (first == " " or first == "\t" or first == ":") and not self._tables and line.lstrip(" :\t").startswith("{|"):
+                if self._table_line(line.lstrip(" :\t")):
+                    in_paragraph = False
+                    continue
+            elif first == "-" and line.startswith("----"):
+                builder.paragraph()
+                line = line.lstrip("-")
+                in_paragraph = False
+            elif first == " " and line.strip():
+                if in_paragraph:
+                    builder.line()
+                self.inline(line)
+                builder.line()
+                in_paragraph = False
+                continue
+            elif not line.strip():
+                builder.paragraph()
+                in_paragraph = False
+                continue
+            self.inline(line)
+            builder.text(" ")
+            in_paragraph = True
+
+    def _heading(self, found: re.Match[str]) -> bool:
+        left, title, right = len(found[1]), found[2], len(found[3])
+        if not title:
+            # A line of equals signs alone: a heading of the one in the middle, when there are three or more.
+            left += right
+            if left < 3:
+                return False
+            level = min(6, (left - 1) // 2)
+            title = "=" * (left - 2 * level)
+        else:
+            level = min(left, right, 6)
+            title = "=" * (left - level) + title + "=" * (right - level)
+        self._tables = 0
+        self._builder.open_heading(level, ())
+        self.inline(title)
+        section = self._builder.close_heading()
+        if section is not None and section.title:
+            self._builder.add_anchor(section.title)
+        return True
+
+    def _list_item(self, line: str) -> None:
+        found = _LIST.match(line)
+        assert found is not None
+        builder = self._builder
+        builder.line()
+        rest = line[found.end() :]
+        if rest.startswith("{|") and self._table_line(rest):
+            return
+        if ";" in found[0] and (term := _split_term(rest)) is not None:
+            self.inline(term[0])
+            builder.line()
+            rest = term[1]
+        self.inline(rest)
+        builder.line()
+
+    def _table_line(self, line: str) -> bool:
+        """A line of table markup; False when it is none."""
+        builder = self._builder
+        line = line.lstrip() if self._tables else line
+        if line.startswith("{|"):
+            self._tables += 1
+            self._cells = 0
+            builder.paragraph()
+            return True
+        if not self._tables:
+            return False
+        if line.startswith("|}"):
+            self._tables -= 1
+            builder.paragraph()
+            if line[2:].strip():
+                self.inline(line[2:])
+            return True
+        if line.startswith("|-"):
+            builder.line()
+            self._cells = 0
+            return True
+        if line.startswith("|+"):
+            builder.line()
+            self.inline(_content(line[2:]))
+            builder.line()
+            return True
+        if line[:1] not in ("|", "!"):
+            return False
+        marks = ("||", "!!") if line[0] == "!" else ("||",)
+        for cell in _cells(line[1:], marks):
+            if self._cells:
+                builder.text(" | ")
+            self._cells += 1
+            self.inline(_content(cell))
+        return True
+
+    def inline(self, text: str) -> None:
+        """Read inline markup."""
+        if self._depth >= _MAX_NESTING:
+            self._builder.flow(MARKS.sub("", text))
+            return
+        found = _START.search(text)
+        if found is None:
+            self._say(text)
+            return
+        if "'''" in text and "\n" not in text:
+            text = _balance_quotes(text)
+            found = _START.search(text)
+        self._depth += 1
+        position = 0
+        while found is not None:
+            start = found.start()
+            token = _TOKEN.match(text, start)
+            if token is None or (text[start] == "[" and text.startswith("//", max(0, start - 2))):
+                found = _START.search(text, start + 1)
+                continue
+            if start > position:
+                self._say(text[position:start])
+            position = self._token(token, text)
+            found = _START.search(text, position)
+        if position < len(text):
+            self._say(text[position:])
+        self._depth -= 1
+
+    def _say(self, text: str) -> None:
+        """Plain text, with the addresses and numbers in it that are links."""
+        if (
+            (":" in text and _ADDRESS.search(text)) or "RFC" in text or "PMID" in text or "ISBN" in text
+        ) and not self._builder.in_link:  # fmt: skip
+            position = 0
+            for found in _IN_TEXT.finditer(text):
+                start = found.start()
+                if start < position:
+                    continue
+                if start > position:
+                    self._flow(text[position:start])
+                if found["url"]:
+                    position = self._bare_url(found)
+                else:
+                    self._magic(found)
+                    position = found.end()
+            text = text[position:]
+        self._flow(text)
+
+    def _flow(self, text: str) -> None:
+        self._builder.flow(unescape(text) if "&" in text else text)
+
+    def _token(self, found: re.Match[str], text: str) -> int:
+        """Read one piece of markup; where the text goes on."""
+        end = found.end()
+        if found["quotes"]:
+            if len(found["quotes"]) == 4:
+                self._say("'")
+            elif len(found["quotes"]) > 5:
+                self._say("'" * (len(found["quotes"]) - 5))
+            return end
+        if found["mark"]:
+            self._mark(int(found["mark"]))
+            return end
+        if found["target"] is not None:
+            return self._wiki_link(found, text)
+        if found["address"]:
+            label = (found["label"] or "").strip()
+            if label or found[0][-1:] == "]":
+                self._external(unescape(found["address"]), label)
+            return end
+        if found["tag"]:
+            self._tag(found["tag"])
+            return end
+        if found["variant"] is not None:
+            shown = found["variant"].rpartition("|")[2]
+            self._say(shown.split(";")[0].rpartition(":")[2] if ":" in shown else shown)
+            return end
+        self._say(found[0])
+        return end
+
+    def _wiki_link(self, found: re.Match[str], text: str) -> int:
+        builder = self._builder
+        raw, shown = found["target"], found["shown"]
+        end = found.end()
+        if found["closing"]:
+            end -= 1  # the third bracket of [[a]]] is text
+            if shown is not None and "[" in shown and "]" not in shown:
+                shown += "]"
+                end += 1
+        target = " ".join(unescape(raw).replace("_", " ").split()) if "%" in raw or "&" in raw or "_" in raw else raw.strip()
+        if not target.strip(" :") or re.match(rf"(?:{PROTOCOLS}|//)", target, re.IGNORECASE):
+            if target and re.match(rf"(?:{PROTOCOLS}|//)", target, re.IGNORECASE):
+                address, _, label = (raw + (shown or "")).strip().partition(" ")
+                self._external(address, label)
+                return end
+            self._say(found[0][: end - found.start()])
+            return end
+        if "%" in raw:
+            raw = unquote(raw)
+        page_part = unquote(target).partition("#")[0]
+        if shown == "|" or _NO_TITLE.search(page_part):  # no page can be called so, or the wiki would have filled it in
+            self._flow(found[0][: end - found.start()])
+            return end
+        if self._builder.in_link:
+            self.inline(shown[1:] if shown else target)
+            return end
+        trail = _TRAIL.match(text, end)
+        builder.open_link(target.lstrip(":").strip() if target[:1] == ":" else target)
+        if shown is None:
+            self._say(raw.strip().removeprefix(":"))
+        else:
+            self.inline(shown[1:])
+        if trail:
+            self._say(trail[0])
+            end = trail.end()
+        builder.close_link()
+        return end
+
+    def _external(self, address: str, label: str) -> None:
+        builder = self._builder
+        address = MARKS.sub("", address)
+        if "''" in address:
+            address, quotes, rest = address.partition("''")
+            label = quotes + rest + " " + label
+        if builder.in_link:
+            self.inline(label)
+            return
+        builder.open_link(address)
+        self.inline(label.strip())
+        builder.close_link()
+
+    def _bare_url(self, found: re.Match[str]) -> int:
+        address = found["url"]
+        address = re.split(r"''|\x7f|&(?:lt|gt|nbsp|#160|#x[aA]0|#60|#62|quot);", address)[0]
+        kept = address.rstrip(",;\\.:!?" + ("" if "(" in address else ")"))
+        if not re.match(rf"(?:{PROTOCOLS}).", kept, re.IGNORECASE):
+            self._flow(found[0])
+            return found.end()
+        shown = unescape(kept)
+        builder = self._builder
+        builder.open_link(shown)
+        builder.text(shown)
+        builder.close_link()
+        return found.start() + len(kept)
+
+    def _magic(self, found: re.Match[str]) -> None:
+        builder = self._builder
+        if found["isbn"]:
+            target = "Special:BookSources/" + re.sub(r"[^\dXx]", "", unescape(found["isbn"])).upper()
+        elif found["series"] == "RFC":
+            target = f"https://datatracker.ietf.org/doc/html/rfc{found['number']}"
+        else:
+            target = f"//www.ncbi.nlm.nih.gov/pubmed/{found['number']}?dopt=Abstract"
+        builder.open_link(target)
+        self._flow(found["magic"])
+        builder.close_link()
+
+    def _tag(self, tag: str) -> None:
+        builder = self._builder
+        name = re.match(r"</?([a-zA-Z][a-zA-Z0-9-]*)", tag)
+        assert name is not None
+        lower = name[1].lower()
+        closing = tag[1] == "/"
+        if _HTML_HEADING.fullmatch(lower):
+            if closing:
+                if builder.in_heading:
+                    builder.close_heading()
+            else:
+                identifier = Tag(lower, False, tag[len(lower) + 1 : -1]).get("id")
+                builder.open_heading(int(lower[1]), (identifier,) if identifier else ())
+            return
+        if lower in _BLOCK_TAGS:
+            builder.paragraph()
+        elif lower in _LINE_TAGS:
+            builder.line()
+        elif lower in ("td", "th"):
+            if closing:
+                builder.text(" ")
+        elif lower not in _INLINE_TAGS:
+            self._say(tag)
+            return
+        if not closing and "id" in tag and (identifier := parse_attributes(tag[len(lower) + 1 : -1]).get("id")):
+            builder.add_anchor(identifier)
+
+    def _mark(self, number: int) -> None:
+        if number >= len(self._page.parts):
+            return
+        part = self._page.parts[number]
+        builder = self._builder
+        if isinstance(part, Verbatim):
+            self._verbatim(part)
+        elif isinstance(part, Category):
+            if part.language:
+                self.languages.append(part.target)
+            else:
+                self.categories.append(part.target)
+                builder.add_link(part.target, "", LinkKind.CATEGORY)
+        elif isinstance(part, Media):
+            builder.add_link(part.target, "", LinkKind.EMBED)
+            if part.caption.strip() and not builder.in_link:
+                if not builder.in_heading:
+                    builder.paragraph()
+                if "\n" in part.caption:
+                    self._lines(part.caption)
+                else:
+                    self.inline(part.caption)
+                if not builder.in_heading:
+                    builder.paragraph()
+        elif isinstance(part, Hatnote):
+            kind = LinkKind.SEE_ALSO if part.see_also else LinkKind.HYPERLINK
+            builder.line()
+            builder.text("See also: " if part.see_also else "Main article: ")
+            for index, (target, shown) in enumerate(part.targets):
+                builder.text(", " if index else "")
+                builder.open_link(target, kind)
+                self._say(shown)
+                builder.close_link()
+            builder.line()
+        elif isinstance(part, Hidden):
+            for target, shown in part.links:
+                builder.add_link(target, shown)
+        elif isinstance(part, Reference):
+            self._reference(part.text)
+
+    def _verbatim(self, part: Verbatim) -> None:
+        builder = self._builder
+        if part.block and not builder.in_heading:
+            builder.paragraph()
+            builder.verbatim(part.text)
+            builder.paragraph()
+        else:
+            builder.flow(part.text)
+
+    def _reference(self, text: str) -> None:
+        """A footnote's links, as citations; its text would stand in the middle of a sentence."""
+        builder = self._builder
+        if MARK in text:
+            text = MARKS.sub(self._inner_links, text)
+        position = 0
+        while (found := _START.search(text, position)) is not None:
+            token = _TOKEN.match(text, found.start())
+            self._addresses(text[position : found.start()])
+            position = token.end() if token is not None else found.start() + 1
+            if token is None:
+                continue
+            if token["address"]:
+                label = (token["label"] or "").replace("''", "")
+                builder.add_link(unescape(token["address"]), " ".join(label.split()), LinkKind.CITATION)
+            elif token["target"] and token["target"].strip() and self._site.kind(token["target"]) == "page":
+                shown = (token["shown"] or "|" + token["target"])[1:].replace("''", "")
+                builder.add_link(token["target"].strip().lstrip(":"), " ".join(shown.split()), LinkKind.HYPERLINK)
+        self._addresses(text[position:])
+
+    def _addresses(self, text: str) -> None:
+        for found in _IN_TEXT.finditer(text) if ":" in text else ():
+            if found["url"]:
+                address = re.split(r"[|}]", found["url"])[0].rstrip(",;.:!?")
+                self._builder.add_link(address, address, LinkKind.CITATION)
+
+    def _inner_links(self, found: re.Match[str]) -> str:
+        number = int(found[1])
+        part = self._page.parts[number] if number < len(self._page.parts) else None
+        return "".join(f" {target} " for target, _ in part.links) if isinstance(part, Hidden) else ""
+
+
+_INLINE_TAGS = frozenset(
+    """a abbr b bdi bdo big cite code data del dfn em font i ins kbd mark q rb rbc rp rt rtc ruby s samp small span strike strong sub sup
+    time tt u var wbr nowiki ref noinclude includeonly onlyinclude gallery poem math img link meta img col colgroup tfoot button input
+    translate tvar langconvert syntaxhighlight source references section""".split()
+)
+
+
+def _split_term(text: str) -> tuple[str, str] | None:
+    """A definition's term and what it means, parted by the first colon outside of links and URLs."""
+    depth = 0
+    for found in re.finditer(rf"{PROTOCOLS}\S|\[\[|\]\]|\[|\]|:", text, re.IGNORECASE):
+        piece = found[0]
+        if piece[0] in "[]":
+            depth += 1 if piece[0] == "[" else -1
+        elif piece == ":" and depth <= 0:
+            return text[: found.start()], text[found.end() :]
+    return None
+
+
+def _cells(line: str, marks: tuple[str, ...]) -> list[str]:
+    if not any(mark in line for mark in marks):
+        return [line]
+    pieces = re.split("(" + "|".join(map(re.escape, marks)) + ")", line)
+    cells = [pieces[0]]
+    for mark, piece in zip(pieces[1::2], pieces[2::2], strict=True):
+        if cells[-1].count("[[") > cells[-1].count("]]"):
+            cells[-1] += mark + piece  # within a link
+        else:
+            cells.append(piece)
+    return cells
+
+
+def _content(cell: str) -> str:
+    """A cell without the attributes in front of its content."""
+    found = _CELL_ATTRIBUTES.match(cell)
+    return cell[found.end() :] if found else cell
+
+
+def _balance_quotes(line: str) -> str:
+    """MediaWiki's rule for apostrophes: when both bold and italic marks are odd in a line, one bold mark is an apostrophe and italic."""
+    runs = list(re.finditer(r"'{2,}", line))
+    bold = italic = 0
+    candidates: list[tuple[int, int]] = []
+    for run in runs:
+        length = len(run[0])
+        if length == 2:
+            italic += 1
+        elif length in (3, 4):
+            bold += 1
+            candidates.append((run.start() + length - 3, run.start()))
+        else:
+            bold += 1
+            italic += 1
+    if not (bold % 2 and italic % 2) or not candidates:
+        return line
+    best: dict[int, int] = {}
+    for place, _ in candidates:
+        before, second = line[place - 1 : place] or " ", line[place - 2 : place - 1]
+        rank = 2 if before == " " else 0 if second == " " else 1
+        best.setdefault(rank, place)
+    place = best[min(best)]
+    return line[:place] + "&#39;''" + line[place + 3 :]
