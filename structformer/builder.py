@@ -173,6 +173,14 @@ class TreeBuilder:
         """True while there is neither text nor a heading."""
         return len(self._order) == 1 and self._heading is None and not self._body.length
 
+    def current_text(self) -> str:
+        """The own text, so far, of the section being read."""
+        return self._body.text()
+
+    def has_anchor_prefix(self, prefix: str) -> bool:
+        """Whether any section so far has an anchor that begins so."""
+        return any(anchor.startswith(prefix) for section in self._order for anchor in section.anchors)
+
     def add_anchor(self, anchor: str) -> None:
         """A place that links can name: the heading being read or, outside one, the current section."""
         if not anchor:

@@ -1,101 +1,167 @@
-"""The LaTeX format, plainest form: sectioning commands, labels, references and text of one file."""
+"""The LaTeX format: a document with the files it takes in to one Document, and the names that its references may mean."""
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from structformer.builder import TreeBuilder
+from structformer.collection import without_garbage_collection
 from structformer.document import Document, Link, LinkKind, Source
-from structformer.names import normalize, path_names
+from structformer.names import link_names, normalize, path_names
 from structformer.sources import SourceFile, decode
 
-_LEVELS = {"part": 0, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5, "subparagraph": 6}
-_COMMAND = re.compile(r"\\(?P<name>[a-zA-Z]+\*?|.)(?:\s*\[[^\[\]]*\])?", re.DOTALL)
+from structformer_latex.reader import TexReader
+
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*")
-_ARGUMENT = re.compile(r"\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
-_REFERENCES = {"ref": LinkKind.XREF, "eqref": LinkKind.XREF, "autoref": LinkKind.XREF, "cref": LinkKind.XREF, "cite": LinkKind.CITATION}
-_DROPPED = frozenset({"begin", "end", "usepackage", "documentclass", "input", "include", "bibliography", "bibliographystyle"})
+_MAIN = re.compile(r"\\(?:documentclass|documentstyle|begin\s*\{document\})")
+_TAKEN = re.compile(r"\\(input|include|subfile|subfileinclude|import|subimport)(?![a-zA-Z])\s*(?:\{([^{}]*)\}\s*(?:\{([^{}]*)\})?|([^\s\\{}%]+))")
+_INPUTENC = re.compile(rb"\\(?:usepackage|inputencoding)\s*(?:\[([^\[\]]*)\]\s*\{inputenc\}|\{([^{}]*)\})")
+_ENCODINGS = {"latin1": "latin-1", "latin2": "iso8859-2", "latin3": "iso8859-3", "latin4": "iso8859-4", "latin5": "iso8859-9", "latin9": "iso8859-15",
+              "latin10": "iso8859-16", "ansinew": "cp1252", "applemac": "mac-roman", "macce": "mac-latin2", "koi8-r": "koi8-r", "koi8-u": "koi8-u",
+              "utf8": "utf-8", "utf8x": "utf-8", "decmulti": "latin-1", "next": "latin-1"}  # fmt: skip
 
 
 class LatexFormat:
-    """One file as it stands: no \\input, no macros of the user's own."""
+    """Documents of one file or many, with the user's macros, labels, references, citations and links."""
 
     name = "latex"
-    suffixes = (".tex", ".latex")
+    suffixes = (".tex", ".latex", ".ltx")
     media_types = ("application/x-tex", "text/x-tex")
-    completeness = "plain: sectioning, \\label, \\ref, \\cite, \\href, \\url and text of single files; no \\input, no user macros yet"
+    completeness = "complete: multi-file projects, user macros, labels, references, citations with .bib and .bbl, hyperref, theorems"
 
     def sniff(self, head: bytes, path: str) -> float:
         """Certainty that a file of unknown suffix is LaTeX, from its first bytes."""
-        return 0.95 if re.search(rb"\\documentclass|\\begin\{document\}", head) else 0.0
+        if re.search(rb"\\document(?:class|style)\s*[\[{]|\\begin\s*\{document\}", head):
+            return 0.95
+        return 0.6 if len(re.findall(rb"\\(?:section|subsection|chapter|label|cite|ref|begin)\s*\{", head)) >= 3 else 0.0
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """One Document."""
-        text = _COMMENT.sub(r"\1", decode(source).replace("\r\n", "\n"))
+        """One Document; none for a file that only defines things."""
+        text = _text(source)
         if not text.strip():
             source.warn("empty: no document")
             return
-        title = re.search(r"\\title\s*\{([^{}]*)\}", text)
-        body = re.search(r"\\begin\{document\}", text)
-        builder = TreeBuilder()
-        _walk(text[body.end() :] if body else text, builder)
-        document = builder.finish(Source(source.path, self.name), title=" ".join(title[1].split()) if title else None)
-        labels = tuple(normalize(anchor) for section in document.sections() for anchor in section.anchors)
-        document.names = (*path_names(source.path), *(f"label:{label}" for label in labels))
+        with without_garbage_collection():
+            document = self._document(source, text)
+        if document is None:
+            source.warn("only definitions: no document")
+            return
         yield document
 
+    def _document(self, source: SourceFile, text: str) -> Document | None:
+        def files(name: str, suffixes: tuple[str, ...]) -> tuple[str, str] | None:
+            for suffix in suffixes:
+                opened = source.open(name + suffix)
+                if opened is not None:
+                    return opened.path, _text(opened)
+            return None
+
+        builder = TreeBuilder(slugs=False)
+        reader = TexReader(builder, files)
+        reader.read(text, name=source.path, main=_MAIN.search(_COMMENT.sub(r"\1", text)) is not None)
+        _references(reader, builder, files, source.path)
+        if reader.cut:
+            source.warn(reader.cut)
+        if builder.is_empty and not reader.title:
+            return None
+        metadata: dict[str, Any] = {}
+        if reader.author:
+            metadata["author"] = reader.author
+        if reader.external:
+            metadata["external_documents"] = [list(each) for each in reader.external]
+        works = {key: list(entry.names()) for key, entry in reader.entries.items() if key in reader.cited and entry.names()}
+        if works:
+            metadata["works"] = works
+        document = builder.finish(
+            Source(source.path, self.name), title=reader.title or None, promote=False, language=reader.language, metadata=metadata
+        )
+        labels = dict.fromkeys(normalize(anchor) for section in document.sections() for anchor in section.anchors)
+        document.names = (*path_names(source.path), *(f"label:{label}" for label in labels if not label.startswith("cite:")))
+        return document
+
+    def parts(self, source: SourceFile) -> set[str]:
+        """Paths of the files that a main file takes in; they are no documents of their own."""
+        found: set[str] = set()
+        waiting = [source]
+        first = True
+        while waiting:
+            file = waiting.pop()
+            text = file.read().decode("utf-8", "replace")
+            if "\\in" not in text and "\\sub" not in text and "\\import" not in text:
+                continue
+            text = _COMMENT.sub(r"\1", text)
+            if first and not _MAIN.search(text):
+                return set()
+            first = False
+            for command, name, second, bare in _TAKEN.findall(text):
+                target = (name + second if command in ("import", "subimport") else name or bare).strip().strip('"')
+                opened = (source.open(target + ".tex") or source.open(target)) if target else None
+                if opened is not None and opened.path not in found and opened.path != source.path:
+                    found.add(opened.path)
+                    if len(found) < 2000:
+                        waiting.append(opened)
+        return found
+
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """The label in this file, else the file of the project that has it."""
-        label = normalize(link.target)
-        if link.kind is LinkKind.XREF:
-            yield f"{document.id}#{label}"
-            yield f"label:{label}#{label}"
-        else:
-            yield label
-
-
-def _walk(text: str, builder: TreeBuilder) -> None:
-    position = 0
-    while (start := text.find("\\", position)) >= 0:
-        _text(text[position:start], builder)
-        command = _COMMAND.match(text, start)
-        if command is None:
+        """A label here, in the document it was announced from, or anywhere; a cited work, or its line among the references."""
+        if link.kind is LinkKind.CITATION or link.target.startswith("cite:"):
+            key = link.target.removeprefix("cite:")
+            yield from document.metadata.get("works", {}).get(key, ())
+            yield f"{document.id}#cite:{normalize(key)}"
             return
-        position = command.end()
-        name = command["name"].rstrip("*")
-        argument = _ARGUMENT.match(text, position) if name.isalpha() else None
-        if name in _LEVELS and argument:
-            builder.open_heading(_LEVELS[name])
-            _walk(argument[1], builder)
-            builder.close_heading()
-        elif name == "label" and argument:
-            builder.add_anchor(argument[1].strip())
-        elif name in _REFERENCES and argument:
-            for target in argument[1].split(","):
-                builder.add_link(target.strip(), "", _REFERENCES[name])
-        elif name in ("href", "url") and argument:
-            shown = _ARGUMENT.match(text, argument.end()) if name == "href" else argument
-            builder.open_link(argument[1].strip())
-            if shown:
-                _walk(shown[1], builder)
-            builder.close_link()
-            argument = shown or argument
-        elif name in _DROPPED:
-            builder.paragraph()
-        elif not name.isalpha():
-            builder.text(name if name in "%&#$_{}" else " ")
-            continue
-        else:
-            continue  # an unknown command's argument is text
-        if argument:
-            position = argument.end()
-    _text(text[position:], builder)
+        if not link.target.startswith("#"):
+            yield from link_names(document.id, document.source.path, link.target)
+            return
+        label = normalize(link.target[1:])
+        yield f"{document.id}#{label}"
+        for prefix, file in document.metadata.get("external_documents", ()):
+            if label.startswith(prefix):
+                path = str(PurePosixPath(document.source.path).parent / file)
+                yield f"{path}#{label[len(prefix) :]}"
+        yield f"label:{label}#{label}"
 
 
-def _text(text: str, builder: TreeBuilder) -> None:
-    for number, paragraph in enumerate(re.split(r"\n[ \t]*\n", text)):
-        if number:
-            builder.paragraph()
-        builder.text(re.sub(r"\s+", " ", paragraph.replace("{", "").replace("}", "").replace("~", " ")))
+def _text(source: SourceFile) -> str:
+    data = source.read()
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        declared = _INPUTENC.search(data)
+        name = next((part.decode("ascii", "replace").strip() for part in (declared[1], declared[2]) if part), "") if declared else ""
+        encoding = _ENCODINGS.get(name, name)
+        try:
+            codecs.lookup(encoding)
+            text = data.decode(encoding, "replace")
+        except LookupError:
+            text = decode(source)
+    else:
+        text = text if "\x00" not in text and text[:1] != "\ufeff" else decode(source)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _references(reader: TexReader, builder: TreeBuilder, files: Any, path: str) -> None:
+    """The bibliography: the .bbl beside the file, else the cited entries of its .bib files."""
+    if not reader.has_bibliography or builder.has_anchor_prefix("cite:"):
+        return
+    taken = files(PurePosixPath(path).stem, (".bbl",))
+    if taken is not None:
+        reader.read(taken[1], name=taken[0], main=False)
+        return
+    wanted = [key for key in reader.cited if key in reader.entries] if "*" not in reader.cited else list(reader.entries)
+    if not wanted:
+        return
+    builder.open_heading(2)
+    builder.text("References")
+    builder.close_heading()
+    for key in wanted:
+        entry = reader.entries[key]
+        builder.line()
+        builder.add_anchor(f"cite:{key}")
+        builder.text(reader.plain(entry.line()))
+        if url := entry.fields.get("url"):
+            builder.add_link(url.strip(), "", LinkKind.CITATION)
+        builder.line()

@@ -1,0 +1,1025 @@
+"""Reads LaTeX as its readers see it: expands the user's own macros within bounds and tells a TreeBuilder what is found.
+
+Not TeX: no catcodes, no registers, no boxes. Braces are groups that need no matching, so that nesting costs nothing; only commands
+whose arguments mean something have them read.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+from structformer.builder import TreeBuilder
+from structformer.document import LinkKind
+
+from structformer_latex.bibliography import Entry, parse_bibtex
+from structformer_latex.commands import (
+    CONDITIONALS,
+    DROPPED,
+    LENGTHS,
+    LINES,
+    LISTS,
+    MATH,
+    PARAGRAPHS,
+    RANGES,
+    REFERENCES,
+    SECTIONS,
+    SKIPPED,
+    TABLES,
+    THEOREMS,
+    VERBATIM,
+)
+from structformer_latex.symbols import ACCENTS, SYMBOLS, accented
+
+_SPECIAL = re.compile(r"[\\{}$%~&]|\n[ \t]*\n|--|``|''")
+_COMMAND = re.compile(r"\\(?:([a-zA-Z@]+\*?)[ \t]*(?:\n(?![ \t]*\n)[ \t]*)?|(.)|\Z)", re.DOTALL)
+_GROUP = re.compile(r"\\.|[{}]|%[^\n]*", re.DOTALL)
+_BRACKET = re.compile(r"\\.|[{}\]\[]|%[^\n]*", re.DOTALL)
+_SPACE = re.compile(r"(?:[ \t]|%[^\n]*\n)*(?:\n(?![ \t]*\n)(?:[ \t]|%[^\n]*\n)*)?")
+_COMMENT = re.compile(r"%[^\n]*(?:\n[ \t]*)?")
+_MATH_END = {"$": re.compile(r"\\.|\$|\n[ \t]*\n", re.DOTALL), "$$": re.compile(r"\\.|\$\$", re.DOTALL), "\\(": re.compile(r"\\\)|\n[ \t]*\n"), "\\[": re.compile(r"\\\]")}
+_LABEL = re.compile(r"\\label\s*\{([^{}]*)\}")
+_MATH_REFERENCE = re.compile(r"\\(?:eq|auto|[cC])?ref\*?\s*\{([^{}]*)\}")
+_CONDITION = re.compile(r"\\(if[a-zA-Z@]*|else|fi|or|newif)(?![a-zA-Z@])|\\.|%[^\n]*", re.DOTALL)
+_CITE = re.compile(r"(?:[a-zA-Z]*[cC]ite[a-zA-Z]*|citation|footfullcite|bibentry)\*?")
+_ASSIGNMENT = re.compile(r"\s*=?\s*(?:[-+]?\s*(?:\d*[.,]?\d+\s*(?:true\s*)?(?:pt|pc|in|bp|cm|mm|dd|cc|sp|em|ex|mu|fil+)?|\\[a-zA-Z]+)(?:\s*(?:plus|minus)\s*[-\d.,]+\s*\w*)*)?")
+_PARAMETER = re.compile(r"##|#([1-9])")
+_KEY = re.compile(r"[^,\s][^,]*")
+_MAX_EXPANSIONS = 100_000
+_MAX_EXPANDED = 4_000_000  # characters that macros may add to a document
+_MAX_DEPTH = 200
+_MAX_FILES = 2000
+
+
+class Files(Protocol):
+    """Gives the text of another file of the project by its name; None when there is none inside the ingested folder."""
+
+    def __call__(self, name: str, suffixes: tuple[str, ...]) -> tuple[str, str] | None: ...
+
+
+@dataclass(slots=True)
+class Macro:
+    """A macro of the user's: how many arguments, the default of the first when it is optional, delimiters, and its text."""
+
+    arguments: int
+    body: str
+    default: str | None = None
+    pattern: str = ""
+
+
+class TexReader:
+    """Reads one document, with what it takes in, into a builder."""
+
+    def __init__(self, builder: TreeBuilder, files: Files) -> None:
+        self._builder = builder
+        self._files = files
+        self._macros: dict[str, Macro] = {}
+        self._environments: dict[str, tuple[Macro, str]] = {}
+        self._theorems: dict[str, str] = {}
+        self._switches: dict[str, bool] = {}
+        self._frames: list[tuple[str, int]] = []
+        self._open: list[str] = []
+        self._tables = 0
+        self._expansions = 0
+        self._expanded = 0
+        self._taken: set[str] = set()
+        self._footnotes: list[str] = []
+        self._text = ""
+        self._position = 0
+        self._nested = 0
+        self._appendix = False
+        self._only_definitions = False
+        self.title = ""
+        self.author = ""
+        self.language: str | None = None
+        self.external: list[tuple[str, str]] = []
+        self.cited: dict[str, None] = {}
+        self.entries: dict[str, Entry] = {}
+        self.has_bibliography = False
+        self.included: list[str] = []
+        self.cut = ""
+        self.has_chapters = False
+
+    def read(self, text: str, *, name: str, main: bool) -> None:
+        """Read a file. main: take in the files it names; otherwise they are only referred to."""
+        self._main = main
+        self._taken.add(name)
+        body = re.search(r"\\begin\s*\{document\}", text)
+        if body is not None:
+            self._definitions(text[: body.start()])
+            end = text.rfind("\\end{document}")
+            self._run(text[body.end() : end if end > body.end() else len(text)])
+        else:
+            self._run(text)
+        self._flush_footnotes()
+
+    def _definitions(self, text: str) -> None:
+        """Read a preamble or a package: what it defines counts, what it says doesn't."""
+        builder, self._builder = self._builder, TreeBuilder(slugs=False)
+        before, self._only_definitions = self._only_definitions, True
+        self._run(text)
+        self._builder, self._only_definitions = builder, before
+        self._footnotes.clear()
+
+    def plain(self, text: str) -> str:
+        """The text of an argument."""
+        builder, self._builder = self._builder, TreeBuilder(slugs=False)
+        footnotes, self._footnotes = self._footnotes, []
+        self._run(text)
+        self._builder.close_heading()
+        found = " ".join(self._builder.current_text().split())
+        self._builder, self._footnotes = builder, footnotes
+        return found
+
+    def _run(self, text: str) -> None:
+        if self._nested >= 40:
+            self._builder.flow(text)
+            return
+        outer = self._frames, self._text, self._position
+        self._frames, self._text, self._position = [], text, 0
+        self._nested += 1
+        self._loop()
+        self._nested -= 1
+        self._frames, self._text, self._position = outer
+
+    def _loop(self) -> None:
+        while True:
+            text, position = self._text, self._position
+            found = _SPECIAL.search(text, position)
+            if found is None:
+                if position < len(text):
+                    self._builder.flow(text[position:])
+                if not self._frames:
+                    self._position = len(text)
+                    return
+                self._text, self._position = self._frames.pop()
+                continue
+            start = found.start()
+            if start > position:
+                self._builder.flow(text[position:start])
+            character = text[start]
+            self._position = found.end()
+            if character == "\\":
+                self._command(start)
+            elif character in "{}":
+                continue
+            elif character == "%":
+                comment = _COMMENT.match(text, start)
+                assert comment is not None
+                self._position = comment.end()
+            elif character == "$":
+                self._math("$$" if text.startswith("$$", start) else "$", start)
+            elif character == "\n":
+                self._paragraph()
+            elif character == "~":
+                self._builder.flow(" ")
+            elif character == "&":
+                self._builder.text(" | " if self._tables else "&")
+            elif character == "-":
+                dashes = 3 if text.startswith("---", start) else 2
+                self._position = start + dashes
+                self._builder.text("—" if dashes == 3 else "–")
+            else:
+                self._builder.text("“" if character == "`" else "”")
+
+    def _push(self, text: str) -> None:
+        """Go on with a text, then with what comes after it."""
+        if len(self._frames) >= _MAX_DEPTH:
+            self.cut = self.cut or f"macros nested over {_MAX_DEPTH} deep"
+            return
+        if self._position < len(self._text):
+            self._frames.append((self._text, self._position))
+        self._text, self._position = text, 0
+
+    def _paragraph(self) -> None:
+        if self._footnotes and not self._builder.in_heading:
+            self._flush_footnotes()
+        if self._builder.in_heading:
+            self._builder.flow(" ")
+        else:
+            self._builder.paragraph()
+
+    def _flush_footnotes(self) -> None:
+        notes, self._footnotes = self._footnotes, []
+        for note in notes[:1000]:
+            self._builder.paragraph()
+            self._run(note)
+            self._builder.paragraph()
+
+    # -- arguments -------------------------------------------------------------------------------------------------
+
+    def _skip_space(self) -> None:
+        found = _SPACE.match(self._text, self._position)
+        if found is not None:
+            self._position = found.end()
+
+    def _argument(self) -> str:
+        """The next argument: a group's content, or one token."""
+        self._skip_space()
+        text, start = self._text, self._position
+        if start >= len(text):
+            return ""
+        if text[start] == "{":
+            end = _closing(text, start)
+            self._position = min(len(text), end + 1)
+            return text[start + 1 : end]
+        if text[start] == "\\":
+            found = _COMMAND.match(text, start)
+            assert found is not None
+            self._position = found.end()
+            return found[0].rstrip()
+        if text[start] in "}\n":
+            return ""
+        self._position = start + 1
+        return text[start]
+
+    def _group(self) -> str | None:
+        """The content of a group that comes next; None when there is none."""
+        position = self._position
+        self._skip_space()
+        if self._text[self._position : self._position + 1] == "{":
+            return self._argument()
+        self._position = position
+        return None
+
+    def _optional(self) -> str | None:
+        """The content of [...] that comes next; None when there is none."""
+        position = self._position
+        self._skip_space()
+        text, start = self._text, self._position
+        if text[start : start + 1] != "[":
+            self._position = position
+            return None
+        depth = 0
+        brackets = 0
+        for found in _BRACKET.finditer(text, start + 1):
+            token = found[0]
+            if token == "{":
+                depth += 1
+            elif token == "}":
+                depth -= 1
+                if depth < 0:
+                    break
+            elif token == "[" and not depth:
+                brackets += 1
+            elif token == "]" and not depth:
+                if brackets:
+                    brackets -= 1
+                    continue
+                self._position = found.end()
+                return text[start + 1 : found.start()]
+            if found.start() - start > 20_000:
+                break
+        self._position = position
+        return None
+
+    def _drop(self, signature: str) -> None:
+        for each in signature:
+            if each == "o":
+                self._optional()
+            elif self._group() is None:
+                self._argument()
+
+    # -- commands --------------------------------------------------------------------------------------------------
+
+    def _command(self, start: int) -> None:
+        found = _COMMAND.match(self._text, start)
+        assert found is not None
+        self._position = found.end()
+        name = found[1]
+        if name is None:
+            self._control_symbol(found[2] or "", start)
+            return
+        if name in self._macros:
+            self._expand(self._macros[name])
+            return
+        bare = name.removesuffix("*")
+        builder = self._builder
+        if bare in SYMBOLS and name == bare:
+            builder.text(SYMBOLS[bare]) if SYMBOLS[bare].strip() else builder.flow(SYMBOLS[bare] or " ")
+            if self._text[start + len(bare) + 1 : start + len(bare) + 2].isspace() and not SYMBOLS[bare].isalpha():
+                builder.flow(" ")
+        elif bare in SECTIONS:
+            self._section(SECTIONS[bare])
+        elif name in ("begin", "end"):
+            self._environment(name, start)
+        elif bare == "label":
+            if not self._only_definitions:
+                builder.add_anchor(self._argument().strip())
+        elif bare in REFERENCES:
+            self._reference()
+        elif bare in RANGES:
+            self._reference()
+            self._reference()
+        elif bare in ("url", "nolinkurl", "path", "href", "hyperref", "hyperlink", "hypertarget", "hyperdef", "email", "doi"):
+            self._link(bare)
+        elif bare in ("cite", "citep", "citet") or (_CITE.fullmatch(name) and bare not in ("nocite", "citestyle", "citename", "setcitestyle")):
+            self._cite()
+        elif bare in ("newcommand", "renewcommand", "providecommand", "DeclareRobustCommand", "newrobustcmd"):
+            self._define_command(replace=bare != "providecommand")
+        elif bare in ("def", "gdef", "edef", "xdef"):
+            self._define_tex()
+        elif bare == "let":
+            self._let()
+        elif bare in ("newenvironment", "renewenvironment"):
+            self._define_environment()
+        elif bare in ("newtheorem", "spnewtheorem", "declaretheorem"):
+            self._define_theorem(bare)
+        elif bare == "newif":
+            switch = self._argument().removeprefix("\\if")
+            self._switches.setdefault(switch, False)
+        elif bare in CONDITIONALS or (bare.startswith("if") and bare[2:] in self._switches):
+            self._conditional(bare)
+        elif bare in ("else", "or"):
+            self._skip_condition(to_else=False)
+        elif self._switches and (bare.endswith("true") and bare[:-4] in self._switches):
+            self._switches[bare[:-4]] = True
+        elif self._switches and (bare.endswith("false") and bare[:-5] in self._switches):
+            self._switches[bare[:-5]] = False
+        elif bare in ("input", "include", "subfile", "import", "subimport", "subfileinclude", "loadglsentries", "includestandalone"):
+            self._take_in(bare)
+        elif bare in ("bibliography", "addbibresource", "bibliography*"):
+            self._bibliography()
+        elif bare == "printbibliography":
+            self._optional()
+            self.has_bibliography = True
+        elif bare in ("footnote", "footnotetext", "endnote", "marginpar", "sidenote", "tablefootnote"):
+            self._optional()
+            note = self._argument()
+            if builder.in_heading or self._only_definitions:
+                return
+            self._footnotes.append(note)
+        elif bare in ACCENTS and len(bare) == 1:
+            builder.text(accented(bare, self._letter()))
+        elif bare in ("verb", "lstinline", "mintinline", "Verb", "verbdef"):
+            self._verb(bare)
+        elif bare in PARAGRAPHS:
+            self._paragraph()
+        elif bare in LINES:
+            builder.line()
+        elif bare == "item":
+            self._item()
+        elif bare == "caption" or bare == "captionof":
+            if bare == "captionof":
+                self._argument()
+            self._optional()
+            self._builder.paragraph()
+            self._block(self._argument())
+        elif bare == "bibitem":
+            self._bibitem()
+        elif bare in ("title", "Title"):
+            self._optional()
+            self.title = self.plain(self._argument()) or self.title
+        elif bare in ("author", "authors"):
+            self._optional()
+            author = self.plain(self._argument().replace("\\and", ", ").replace("\\thanks", "\\footnote"))
+            self.author = f"{self.author}, {author}" if self.author else author
+        elif bare in ("date", "subjclass", "address", "curraddr", "dedicatory", "translator"):
+            self._optional()
+            self._argument()
+        elif bare == "abstract":
+            if (content := self._group()) is not None:
+                self._paragraph()
+                self._block(content)
+        elif bare == "appendix":
+            self._appendix = True
+            self._paragraph()
+        elif bare == "beginsection":
+            self._plain_section()
+        elif bare == "includegraphics":
+            self._graphics()
+        elif bare in ("usepackage", "RequirePackage"):
+            self._package()
+        elif bare == "selectlanguage":
+            self.language = self._argument().strip() or self.language
+        elif bare == "externaldocument":
+            prefix = self._optional() or ""
+            self._optional()
+            self.external.append((prefix.strip(), self._argument().strip()))
+            self._optional()
+        elif bare == "catcode":
+            self._position = re.compile(r"\s*`?\\?.\s*=?\s*\d*").match(self._text, self._position).end()  # type: ignore[union-attr]
+        elif bare in ("csname",):
+            self._csname()
+        elif bare in ("ifthenelse", "IfFileExists", "InputIfFileExists", "ifstrempty", "ifblank", "IfStrEq"):
+            self._choice(bare)
+        elif bare in ("texorpdfstring", "foreignlanguage", "mathchoice"):
+            self._two(bare)
+        elif bare in ("enquote", "say", "textquote"):
+            self._quote()
+        elif bare in ("gls", "Gls", "glspl", "Glspl", "ac", "acs", "acl", "acf", "acp", "glsentrylong", "glslink"):
+            self._optional()
+            builder.text(self._argument())
+        elif bare in ("endinput", "bye"):
+            self._position = len(self._text)
+        elif bare == "linebreak" or bare == "pagebreak" or bare == "nopagebreak":
+            self._optional()
+        elif bare == "MakeUppercase" or bare == "MakeLowercase":
+            return
+        elif name in DROPPED:
+            self._drop(DROPPED[name])
+        elif bare in DROPPED:
+            self._drop(DROPPED[bare])
+        elif bare in LENGTHS:
+            found = _ASSIGNMENT.match(self._text, self._position)
+            self._position = found.end() if found else self._position
+        elif bare == "fi" or bare == "relax":
+            return
+        elif self._text[self._position : self._position + 1] == "[" and self._position > start + len(name):
+            self._optional()  # an unknown command's options are no text; its arguments are
+
+    def _control_symbol(self, symbol: str, start: int) -> None:
+        builder = self._builder
+        if symbol in ("(", "["):
+            self._math("\\" + symbol, start)
+        elif symbol == "\\":
+            if self._text[self._position : self._position + 1] == "*":
+                self._position += 1
+            if self._text[self._position : self._position + 1] == "[" and re.compile(r"\[[-\d.\s\\a-z]*\]").match(self._text, self._position):
+                self._optional()
+            builder.line()
+        elif symbol in "%&#$_{}":
+            builder.text(symbol)
+        elif symbol in ACCENTS:
+            builder.text(accented(symbol, self._letter()))
+        elif symbol in " \n\t,;:":
+            builder.flow(" ")
+        elif symbol == "-" or symbol == "/" or symbol == "!":
+            return
+
+    def _letter(self) -> str:
+        argument = self._argument()
+        if argument.startswith("\\") and len(argument) > 1:
+            name = argument[1:].strip()
+            return SYMBOLS.get(name, "") if not (name[:1] in ACCENTS and len(name) == 1) else accented(name, self._letter())
+        return argument.strip() if "\\" not in argument else self.plain(argument)
+
+    def _section(self, level: int) -> None:
+        self._flush_footnotes()
+        if self._optional() is not None:
+            self._optional()
+        title = self._argument()
+        if level == 1:
+            self.has_chapters = True
+        self._builder.open_heading(level)
+        self._run(title)
+        self._builder.close_heading()
+
+    def _plain_section(self) -> None:
+        """Plain TeX's \\beginsection: the title ends with the paragraph."""
+        end = re.compile(r"\n[ \t]*\n|\\par(?![a-zA-Z])|\Z").search(self._text, self._position)
+        assert end is not None
+        title = self._text[self._position : end.start()]
+        self._position = end.end()
+        self._builder.open_heading(2)
+        self._run(title)
+        self._builder.close_heading()
+
+    def _reference(self) -> None:
+        while self._optional() is not None:
+            continue
+        for label in _KEY.findall(self._argument()):
+            self._builder.add_link("#" + label.strip(), "", LinkKind.XREF)
+
+    def _link(self, name: str) -> None:
+        builder = self._builder
+        if name == "hyperref":
+            label = self._optional()
+            if label is None:
+                self._argument()
+                self._argument()
+                anchor = self._argument()
+                label = anchor
+            target = "#" + label.strip()
+            shown: str | None = self._argument()
+            kind = LinkKind.XREF
+        elif name in ("hyperlink", "hypertarget"):
+            target = "#" + self._argument().strip()
+            shown = self._argument()
+            kind = LinkKind.XREF
+            if name == "hypertarget":
+                builder.add_anchor(target[1:])
+                self._push(shown)
+                return
+        elif name == "href":
+            self._optional()
+            target, shown, kind = _address(self._raw_argument()), self._argument(), LinkKind.HYPERLINK
+        else:
+            address = _address(self._raw_argument())
+            prefix = "mailto:" if name == "email" else "https://doi.org/" if name == "doi" and "//" not in address else ""
+            target, shown, kind = prefix + address, None, LinkKind.HYPERLINK
+            if builder.in_link:
+                builder.text(address)
+                return
+            builder.open_link(target, kind)
+            builder.text(address)
+            builder.close_link()
+            return
+        if builder.in_link:
+            self._run(shown or "")
+            return
+        builder.open_link(target, kind)
+        self._run(shown or "")
+        builder.close_link()
+
+    def _raw_argument(self) -> str:
+        """An address: in braces, or between two equal characters; % and # are part of it."""
+        self._skip_space()
+        text, start = self._text, self._position
+        if text[start : start + 1] == "{":
+            depth = 0
+            for found in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, start):
+                if found[0] == "{":
+                    depth += 1
+                elif found[0] == "}":
+                    depth -= 1
+                    if not depth:
+                        self._position = found.end()
+                        return text[start + 1 : found.start()]
+            self._position = len(text)
+            return text[start + 1 :]
+        if text[start : start + 1] in ("\\", ""):
+            return self._argument()
+        end = text.find(text[start], start + 1)
+        if end < 0:
+            return self._argument()
+        self._position = end + 1
+        return text[start + 1 : end]
+
+    def _cite(self) -> None:
+        while self._optional() is not None:
+            continue
+        argument = self._group()
+        if argument is None:
+            return
+        for key in _KEY.findall(argument):
+            key = key.strip()
+            self.cited[key] = None
+            self._builder.add_link(f"cite:{key}", "", LinkKind.CITATION)
+
+    def _math(self, opener: str, start: int) -> None:
+        text = self._text
+        begin = start + len(opener)
+        for found in _MATH_END[opener].finditer(text, begin):
+            token = found[0]
+            if token[0] == "\\" and opener in ("$", "$$"):
+                continue
+            if token[0] == "\n":
+                # No formula goes over a blank line: the sign stands alone.
+                self._position = begin
+                self._builder.text("$" if opener == "$" else "")
+                return
+            self._position = found.end()
+            self._formula(text[begin : found.start()], opener, display=opener in ("$$", "\\["))
+            return
+        self._position = begin
+        self._builder.text("$" if opener == "$" else "")
+
+    def _formula(self, source: str, opener: str, *, display: bool) -> None:
+        builder = self._builder
+        if "\\label" in source:
+            for label in _LABEL.findall(source):
+                builder.add_anchor(label.strip())
+            source = _LABEL.sub("", source)
+        if "ref" in source:
+            for labels in _MATH_REFERENCE.findall(source):
+                for label in _KEY.findall(labels):
+                    builder.add_link("#" + label.strip(), "", LinkKind.XREF)
+        if "%" in source:
+            source = re.sub(r"(?<!\\)%[^\n]*\n?[ \t]*", "", source)
+        shown = " ".join(source.split())
+        if not shown:
+            return
+        if display and not builder.in_heading:
+            builder.line()
+            builder.verbatim(shown)
+            builder.line()
+        elif builder.in_heading:
+            builder.text(shown)
+        else:
+            builder.verbatim(f"${shown}$")
+
+    def _verb(self, name: str) -> None:
+        self._optional()
+        if name == "mintinline":
+            self._argument()
+        text, start = self._text, self._position
+        if start >= len(text):
+            return
+        mark = "}" if text[start] == "{" else text[start]
+        end = text.find(mark, start + 1)
+        line = text.find("\n", start + 1)
+        if end < 0 or (0 <= line < end):
+            return
+        self._position = end + 1
+        self._builder.verbatim(text[start + 1 : end])
+
+    def _item(self) -> None:
+        label = self._optional()
+        self._builder.line()
+        if label:
+            self._run(label)
+            self._builder.flow(" ")
+
+    def _block(self, text: str) -> None:
+        self._builder.paragraph()
+        self._run(text)
+        self._builder.paragraph()
+
+    def _bibitem(self) -> None:
+        self._optional()
+        key = self._argument().strip()
+        self._builder.line()
+        self._builder.add_anchor(f"cite:{key}")
+
+    def _graphics(self) -> None:
+        while self._optional() is not None:
+            continue
+        self._builder.add_link(self._argument().strip(), "", LinkKind.EMBED)
+
+    def _csname(self) -> None:
+        end = self._text.find("\\endcsname", self._position)
+        if 0 <= end - self._position < 200:
+            name = self._text[self._position : end].strip()
+            self._position = end + len("\\endcsname")
+            if re.fullmatch(r"[a-zA-Z@]+", name):
+                self._push(f"\\{name} ")
+
+    def _choice(self, name: str) -> None:
+        if name == "IfStrEq":
+            self._argument()
+        test = self._argument()
+        first, second = self._argument(), self._argument()
+        if name in ("IfFileExists", "InputIfFileExists"):
+            taken = self._files(test.strip(), ("", ".tex"))
+            self._push(first if taken is not None else second)
+        elif name in ("ifstrempty", "ifblank"):
+            self._push(second if test.strip() else first)
+        else:
+            self._push(second if re.search(r"\\boolean|\\equal\s*\{\s*\}", test) is None and "false" in test else first)
+
+    def _two(self, name: str) -> None:
+        first, second = self._argument(), self._argument()
+        self._push(second if name == "foreignlanguage" else first)
+
+    def _quote(self) -> None:
+        while self._optional() is not None:
+            continue
+        self._push("``" + self._argument() + "''")
+
+    # -- environments ----------------------------------------------------------------------------------------------
+
+    def _environment(self, command: str, start: int) -> None:
+        name = (self._group() or "").strip()
+        builder = self._builder
+        if not name:
+            return
+        if command == "end":
+            self._end_environment(name)
+            return
+        if name in self._environments:
+            macro, end = self._environments[name]
+            if macro.body.strip() == "\\comment" or name in ("comment",):
+                self._skip_to(name)
+                return
+            self._open.append(name)
+            self._expand(macro)
+            return
+        if name in SKIPPED:
+            self._skip_to(name)
+        elif name in VERBATIM:
+            self._verbatim(name)
+        elif name in MATH:
+            self._math_environment(name)
+        elif name in TABLES:
+            for _ in range(TABLES[name]):
+                self._optional()
+                self._group()
+            self._tables += 1
+            builder.paragraph()
+        elif name in LISTS:
+            self._optional()
+            if name == "list":
+                self._drop("mm")
+            builder.paragraph()
+        elif name == "thebibliography":
+            self._argument()
+            self._bibliography_heading()
+        elif name in self._theorems or name.rstrip("*") in THEOREMS:
+            builder.paragraph()
+            title = self._theorems.get(name) or THEOREMS.get(name.rstrip("*"), name)
+            note = self._optional()
+            self._run(f"{title} ({note})." if note and name != "proof" else f"{note or title}.")
+            builder.flow(" ")
+        elif name == "document":
+            return
+        elif name == "frame":
+            self._optional()
+            self._optional()
+            if (title := self._group()) is not None and title.strip():
+                builder.open_heading(4)
+                self._run(title)
+                builder.close_heading()
+            else:
+                builder.paragraph()
+        elif name == "multicols" or name == "multicols*":
+            self._argument()
+            if (heading := self._optional()) is not None:
+                self._run(heading)
+        elif name == "subfile":
+            return
+        else:
+            builder.paragraph()
+            if name in ("figure", "figure*", "table", "table*", "wrapfigure", "minipage", "algorithm", "algorithmic", "SCfigure", "adjustbox",
+                        "spacing", "subfigure", "subtable", "tabbing", "wraptable", "turn", "rotate", "column", "columns", "tcolorbox", "mdframed"):  # fmt: skip
+                while self._optional() is not None:
+                    continue
+                if name in ("wrapfigure", "wraptable"):
+                    self._drop("mm")
+                elif name in ("minipage", "spacing", "subfigure", "subtable", "adjustbox", "turn", "rotate", "column"):
+                    self._group()
+            elif self._text[self._position : self._position + 1] == "[":
+                self._optional()
+
+    def _end_environment(self, name: str) -> None:
+        if name in self._environments:
+            if self._open and self._open[-1] == name:
+                self._open.pop()
+                self._push(self._environments[name][1])
+            return
+        if name in TABLES and self._tables:
+            self._tables -= 1
+        if name == "document" and not self._frames:
+            self._position = len(self._text)
+        self._paragraph()
+
+    def _skip_to(self, name: str) -> str:
+        """Pass over an environment whose content is not LaTeX; gives the content."""
+        mark = f"\\end{{{name}}}"
+        end = self._text.find(mark, self._position)
+        content = self._text[self._position : end if end >= 0 else len(self._text)]
+        self._position = len(self._text) if end < 0 else end + len(mark)
+        return content
+
+    def _verbatim(self, name: str) -> None:
+        if name in ("lstlisting", "Verbatim", "minted", "listing", "BVerbatim"):
+            options = self._optional() or ""
+            if name == "minted":
+                self._group()
+            if (label := re.search(r"label\s*=\s*\{?([^,}\]]+)", options)) is not None:
+                self._builder.add_anchor(label[1].strip())
+            if (caption := re.search(r"caption\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,\]]+)", options)) is not None:
+                self._block(caption[1].strip("{}"))
+        content = self._skip_to(name)
+        self._builder.paragraph()
+        self._builder.verbatim(content.strip("\n"))
+        self._builder.paragraph()
+
+    def _math_environment(self, name: str) -> None:
+        if name in ("alignat", "alignat*", "xalignat", "xalignat*", "numcases", "subnumcases", "IEEEeqnarray", "IEEEeqnarray*"):
+            self._argument()
+        self._formula(self._skip_to(name), name, display=True)
+
+    def _bibliography_heading(self) -> None:
+        self.has_bibliography = True
+        title = next((self._macros[each].body for each in ("refname", "bibname") if each in self._macros), "References")
+        section = self._macros.get("bibsection")
+        if section is not None:
+            self._run(section.body)
+            return
+        self._builder.open_heading(2)
+        self._run(title)
+        self._builder.close_heading()
+
+    # -- definitions -----------------------------------------------------------------------------------------------
+
+    def _name(self) -> str:
+        name = self._argument().strip()
+        return name[1:].strip() if name.startswith("\\") else ""
+
+    def _define_command(self, *, replace: bool) -> None:
+        name = self._name()
+        count = self._optional()
+        default = self._optional()
+        body = self._argument()
+        if not name or (not replace and name in self._macros):
+            return
+        number = int(count) if count and count.strip().isdecimal() else 0
+        self._macros[name] = Macro(min(number, 9), body, default)
+
+    def _define_tex(self) -> None:
+        found = re.compile(r"\s*\\([a-zA-Z@]+|.)([^{}\n]*)", re.DOTALL).match(self._text, self._position)
+        if found is None:
+            return
+        self._position = found.end()
+        body = self._group()
+        if body is None:
+            return
+        pattern = found[2].strip()
+        count = len(re.findall(r"#[1-9]", pattern))
+        simple = "".join(f"#{number}" for number in range(1, count + 1)) == pattern.replace(" ", "")
+        self._macros[found[1]] = Macro(count, body, pattern="" if simple else pattern)
+
+    def _let(self) -> None:
+        name = self._name()
+        self._skip_space()
+        if self._text[self._position : self._position + 1] == "=":
+            self._position += 1
+        other = self._argument()
+        if name and other.startswith("\\") and other[1:].strip() != name:
+            known = self._macros.get(other[1:].strip())
+            self._macros[name] = known if known is not None else Macro(0, other + " ")
+
+    def _define_environment(self) -> None:
+        name = self._argument().strip()
+        count = self._optional()
+        default = self._optional()
+        begin, end = self._argument(), self._argument()
+        number = int(count) if count and count.strip().isdecimal() else 0
+        if name and name not in VERBATIM and name not in MATH and name not in SKIPPED:
+            self._environments[name] = Macro(min(number, 9), begin, default), end
+
+    def _define_theorem(self, command: str) -> None:
+        if command == "declaretheorem":
+            options = self._optional() or ""
+            name = self._argument().strip()
+            title = re.search(r"name\s*=\s*\{?([^,}]+)", options)
+            self._theorems[name] = title[1].strip() if title else name.capitalize()
+            return
+        name = self._argument().strip()
+        self._optional()
+        title_text = self._argument()
+        self._optional()
+        if command == "spnewtheorem":
+            self._drop("mm")
+        self._theorems[name] = self.plain(title_text) or name.capitalize()
+
+    def _expand(self, macro: Macro) -> None:
+        self._expansions += 1
+        if self._expansions > _MAX_EXPANSIONS or self._expanded > _MAX_EXPANDED:
+            self.cut = self.cut or f"macros expand to over {_MAX_EXPANDED >> 20} MB or {_MAX_EXPANSIONS} times: what they say further is left out"
+            return
+        if macro.pattern:
+            arguments = self._delimited(macro.pattern)
+        else:
+            arguments = []
+            if macro.default is not None and macro.arguments:
+                given = self._optional()
+                arguments.append(macro.default if given is None else given)
+            while len(arguments) < macro.arguments:
+                arguments.append(self._argument())
+        body = macro.body
+        if "#" in body:
+            body = _PARAMETER.sub(
+                lambda found: "#" if found[1] is None else arguments[int(found[1]) - 1] if int(found[1]) <= len(arguments) else "", body
+            )
+        self._expanded += len(body)
+        self._push(body)
+
+    def _delimited(self, pattern: str) -> list[str]:
+        """Arguments of a macro like \\def\\a#1;#2.{...}: each up to what stands behind it in the definition."""
+        arguments: list[str] = []
+        pieces = re.split(r"#[1-9]", pattern)
+        if pieces[0] and self._text.startswith(pieces[0], self._position):
+            self._position += len(pieces[0])
+        for delimiter in pieces[1:]:
+            if not delimiter.strip():
+                arguments.append(self._argument())
+                continue
+            end = self._text.find(delimiter, self._position, self._position + 20_000)
+            if end < 0:
+                arguments.append("")
+                continue
+            arguments.append(self._text[self._position : end])
+            self._position = end + len(delimiter)
+        return arguments
+
+    # -- conditionals ----------------------------------------------------------------------------------------------
+
+    def _conditional(self, name: str) -> None:
+        """Go into the branch that a condition chooses; of one that only TeX could decide, into the first."""
+        if name == "unless":
+            return
+        truth = name != "iffalse"
+        if name[2:] in self._switches:
+            truth = self._switches[name[2:]]
+        elif name in ("ifdefined", "ifx", "ifnum", "ifdim", "if", "ifcat", "ifodd", "ifcase", "ifcsname"):
+            self._skip_test(name)
+            truth = name != "ifcase" or True
+        if not truth:
+            self._skip_condition(to_else=True)
+
+    def _skip_test(self, name: str) -> None:
+        patterns = {
+            "ifdefined": r"\s*\\[a-zA-Z@]+\s*", "ifx": r"\s*(?:\\[a-zA-Z@]+|\S)\s*(?:\\[a-zA-Z@]+\s*|\S)?",
+            "if": r"\s*(?:\\[a-zA-Z@]+|\S)\s*(?:\\[a-zA-Z@]+\s*|\S)?", "ifcat": r"\s*(?:\\[a-zA-Z@]+|\S)\s*(?:\\[a-zA-Z@]+\s*|\S)?",
+            "ifodd": r"\s*(?:\\value\s*\{[^{}]*\}|\\[a-zA-Z@]+|\d+)\s*", "ifcase": r"\s*(?:\\value\s*\{[^{}]*\}|\\[a-zA-Z@]+|\d+)\s*",
+            "ifcsname": r".{0,200}?\\endcsname\s*",
+        }  # fmt: skip
+        operand = r"\s*(?:\\value\s*\{[^{}]*\}|[-+]?[\d.]+\s*(?:pt|cm|mm|in|em|ex)?|\\[a-zA-Z@]+|`\\?.)\s*"
+        pattern = patterns.get(name, rf"{operand}[<>=]{operand}")
+        found = re.compile(pattern, re.DOTALL).match(self._text, self._position)
+        if found is not None:
+            self._position = found.end()
+
+    def _skip_condition(self, *, to_else: bool) -> None:
+        depth = 0
+        for found in _CONDITION.finditer(self._text, self._position):
+            name = found[1]
+            if name is None or name == "newif":
+                continue
+            if name == "fi":
+                if not depth:
+                    self._position = found.end()
+                    return
+                depth -= 1
+            elif name == "else":
+                if not depth and to_else:
+                    self._position = found.end()
+                    return
+            elif name in CONDITIONALS or name[2:] in self._switches:
+                depth += 1
+        if to_else is False or not self._frames:
+            # Without an end in this text, what was to be skipped is all of it only when a macro opened it.
+            self._position = len(self._text) if self._frames else self._position
+
+    # -- other files -----------------------------------------------------------------------------------------------
+
+    def _take_in(self, command: str) -> None:
+        self._optional()
+        folder = ""
+        if command in ("import", "subimport"):
+            folder = self._argument().strip()
+        name = self._group()
+        if name is None:  # plain TeX: \input file
+            found = re.compile(r"\s*([^\s\\{}%]+)").match(self._text, self._position)
+            name = found[1] if found else ""
+            self._position = found.end() if found else self._position
+        name = (folder + name.strip()).strip('"')
+        if not name or name.startswith("|"):
+            return
+        self.included.append(name)
+        if len(self._taken) > _MAX_FILES:
+            return
+        taken = self._files(name, ("", ".tex") if "." in name.rpartition("/")[2] else (".tex", ""))
+        if taken is None:
+            return
+        path, text = taken
+        if path in self._taken:
+            return
+        if not self._main and not self._only_definitions:
+            self._builder.add_link(path, "", LinkKind.EMBED)
+            return
+        self._taken.add(path)
+        body = re.search(r"\\begin\s*\{document\}", text)
+        if body is not None and command in ("subfile", "subfileinclude", "includestandalone"):
+            self._definitions(text[: body.start()])
+            text = text[body.end() :]
+        if command == "include":
+            self._paragraph()
+        text = text.replace("\\end{document}", "")
+        if len(self._frames) >= _MAX_DEPTH:
+            self.cut = self.cut or f"files nested over {_MAX_DEPTH} deep"
+            return
+        self._push(text)
+
+    def _package(self) -> None:
+        options = self._optional() or ""
+        for name in _KEY.findall(self._argument()):
+            name = name.strip()
+            if name == "babel" and options:
+                self.language = options.split(",")[-1].strip() or self.language
+            taken = self._files(f"{name}.sty", ("",))
+            if taken is not None and taken[0] not in self._taken and len(taken[1]) < 500_000:
+                self._taken.add(taken[0])
+                self._definitions(taken[1])
+
+    def _bibliography(self) -> None:
+        self._optional()
+        self.has_bibliography = True
+        for name in _KEY.findall(self._argument()):
+            taken = self._files(name.strip(), (".bib", ""))
+            if taken is not None:
+                self.entries.update(parse_bibtex(taken[1]))
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the group that opens at `start` closes; the end of the text when it doesn't."""
+    depth = 0
+    for found in _GROUP.finditer(text, start):
+        token = found[0]
+        if token == "{":
+            depth += 1
+        elif token == "}":
+            depth -= 1
+            if not depth:
+                return found.start()
+    return len(text)
+
+
+def _address(text: str) -> str:
+    """A URL as it is meant: its escapes undone."""
+    text = re.sub(r"\\([%#&_~{}$^])", r"\1", text.strip())
+    text = re.sub(r"\\(?:textasciitilde|string)\s*(?:\{\})?", "~", text) if "\\" in text else text
+    return re.sub(r"\s+", "", text)
