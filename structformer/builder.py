@@ -231,6 +231,13 @@ class TreeBuilder:
         self._body = self._buffers[id(self._stack[-1])]
         self._body.separate("\n\n")
 
+    def return_to(self, section: Section) -> None:
+        """What follows, until the next heading, goes on at the end of an earlier section's own text."""
+        self.close_heading()
+        self._stack.append(section)
+        self._body = self._buffers[id(section)]
+        self._body.separate("\n\n")
+
     def finish(
         self,
         source: Source,

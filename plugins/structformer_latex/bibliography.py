@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 _ENTRY = re.compile(r"@\s*(\w+)\s*[{(]\s*([^,\s{}]*)\s*,", re.IGNORECASE)
 _STRING = re.compile(r"@\s*string\s*[{(]\s*([\w:.+-]+)\s*=\s*", re.IGNORECASE)
@@ -37,6 +38,7 @@ class Entry:
         return ". ".join(" ".join(part.split()).rstrip(".") for part in parts if part) + "."
 
 
+@lru_cache(maxsize=8)
 def parse_bibtex(text: str) -> dict[str, Entry]:
     """Entries by key. What is broken costs its entry only."""
     entries: dict[str, Entry] = {}

@@ -144,21 +144,19 @@ def _text(source: SourceFile) -> str:
 
 
 def _references(reader: TexReader, builder: TreeBuilder, files: Any, path: str) -> None:
-    """The bibliography: the .bbl beside the file, else the cited entries of its .bib files."""
-    if not reader.has_bibliography or builder.has_anchor_prefix("cite:"):
+    """Fill the bibliography: from the .bbl beside the file, else with the cited entries of its .bib files."""
+    if reader.bibliography is None or builder.has_anchor_prefix("cite:"):
         return
     taken = files(PurePosixPath(path).stem, (".bbl",))
+    builder.return_to(reader.bibliography)
     if taken is not None:
-        reader.read(taken[1], name=taken[0], main=False)
+        inside = re.search(r"\\begin\s*\{thebibliography\}\s*\{[^{}]*\}(.*)\\end\s*\{thebibliography\}", taken[1], re.DOTALL)
+        reader.read(inside[1] if inside else taken[1], name=taken[0], main=False)
         return
-    wanted = [key for key in reader.cited if key in reader.entries] if "*" not in reader.cited else list(reader.entries)
-    if not wanted:
-        return
-    builder.open_heading(2)
-    builder.text("References")
-    builder.close_heading()
-    for key in wanted:
-        entry = reader.entries[key]
+    for key in reader.cited if "*" not in reader.cited else reader.entries:
+        entry = reader.entries.get(key)
+        if entry is None:
+            continue
         builder.line()
         builder.add_anchor(f"cite:{key}")
         builder.text(reader.plain(entry.line()))

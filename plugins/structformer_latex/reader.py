@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from structformer.builder import TreeBuilder
-from structformer.document import LinkKind
+from structformer.document import LinkKind, Section
 
 from structformer_latex.bibliography import Entry, parse_bibtex
 from structformer_latex.commands import (
@@ -96,7 +96,7 @@ class TexReader:
         self.external: list[tuple[str, str]] = []
         self.cited: dict[str, None] = {}
         self.entries: dict[str, Entry] = {}
-        self.has_bibliography = False
+        self.bibliography: Section | None = None
         self.included: list[str] = []
         self.cut = ""
         self.has_chapters = False
@@ -149,7 +149,7 @@ class TexReader:
             found = _SPECIAL.search(text, position)
             if found is None:
                 if position < len(text):
-                    self._builder.flow(text[position:])
+                    self._say(text[position:])
                 if not self._frames:
                     self._position = len(text)
                     return
@@ -157,7 +157,7 @@ class TexReader:
                 continue
             start = found.start()
             if start > position:
-                self._builder.flow(text[position:start])
+                self._say(text[position:start])
             character = text[start]
             self._position = found.end()
             if character == "\\":
@@ -182,6 +182,13 @@ class TexReader:
                 self._builder.text("—" if dashes == 3 else "–")
             else:
                 self._builder.text("“" if character == "`" else "”")
+
+    def _say(self, text: str) -> None:
+        if "'" in text:
+            text = text.replace("'", "’")
+        if "`" in text:
+            text = text.replace("`", "‘")
+        self._builder.flow(text)
 
     def _push(self, text: str) -> None:
         """Go on with a text, then with what comes after it."""
@@ -340,10 +347,10 @@ class TexReader:
         elif bare in ("input", "include", "subfile", "import", "subimport", "subfileinclude", "loadglsentries", "includestandalone"):
             self._take_in(bare)
         elif bare in ("bibliography", "addbibresource", "bibliography*"):
-            self._bibliography()
+            self._bibliography(bare)
         elif bare == "printbibliography":
             self._optional()
-            self.has_bibliography = True
+            self._bibliography_heading()
         elif bare in ("footnote", "footnotetext", "endnote", "marginpar", "sidenote", "tablefootnote"):
             self._optional()
             note = self._argument()
@@ -391,6 +398,10 @@ class TexReader:
             self._graphics()
         elif bare in ("usepackage", "RequirePackage"):
             self._package()
+        elif bare == "languagename":
+            builder.text(self.language or "english")
+        elif bare == "putbib":
+            self._bibliography("bibliography")
         elif bare == "selectlanguage":
             self.language = self._argument().strip() or self.language
         elif bare == "externaldocument":
@@ -415,8 +426,10 @@ class TexReader:
             self._position = len(self._text)
         elif bare == "linebreak" or bare == "pagebreak" or bare == "nopagebreak":
             self._optional()
-        elif bare == "MakeUppercase" or bare == "MakeLowercase":
-            return
+        elif bare in ("MakeUppercase", "uppercase"):
+            builder.text(self.plain(self._argument()).upper())
+        elif bare in ("MakeLowercase", "lowercase"):
+            builder.text(self.plain(self._argument()).lower())
         elif name in DROPPED:
             self._drop(DROPPED[name])
         elif bare in DROPPED:
@@ -680,8 +693,11 @@ class TexReader:
             return
         if name in self._environments:
             macro, end = self._environments[name]
-            if macro.body.strip() == "\\comment" or name in ("comment",):
+            if "\\comment" in macro.body:
                 self._skip_to(name)
+                return
+            if re.search(r"\\(?:verbatim|lstlisting|Verbatim|minted|VerbatimEnvironment)(?![a-zA-Z])|\\lst@", macro.body):
+                self._verbatim(name)
                 return
             self._open.append(name)
             self._expand(macro)
@@ -756,10 +772,9 @@ class TexReader:
 
     def _skip_to(self, name: str) -> str:
         """Pass over an environment whose content is not LaTeX; gives the content."""
-        mark = f"\\end{{{name}}}"
-        end = self._text.find(mark, self._position)
-        content = self._text[self._position : end if end >= 0 else len(self._text)]
-        self._position = len(self._text) if end < 0 else end + len(mark)
+        found = re.compile(rf"\\end\s*\{{{re.escape(name)}\}}").search(self._text, self._position)
+        content = self._text[self._position : found.start() if found else len(self._text)]
+        self._position = found.end() if found else len(self._text)
         return content
 
     def _verbatim(self, name: str) -> None:
@@ -782,15 +797,14 @@ class TexReader:
         self._formula(self._skip_to(name), name, display=True)
 
     def _bibliography_heading(self) -> None:
-        self.has_bibliography = True
         title = next((self._macros[each].body for each in ("refname", "bibname") if each in self._macros), "References")
         section = self._macros.get("bibsection")
-        if section is not None:
-            self._run(section.body)
-            return
+        if section is not None and (own := re.search(r"\\(?:sub)*(?:section|chapter)\*?\s*\{(.*)\}", section.body, re.DOTALL)) is not None:
+            title = own[1]
+        self._flush_footnotes()
         self._builder.open_heading(2)
         self._run(title)
-        self._builder.close_heading()
+        self.bibliography = self._builder.close_heading()
 
     # -- definitions -----------------------------------------------------------------------------------------------
 
@@ -995,13 +1009,14 @@ class TexReader:
                 self._taken.add(taken[0])
                 self._definitions(taken[1])
 
-    def _bibliography(self) -> None:
+    def _bibliography(self, command: str) -> None:
         self._optional()
-        self.has_bibliography = True
         for name in _KEY.findall(self._argument()):
             taken = self._files(name.strip(), (".bib", ""))
             if taken is not None:
                 self.entries.update(parse_bibtex(taken[1]))
+        if command == "bibliography" and not self._only_definitions:
+            self._bibliography_heading()
 
 
 def _closing(text: str, start: int) -> int:
