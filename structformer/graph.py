@@ -43,6 +43,7 @@ EDGES = pa.schema(
     ]
 )
 _EXAMPLES = 5
+_MAX_ALIASES = 10  # in a chain
 _OUTCOMES = ("resolved", "external", "unresolved", "ambiguous", "dead_anchor")
 
 
@@ -136,8 +137,26 @@ def _write_names(corpus: Corpus, path: Path) -> None:
                     rows = [(number, normalize(anchor), row["number"]) for anchor in row["anchors"]]
                     database.executemany("INSERT INTO anchors VALUES (?, ?, ?)", rows)
         database.execute("CREATE INDEX by_name ON names (name, document)")
+        _write_aliases(corpus, database)
         database.execute("CREATE INDEX by_anchor ON anchors (document, anchor, section)")
         database.commit()
+
+
+def _write_aliases(corpus: Corpus, database: sqlite3.Connection) -> None:
+    """Give documents the further names that their sources said, over chains of aliases as far as they lead."""
+    database.execute("CREATE TABLE aliases (name TEXT, target TEXT)")
+    for shard in corpus.shards:
+        for row in read_rows(corpus.shard_folder(shard) / "sources.parquet", ["aliases"]):
+            if row["aliases"]:
+                pairs = [(normalize(alias["name"]), normalize(alias["target"])) for alias in row["aliases"]]
+                database.executemany("INSERT INTO aliases VALUES (?, ?)", pairs)
+    database.execute("CREATE INDEX by_target ON aliases (target, name)")
+    found = "SELECT DISTINCT aliases.name, names.document FROM aliases JOIN names ON names.name = aliases.target"
+    fresh = f"{found} WHERE NOT EXISTS (SELECT 1 FROM names AS known WHERE known.name = aliases.name)"
+    for _ in range(_MAX_ALIASES):
+        if not database.execute(f"INSERT INTO names {fresh}").rowcount:
+            break
+    database.execute("DROP TABLE aliases")
 
 
 class Names:
@@ -209,7 +228,10 @@ def _resolve(link: Link, document: Document, number: int, names: Names) -> tuple
     """(outcome, target document, target section); -1 where there is no target."""
     ambiguous = False
     without_anchor = -1
+    elsewhere: bool | None = None  # an address is the first thing it may mean
     for candidate in _format_of(document).resolve(link, document):
+        if elsewhere is None:
+            elsewhere = candidate.startswith("//")
         name, _, anchor = candidate.partition("#")
         found = [number] if name == document.id else names.documents(name)
         if len(found) > 1 and number in found and not anchor:
@@ -228,7 +250,7 @@ def _resolve(link: Link, document: Document, number: int, names: Names) -> tuple
         return "dead_anchor", without_anchor, 0
     if ambiguous:
         return "ambiguous", -1, -1
-    return ("external" if is_external(link.target) else "unresolved"), -1, -1
+    return ("external" if elsewhere or is_external(link.target) else "unresolved"), -1, -1
 
 
 def _format_of(document: Document) -> Any:

@@ -11,14 +11,19 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+# A word and a colon alone don't tell: wikis have "Category:Ships". These schemes need no slashes.
+_SCHEME = re.compile(
+    r"(?:[a-zA-Z][a-zA-Z0-9+.-]*:)?//|(?:mailto|tel|sms|javascript|data|doi|urn|news|geo|magnet|xmpp|sip|sips|skype|bitcoin|callto|about|"
+    r"file|view-source|irc|nntp|ldap|ws|wss|cid|mid|tag|info|arxiv|pmid|orcid|isbn|olink):",
+    re.IGNORECASE,
+)
 _PAGE_SUFFIXES = (".md", ".mdx", ".markdown", ".html", ".htm", ".xhtml", ".xml", ".tex", ".wiki", ".txt", ".rst")
 _INDEX = ("index", "readme", "_index", "default")
 
 
 def is_external(target: str) -> bool:
     """True when a target names another site or another kind of thing: it has a scheme, or begins with two slashes."""
-    return target.startswith("//") or _SCHEME.match(target) is not None
+    return _SCHEME.match(target) is not None
 
 
 def normalize(name: str) -> str:

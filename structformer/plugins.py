@@ -6,7 +6,7 @@ import importlib.metadata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, BinaryIO, Protocol, runtime_checkable
 
 import pluggy
 
@@ -42,6 +42,36 @@ class Format(Protocol):
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """Names that the link may mean, best first, each "name" or "name#anchor"; the reference graph looks them up."""
+        ...
+
+
+@runtime_checkable
+class StreamFormat(Format, Protocol):
+    """A format with sources of many documents, which are read piece by piece on all cores."""
+
+    @property
+    def stream_suffixes(self) -> tuple[str, ...]:
+        """Suffixes of files whose first bytes must be looked at; "" for none."""
+        ...
+
+    def streams(self, head: bytes) -> bool:
+        """Whether a file with these first bytes is such a source."""
+        ...
+
+    def pieces(self, stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
+        """Pieces of some megabytes that `read` takes each by itself; a str says what had to be left out. Raises ReadError.
+
+        limit: bytes that one document may have.
+        """
+        ...
+
+
+@runtime_checkable
+class CompositeFormat(Format, Protocol):
+    """A format whose files take in others, which then are no documents of their own."""
+
+    def parts(self, source: SourceFile) -> set[str]:
+        """Paths of the files that a source takes in, and those that these take in."""
         ...
 
 
@@ -125,15 +155,32 @@ class Plugins:
         return [format for format in self.formats.values() if lower.endswith(format.suffixes)]
 
     def detect(self, path: str, head: bytes) -> tuple[Format | None, str]:
-        """The format of a file and why: by its suffix, else by the surest sniff of at least 0.5, else (None, why not)."""
+        """The format of a file and why: by first bytes that leave no doubt, by its suffix, else by the surest sniff of at least
+        0.5; (None, why not) when nothing tells."""
         claimed = self.claiming(path)
+        sure = sorted(((format.sniff(head, path), format.name) for format in self.formats.values()), reverse=True) if head else []
+        if sure and sure[0][0] >= 1.0 and not any(format.sniff(head, path) >= 1.0 for format in claimed):
+            return self._formats[sure[0][1]][0], "first bytes"
         if len(claimed) == 1:
             return claimed[0], "suffix"
-        sure = [(format.sniff(head, path), format.name) for format in claimed or self.formats.values()]
-        best, name = max(sure, default=(0.0, ""))
+        names = {format.name for format in claimed}
+        best, name = next(((score, name) for score, name in sure if not names or name in names), (0.0, ""))
         if best >= 0.5 or (claimed and best > 0):
             return self._formats[name][0], f"content ({best:.2f})"
         return (claimed[0], "suffix") if claimed else (None, "no installed format recognises it")
+
+    def may_stream(self, path: str) -> bool:
+        """Whether a file of this suffix may be a stream of documents, so that its first bytes must be looked at."""
+        name = path.rpartition("/")[2].lower()
+        suffix = "." + name.rpartition(".")[2] if "." in name else ""
+        return any(suffix in getattr(format, "stream_suffixes", ()) for format in self.formats.values())
+
+    def streaming(self, head: bytes) -> StreamFormat | None:
+        """The format that reads a file with these first bytes as a stream of documents."""
+        for format in self.formats.values():
+            if isinstance(format, StreamFormat) and format.streams(head):
+                return format
+        return None
 
 
 @cache

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from structformer.errors import ReadError
 from structformer.names import join
@@ -18,6 +18,7 @@ from structformer.names import join
 _IGNORED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
          (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))  # fmt: skip
+_HIDDEN = re.compile(r"\.[^.]")
 HEAD_BYTES = 4096
 _KEPT_BYTES = 32_000_000  # of neighbours, which many files of a folder ask for
 
@@ -58,6 +59,7 @@ class FolderFiles:
         self._root = root.resolve()
         self._limit = (limits or Limits()).file_bytes
         self._found: dict[str, list[str]] = {}
+        self._digests: dict[str, str] = {}
         self._kept: dict[str, bytes | None] = {}
 
     def get(self, path: str) -> bytes | None:
@@ -79,6 +81,17 @@ class FolderFiles:
             ]
         return self._found[suffix]
 
+    def digest(self, dependency: str) -> str:
+        """A digest of what `SourceFile.open` or `companions` gives: of one file, or of the list of files with a suffix."""
+        if dependency not in self._digests:
+            if dependency.startswith("*"):
+                listed = "\n".join(self.find(dependency[1:]))
+                self._digests[dependency] = hashlib.sha256(listed.encode("utf-8", "surrogateescape")).hexdigest()
+            else:
+                data = self.get(dependency)
+                self._digests[dependency] = "" if data is None else hashlib.sha256(data).hexdigest()
+        return self._digests[dependency]
+
     def _location(self, path: str) -> Path | None:
         if "\x00" in path:
             return None
@@ -89,14 +102,6 @@ class FolderFiles:
         except (OSError, RuntimeError, ValueError):
             return None
         return location if inside and stat.S_ISREG(status.st_mode) and status.st_size <= self._limit else None
-
-
-def dependency_digest(neighbours: Neighbours, dependency: str) -> str:
-    """A digest of what `SourceFile.open` or `companions` gave: of one file, or of the list of files with a suffix."""
-    if dependency.startswith("*"):
-        return hashlib.sha256("\n".join(neighbours.find(dependency[1:])).encode()).hexdigest()
-    data = neighbours.get(dependency)
-    return "" if data is None else hashlib.sha256(data).hexdigest()
 
 
 class SourceFile:
@@ -178,39 +183,102 @@ def display_path(path: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def walk(root: Path) -> Iterator[Found]:
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which files of a folder are wanted: patterns as in .gitignore, and whether .gitignore files are honoured."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    gitignore: bool = True
+
+
+def walk(root: Path, choice: Choice | None = None) -> Iterator[Found]:
     """Files below `root` in the order of their path components, the same on every machine.
 
-    Hidden entries and package folders are passed over. Symbolic links are not followed: what they point to inside the
-    root is found there anyway, and nothing outside it is opened. A single file is its own walk.
+    Hidden entries, package folders and what .gitignore names are passed over. Symbolic links are not followed: what they point
+    to inside the root is found there anyway, and nothing outside it is opened. A single file is its own walk.
     """
     if root.is_file():
         yield Found(display_path(root.name), root, root.stat().st_size)
         return
+    rules = _Rules(choice or Choice(gitignore=False))
     stack: list[Iterator[os.DirEntry[str]]] = [_entries(root)]
+    rules.enter(root, "")
     while stack:
         entry = next(stack[-1], None)
         if entry is None:
             stack.pop()
+            rules.leave()
             continue
         location = Path(entry.path)
-        path = display_path(location.relative_to(root).as_posix())
-        if entry.name.startswith(".") or entry.name in _IGNORED_FOLDERS:
+        relative = location.relative_to(root).as_posix()
+        path = display_path(relative)
+        if _HIDDEN.match(entry.name) or entry.name in _IGNORED_FOLDERS:
             continue
         try:
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if (rules.active and rules.ignored(relative, is_folder)) or (not is_folder and not rules.wanted(relative)):
+                continue
             if entry.is_symlink():
                 yield Found(path, location, problem=_link_problem(root, location))
-            elif entry.is_dir():
+            elif is_folder:
                 if "." in entry.name and Path(entry.name).suffix in (".md", ".markdown", ".html", ".htm", ".xml", ".tex"):
                     yield Found(path, location, note="a folder despite its suffix: its files are read")
                 stack.append(_entries(location))
+                rules.enter(location, relative)
             elif entry.is_file():
                 yield Found(path, location, entry.stat().st_size)
             else:
-                kind = stat.filetype(entry.stat().st_mode) if hasattr(stat, "filetype") else "special file"
-                yield Found(path, location, problem=f"not a regular file ({kind}): skipped")
+                yield Found(path, location, problem="not a regular file (a pipe, socket or device): skipped")
         except OSError as error:
             yield Found(path, location, problem=f"cannot be read ({error.strerror or error}): skipped")
+
+
+class _Rules:
+    """The patterns that hold at a place of the walk: the given ones, and those of the .gitignore files above it."""
+
+    def __init__(self, choice: Choice) -> None:
+        self._gitignore = choice.gitignore
+        self._include = self._exclude = None
+        if choice.include or choice.exclude:
+            import pathspec
+
+            self._include = pathspec.GitIgnoreSpec.from_lines(choice.include) if choice.include else None
+            self._exclude = pathspec.GitIgnoreSpec.from_lines(choice.exclude) if choice.exclude else None
+        self._stack: list[tuple[str, Any]] = []
+
+    @property
+    def active(self) -> bool:
+        return self._exclude is not None or any(spec is not None for _, spec in self._stack)
+
+    def enter(self, folder: Path, relative: str) -> None:
+        spec = None
+        file = folder / ".gitignore"
+        if self._gitignore and file.is_file() and not file.is_symlink():
+            import pathspec
+
+            try:
+                spec = pathspec.GitIgnoreSpec.from_lines(file.read_text(encoding="utf-8", errors="replace").splitlines())
+            except (OSError, ValueError):
+                spec = None
+        self._stack.append((f"{relative}/" if relative else "", spec))
+
+    def leave(self) -> None:
+        self._stack.pop()
+
+    def ignored(self, path: str, is_folder: bool) -> bool:
+        """Whether a path is left out; the file nearest to it decides."""
+        if self._exclude is not None and self._exclude.match_file(path + "/" * is_folder):
+            return True
+        for prefix, spec in reversed(self._stack):
+            if spec is not None:
+                verdict = spec.check_file(path[len(prefix) :] + "/" * is_folder).include
+                if verdict is not None:
+                    return bool(verdict)
+        return False
+
+    def wanted(self, path: str) -> bool:
+        return self._include is None or bool(self._include.match_file(path))
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:

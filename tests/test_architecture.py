@@ -10,9 +10,10 @@ import structformer
 ROOT = Path(structformer.__file__).parent
 # Each layer imports only from those before it.
 LAYERS = [
-    {"errors", "document", "headings", "names", "passages"},
+    {"errors", "document", "headings", "names", "passages", "markup", "collection"},
     {"builder", "sources"},
-    {"plugins"},
+    {"plugins", "containers"},
+    {"reading"},
     {"corpus", "engines"},
     {"ingest", "graph"},
     {"sampling", "models"},

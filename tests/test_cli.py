@@ -169,7 +169,7 @@ def test_plugins_list_is_honest(run):
     for name in ("html", "latex", "markdown", "wikitext", "xml"):
         assert name in listed
     assert "complete: CommonMark, GFM" in listed
-    assert "plain: headings, links and text of single pages; no dumps" in listed
+    assert "complete: pages, MediaWiki dumps" in listed
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["ingest", "--help"], ["train", "--help"], ["search", "--help"]])

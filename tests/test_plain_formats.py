@@ -46,7 +46,7 @@ def test_latex():
     [document] = read(text, format="latex")
     assert outline(document) == [(0, "The Title"), (1, "One"), (2, "Two")]
     assert links(document) == [
-        ("xref", "sec:two", ""), ("citation", "knuth", ""), ("citation", "lamport", ""), ("hyperlink", "https://x.y", "the site")
+        ("xref", "#sec:two", ""), ("citation", "cite:knuth", ""), ("citation", "cite:lamport", ""), ("hyperlink", "https://x.y", "the site")
     ]  # fmt: skip
     assert "comment" not in document.root.subtree_text()
 

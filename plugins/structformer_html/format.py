@@ -35,7 +35,7 @@ class HtmlFormat:
     def sniff(self, head: bytes, path: str) -> float:
         """Certainty that a file of unknown suffix is HTML, from its first bytes."""
         if _DOCTYPE.match(head):
-            return 0.95
+            return 1.0
         return 0.6 if head.lstrip()[:1] == b"<" and not head.lstrip().startswith(b"<?xml") and _SOME_HTML.search(head) else 0.0
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:

@@ -28,12 +28,13 @@ class WikitextFormat:
     name = "wikitext"
     suffixes = (".wiki", ".mediawiki", ".wikitext")
     media_types = ("text/x-wiki",)
+    stream_suffixes = (".xml", ".json", ".jsonl", ".txt", "")
     completeness = "complete: pages, MediaWiki dumps, WikiExtractor output; headings, links, redirects, categories, tables, hatnotes"
 
     def sniff(self, head: bytes, path: str) -> float:
         """Certainty that a file of unknown suffix is wikitext, from its first bytes."""
         if kind_of(head):
-            return 0.97
+            return 1.0
         text = head.decode("utf-8", "replace")
         signs = (r"^==[^=\n]+==\s*$", r"\[\[[^\]\n]+\]\]", r"\{\{[^}\n]+\}\}", r"'''[^'\n]+'''")
         return min(0.9, 0.3 * sum(bool(re.search(sign, text, re.MULTILINE)) for sign in signs))

@@ -19,11 +19,17 @@ _SHOWN = 20
 @click.option(
     "--timeout", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True, help="Seconds that one file may take."
 )
+@click.option("--include", multiple=True, metavar="GLOB", help="Read only files that match, as in .gitignore; may be given often.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out files and folders that match; may be given often.")
+@click.option("--gitignore/--no-gitignore", default=True, show_default=True, help="Leave out what .gitignore files name.")
+@click.option("--mapping", type=click.Path(path_type=Path), help="A vocabulary of your own for XML, as TOML (see inspect --suggest-mapping).")
+@click.option("--option", "-O", "options", multiple=True, metavar="KEY=VALUE", help="An option for the format plugins, as in docs/formats.md.")
 @click.option("--fresh", is_flag=True, help="Read everything again, whatever an earlier ingest left.")
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, source: Path, format_: str | None, workers: int | None, max_file_mb: float, timeout: float, fresh: bool,
+    ctx: click.Context, source: Path, format_: str | None, workers: int | None, max_file_mb: float, timeout: float,
+    include: tuple[str, ...], exclude: tuple[str, ...], gitignore: bool, mapping: Path | None, options: tuple[str, ...], fresh: bool,
     workspace: Path, quiet: bool, verbose: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Read the documents under PATH (a folder or a file) into the workspace's corpus and reference graph.
@@ -33,12 +39,15 @@ def command(
     """
     from structformer.graph import build_graph
     from structformer.ingest import ingest
-    from structformer.sources import Limits
+    from structformer.sources import Choice, Limits
 
     out = output(ctx)
     limits = Limits(file_bytes=int(max_file_mb * 1_000_000), seconds=timeout)
     with out.progress("reading") as progress:
-        report = ingest(source, workspace, format=format_, workers=workers, limits=limits, fresh=fresh, progress=progress)
+        report = ingest(
+            source, workspace, format=format_, options=_options(options, mapping), workers=workers, limits=limits,
+            choice=Choice(include, exclude, gitignore), fresh=fresh, progress=progress,
+        )  # fmt: skip
     with out.progress("resolving links") as progress:
         graph = build_graph(workspace, workers=workers, progress=progress)
     save_config(ctx, workspace / "corpus")
@@ -65,3 +74,18 @@ def command(
         return 1
     out.say(f"\nnext: structformer train -w {workspace}    (or look: structformer inspect -w {workspace} --tree)")
     return 0
+
+
+def _options(given: tuple[str, ...], mapping: Path | None) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for each in given:
+        key, equals, value = each.partition("=")
+        if not equals or not key:
+            raise click.BadParameter(f"{each!r}: write KEY=VALUE", param_hint="--option")
+        options[key.strip()] = value.strip()
+    if mapping is not None:
+        try:
+            options["mapping"] = mapping.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise click.BadParameter(f"{mapping} cannot be read ({error})", param_hint="--mapping") from error
+    return options

@@ -15,7 +15,7 @@ from structformer.corpus.storage import read_json
 from structformer.document import Document
 from structformer.errors import CorpusError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 __all__ = ["FORMAT_VERSION", "Corpus", "manifest_value"]
 

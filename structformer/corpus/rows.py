@@ -29,6 +29,7 @@ DOCUMENTS = pa.schema(
         ("id", pa.string()),
         ("title", pa.string()),
         ("path", pa.string()),
+        ("file", pa.string()),  # the file it was read from: the path, or the archive or dump that holds it
         ("format", pa.string()),
         ("names", pa.list_(pa.string())),
         ("language", pa.string()),
@@ -36,15 +37,23 @@ DOCUMENTS = pa.schema(
         ("sections", pa.int32()),
     ]
 )
+ALIAS = pa.struct([("name", pa.string()), ("target", pa.string())])
 SOURCES = pa.schema(
     [
         ("path", pa.string()),
+        ("file", pa.string()),
+        ("piece", pa.int32()),  # of a file that was read in pieces; -1 for the others
         ("format", pa.string()),
+        ("why", pa.string()),  # what told the format
         ("sha256", pa.string()),
         ("size", pa.int64()),
-        ("status", pa.string()),  # read, empty, failed, skipped
+        ("status", pa.string()),  # read, empty, part, failed, skipped
         ("documents", pa.int32()),
         ("messages", pa.list_(pa.string())),
+        ("dependencies", pa.list_(pa.string())),  # "digest path" of the other files that the reading took from
+        ("aliases", pa.list_(ALIAS)),  # further names, of documents that may be anywhere
+        ("bytes", pa.int64()),  # read
+        ("characters", pa.int64()),  # of text that came of it
     ]
 )
 
@@ -56,7 +65,7 @@ def _storable(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
-def document_rows(document: Document) -> tuple[Row, list[Row]]:
+def document_rows(document: Document, file: str = "") -> tuple[Row, list[Row]]:
     """The document's row and its sections' rows; the caller numbers the document."""
     numbers: dict[int, int] = {}
     parents: dict[int, int] = {id(document.root): -1}
@@ -91,6 +100,7 @@ def document_rows(document: Document) -> tuple[Row, list[Row]]:
         "id": _storable(document.id),
         "title": _storable(document.title),
         "path": document.source.path,
+        "file": file or document.source.path,
         "format": document.source.format,
         "names": [_storable(name) for name in document.names],
         "language": document.language,

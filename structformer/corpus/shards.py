@@ -104,7 +104,7 @@ def read_shard(folder: Path) -> Iterator[tuple[Row, list[Row]]]:
 
 def describe_shard(folder: Path) -> ShardInfo:
     """A finished shard's entry for the manifest."""
-    paths = [row["path"] for row in read_rows(folder / "sources.parquet", ["path"])]
+    paths = [row["file"] for row in read_rows(folder / "sources.parquet", ["file"])]
 
     def rows(table: str) -> int:
         return int(pq.read_metadata(folder / f"{table}.parquet").num_rows)
@@ -113,7 +113,7 @@ def describe_shard(folder: Path) -> ShardInfo:
         key=folder.name,
         first=paths[0] if paths else "",
         last=paths[-1] if paths else "",
-        sources=len(paths),
+        sources=len(dict.fromkeys(paths)),
         documents=rows("documents"),
         sections=rows("sections"),
         digests=tuple(file_digest(folder / f"{table}.parquet") for table in TABLES),

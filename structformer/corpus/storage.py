@@ -6,7 +6,8 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,34 @@ def replacing_folder(final: Path) -> Iterator[Path]:
         else:
             os.replace(temporary, final)
         fsync_folder(final.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def building_folder(parent: Path) -> Iterator[Callable[[str], Path]]:
+    """A temporary folder, as `built("")`, that becomes `parent / name` by `built(name)`; without that it goes away."""
+    parent.mkdir(parents=True, exist_ok=True)
+    temporary = parent / f".tmp-{os.getpid()}-{time.monotonic_ns()}"
+    temporary.mkdir()
+
+    def built(name: str) -> Path:
+        if not name:
+            return temporary
+        for path in sorted(temporary.rglob("*")):
+            if path.is_file():
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+        final = parent / name
+        if final.exists():
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            os.replace(temporary, final)
+            fsync_folder(parent)
+        return final
+
+    try:
+        yield built
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
