@@ -14,14 +14,25 @@ from structformer.names import is_external, link_names, normalize, path_candidat
 from structformer.sources import SourceFile, decode
 
 from structformer_markdown.front_matter import split_front_matter
-from structformer_markdown.grammar import MAX_NESTING, grammar
-from structformer_markdown.inline_text import spans
+from structformer_markdown.grammar import MAX_NESTING, parse
+from structformer_markdown.inline_text import may_hold_links, spans
+from structformer_markdown.leftovers import without_leftovers
 from structformer_markdown.raw_html import RawHtml
 
 _LIST = r"""\{(?:/\*\s*)?:?\s*(?:[#.=][\w:.-]+|[\w-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))[^{}]*\}"""
 _ATTRIBUTES = re.compile(_LIST)
 _HEADING_ATTRIBUTES = re.compile(rf"\s*{_LIST}\s*$")
 _ID = re.compile(r"""(?:#([\w:.-]+)|\bid=["']?([\w:.-]+))""")
+_LINE_BREAK = re.compile(r"[ \t]*\n[ \t]*")
+_TARGET = re.compile(r"\(([^()\s]+)\)=")
+_DIRECTIVE = re.compile(r"\{([\w:-]+)\}[ \t]*(.*)")
+_CODE_DIRECTIVES = frozenset("code code-block code-cell sourcecode literalinclude math mermaid eval-rst graphviz raw parsed-literal r python".split())
+_OPTION = re.compile(r"[ \t]*:[\w-]+:.*|---")
+_ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|[^:\s].*)")
+_ROLE = re.compile(r"\{([\w:+-]+)\}$")
+_NAMED = re.compile(r"(.*?)<([^<>]+)>", re.DOTALL)
+_REFERENCE_ROLES = frozenset("ref doc numref any eq term download std:ref std:doc cite".split())
+_MAX_DIRECTIVES = 10
 _ALERT = re.compile(r"\[!(\w+)\]\s*")
 _PROSE_SUFFIXES = frozenset({".txt", ".text", ".readme", ".in", ".page", ".post"})
 _SUMMARY_KEYS = ("description", "summary", "abstract", "subtitle", "excerpt", "intro")
@@ -59,6 +70,8 @@ class MarkdownFormat:
         metadata, body_start, warning = split_front_matter(text)
         if warning:
             source.warn(warning)
+        strict = options.get("flavor", "gfm") == "commonmark"
+        body = text[body_start:] if strict else without_leftovers(text[body_start:])
         builder = TreeBuilder()
         for key in _SUMMARY_KEYS:
             if isinstance(summary := metadata.get(key), str):
@@ -67,8 +80,8 @@ class MarkdownFormat:
                 break
         env: dict[str, Any] = {}
         with without_garbage_collection():
-            tokens = grammar().parse(text[body_start:], env)
-            _Reader(builder, extended=options.get("flavor", "gfm") != "commonmark").read(tokens)
+            # The tokens must be gone before the collector is on again, or it would walk them all.
+            _Reader(builder, extended=not strict).read(parse(body, env))
         _report_depth(source, env.get("too_deep", []), text.count("\n", 0, body_start))
         title = metadata.get("title")
         document = builder.finish(
@@ -117,24 +130,98 @@ class _Reader:
         self._extended = extended
         self._html = RawHtml(builder)
         self._list_depth = 0
-        self._first_cell = True
+        self._nested = 0
+        self._anchors: list[str] = []
 
     def read(self, tokens: list[Token]) -> None:
         for index, token in enumerate(tokens):
-            if token.type == "heading_open":
+            kind = token.type
+            if kind == "inline":
+                if token.content[:1] == "(" and self._extended and (label := _TARGET.fullmatch(token.content)) is not None:
+                    self._anchors.append(label[1])  # it names what comes next
+                else:
+                    self._content(token.content, token.children)
+            elif kind == "paragraph_open" or kind == "paragraph_close":
+                self._block()
+            elif kind == "heading_open":
                 self._heading(token, tokens[index + 1])
-            elif token.type == "inline":
-                self._inline(token.children or [])
-            elif token.type == "heading_close":
+            elif kind == "heading_close":
                 self._builder.close_heading()
-            elif token.type == "html_block":
+            elif kind == "table_row":
+                self._row(token)
+            elif kind == "html_block":
                 self._html_block(token, tokens, index)
-            elif token.type in ("fence", "code_block"):
+            elif kind == "fence" or kind == "code_block":
+                if self._extended and token.info.startswith("{") and self._directive(token):
+                    continue
                 self._block()
                 self._builder.verbatim(token.content.strip("\n") if token.content.strip() else "")
                 self._block()
             else:
-                self._structure(token)
+                self._structure(kind)
+
+    def _content(self, content: str, children: list[Token] | None) -> None:
+        """Inline content; without children its text is its content."""
+        if children:
+            self._inline(children)
+        elif not self._html.hidden:
+            self._text(_LINE_BREAK.sub(" ", content) if "\n" in content else content, "")
+
+    def _directive(self, token: Token) -> bool:
+        """A MyST directive: one whose content is Markdown is read as such. False when it is code after all."""
+        found = _DIRECTIVE.match(token.info)
+        if found is None or found[1] in _CODE_DIRECTIVES:
+            return False
+        name, argument = found[1], found[2].strip()
+        lines = token.content.split("\n")
+        while lines and _OPTION.fullmatch(lines[0]):
+            lines.pop(0)
+        self._block()
+        if name == "toctree":
+            for line in lines:
+                entry = _ENTRY.fullmatch(line.strip())
+                if entry is not None:
+                    self._builder.line()
+                    self._builder.open_link(entry[2] or line.strip())
+                    self._builder.text(entry[1] or line.strip())
+                    self._builder.close_link()
+            return True
+        if name in ("image", "figure"):
+            self._builder.add_image(argument, "")
+        elif argument:
+            self._text(argument, "")
+            self._block()
+        if name == "seealso":
+            self._builder.text("See also: ")
+        if self._nested < _MAX_DIRECTIVES:
+            self._nested += 1
+            self.read(parse("\n".join(lines), {}))
+            self._nested -= 1
+        else:
+            self._builder.verbatim("\n".join(lines))
+        self._block()
+        return True
+
+    def _role(self, name: str, content: str) -> None:
+        """A MyST role: a reference is a link, any other is its text."""
+        named = _NAMED.fullmatch(content)
+        shown, target = (named[1].strip(), named[2].strip()) if named else (content, content)
+        if name in _REFERENCE_ROLES and not self._builder.in_link:
+            self._builder.open_link(target if name == "doc" else f"#{target}")
+            self._builder.text(shown.lstrip("!~"))
+            self._builder.close_link()
+        else:
+            self._builder.text(shown.lstrip("!~"))
+
+    def _row(self, token: Token) -> None:
+        self._builder.line()
+        first = True
+        for cell, children in zip(token.meta["cells"], token.meta["parsed"], strict=True):
+            if not first:
+                self._builder.text(" | ")
+            first = False
+            self._content(cell, children)
+        self._builder.line()
 
     def _block(self) -> None:
         """A break between blocks: a blank line, but in lists, whose items are lines, a line."""
@@ -143,29 +230,25 @@ class _Reader:
         else:
             self._builder.paragraph()
 
-    def _structure(self, token: Token) -> None:
-        kind = token.type
-        if kind in ("bullet_list_open", "ordered_list_open", "dl_open"):
+    def _structure(self, kind: str) -> None:
+        if kind == "list_item_open" or kind == "dt_open" or kind == "dd_open":
+            self._builder.line()
+        elif kind in ("bullet_list_open", "ordered_list_open", "dl_open"):
             self._block()
             self._list_depth += 1
         elif kind in ("bullet_list_close", "ordered_list_close", "dl_close"):
             self._list_depth -= 1
             self._block()
-        elif kind == "tr_open":
-            self._builder.line()
-            self._first_cell = True
-        elif kind in ("th_open", "td_open"):
-            if not self._first_cell:
-                self._builder.text(" | ")
-            self._first_cell = False
-        elif kind in ("list_item_open", "dt_open", "dd_open"):
-            self._builder.line()
-        elif not kind.startswith(("th_", "td_", "tr_", "thead_", "tbody_")):
+        else:
             self._block()
 
     def _heading(self, opening: Token, inline: Token) -> None:
-        explicit = [str(opening.attrs["id"])] if opening.attrs.get("id") else []
+        explicit = [*self._anchors, *([str(opening.attrs["id"])] if opening.attrs.get("id") else [])]
+        self._anchors.clear()
         children = inline.children or []
+        if not children and (found := _HEADING_ATTRIBUTES.search(inline.content)):
+            explicit += [first or second for first, second in _ID.findall(found[0])]
+            inline.content = inline.content[: found.start()]
         if children and children[-1].type == "text" and (found := _HEADING_ATTRIBUTES.search(children[-1].content)):
             explicit += [first or second for first, second in _ID.findall(found[0])]
             children[-1].content = children[-1].content[: found.start()]
@@ -182,6 +265,7 @@ class _Reader:
 
     def _inline(self, children: list[Token]) -> None:
         builder = self._builder
+        role = ""
         for index, token in enumerate(children):
             kind = token.type
             if kind == "html_inline":
@@ -189,9 +273,19 @@ class _Reader:
             elif self._html.hidden:
                 continue
             elif kind == "text" or kind == "text_special":
-                self._text(token.content, children[index - 1].type if index else "")
+                content = token.content
+                if (
+                    self._extended and content[-1:] == "}" and index + 1 < len(children) and children[index + 1].type == "code_inline"
+                    and (found := _ROLE.search(content)) is not None
+                ):  # fmt: skip
+                    role, content = found[1], content[: found.start()]
+                self._text(content, children[index - 1].type if index else "")
             elif kind == "code_inline":
-                builder.verbatim(token.content)
+                if role:
+                    self._role(role, token.content)
+                    role = ""
+                else:
+                    builder.verbatim(token.content)
             elif kind == "softbreak":
                 builder.text(" ")
             elif kind == "hardbreak":
@@ -210,7 +304,11 @@ class _Reader:
             text = f"{alert[1].capitalize()}: {text[alert.end() :]}"
         elif before in ("link_close", "code_inline", "image") and text.startswith("{"):
             text = _ATTRIBUTES.sub("", text, count=1)
-        for span in spans(text, extended=self._extended and not self._builder.in_link):
+        extended = self._extended and not self._builder.in_link
+        if "[^" not in text and not (extended and may_hold_links(text)):
+            self._builder.text(text)
+            return
+        for span in spans(text, extended=extended):
             if span.target is None:
                 self._builder.text(span.text)
             else:

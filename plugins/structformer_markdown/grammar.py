@@ -6,40 +6,81 @@ text that is left (inline_text.py), which costs a fraction of what an inline rul
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
-from markdown_it.rules_block.table import table
 from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
 from mdit_py_plugins.attrs import attrs_block_plugin
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote.index import footnote_def
+
+from structformer_markdown.tables import table
 
 MAX_NESTING = 100
 # Deeper inline nesting has no use, and the cost of unbalanced brackets grows with it (markdown-it allows 20).
 _MAX_INLINE_NESTING = 8
 
 
+_FOOTNOTE = re.compile(r"\n {0,3}(?:[>*+-]\s*|\d+[.)]\s*)*\[\^")
+_DEFINITION = re.compile(r"\n[ >]*[:~][ \t]")
+_ATTRIBUTES = re.compile(r"\n[ >*+-]*\{")
+_INLINE_MARKS = re.compile(r"[\\`*\[<]|~~|&[#A-Za-z]|(?<![^\W_])_|_(?![^\W_])|  \n")
+
+
+def parse(text: str, env: dict[str, Any]) -> list[Token]:
+    """markdown-it's tokens. An inline token whose content holds no mark has no children: its content is its text."""
+    text = "\n" + text  # so that every line begins after a line break; tokens' lines are counted from here
+    unused = tuple(name for name, marks in _NEEDED.items() if not any(mark in text for mark in marks))
+    extra = tuple(name for name, (mark, pattern) in _EXTRA.items() if mark in text and pattern.search(text))
+    tokens = _grammar(unused, extra).parse(text, env)
+    if any(token.level >= MAX_NESTING - 4 for token in tokens):
+        tokens = _grammar(unused, (*extra, "too_deep")).parse(text, env)
+    return tokens
+
+
+# Every rule is tried at every block, so those that a text can't need are left out: the marks that each needs.
+_NEEDED = {"blockquote": (">",), "code": ("    ", "\t"), "fence": ("```", "~~~"), "html_block": ("<",), "reference": ("]:",),
+           "table_after_heading": ("|",)}  # fmt: skip
+_EXTRA = {"footnote": ("[^", _FOOTNOTE), "definition": (":", _DEFINITION), "tilde": ("~", _DEFINITION), "attributes": ("{", _ATTRIBUTES)}
+
+
 @cache
-def grammar() -> MarkdownIt:
-    """The parser; its tokens are markdown-it's."""
+def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
+    """The parser without some rules and with some more."""
     parser = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING})
     # A heading line is no table header, so headings are tried before tables.
     parser.block.ruler.before("lheading", "table_after_heading", table, {"alt": ["paragraph", "reference"]})
-    parser.block.ruler.before("reference", "footnote_def", footnote_def, {"alt": ["paragraph", "reference"]})
-    parser.use(deflist_plugin)
-    parser.use(attrs_block_plugin)
-    parser.block.ruler.before("code", "too_deep", _too_deep)
+    if "footnote" in extra:
+        parser.block.ruler.before("reference", "footnote_def", footnote_def, {"alt": ["paragraph", "reference"]})
+    if "definition" in extra or "tilde" in extra:
+        parser.use(deflist_plugin)
+    if "attributes" in extra:
+        parser.use(attrs_block_plugin)
+    if "too_deep" in extra:
+        parser.block.ruler.before("code", "too_deep", _too_deep)
+    parser.disable(list(unused), True)
     inline = MarkdownIt("commonmark", {"maxNesting": _MAX_INLINE_NESTING}).enable("strikethrough")
-    # Targets are recorded, never followed or rendered, so none is refused.
+    # Targets are recorded, never followed or rendered, so none is refused or rewritten.
     inline.validateLink = lambda url: True  # type: ignore[method-assign]
+    inline.normalizeLink = lambda url: url.replace("\u00a0", "%C2%A0")  # type: ignore[method-assign]
 
     def parse_inline(state: StateCore) -> None:
         for token in state.tokens:
             if token.type == "inline":
-                token.children = token.children or []
-                inline.inline.parse(token.content, inline, state.env, token.children)
+                if _INLINE_MARKS.search(token.content):
+                    token.children = token.children or []
+                    inline.inline.parse(token.content, inline, state.env, token.children)
+            elif token.type == "table_row":
+                token.meta["parsed"] = parsed = []
+                for cell in token.meta["cells"]:
+                    children: list[Token] = []
+                    if _INLINE_MARKS.search(cell):
+                        inline.inline.parse(cell, inline, state.env, children)
+                    parsed.append(children)
 
     parser.core.ruler.at("inline", parse_inline)
     return parser
@@ -57,5 +98,5 @@ def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         if kind == "inline":
             token.content = "\n".join(lines).strip()
             token.children = []
-    state.env.setdefault("too_deep", []).append((start + 1, end - start))
+    state.env.setdefault("too_deep", []).append((max(1, start), end - start))
     return True

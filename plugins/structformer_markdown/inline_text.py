@@ -24,11 +24,16 @@ class Span:
     target: str | None = None
 
 
+def may_hold_links(text: str) -> bool:
+    """Whether it is worth looking for links in a plain text."""
+    return "[[" in text or "://" in text or "www." in text or "@" in text
+
+
 def spans(text: str, *, extended: bool) -> Iterator[Span]:
     """The text cut into plain parts and links. `extended`: find bare URLs and wiki-links, which CommonMark doesn't have."""
     if "[^" in text:
         text = _FOOTNOTE.sub("", text)
-    if not extended or not ("[[" in text or "://" in text or "www." in text or "@" in text):
+    if not extended or not may_hold_links(text):
         yield Span(text)
         return
     position = 0

@@ -1,0 +1,89 @@
+"""GFM tables as one token a row: a table's cells are most of a reference manual's blocks, and tokens for each cost more than its text.
+
+Source: GitHub Flavored Markdown Spec 0.29, section 4.10.
+"""
+
+from __future__ import annotations
+
+import re
+
+from markdown_it.rules_block import StateBlock
+
+_DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+_CELL_END = re.compile(r"\\.|\|")
+_MAX_CELLS = 65_536
+
+
+def table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A block rule for markdown-it: a header row, a delimiter row with as many cells, and rows to the first blank line."""
+    if start + 2 > end or state.sCount[start + 1] < state.blkIndent or state.is_code_block(start + 1):
+        return False
+    # A delimiter row begins with one of its three characters; most lines don't.
+    if state.src[state.bMarks[start + 1] + state.tShift[start + 1] : state.eMarks[start + 1]][:1] not in ("|", "-", ":"):
+        return False
+    delimiter = _line(state, start + 1)
+    header = _line(state, start)
+    if "|" not in header and "|" not in delimiter and ":" not in delimiter:
+        return False
+    if not _DELIMITER.fullmatch(delimiter) or (delimiter.lstrip("-").lstrip(" ") == "" and "|" not in header):
+        return False
+    if "|" not in header or state.is_code_block(start):
+        return False
+    columns = len(_cells(delimiter))
+    if len(_cells(header)) != columns:
+        return False
+    if silent:
+        return True
+    token = state.push("table_open", "table", 1)
+    token.map = [start, start]
+    _row(state, header, columns, start)
+    before = state.parentType
+    state.parentType = "table"
+    terminators = state.md.block.ruler.getRules("blockquote")
+    line = start + 2
+    written = columns
+    while line < end:
+        if state.sCount[line] < state.blkIndent or state.isEmpty(line) or state.is_code_block(line):
+            break
+        if any(rule(state, line, end, True) for rule in terminators):
+            break
+        text = _line(state, line)
+        written += columns
+        if not text or written > _MAX_CELLS:
+            break
+        _row(state, text, columns, line)
+        line += 1
+    state.push("table_close", "table", -1)
+    token.map = [start, line]
+    state.parentType = before
+    state.line = line
+    return True
+
+
+def _line(state: StateBlock, line: int) -> str:
+    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].strip()
+
+
+def _row(state: StateBlock, text: str, columns: int, line: int) -> None:
+    """One token: the row's cells, as many as the table has columns, in its meta."""
+    token = state.push("table_row", "tr", 0)
+    token.map = [line, line + 1]
+    cells = _cells(text)[:columns]
+    token.meta = {"cells": cells}
+
+
+def _cells(text: str) -> list[str]:
+    text = text.removeprefix("|")
+    if "\\" not in text:
+        if text.endswith("|"):
+            text = text[:-1]
+        return [cell.strip() for cell in text.split("|")]
+    cells: list[str] = []
+    begin = 0
+    for found in _CELL_END.finditer(text):
+        if found[0] == "|":
+            cells.append(text[begin : found.start()].strip().replace("\\|", "|"))
+            begin = found.end()
+    if begin < len(text):
+        cells.append(text[begin:].strip().replace("\\|", "|"))
+    return cells
