@@ -298,14 +298,22 @@ def promote_to_root(root: Section, only: Section) -> None:
     root.children = only.children
 
 
+_PLAIN_KINDS = (LinkKind.HYPERLINK, LinkKind.XREF)
+_SEE_ALSO_LINE = re.compile(r"see also\b", re.IGNORECASE)
+
+
 def mark_see_also(root: Section) -> None:
-    """Turn the plain links below every "See also" heading into see-also links."""
+    """Turn the plain links below every "See also" heading, and on lines that begin so, into see-also links."""
     for section in root.walk():
-        if section is root or not is_see_also(section.title):
-            continue
-        for listed in section.walk():
-            for link in listed.links:
-                if link.kind in (LinkKind.HYPERLINK, LinkKind.XREF):
+        if section is not root and is_see_also(section.title):
+            for listed in section.walk():
+                for link in listed.links:
+                    if link.kind in _PLAIN_KINDS:
+                        link.kind = LinkKind.SEE_ALSO
+        elif section.links and "ee also" in section.text:
+            for link in section.links:
+                line = section.text.rfind("\n", 0, link.start) + 1
+                if link.kind in _PLAIN_KINDS and link.end > link.start and _SEE_ALSO_LINE.match(section.text, line):
                     link.kind = LinkKind.SEE_ALSO
 
 

@@ -31,7 +31,17 @@ _TAR_SHORT = {".tgz": ".tar.gz", ".tbz": ".tar.bz2", ".tbz2": ".tar.bz2", ".txz"
 _BLOCK = 1 << 20
 _PARALLEL_BYTES = 16_000_000  # from this size on bzip2's blocks are decoded side by side
 _HELD_BYTES = 400_000_000  # unpacked size up to which an archive's members can refer to each other
-_BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, ValueError, NotImplementedError, RuntimeError)
+_BROKEN = (
+    EOFError,
+    OSError,
+    zlib.error,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+)
 
 
 def packing(path: str) -> tuple[str, str]:
@@ -77,7 +87,7 @@ def decompressed(data: BinaryIO, kind: str, *, location: Path | None = None, wor
         import zstandard
 
         with zstandard.ZstdDecompressor(max_window_size=2**31).stream_reader(data, read_across_frames=True) as reader:
-            yield reader  # type: ignore[misc]
+            yield reader
     else:
         yield data
 
@@ -321,7 +331,7 @@ def _in_reading_order(
     package = parse(get(package_path)) if package_path else None
     if package is None:
         return members
-    folder = posixpath.dirname(package_path)
+    folder = posixpath.dirname(str(package_path))
     items = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
     order: list[str] = []
     for reference in package.iterfind(".//{*}spine/{*}itemref"):

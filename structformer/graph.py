@@ -205,7 +205,7 @@ def _document_edges(number: int, document: Document, names: Names, resolution: R
         for link in section.links:
             key = (link.kind.value if link.kind is LinkKind.CITATION else "", link.target)
             if key not in resolved:
-                resolved[key] = _resolve(link, document, number, names)
+                resolved[key] = resolve_link(link, document, number, names)
             outcome, target, target_section = resolved[key]
             if outcome == "dead_anchor":
                 resolution.count(link.kind.value, "dead_anchor", document.id, link.target)
@@ -224,7 +224,7 @@ def _document_edges(number: int, document: Document, names: Names, resolution: R
                 }
 
 
-def _resolve(link: Link, document: Document, number: int, names: Names) -> tuple[str, int, int]:
+def resolve_link(link: Link, document: Document, number: int, names: Names) -> tuple[str, int, int]:
     """(outcome, target document, target section); -1 where there is no target."""
     ambiguous = False
     without_anchor = -1

@@ -13,7 +13,7 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -246,15 +246,13 @@ def _tasks(files: list[_File], base: ShardTask, known: list[ShardInfo], plugins:
 def _stream_tasks(file: _File, base: ShardTask, plugins: Plugins, workers: int) -> Iterator[ShardTask]:
     format = plugins.format(file.format)
     assert isinstance(format, StreamFormat)
-    number = 0
     told = 0
-    for piece, position in _pieces(file, format, base.limits, workers=workers):
+    for number, (piece, position) in enumerate(_pieces(file, format, base.limits, workers=workers)):
         size, told = max(0, position - told), max(told, position)
         if isinstance(piece, bytes):
             yield replace(base, files=(replace(file, piece=number, size=size),), data=piece)
         else:
             yield replace(base, files=(replace(file, piece=number, size=size, problem=piece),))
-        number += 1
 
 
 def _pieces(file: _File, format: StreamFormat, limits: Limits, *, workers: int) -> Iterator[tuple[bytes | str, int]]:
@@ -441,7 +439,16 @@ def _signature(task: ShardTask) -> str:
 
 def _key(task: ShardTask, digests: Mapping[str, tuple[str, int]], problems: Mapping[str, str]) -> str:
     inputs = [
-        [file.path, file.format, file.why, digests.get(file.path, ("", 0))[0], problems.get(file.path, ""), list(file.notes), file.part, file.piece]
+        [
+            file.path,
+            file.format,
+            file.why,
+            digests.get(file.path, ("", 0))[0],
+            problems.get(file.path, ""),
+            list(file.notes),
+            file.part,
+            file.piece,
+        ]
         for file in task.files
     ]
     text = json.dumps([inputs, task.limits.memory_bytes, task.limits.file_bytes])

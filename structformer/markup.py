@@ -86,9 +86,7 @@ def _skip_declaration(text: str, start: int, exhausted: set[str]) -> int:
         mark = "-->"
     elif text.startswith("<![CDATA[", start):
         mark = "]]>"
-    elif text.startswith("<?", start):
-        mark = ">"
-    elif text[start + 2 : start + 3].isalpha():
+    elif text.startswith("<?", start) or text[start + 2 : start + 3].isalpha():
         mark = ">"
     else:
         return -1

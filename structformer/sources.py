@@ -107,9 +107,7 @@ class FolderFiles:
 class SourceFile:
     """One file as a plugin sees it: its path relative to the root, its bytes, its neighbours, and a place for warnings."""
 
-    def __init__(
-        self, path: str, data: bytes | None = None, location: Path | None = None, neighbours: Neighbours | None = None
-    ) -> None:
+    def __init__(self, path: str, data: bytes | None = None, location: Path | None = None, neighbours: Neighbours | None = None) -> None:
         self.path = path
         self.warnings: list[str] = []
         self.dependencies: set[str] = set()

@@ -13,7 +13,7 @@ import pytest
 from structformer.corpus import Corpus
 from structformer.sources import display_path
 
-WATCH = '''
+WATCH = """
 import os, sys
 _log = os.open(os.environ["WATCH_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 def _watch(event, arguments):
@@ -24,7 +24,7 @@ def _watch(event, arguments):
     elif event in ("os.system", "os.exec", "os.posix_spawn"):
         os.write(_log, event.encode() + b"\\n")
 sys.addaudithook(_watch)
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,11 @@ def hostile(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([sys.executable, str(script), str(folder), "--light"], check=True, capture_output=True)
     site = tmp_path_factory.mktemp("site")
     (site / "sitecustomize.py").write_text(WATCH)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]), "WATCH_LOG": str(folder / "watch.log")}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]),
+        "WATCH_LOG": str(folder / "watch.log"),
+    }
     command = [sys.executable, "-m", "structformer", "ingest", str(folder / "corpus"), "-w", str(folder / "workspace"), "-q", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -137,7 +141,7 @@ def test_nothing_outside_the_folder_is_opened_and_no_socket(hostile):
         path = os.path.normpath(line[5:])
         assert not path.startswith(outside), line
         assert path not in (b"/etc/passwd", b"/dev/zero"), line
-    assert not [path for path in hostile.rglob("PWNED*")]
+    assert not list(hostile.rglob("PWNED*"))
     assert not list(Path("/tmp").glob("PWNED*"))
 
 

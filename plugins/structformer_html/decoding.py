@@ -106,12 +106,20 @@ def prescan(head: bytes) -> str | None:
             if end < 0:
                 return None
             position = end + 3
-        elif head[position : position + 5].lower() == b"<meta" and head[position + 5 : position + 6] in (b"\t", b"\n", b"\f", b"\r", b" ", b"/"):
+        elif head[position : position + 5].lower() == b"<meta" and head[position + 5 : position + 6] in (
+            b"\t",
+            b"\n",
+            b"\f",
+            b"\r",
+            b" ",
+            b"/",
+        ):
             position, found = _meta(head, position + 6)
             if found is not None:
                 return found
         elif head[position : position + 1] == b"<" and (
-            head[position + 1 : position + 2].isalpha() or (head[position + 1 : position + 2] == b"/" and head[position + 2 : position + 3].isalpha())
+            head[position + 1 : position + 2].isalpha()
+            or (head[position + 1 : position + 2] == b"/" and head[position + 2 : position + 3].isalpha())
         ):
             while position < len(head) and head[position] not in b"\t\n\f\r >":
                 position += 1

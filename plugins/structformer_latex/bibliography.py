@@ -33,7 +33,13 @@ class Entry:
     def line(self) -> str:
         """Author, title, where and when, as LaTeX."""
         fields = self.fields
-        place = fields.get("journal") or fields.get("journaltitle") or fields.get("booktitle") or fields.get("publisher") or fields.get("howpublished")
+        place = (
+            fields.get("journal")
+            or fields.get("journaltitle")
+            or fields.get("booktitle")
+            or fields.get("publisher")
+            or fields.get("howpublished")
+        )
         parts = [fields.get("author") or fields.get("editor"), fields.get("title"), place, fields.get("year") or fields.get("date")]
         return ". ".join(" ".join(part.split()).rstrip(".") for part in parts if part) + "."
 

@@ -53,14 +53,18 @@ SKIPPED = frozenset(
     """comment tikzpicture picture pspicture pgfpicture asy filecontents filecontents* axis psmatrix forest tikzcd xy diagram pycode luacode
     sagesilent CCSXML overpic circuitikz algorithm2e* scope""".split()
 )
-VERBATIM = frozenset("verbatim verbatim* Verbatim Verbatim* BVerbatim LVerbatim lstlisting minted alltt listing* sourcecode code semiverbatim".split())
+VERBATIM = frozenset(
+    "verbatim verbatim* Verbatim Verbatim* BVerbatim LVerbatim lstlisting minted alltt listing* sourcecode code semiverbatim".split()
+)
 MATH = frozenset(
     """equation equation* align align* alignat alignat* aligned gather gather* multline multline* flalign flalign* eqnarray eqnarray* displaymath
     math subequations* dmath dmath* array* split IEEEeqnarray IEEEeqnarray* xalignat xalignat* numcases subnumcases empheq*""".split()
 )
 TABLES = {"tabular": 1, "tabular*": 2, "tabularx": 2, "tabulary": 2, "longtable": 1, "array": 1, "supertabular": 1, "xtabular": 1, "tblr": 1,
           "longtblr": 1, "xltabular": 2, "tabu": 1, "longtabu": 1, "deluxetable": 1}  # fmt: skip
-LISTS = frozenset("itemize enumerate description compactitem compactenum inparaenum trivlist list itemize* enumerate* description* asparaenum".split())
+LISTS = frozenset(
+    "itemize enumerate description compactitem compactenum inparaenum trivlist list itemize* enumerate* description* asparaenum".split()
+)
 THEOREMS = {"theorem": "Theorem", "lemma": "Lemma", "proposition": "Proposition", "corollary": "Corollary", "definition": "Definition", "remark": "Remark",
             "example": "Example", "conjecture": "Conjecture", "claim": "Claim", "proof": "Proof", "note": "Note", "exercise": "Exercise", "problem": "Problem",
             "thm": "Theorem", "lem": "Lemma", "prop": "Proposition", "cor": "Corollary", "defn": "Definition", "rem": "Remark"}  # fmt: skip
@@ -68,7 +72,9 @@ CONDITIONALS = frozenset(
     """if ifx ifnum ifdim ifcase ifodd ifmmode ifvmode ifhmode ifinner iftrue iffalse ifdefined ifcsname ifeof ifcat ifvoid ifhbox ifvbox ifpdf
     ifxetex ifluatex ifPDFTeX ifXeTeX ifLuaTeX ifpdftex unless""".split()
 )
-PARAGRAPHS = frozenset("par bigskip medskip smallskip newpage clearpage cleardoublepage pagebreak maketitle tableofcontents centerline endgraf hrule".split())
+PARAGRAPHS = frozenset(
+    "par bigskip medskip smallskip newpage clearpage cleardoublepage pagebreak maketitle tableofcontents centerline endgraf hrule".split()
+)
 LINES = frozenset("newline linebreak tabularnewline cr".split())
 LENGTHS = frozenset(
     """parindent parskip hsize vsize textwidth textheight oddsidemargin evensidemargin topmargin baselineskip leftskip rightskip tabcolsep

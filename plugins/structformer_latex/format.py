@@ -18,7 +18,9 @@ from structformer_latex.reader import TexReader
 
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*")
 _MAIN = re.compile(r"\\(?:documentclass|documentstyle|begin\s*\{document\})")
-_TAKEN = re.compile(r"\\(input|include|subfile|subfileinclude|import|subimport)(?![a-zA-Z])\s*(?:\{([^{}]*)\}\s*(?:\{([^{}]*)\})?|([^\s\\{}%]+))")
+_TAKEN = re.compile(
+    r"\\(input|include|subfile|subfileinclude|import|subimport)(?![a-zA-Z])\s*(?:\{([^{}]*)\}\s*(?:\{([^{}]*)\})?|([^\s\\{}%]+))"
+)
 _INPUTENC = re.compile(rb"\\(?:usepackage|inputencoding)\s*(?:\[([^\[\]]*)\]\s*\{inputenc\}|\{([^{}]*)\})")
 _ENCODINGS = {"latin1": "latin-1", "latin2": "iso8859-2", "latin3": "iso8859-3", "latin4": "iso8859-4", "latin5": "iso8859-9", "latin9": "iso8859-15",
               "latin10": "iso8859-16", "ansinew": "cp1252", "applemac": "mac-roman", "macce": "mac-latin2", "koi8-r": "koi8-r", "koi8-u": "koi8-u",

@@ -38,12 +38,19 @@ _GROUP = re.compile(r"\\.|[{}]|%[^\n]*", re.DOTALL)
 _BRACKET = re.compile(r"\\.|[{}\]\[]|%[^\n]*", re.DOTALL)
 _SPACE = re.compile(r"(?:[ \t]|%[^\n]*\n)*(?:\n(?![ \t]*\n)(?:[ \t]|%[^\n]*\n)*)?")
 _COMMENT = re.compile(r"%[^\n]*(?:\n[ \t]*)?")
-_MATH_END = {"$": re.compile(r"\\.|\$|\n[ \t]*\n", re.DOTALL), "$$": re.compile(r"\\.|\$\$", re.DOTALL), "\\(": re.compile(r"\\\)|\n[ \t]*\n"), "\\[": re.compile(r"\\\]")}
+_MATH_END = {
+    "$": re.compile(r"\\.|\$|\n[ \t]*\n", re.DOTALL),
+    "$$": re.compile(r"\\.|\$\$", re.DOTALL),
+    "\\(": re.compile(r"\\\)|\n[ \t]*\n"),
+    "\\[": re.compile(r"\\\]"),
+}
 _LABEL = re.compile(r"\\label\s*\{([^{}]*)\}")
 _MATH_REFERENCE = re.compile(r"\\(?:eq|auto|[cC])?ref\*?\s*\{([^{}]*)\}")
 _CONDITION = re.compile(r"\\(if[a-zA-Z@]*|else|fi|or|newif)(?![a-zA-Z@])|\\.|%[^\n]*", re.DOTALL)
 _CITE = re.compile(r"(?:[a-zA-Z]*[cC]ite[a-zA-Z]*|citation|footfullcite|bibentry)\*?")
-_ASSIGNMENT = re.compile(r"\s*=?\s*(?:[-+]?\s*(?:\d*[.,]?\d+\s*(?:true\s*)?(?:pt|pc|in|bp|cm|mm|dd|cc|sp|em|ex|mu|fil+)?|\\[a-zA-Z]+)(?:\s*(?:plus|minus)\s*[-\d.,]+\s*\w*)*)?")
+_ASSIGNMENT = re.compile(
+    r"\s*=?\s*(?:[-+]?\s*(?:\d*[.,]?\d+\s*(?:true\s*)?(?:pt|pc|in|bp|cm|mm|dd|cc|sp|em|ex|mu|fil+)?|\\[a-zA-Z]+)(?:\s*(?:plus|minus)\s*[-\d.,]+\s*\w*)*)?"
+)
 _PARAMETER = re.compile(r"##|#([1-9])")
 _KEY = re.compile(r"[^,\s][^,]*")
 _MAX_EXPANSIONS = 100_000
@@ -321,7 +328,9 @@ class TexReader:
             self._reference()
         elif bare in ("url", "nolinkurl", "path", "href", "hyperref", "hyperlink", "hypertarget", "hyperdef", "email", "doi"):
             self._link(bare)
-        elif bare in ("cite", "citep", "citet") or (_CITE.fullmatch(name) and bare not in ("nocite", "citestyle", "citename", "setcitestyle")):
+        elif bare in ("cite", "citep", "citet") or (
+            _CITE.fullmatch(name) and bare not in ("nocite", "citestyle", "citename", "setcitestyle")
+        ):
             self._cite()
         elif bare in ("newcommand", "renewcommand", "providecommand", "DeclareRobustCommand", "newrobustcmd"):
             self._define_command(replace=bare != "providecommand")
@@ -449,7 +458,9 @@ class TexReader:
         elif symbol == "\\":
             if self._text[self._position : self._position + 1] == "*":
                 self._position += 1
-            if self._text[self._position : self._position + 1] == "[" and re.compile(r"\[[-\d.\s\\a-z]*\]").match(self._text, self._position):
+            if self._text[self._position : self._position + 1] == "[" and re.compile(r"\[[-\d.\s\\a-z]*\]").match(
+                self._text, self._position
+            ):
                 self._optional()
             builder.line()
         elif symbol in "%&#$_{}":
@@ -692,7 +703,7 @@ class TexReader:
             self._end_environment(name)
             return
         if name in self._environments:
-            macro, end = self._environments[name]
+            macro, _end = self._environments[name]
             if "\\comment" in macro.body:
                 self._skip_to(name)
                 return
@@ -733,22 +744,23 @@ class TexReader:
         elif name == "frame":
             self._optional()
             self._optional()
-            if (title := self._group()) is not None and title.strip():
+            if (heading := self._group()) is not None and heading.strip():
                 builder.open_heading(4)
-                self._run(title)
+                self._run(heading)
                 builder.close_heading()
             else:
                 builder.paragraph()
         elif name == "multicols" or name == "multicols*":
             self._argument()
-            if (heading := self._optional()) is not None:
-                self._run(heading)
+            if (above := self._optional()) is not None:
+                self._run(above)
         elif name == "subfile":
             return
         else:
             builder.paragraph()
             if name in ("figure", "figure*", "table", "table*", "wrapfigure", "minipage", "algorithm", "algorithmic", "SCfigure", "adjustbox",
-                        "spacing", "subfigure", "subtable", "tabbing", "wraptable", "turn", "rotate", "column", "columns", "tcolorbox", "mdframed"):  # fmt: skip
+                        "spacing", "subfigure", "subtable", "tabbing", "wraptable", "turn", "rotate", "column", "columns",
+                        "tcolorbox", "mdframed"):  # fmt: skip
                 while self._optional() is not None:
                     continue
                 if name in ("wrapfigure", "wraptable"):
@@ -872,7 +884,9 @@ class TexReader:
     def _expand(self, macro: Macro) -> None:
         self._expansions += 1
         if self._expansions > _MAX_EXPANSIONS or self._expanded > _MAX_EXPANDED:
-            self.cut = self.cut or f"macros expand to over {_MAX_EXPANDED >> 20} MB or {_MAX_EXPANSIONS} times: what they say further is left out"
+            self.cut = (
+                self.cut or f"macros expand to over {_MAX_EXPANDED >> 20} MB or {_MAX_EXPANSIONS} times: what they say further is left out"
+            )
             return
         if macro.pattern:
             arguments = self._delimited(macro.pattern)

@@ -20,7 +20,9 @@ _LIQUID_LINK = re.compile(r"\{%-?\s*(?:link|post_url)\s+([^\s%]+)\s*-?%\}")
 _HIGHLIGHT = re.compile(r"[ \t]*\{%-?\s*(?:(end)?(?:highlight|raw)|raw)\b\s*([\w+-]*)[^%]*-?%\}[ \t]*")
 _LIQUID = re.compile(r"\{%-?(?:[^%]|%(?!\}))*-?%\}")
 _VARIABLE = re.compile(r"\{\{-?\s*(?:site|page|layout|include|config|relative_root)\.[\w.\[\]\"' |:/-]*-?\}\}")
-_MDX_LINE = re.compile(r"(?:import\s+(?:[\w*{][^'\"]*\s+from\s+)?['\"][^'\"]+['\"];?|export\s+(?:default|const|let|var|function|async|class|\{|\*).*)\s*")
+_MDX_LINE = re.compile(
+    r"(?:import\s+(?:[\w*{][^'\"]*\s+from\s+)?['\"][^'\"]+['\"];?|export\s+(?:default|const|let|var|function|async|class|\{|\*).*)\s*"
+)
 _MDX_COMMENT = re.compile(r"\{/\*.*?\*/\}", re.DOTALL)
 _CONTENTS = re.compile(r"[ \t]*(?:\[TOC\]|\[\[_?toc_?\]\])[ \t]*", re.IGNORECASE)
 
@@ -57,11 +59,10 @@ def without_leftovers(text: str) -> str:
             exporting = bool(line.strip())
             out.append("")
             continue
-        if (line.startswith("import ") or line.startswith("export ")) and _MDX_LINE.fullmatch(line):
-            if not seen_text or line.rstrip().endswith(";"):
-                exporting = line.startswith("export ") and line.rstrip()[-1:] in "{[(" and bool(line.strip())
-                out.append("")
-                continue
+        if line.startswith(("import ", "export ")) and _MDX_LINE.fullmatch(line) and (not seen_text or line.rstrip().endswith(";")):
+            exporting = line.startswith("export ") and line.rstrip()[-1:] in "{[("
+            out.append("")
+            continue
         if line.strip():
             seen_text = seen_text or not line.startswith("#")
         out.append(_line(line, indents))
@@ -111,4 +112,6 @@ def _heading(kind: str, title: str) -> str:
     return f"{name.capitalize()}:" if re.fullmatch(r"[\w -]+", name) and name.lower() in _SPOKEN else ""
 
 
-_SPOKEN = frozenset("note tip info warning danger caution important hint attention error example question success failure bug abstract seealso".split())
+_SPOKEN = frozenset(
+    "note tip info warning danger caution important hint attention error example question success failure bug abstract seealso".split()
+)

@@ -165,7 +165,9 @@ def extracted_pages(text: str) -> Iterator[RawPage]:
             except ValueError:
                 continue
             if isinstance(row, dict):
-                yield RawPage(str(row.get("title", "")), 0, str(row.get("id", "")), "", str(row.get("text", "")), "extracted", str(row.get("url", "")))
+                yield RawPage(
+                    str(row.get("title", "")), 0, str(row.get("id", "")), "", str(row.get("text", "")), "extracted", str(row.get("url", ""))
+                )
         return
     for found in _DOC.finditer(text):
         attributes = {key: unescape(value) for key, value in _ATTRIBUTE.findall(found[1])}

@@ -128,7 +128,13 @@ class WikitextFormat:
         if site.database:
             metadata["wiki"] = site.database
         document = builder.finish(
-            Source(source.path, self.name), id=identifier, title=title, promote=False, language=site.language, metadata=metadata, names=names
+            Source(source.path, self.name),
+            id=identifier,
+            title=title,
+            promote=False,
+            language=site.language,
+            metadata=metadata,
+            names=names,
         )
         if site.base:
             base = site.base.rpartition("/")[0]

@@ -50,7 +50,7 @@ _NO_TITLE = re.compile(r"[<>\[\]|{}]|%[0-9a-fA-F]{2}|&\w+;")
 _ADDRESS = re.compile(PROTOCOLS, re.IGNORECASE)
 _TRAIL = re.compile(r"[a-zäöüßåæøéèêàâçñóíúа-яёα-ωά-ώ]+")
 _BLOCK_TAGS = frozenset(
-    "p div blockquote center table ul ol dl section article aside figure header footer main nav details address hr pre caption tbody thead h1 h2 h3 h4 h5 h6".split()
+    "p div blockquote center table ul ol dl section article aside figure header footer main nav details address hr pre caption tbody thead".split()
 )
 _LINE_TAGS = frozenset("br li tr dt dd summary figcaption".split())
 _CELL_ATTRIBUTES = re.compile(r"[^\[\]|{}<\x7f]*(?:\x7f\d+\x7f[^\[\]|{}<\x7f]*)*\|(?!\|)")

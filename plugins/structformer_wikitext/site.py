@@ -49,12 +49,16 @@ _INTERWIKI = {
 }  # fmt: skip
 # Templates that stand on top of a section and name related pages, by what they say before the names.
 SEE_ALSO_TEMPLATES = frozenset(
-    """see also|seealso|see|voir aussi|siehe auch|véase también|vedi anche|ver também|zie ook|zobacz też|см. также|関連項目|see-also|further see""".split("|")
+    """see also|seealso|see|voir aussi|siehe auch|véase también|vedi anche|ver também|zie ook|zobacz też|см. также|関連項目|see-also|further see""".split(
+        "|"
+    )
 )
 HATNOTES = frozenset(
     """main|main article|main articles|main list|further|further information|details|detail|hauptartikel|article détaillé|article principal|
     artículo principal|artigo principal|vedi|hoofdartikel|osobny artykuł|main page|main topic|subarticle|more|further reading list|ap|
-    основная статья|main2|see main|article connexe|principal|verfurther""".replace("\n", "").replace("    ", "").split("|")
+    основная статья|main2|see main|article connexe|principal|verfurther""".replace("\n", "")
+    .replace("    ", "")
+    .split("|")
 )
 # Templates whose text belongs to the sentence they stand in: the number of the argument that is the text, 0 for all.
 TEXT_TEMPLATES = {
@@ -66,7 +70,9 @@ TEXT_TEMPLATES = {
     ),
     **dict.fromkeys(["pull quote", "small caps", "no wrap", "poem quote", "block indent", "ill", "interlanguage link", "as of"], 1),
     **dict.fromkeys(["lang", "langue", "color", "font color", "font", "transl", "transliteration", "rtl-lang", "script"], 2),
-    **dict.fromkeys(["plainlist", "flatlist", "ubl", "unbulleted list", "hlist", "bulleted list", "columns-list", "div col", "blist", "ubli"], 0),
+    **dict.fromkeys(
+        ["plainlist", "flatlist", "ubl", "unbulleted list", "hlist", "bulleted list", "columns-list", "div col", "blist", "ubli"], 0
+    ),
     **dict.fromkeys(["convert", "cvt", "val"], 0),
 }
 CHARACTERS = {"!": "|", "=": "=", "'": "'", "-": "", "clear": "", "·": " ·", "•": " •", "dot": " ·", "ndash": "–", "mdash": "—", "emdash": "—", "endash": "–",

@@ -18,7 +18,8 @@ _REFERENCE = re.compile(rb"&([A-Za-z_:\x80-\xff][\w.:\x80-\xff-]*);")
 _DECLARATION = re.compile(rb"""<!ENTITY\s+([^\s%"'<>]+)\s+(?:"([^"]*)"|'([^']*)')\s*>""")
 _AS_ELEMENT = re.compile(rb"""<entity\s+name=["']([^"']+)["'][^>]*>(.*?)</entity>""", re.DOTALL)  # a list of entities as XML
 _EXTERNAL = re.compile(
-    rb"""<!ENTITY\s+(%\s+)?([^\s%"'<>]+)\s+(?:SYSTEM|PUBLIC\s+(?:"[\w\s'()+,./:=?;!*#@$%-]*"|'[\w\s()+,./:=?;!*#@$%-]*'))\s+(?:"([^"]*)"|'([^']*)')\s*>"""  # no NDATA
+    rb"""<!ENTITY\s+(%\s+)?([^\s%"'<>]+)\s+(?:SYSTEM|PUBLIC\s+(?:"[\w\s'()+,./:=?;!*#@$%-]*"|'[\w\s()+,./:=?;!*#@$%-]*'))"""
+    rb"""\s+(?:"([^"]*)"|'([^']*)')\s*>"""  # no NDATA
 )
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _NO_MARKUP = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)
@@ -34,7 +35,7 @@ _LIMIT = 4_000_000  # bytes of declarations put into one file
 def external_entities(data: bytes) -> list[tuple[bytes, str]]:
     """(name, system identifier) of the general entities that a file's internal subset declares as files."""
     doctype = _DOCTYPE.match(data)
-    if doctype is None or b"SYSTEM" not in data and b"PUBLIC" not in data:
+    if doctype is None or (b"SYSTEM" not in data and b"PUBLIC" not in data):
         return []
     return [(found[2], _text(found)) for found in _EXTERNAL.finditer(_subset(data, doctype)) if not found[1]]
 
@@ -50,7 +51,9 @@ def complete(source: SourceFile, data: bytes) -> bytes:
             if found[1]:
                 parameter_files.append(_text(found))
                 subset = subset.replace(found[0], _newlines(found[0])).replace(b"%" + found[2] + b";", b"")
-            elif re.search(rb">[^<]*&%s;" % re.escape(found[2]), data) and not re.search(rb"<[^<>]*&%s;[^<>]*>" % re.escape(found[2]), data):
+            elif re.search(rb">[^<]*&%s;" % re.escape(found[2]), data) and not re.search(
+                rb"<[^<>]*&%s;[^<>]*>" % re.escape(found[2]), data
+            ):
                 external[found[2]] = _text(found)
                 subset = subset.replace(found[0], _newlines(found[0]))
         assert doctype is not None
@@ -67,7 +70,7 @@ def complete(source: SourceFile, data: bytes) -> bytes:
 def _used(data: bytes, declared: set[bytes]) -> list[bytes]:
     if b"&" not in data:
         return []
-    used = {name for name in _REFERENCE.findall(data)} - _PREDEFINED - declared
+    used = set(_REFERENCE.findall(data)) - _PREDEFINED - declared
     if not used:
         return []
     plain = _NO_MARKUP.sub(b"", data) if b"<!" in data else data

@@ -109,9 +109,8 @@ class XmlReader:
         if self._skipping or role == _SKIPPED:
             self._skip(opened, element)
             return
-        if attributes:
-            if (identifier := attributes.get(_XML_ID) or attributes.get("id")) is not None:
-                self._ids.append(identifier)
+        if attributes and (identifier := attributes.get(_XML_ID) or attributes.get("id")) is not None:
+            self._ids.append(identifier)
         if marked and self._takes(opened, above, attributes):
             return
         if role == _SECTION:
@@ -128,9 +127,7 @@ class XmlReader:
             self._builder.open_heading(max(1, section.depth), ids)
             self.titled = self.titled or section.depth <= 1
             return
-        if role == _INLINE or (
-            role == _OTHER and above is not None and (above.inline or above.has_text or above.role in _INHERITED)
-        ):
+        if role == _INLINE or (role == _OTHER and above is not None and (above.inline or above.has_text or above.role in _INHERITED)):
             opened.inline = True
         else:
             self._break(role, above)
@@ -297,10 +294,7 @@ class XmlReader:
             value = attributes.get(key)
             if value is None or (anywhere and not key.endswith(("href", "linkend", "fileref"))):
                 continue
-            if prefix == "#":
-                targets = [f"#{each}" for each in value.split()]
-            else:
-                targets = [prefix + value.strip()] if value.strip() else []
+            targets = [f"#{each}" for each in value.split()] if prefix == "#" else [prefix + value.strip()] if value.strip() else []
             if not targets:
                 continue
             kind = vocabulary.kind(targets[0], name)

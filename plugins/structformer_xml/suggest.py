@@ -8,7 +8,19 @@ from typing import Any
 from structformer_xml.parsing import parse
 
 _TITLE_NAMES = ("title", "head", "heading", "name", "caption", "label", "header", "subject", "tit", "titel", "titre")
-_REFERENCES = {"href": "", "url": "", "src": "", "target": "", "link": "", "ref": "#", "idref": "#", "refid": "#", "rid": "#", "linkend": "#", "to": "#"}
+_REFERENCES = {
+    "href": "",
+    "url": "",
+    "src": "",
+    "target": "",
+    "link": "",
+    "ref": "#",
+    "idref": "#",
+    "refid": "#",
+    "rid": "#",
+    "linkend": "#",
+    "to": "#",
+}
 
 
 def suggest_mapping(data: bytes) -> str:
@@ -51,7 +63,9 @@ def suggest_mapping(data: bytes) -> str:
     ]  # fmt: skip
     sections = sorted({parent for title in titles for parent in parents.get(title, ()) if words[parent] == 0 or parent == _local(root.tag)})
     paragraphs = sorted(name for name in count if name not in titles and name not in sections and words[name] / count[name] > 12)
-    inline = sorted(name for name in count if name not in titles and name not in paragraphs and any(mixed[p] for p in parents.get(name, ())))
+    inline = sorted(
+        name for name in count if name not in titles and name not in paragraphs and any(mixed[p] for p in parents.get(name, ()))
+    )
     lines = [
         "# A mapping for structformer's XML reader; use it with: structformer ingest FOLDER --mapping FILE",
         f"# Seen: {', '.join(f'{name} {number}' for name, number in count.most_common(12))}",
@@ -76,7 +90,9 @@ def _local(tag: Any) -> str:
 def _is_repeated(name: str, root: Any) -> bool:
     """Whether the element follows one of its own name, as list items and paragraphs do and titles don't."""
     return any(
-        (before := element.getprevious()) is not None and _local(before.tag) == name for element in root.iter("*") if _local(element.tag) == name
+        (before := element.getprevious()) is not None and _local(before.tag) == name
+        for element in root.iter("*")
+        if _local(element.tag) == name
     )
 
 

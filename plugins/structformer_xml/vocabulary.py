@@ -14,7 +14,9 @@ _PARAGRAPHS = frozenset(
     """p para simpara formalpara l lg ab line verse-line shortdesc cmd stepresult info attrib refpurpose seg speech sp stage td th entry
     term dt dd dlentry sli li item listitem""".split()
 )
-_LINES = frozenset("tr row li listitem item member sli l verse-line ref bibl dlentry varlistentry step seg fn biblioentry bibliomixed".split())
+_LINES = frozenset(
+    "tr row li listitem item member sli l verse-line ref bibl dlentry varlistentry step seg fn biblioentry bibliomixed".split()
+)
 _CELLS = frozenset("td th entry cell stentry".split())
 _VERBATIM = frozenset("programlisting screen literallayout synopsis codeblock pre preformat eg code-block msgblock".split())
 _EMBEDDED = frozenset(
@@ -79,7 +81,17 @@ class Vocabulary:
 
 
 _XLINK = "{http://www.w3.org/1999/xlink}href"
-_TARGETS = (("linkend", "#"), ("rid", "#"), ("linkends", "#"), (_XLINK, ""), ("href", ""), ("url", ""), ("target", ""), ("targetdoc", "olink:"), ("fileref", ""))
+_TARGETS = (
+    ("linkend", "#"),
+    ("rid", "#"),
+    ("linkends", "#"),
+    (_XLINK, ""),
+    ("href", ""),
+    ("url", ""),
+    ("target", ""),
+    ("targetdoc", "olink:"),
+    ("fileref", ""),
+)
 
 DOCBOOK = Vocabulary(
     name="docbook",
@@ -194,7 +206,9 @@ def choose(root_name: str, public_id: str, children: frozenset[str]) -> Vocabula
     return GENERIC
 
 
-_DITA_SIGNS = frozenset("shortdesc body conbody taskbody refbody glossdef prolog related-links topicref topicmeta chapter glossterm".split())
+_DITA_SIGNS = frozenset(
+    "shortdesc body conbody taskbody refbody glossdef prolog related-links topicref topicmeta chapter glossterm".split()
+)
 
 
 def from_toml(text: str, origin: str) -> Vocabulary:

@@ -140,6 +140,14 @@ def seconds(text: str | None) -> float | None:
     return value * unit
 
 
+def read_mapping(path: Path) -> str:
+    """The text of a mapping file. Raises click.BadParameter when it can't be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.BadParameter(f"{path} cannot be read ({error})", param_hint="--mapping") from error
+
+
 def table(head: list[str], rows: list[list[str]]) -> str:
     """Columns of text, the first left-aligned, the others right-aligned."""
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]

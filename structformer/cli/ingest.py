@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from structformer.cli.common import common_options, output, printable, save_config
+from structformer.cli.common import common_options, output, printable, read_mapping, save_config
 
 _SHOWN = 20
 
@@ -22,8 +22,12 @@ _SHOWN = 20
 @click.option("--include", multiple=True, metavar="GLOB", help="Read only files that match, as in .gitignore; may be given often.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out files and folders that match; may be given often.")
 @click.option("--gitignore/--no-gitignore", default=True, show_default=True, help="Leave out what .gitignore files name.")
-@click.option("--mapping", type=click.Path(path_type=Path), help="A vocabulary of your own for XML, as TOML (see inspect --suggest-mapping).")
-@click.option("--option", "-O", "options", multiple=True, metavar="KEY=VALUE", help="An option for the format plugins, as in docs/formats.md.")
+@click.option(
+    "--mapping", type=click.Path(path_type=Path), help="A vocabulary of your own for XML, as TOML (see inspect --suggest-mapping)."
+)
+@click.option(
+    "--option", "-O", "options", multiple=True, metavar="KEY=VALUE", help="An option for the format plugins, as in docs/formats.md."
+)
 @click.option("--fresh", is_flag=True, help="Read everything again, whatever an earlier ingest left.")
 @common_options
 @click.pass_context
@@ -39,6 +43,7 @@ def command(
     """
     from structformer.graph import build_graph
     from structformer.ingest import ingest
+    from structformer.ingest_page import write_ingest_page
     from structformer.sources import Choice, Limits
 
     out = output(ctx)
@@ -50,6 +55,7 @@ def command(
         )  # fmt: skip
     with out.progress("resolving links") as progress:
         graph = build_graph(workspace, workers=workers, progress=progress)
+    page = write_ingest_page(workspace)
     save_config(ctx, workspace / "corpus")
     links = graph.statistics["links"]
     out.json({**report.as_dict(), "links": links, "see_also_edges": graph.see_also_edges})
@@ -69,6 +75,7 @@ def command(
     inside = sum(counts["resolved"] + counts["unresolved"] + counts["ambiguous"] for counts in links.values())
     external = sum(counts["external"] for counts in links.values())
     out.result(f"{resolved} of {inside} links within the corpus resolved, {external} lead outside, {graph.see_also_edges} see-also edges")
+    out.say(f"report: {page}")
     if not report.documents:
         out.note("nothing could be read")
         return 1
@@ -84,8 +91,5 @@ def _options(given: tuple[str, ...], mapping: Path | None) -> dict[str, str]:
             raise click.BadParameter(f"{each!r}: write KEY=VALUE", param_hint="--option")
         options[key.strip()] = value.strip()
     if mapping is not None:
-        try:
-            options["mapping"] = mapping.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise click.BadParameter(f"{mapping} cannot be read ({error})", param_hint="--mapping") from error
+        options["mapping"] = read_mapping(mapping)
     return options

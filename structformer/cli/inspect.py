@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from structformer.cli.common import common_options, output, printable
+from structformer.cli.common import common_options, output, printable, read_mapping
 from structformer.document import Document
 
 _DOCUMENTS = 20
@@ -21,18 +21,24 @@ _DOCUMENTS = 20
 @click.option("--links", is_flag=True, help="Links with kind, anchor text and target.")
 @click.option("--text", is_flag=True, help="The sections' texts.")
 @click.option("--format", "format_", metavar="NAME", help="Read files as this format.  [default: detected]")
+@click.option("--suggest-mapping", is_flag=True, help="Propose a mapping (TOML) for the vocabulary of an XML file.")
+@click.option("--mapping", type=click.Path(path_type=Path), help="A vocabulary of your own for XML, as TOML.")
 @click.option("--limit", type=click.IntRange(1), default=_DOCUMENTS, show_default=True, help="Documents shown.")
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, source: str | None, tree: bool, links: bool, text: bool, format_: str | None, limit: int,
+    ctx: click.Context, source: str | None, tree: bool, links: bool, text: bool, format_: str | None,
+    suggest_mapping: bool, mapping: Path | None, limit: int,
     workspace: Path, quiet: bool, verbose: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Show what is read of PATH: a file or folder, read now, or the id of a document in the corpus. Without PATH, the corpus."""
     out = output(ctx)
+    if suggest_mapping:
+        click.echo(_suggested_mapping(source, format_ or "xml"), nl=False)
+        return
     total = 0
     shown: list[dict[str, Any]] = []
-    documents = _documents(source, format_, workspace)
+    documents = _documents(source, format_, workspace, {"mapping": read_mapping(mapping)} if mapping else {})
     for document in islice(documents, limit):
         total += 1
         if as_json:
@@ -48,7 +54,7 @@ def command(
         out.note("no documents")
 
 
-def _documents(source: str | None, format: str | None, workspace: Path) -> Iterator[Document]:
+def _documents(source: str | None, format: str | None, workspace: Path, options: dict[str, str]) -> Iterator[Document]:
     from structformer.corpus import Corpus
     from structformer.errors import UsageError
     from structformer.ingest import read
@@ -56,7 +62,7 @@ def _documents(source: str | None, format: str | None, workspace: Path) -> Itera
     if source is None:
         yield from Corpus.open(workspace).documents()
     elif Path(source).exists():
-        yield from read(Path(source), format)
+        yield from read(Path(source), format, **options)
     elif (workspace / "corpus").exists():
         yield Corpus.open(workspace).document(source)
     else:
@@ -101,3 +107,16 @@ def _as_dict(document: Document) -> dict[str, Any]:
         "metadata": document.metadata,
         "sections": sections,
     }
+
+
+def _suggested_mapping(source: str | None, format: str) -> str:
+    from structformer.errors import UsageError
+    from structformer.plugins import load_plugins
+    from structformer.sources import SourceFile
+
+    if source is None or not Path(source).is_file():
+        raise UsageError("--suggest-mapping needs a file of the vocabulary")
+    suggest = getattr(load_plugins().format(format), "suggest_mapping", None)
+    if suggest is None:
+        raise UsageError(f"the format {format!r} has no mappings")
+    return str(suggest(SourceFile(Path(source).name, location=Path(source))))

@@ -17,12 +17,13 @@ from structformer.errors import StructformerError
 _COMMANDS = {
     "ingest": "Read documents into the workspace's corpus and reference graph.",
     "inspect": "Show what was read of a file, a folder or the corpus: tree, links.",
+    "graph": "What became of links: statistics, dead links, export.",
     "sample": "Draw training Examples from the corpus.",
     "train": "Train a ranker on the Examples, within the time given.",
     "index": "Index the corpus for search.",
     "search": "Search the index.",
     "evaluate": "Compare pipelines on judged queries or on held-out structure.",
-    "plugins": "The installed plugins.",
+    "plugins": "The installed plugins; check one, or begin your own.",
     "check": "Verify the corpus's checksums.",
 }
 

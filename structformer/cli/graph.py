@@ -1,0 +1,93 @@
+"""`structformer graph`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+
+import click
+
+from structformer.cli.common import common_options, output, printable, table
+
+_SHOWN = 50
+
+
+@click.group("graph", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """The reference graph: what became of links, where they are dead, and the graph as a file."""
+
+
+@command.command("stats")
+@common_options
+@click.pass_context
+def stats(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> None:
+    """Links resolved, external, unresolved and ambiguous per kind, with examples; degrees of the see-also graph."""
+    from structformer.graph_view import statistics
+
+    out = output(ctx)
+    found = statistics(workspace)
+    out.json(found)
+    names = ("resolved", "external", "unresolved", "ambiguous", "dead_anchor")
+    rows = [[kind, *(str(counts[name]) for name in names)] for kind, counts in found["links"].items()]
+    out.result(table(["links", "resolved", "external", "unresolved", "ambiguous", "of these without anchor"], rows))
+    for name, examples in found["examples"].items():
+        for document, target in examples:
+            out.result(f"  {name.replace('_', ' ')}: {printable(document)} -> {printable(target)}")
+    see = found["see_also"]
+    out.result(
+        f"\n{found['documents']} documents, {found['documents_with_edges']} of them linked with another; {see['edges']} see-also edges "
+        f"from {see['documents_with_outgoing']} documents to {see['documents_with_incoming']}, at most {see['highest_in_degree']} to one"
+    )
+    degrees = ", ".join(f"{count} with {degree}" for degree, count in islice(see["out_degrees"].items(), 12))
+    out.result(f"see-also links a document: {degrees}")
+
+
+@command.command("check")
+@click.option("--limit", type=click.IntRange(1), default=_SHOWN, show_default=True, help="Dead links shown.")
+@common_options
+@click.pass_context
+def check(ctx: click.Context, limit: int, workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> int:
+    """Dead links within the corpus, each with its page and section. Exit code 1 when there are any."""
+    from structformer.graph_view import dead_links
+
+    out = output(ctx)
+    total = 0
+    shown = []
+    for link in dead_links(workspace):
+        total += 1
+        if total > limit:
+            continue
+        shown.append(asdict(link))
+        what = {"dead_anchor": "no such anchor", "ambiguous": "more than one page of this name", "unresolved": "not found"}[link.outcome]
+        out.result(
+            f"{printable(link.document)}: {printable(link.section)}: {link.kind} {printable(link.text)!r} -> {printable(link.target)}: {what}"
+        )
+    out.json({"dead_links": total, "shown": shown})
+    if total > limit:
+        out.note(f"... {total - limit} more; --limit N shows more")
+    if not total:
+        out.result("every link within the corpus leads somewhere")
+    return 1 if total else 0
+
+
+@command.command("export")
+@click.argument("target", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only links of this kind; may be given often.")
+@common_options
+@click.pass_context
+def export(ctx: click.Context, target: Path, kinds: tuple[str, ...], workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> None:
+    """Write the graph: FILE.parquet an edge list of sections, FILE.graphml documents and their references."""
+    from structformer.errors import UsageError
+    from structformer.graph_view import export_graphml, export_parquet, parse_kinds
+
+    writers = {".parquet": export_parquet, ".graphml": export_graphml}
+    if target.suffix.lower() not in writers:
+        raise UsageError(f"{target}: write to a file that ends in .parquet or .graphml")
+    out = output(ctx)
+    try:
+        count = writers[target.suffix.lower()](workspace, target, kinds=parse_kinds(kinds))
+    except OSError as error:
+        raise UsageError(f"{target} cannot be written ({error.strerror or error})") from error
+    out.json({"edges": count, "file": str(target)})
+    out.result(f"{count} edges in {target}")
