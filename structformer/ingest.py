@@ -192,6 +192,7 @@ def ingest(
     plugins = load_plugins()
     if format is not None:
         plugins.format(format)
+    _check_options(plugins, options or {})
     limits = limits or Limits()
     folder = workspace / "corpus"
     count = max(1, workers or os.cpu_count() or 1)
@@ -233,6 +234,17 @@ def ingest(
         facts = {key: value for key, value in report.as_dict().items() if key not in ("parsed", "unchanged", "ignored", "ignored_suffixes")}
         write_json(folder / "report.json", facts)
     return report
+
+
+def _check_options(plugins: Plugins, options: Mapping[str, Any]) -> None:
+    """Let every format see the options before anything is read. Raises UsageError on a wrong value."""
+    for format in plugins.formats.values() if options else ():
+        try:
+            list(format.read(SourceFile("options", b""), options))
+        except UsageError:
+            raise
+        except Exception:  # an empty file may well be refused
+            continue
 
 
 def _tasks(files: list[_File], base: ShardTask, known: list[ShardInfo], plugins: Plugins, workers: int) -> Iterator[ShardTask]:

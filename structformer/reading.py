@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from structformer.containers import Archive, archive_kind, decompressed, packing, unpack
 from structformer.document import Document
-from structformer.errors import ReadError
+from structformer.errors import ReadError, UsageError
 from structformer.plugins import CompositeFormat, Format, Plugins
 from structformer.sources import HEAD_BYTES, Limits, Neighbours, SourceFile
 
@@ -107,6 +107,8 @@ def _consume(source: SourceFile, outcome: Outcome, format: Format, options: Mapp
             outcome.documents += 1
             outcome.characters += sum(len(section.text) + len(section.title) for section in document.sections())
             yield document, outcome
+    except UsageError:  # a wrong option is the request's fault, not the file's
+        raise
     except ReadError as error:
         outcome.status = "failed"
         source.warn(str(error))

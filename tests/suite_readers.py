@@ -18,7 +18,9 @@ def _read(data: bytes, format: str, **options: Any) -> dict[str, Any]:
             if section is not document.root or github_slug(section.title) in section.anchors:
                 found["headings"].append([section.level or 1, section.title])
             found["text"] += f"{section.title}\n{section.text}\n"
-        found["links"] = [[link.target, link.text] for link in document.links() if link.kind not in (LinkKind.EMBED, LinkKind.REDIRECT)]
+        if "encoding" in document.metadata:
+            found["encoding"] = document.metadata["encoding"]
+        found["links"] += [[link.target, link.text] for link in document.links() if link.kind not in (LinkKind.EMBED, LinkKind.REDIRECT)]
     return found
 
 
@@ -54,7 +56,7 @@ def mediawiki(data: bytes, dialect: str | None = None) -> dict[str, Any]:
     found = _read(data, "wikitext")
     # The site that the suite's pages were rendered on.
     site = Site(interwiki={"meatball": "http://www.usemod.com/cgi-bin/mb.pl?", "wikipedia": "http://en.wikipedia.org/wiki/",
-                           **{code: f"http://{code}.wikipedia.org/wiki/" for code in ("es", "zh", "fr", "ja")}, "local": "", "mi": ""})  # fmt: skip
+                           **{code: f"http://{code}.wikipedia.org/wiki/" for code in ("es", "zh", "fr", "ja")}, "local": "", "mi": ""}, namespaces={"meta": 4, "project": 4})  # fmt: skip
     # Rendered, a page's name begins with a capital, and an external link without a text is numbered.
     unnamed = 0
     for link in found["links"]:

@@ -6,6 +6,7 @@ Source: HTML Living Standard, "Determining the character encoding" and "Prescan 
 from __future__ import annotations
 
 import codecs
+import re
 
 import webencodings
 from structformer.sources import SourceFile
@@ -14,6 +15,8 @@ _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.
 _SPACE = b"\t\n\f\r "
 _PRESCAN_BYTES = 1024
 _DEFAULT = "windows-1252"
+_LATE_META = re.compile(rb"<meta[^>]*charset[^>]*>", re.IGNORECASE)
+_LATE_BYTES = 1_000_000
 
 
 def decode_page(source: SourceFile) -> tuple[str, str]:
@@ -23,6 +26,8 @@ def decode_page(source: SourceFile) -> tuple[str, str]:
         if data.startswith(mark):
             return _decode(source, data[len(mark) :], name), name
     declared = prescan(data[:_PRESCAN_BYTES]) or _xml_declaration(data[:_PRESCAN_BYTES])
+    if declared is None and (late := _LATE_META.search(data, _PRESCAN_BYTES - 200, _LATE_BYTES)) is not None:
+        declared = prescan(data[: late.end() + 1])  # a parser that comes upon it further down changes over
     if declared is None:
         if not data.isascii():
             try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from selectolax.lexbor import LexborNode
 
 # (generator, what the page must hold to have been made by it, where its content is); the first that fits leads.
@@ -45,11 +47,11 @@ def main_content(root: LexborNode, text: str) -> tuple[list[LexborNode], str]:
 
 
 def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:
-    chosen = {node.mem_id for node in nodes}
-    return [node for node in nodes if not _has_ancestor(node, chosen)]
+    chosen = {node.mem_id: node for node in nodes}  # one may fit several of the selectors
+    return [node for node in chosen.values() if not _has_ancestor(node, chosen.keys())]
 
 
-def _has_ancestor(node: LexborNode, chosen: set[int]) -> bool:
+def _has_ancestor(node: LexborNode, chosen: Collection[int]) -> bool:
     above = node.parent
     while above is not None:
         if above.mem_id in chosen:

@@ -93,18 +93,18 @@ class Page:
             self._zones.append((name, 0))
         elif self._zones and self._zones[-1][0] == name:
             self._zones[-1] = (name, self._zones[-1][1] + 1)
-        if (handler := self._starts.get(name)) is not None:
-            handler(name, element)
-        elif element.get("role") == "heading":
+        if element.get("role") == "heading" and name not in _HEADINGS:
             level = element.get("aria-level") or "2"
             self._open_heading(int(level) if level.isdecimal() and 1 <= int(level) <= 99 else 2)
             self._heading_element = name
+        elif (handler := self._starts.get(name)) is not None:
+            handler(name, element)
 
     def end(self, name: str) -> None:
-        if (handler := self._ends.get(name)) is not None:
-            handler()
-        elif self._heading_element == name:
+        if self._heading_element == name:
             self._end_heading()
+        elif (handler := self._ends.get(name)) is not None:
+            handler()
         if self._zones and self._zones[-1][0] == name:
             depth = self._zones[-1][1]
             self._zones[-1:] = [(name, depth - 1)] if depth else []

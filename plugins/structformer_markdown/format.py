@@ -36,6 +36,9 @@ _NAMED = re.compile(r"(.*?)<([^<>]+)>", re.DOTALL)
 _REFERENCE_ROLES = frozenset("ref doc numref any eq term download std:ref std:doc cite".split())
 _MAX_DIRECTIVES = 10
 _ALERT = re.compile(r"\[!(\w+)\]\s*")
+_ASCIIDOC = re.compile(
+    r"^(?:\[\[[\w-]+\]\]|ifn?def::|endif::|include::|\[(?:verse|NOTE|TIP|source|horizontal)[^\]]*\]|linkgit:|={1,5} \S.*)", re.MULTILINE
+)
 _PROSE_SUFFIXES = frozenset({".txt", ".text", ".readme", ".in", ".page", ".post"})
 _SUMMARY_KEYS = ("description", "summary", "abstract", "subtitle", "excerpt", "intro")
 _NAME_KEYS = ("slug", "permalink", "url", "id", "aliases", "redirect_from")
@@ -59,6 +62,8 @@ class MarkdownFormat:
             return 0.0
         text = head.decode("utf-8", "replace")
         if re.match(r"\ufeff?\s*<(?:!doctype|html|\?xml)", text, re.IGNORECASE) or "\x00" in text:
+            return 0.0
+        if _ASCIIDOC.search(text):
             return 0.0
         signs = (r"^#{1,6} \S", r"^(?:---|\+\+\+)\n\w+", r"^\s*[-*+] \S", r"\[[^\]\n]+\]\([^)\s]+\)", r"^(?:```|~~~)", r"^(?:===+|---+)$")
         return min(0.9, 0.25 * sum(bool(re.search(sign, text, re.MULTILINE)) for sign in signs))

@@ -86,7 +86,7 @@ class WikitextFormat:
             if not page.title or (numbers is not None and page.namespace not in numbers):
                 continue
             if page.redirect:
-                source.alias(_page_key(site.page_name(page.title), site), _page_key(site.page_name(page.redirect), site))
+                source.alias(_page_key(site.page_name(page.title), site), _page_key(site.page_name(page.redirect.partition("#")[0]), site))
                 continue
             if page.model not in ("wikitext", ""):
                 continue
@@ -113,7 +113,7 @@ class WikitextFormat:
             target = redirect[1].strip()
             builder.add_link(target, target, LinkKind.REDIRECT)
             metadata["redirect"] = target
-            source.alias(_page_key(site.page_name(title), site), _page_key(site.page_name(target), site))
+            source.alias(_page_key(site.page_name(title), site), _page_key(site.page_name(target.partition("#")[0]), site))
             names = ()
         else:
             reader.read(take_apart(page.text, site, templates=str(options.get("templates", "known"))))

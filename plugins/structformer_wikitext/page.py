@@ -46,6 +46,7 @@ _IN_TEXT = re.compile(
       |\b(?P<magic>(?P<series>RFC|PMID){_GAP}+(?P<number>\d+)\b|ISBN{_GAP}+(?P<isbn>(?:97[89](?:{_GAP}|-)?)?(?:\d(?:{_GAP}|-)?){{9}}[\dXx])\b)""",
     re.VERBOSE,
 )
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 _NO_TITLE = re.compile(r"[<>\[\]|{}]|%[0-9a-fA-F]{2}|&\w+;")
 _ADDRESS = re.compile(PROTOCOLS, re.IGNORECASE)
 _TRAIL = re.compile(r"[a-zäöüßåæøéèêàâçñóíúа-яёα-ωά-ώ]+")
@@ -310,7 +311,7 @@ class PageReader:
 
     def _external(self, address: str, label: str) -> None:
         builder = self._builder
-        address = MARKS.sub("", address)
+        address = _INVISIBLE.sub("", MARKS.sub("", address))
         if "''" in address:
             address, quotes, rest = address.partition("''")
             label = quotes + rest + " " + label
@@ -329,9 +330,10 @@ class PageReader:
             self._flow(found[0])
             return found.end()
         shown = unescape(kept)
+        target = _INVISIBLE.sub("", shown)
         builder = self._builder
-        builder.open_link(shown)
-        builder.text(shown)
+        builder.open_link(target)
+        builder.text(target)
         builder.close_link()
         return found.start() + len(kept)
 

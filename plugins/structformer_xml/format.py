@@ -46,14 +46,15 @@ class XmlFormat:
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """One Document. Option `mapping`: a vocabulary of one's own as TOML text. Raises ReadError with the line."""
+        own = from_toml(options["mapping"], "mapping") if options.get("mapping") else None
         data = content(source)
         if not data.strip():
             raise ReadError("empty: not XML")
         with without_garbage_collection():
-            document = self._document(source, data, options)
+            document = self._document(source, data, own)
         yield document
 
-    def _document(self, source: SourceFile, data: bytes, options: Mapping[str, Any]) -> Document:
+    def _document(self, source: SourceFile, data: bytes, own: Vocabulary | None) -> Document:
         events: Iterator[tuple[str, Any]] | None = None
         if len(data) >= BIG:
             events = stream(data)
@@ -66,7 +67,7 @@ class XmlFormat:
             root = parse(data, completed=data != source.read())
             if XINCLUDE in data:
                 Inclusions(source).carry_out(root)
-        vocabulary = from_toml(options["mapping"], "mapping") if options.get("mapping") else _choose(root, data)
+        vocabulary = own or _choose(root, data)
         builder = TreeBuilder(slugs=False)
         reader = XmlReader(builder, vocabulary)
         if events is None:
@@ -78,6 +79,7 @@ class XmlFormat:
             title=reader.title or (None if reader.titled else reader.metadata.get("refname")),
             language=root.get(_LANGUAGE) or root.get("lang"),
             metadata={"vocabulary": vocabulary.name, **reader.metadata},
+            promote=not reader.title,
         )
         document.names = _names(document)
         return document

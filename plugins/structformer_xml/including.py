@@ -80,7 +80,7 @@ class Inclusions:
         target = element.get("href") or ""
         if not target and (found := _POINTER.search(element.get("xpointer") or "")):
             target = f"#{found[1]}"
-        element.tag = "link"
+        element.tag = "xi-include"
         for key in list(element.attrib):
             del element.attrib[key]
         for child in list(element):

@@ -21,7 +21,7 @@ class _Open:
     """An element being read. What most elements are not stands at the class, since making these is most of the work."""
 
     inline = False
-    linked = False
+    linked = 0  # references that end with it
     heading = False
     zone = False
     has_text = False
@@ -139,7 +139,11 @@ class XmlReader:
     def _skip(self, opened: _Open, element: Any) -> None:
         self._skipping += 1
         opened.role = _SKIPPED
-        if self._taking or opened.name in self._vocabulary.metadata:
+        above = self._stack[-2].name if len(self._stack) > 1 else ""
+        if not self._taking and f"{above}/{opened.name}" in self._vocabulary.document_titles:
+            opened.taken, opened.key = [], "/title"
+            self._taking += 1
+        elif opened.name in self._vocabulary.metadata:
             self._take(opened)
         if element.attrib:
             self._silent_target(opened, element)
@@ -216,7 +220,7 @@ class XmlReader:
                 self._flush_ids()
             if not current.has_text:
                 current.has_text = True
-                if current.inline:
+                if current.inline and not self._builder.in_heading:
                     self._mark_around()
         self._builder.flow(text)
 
@@ -239,13 +243,13 @@ class XmlReader:
         if opened.taken is not None:
             self._taking -= 1
             self._keep(opened.key, " ".join("".join(opened.taken).split()))
-        if self._silent_links and self._silent_links[-1][3] == len(self._stack):
+        while self._silent_links and self._silent_links[-1][3] == len(self._stack):
             target, kind, parts, _ = self._silent_links.pop()
             self._builder.add_link(target, " ".join("".join(parts).split()), kind)
         if opened.role == _SKIPPED:
             self._skipping -= 1
             return
-        if opened.linked:
+        for _ in range(opened.linked):
             self._builder.close_link()
         if opened.role == _VERBATIM:
             self._verbatim -= 1
@@ -290,6 +294,8 @@ class XmlReader:
         if not attributes or name in vocabulary.unreferring:
             return [], LinkKind.HYPERLINK
         anywhere = name not in vocabulary.references
+        if anywhere and not vocabulary.referring_anywhere and name not in vocabulary.embedded:
+            return [], LinkKind.HYPERLINK
         for key, prefix in vocabulary.targets:
             value = attributes.get(key)
             if value is None or (anywhere and not key.endswith(("href", "linkend", "fileref"))):
@@ -309,28 +315,26 @@ class XmlReader:
             if self._zones and name in self._vocabulary.named_by and not any(each.linked for each in self._stack):
                 self._name_link(opened, element)
             return
-        for target in targets[1:]:
-            self._builder.add_link(target, "", kind)
         if any(each.linked for each in self._stack[:-1]):
-            self._builder.add_link(targets[0], "", kind)
+            for target in targets:
+                self._builder.add_link(target, "", kind)
             return
         self._flush_ids()
-        opened.linked = True
-        self._builder.open_link(targets[0], kind)
+        opened.linked = len(targets)
+        for target in reversed(targets):  # the last opened is the first closed
+            self._builder.open_link(target, kind)
 
     def _name_link(self, opened: _Open, element: Any) -> None:
         """In a list of related pages, the name of a function or a command refers to its page."""
         name = " ".join("".join(element.itertext()).split())
         if name:
-            opened.linked = True
+            opened.linked = 1
             self._builder.open_link(f"name:{name}", LinkKind.SEE_ALSO)
 
     def _silent_target(self, opened: _Open, element: Any) -> None:
         targets, kind = self._references(opened.name, element)
-        for target in targets[:-1]:
-            self._builder.add_link(target, "", kind)
-        if targets:
-            self._silent_links.append((targets[-1], kind, [], len(self._stack) - 1))
+        for target in targets:
+            self._silent_links.append((target, kind, [], len(self._stack) - 1))
 
     def _flush_ids(self) -> None:
         for identifier in self._ids:

@@ -21,7 +21,7 @@ _CELLS = frozenset("td th entry cell stentry".split())
 _VERBATIM = frozenset("programlisting screen literallayout synopsis codeblock pre preformat eg code-block msgblock".split())
 _EMBEDDED = frozenset(
     """graphic inline-graphic media inline-media supplementary-material inline-supplementary-material imagedata videodata audiodata
-    textdata inlinegraphic image imageobject mediaobject object""".split()
+    textdata inlinegraphic image imageobject mediaobject object xi-include""".split()
 )
 _INLINE = frozenset(
     """emphasis em strong b i u s tt code literal sub sup subscript superscript italic bold monospace sc small-caps underline overline
@@ -63,6 +63,7 @@ class Vocabulary:
     inline: frozenset[str] = _INLINE
     targets: tuple[tuple[str, str], ...] = ()
     references: frozenset[str] = frozenset()
+    referring_anywhere: bool = True  # whether an attribute that holds an address makes a link of any element
     unreferring: frozenset[str] = frozenset()
     embedded: frozenset[str] = _EMBEDDED
     citations: frozenset[str] = frozenset()
@@ -114,6 +115,7 @@ DOCBOOK = Vocabulary(
         """footnoteref tocentry tocdiv synopfragmentref coref co area areaset callout constraint productionrecap annotation include
         nonterminal""".split()
     ),
+    referring_anywhere=False,
     citations=frozenset({"biblioref"}),
     see_also=frozenset({"refsect1[role=seealso]", "section[role=seealso]", "sect1[role=seealso]"}),
     named_by=frozenset("function methodname classname interfacename command citerefentry constant".split()),
@@ -132,6 +134,7 @@ JATS = Vocabulary(
     ),
     targets=_TARGETS,
     references=frozenset("xref ext-link uri self-uri related-article related-object inter-ref".split()),
+    unreferring=frozenset({"license", "permissions"}),  # what they refer to, their text refers to
     citations=frozenset({"xref[ref-type=bibr]"}),
     see_also=frozenset({"related-article"}),
     metadata={"journal-title": "journal", "kwd": "keywords"},

@@ -1,0 +1,108 @@
+"""HTML: main content, headings, links and anchors, encodings, hopeless pages."""
+
+from __future__ import annotations
+
+import pytest
+from structformer import read
+from structformer.sources import SourceFile
+
+from reading import links, one, outline, text
+from structformer_html import HtmlFormat
+
+
+def test_a_page():
+    page = """<html lang="en"><head><title>Page - The Site</title><style>x</style></head><body><nav>menu</nav>
+    <h1 id="top">Page</h1><p>One <b>two</b>.</p><h2>See also</h2><ul><li><a href="b.html">the next</a></li></ul><script>no()</script></body></html>"""
+    document = one(page, "html")
+    assert outline(document) == [(0, "Page"), (1, "See also")]
+    assert (document.title, document.language, document.root.text) == ("Page", "en", "One two.")
+    assert links(document) == [("see_also", "b.html", "the next")]
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("<nav>menu menu</nav><main><h1>T</h1><p>the content of it</p></main><footer>foot</footer>", "main"),
+        ("<div role=navigation>menu</div><article><h1>T</h1><p>the content of it</p></article>", "article"),
+        ("<div class=sidebar>s</div><div id=mw-content-text><div class=toc>toc</div><h1>T</h1><p>the content of it</p></div>", "mediawiki"),
+        ("<div class='sphinxsidebar'>menu</div><div class=body role=main><section id=a><h1>T<a class=headerlink href='#a'>¶</a></h1><p>the content of it</p>"
+         "</section></div>", "sphinx"),
+        ("<article class='md-content__inner md-typeset'><h1>T</h1><p>the content of it</p></article><aside>x</aside>", "mkdocs-material"),
+        ("<p>the content of it</p>", "body"),
+    ],
+)  # fmt: skip
+def test_the_content_of_a_page_by_who_made_it(body, told):
+    document = one(f"<html><body>{body}</body></html>", "html")
+    assert document.metadata["content"] == told
+    assert document.root.text == "the content of it"
+
+
+def test_a_page_that_is_all_navigation_is_not_navigation():
+    assert text(one("<body><nav><h1>Map</h1><a href='a'>the way</a></nav></body>", "html")).endswith("Map\nthe way")
+
+
+def test_ids_name_the_heading_that_they_stand_before_or_around():
+    page = "<h1>T</h1><p>a</p><section id=around><h2 id=own>One</h2><p id=inside>b</p></section><a name=before></a><h2>Two</h2><p>c</p>"
+    sections = {section.title: section.anchors for section in one(page, "html").sections()}
+    assert sections["One"] == ("around", "own", "inside")
+    assert sections["Two"] == ("before",)
+
+
+def test_aria_headings_tables_terms_and_code():
+    page = """<h1>T</h1><div role="heading" aria-level="2">Part</div><table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>
+    <dl><dt>term</dt><dd>meaning</dd></dl><pre>x  =\n  1</pre>"""
+    document = one(page, "html")
+    assert outline(document) == [(0, "T"), (1, "Part")]
+    assert document.root.children[0].text == "a | b\n1 | 2\n\nterm\nmeaning\n\nx  =\n  1"
+
+
+def test_related_pages_by_class_by_term_and_by_rel():
+    page = """<head><link rel="related" href="r.html"></head><h1>T</h1><div class="admonition seealso"><a href="a.html">a</a></div>
+    <dl><dt>See Also:</dt><dd><a href="b.html">b</a></dd><dt>Since:</dt><dd><a href="c.html">c</a></dd></dl><p>See also <a href="d.html">d</a>.</p>"""
+    assert {(kind, target) for kind, target, _ in links(one(page, "html"))} == {
+        ("see_also", "r.html"), ("see_also", "a.html"), ("see_also", "b.html"), ("hyperlink", "c.html"), ("see_also", "d.html")
+    }  # fmt: skip
+
+
+def test_base_and_canonical_address():
+    page = (
+        "<head><base href='../docs/'><link rel=canonical href='https://www.site.org/docs/page.html'></head><h1>T</h1><a href='x.html'>x</a>"
+    )
+    document = one(page, "html")
+    assert links(document) == [("hyperlink", "../docs/x.html", "x")]
+    assert "//site.org/docs/page" in document.names
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding", "title"),
+    [
+        ('<meta charset="windows-1251"><h1>Привет</h1>'.encode("cp1251"), "windows-1251", "Привет"),
+        ("<h1>Über</h1>".encode(), "utf-8", "Über"),
+        (b"\xff\xfe" + "<h1>Sechzehn</h1>".encode("utf-16-le"), "utf-16le", "Sechzehn"),
+        ('<?xml version="1.0" encoding="iso-8859-2"?><html><h1>ł</h1>'.encode("iso8859-2"), "iso-8859-2", "ł"),
+        (b"<!-- " + b"x" * 2000 + b" --><meta charset=shift_jis><h1>" + "日本".encode("shift_jis") + b"</h1>", "shift_jis", "日本"),
+        (b"<h1>plain</h1>", "windows-1252", "plain"),
+    ],
+)
+def test_encodings(data, encoding, title):
+    document = one(data, "html")
+    assert (document.metadata["encoding"], document.title) == (encoding, title)
+
+
+def test_nothing_is_lost_below_deep_nesting_or_after_the_end():
+    source = SourceFile("deep.html", b"<body>" + b"<div>" * 50_000 + b"<h1>Head</h1>deep word" + b"</div>" * 50_000 + b"<p>tail")
+    [document] = HtmlFormat().read(source, {})
+    assert "deep word" in text(document)
+    assert "tail" in text(document)
+    assert source.warnings == ["nested over 2000 elements deep: read tag by tag, nothing is left out"]
+    assert "after" in text(one("<html><body><p>x</p></body></html><p>after the end", "html"))
+
+
+def test_a_link_in_a_link_ends_it_and_headings_in_headings_stand_apart():
+    document = one("<h1>A <h2>B</h2></h1><a href=1>one <a href=2>two</a>", "html")
+    assert [title for _, title in outline(document)][-1] == "B"
+    assert [(target, shown) for _, target, shown in links(document)] == [("1", "one"), ("2", "two")]
+
+
+def test_empty_pages_give_no_document():
+    assert list(read(b" \n", format="html")) == []

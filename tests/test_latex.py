@@ -1,0 +1,119 @@
+"""LaTeX: sections, macros, references, projects of many files."""
+
+from __future__ import annotations
+
+from structformer.graph import build_graph
+from structformer.ingest import ingest
+
+from reading import Folder, links, one, outline, text
+from structformer_latex import LatexFormat
+
+
+def read_project(files: dict[str, str], main: str):
+    source = Folder(files).source(main)
+    return list(LatexFormat().read(source, {})), source
+
+
+def test_a_document():
+    page = r"""\documentclass{article}\title{The Title}\begin{document}
+\section{One}\label{sec:one} See \ref{sec:two} and \cite{knuth,lamport}. % comment
+\subsection{Two}\label{sec:two} Go to \href{https://x.y/a\%20b}{the site}.\end{document}"""
+    document = one(page, "latex")
+    assert outline(document) == [(0, "The Title"), (1, "One"), (2, "Two")]
+    assert links(document) == [
+        ("xref", "#sec:two", ""), ("citation", "cite:knuth", ""), ("citation", "cite:lamport", ""), ("hyperlink", "https://x.y/a%20b", "the site")
+    ]  # fmt: skip
+    assert "comment" not in text(document)
+    assert [section.anchors for section in document.sections()][1:] == [("sec:one",), ("sec:two",)]
+
+
+def test_macros_of_the_users_own():
+    page = r"""\newcommand{\kind}[2][sheet]{#2 of #1}\def\pair#1;#2.{<#1|#2>}\newif\ifdraft\newenvironment{story}{Once: }{ End.}
+\newcommand{\mysec}[1]{\section{On #1}}
+\mysec{knots} \kind{bend} \kind[rope]{end} \pair a;b. \ifdraft hidden\else shown\fi \begin{story}upon\end{story}"""
+    document = one(page, "latex")
+    assert outline(document)[1:] == [(1, "On knots")]
+    assert document.root.children[0].text == "bend of sheet end of rope <a|b> shownOnce: upon End."
+
+
+def test_macros_that_never_end_are_cut_and_said():
+    source = Folder({"m.tex": "\\newcommand{\\x}{\\x\\x}\\section{Head} word \\x\n"}).source("m.tex")
+    [document] = LatexFormat().read(source, {})
+    assert "word" in text(document)
+    assert "macros" in source.warnings[0]
+
+
+def test_text_as_its_readers_see_it():
+    page = r"""\section{Caf\'e \& ``tea''} na\"{\i}ve---stra\ss e~1 $x^2$ \verb|\section{no}| \footnote{below}
+\begin{itemize}\item one \item[two] b\end{itemize}
+\begin{tabular}{ll} a & b \\ c & d \end{tabular}
+\begin{verbatim}
+\section{no}
+\end{verbatim}
+\iffalse\section{no}\fi
+\begin{equation}\label{eq:e} a=b \end{equation}
+\newtheorem{thm}{Satz}\begin{thm}[Main]\label{t} True.\end{thm}
+\begin{figure}\includegraphics[width=3cm]{f.png}\caption{A figure}\end{figure}"""
+    document = one(page, "latex")
+    section = document.root.children[0]
+    assert section.title == "Café & “tea”"
+    for part in (
+        "naïve—straße 1 $x^2$ \\section{no}",
+        "one\ntwo b",
+        "a | b\nc | d",
+        "\\section{no}",
+        "a=b",
+        "Satz (Main). True.",
+        "A figure",
+        "below",
+    ):
+        assert part in section.text
+    assert section.anchors == ("eq:e", "t")
+    assert ("embed", "f.png", "") in links(document)
+
+
+def test_a_project_of_many_files():
+    files = {
+        "main.tex": "\\documentclass{book}\\usepackage{mine}\\title{Book}\\begin{document}\\include{ch/one}\\input ch/two \\subfile{three}\\end{document}",
+        "mine.sty": "\\newcommand{\\sail}{a sail}",
+        "ch/one.tex": "\\chapter{One}\\label{c:one} \\sail{} \\input{ch/part}",
+        "ch/part.tex": "the part \\input{main}",
+        "ch/two.tex": "\\chapter{Two} see \\ref{c:one}",
+        "three.tex": "\\documentclass[main]{subfiles}\\begin{document}\\chapter{Three}\\end{document}",
+        "secret.tex": "not asked for",
+    }
+    [document], source = read_project(files, "main.tex")
+    assert outline(document) == [(0, "Book"), (1, "One"), (1, "Two"), (1, "Three")]
+    assert document.root.children[0].text == "a sail the part"
+    assert LatexFormat().parts(Folder(files).source("main.tex")) == {"ch/one.tex", "ch/two.tex", "ch/part.tex", "three.tex"}
+    assert "mine.sty" in source.dependencies
+
+
+def test_bibliographies():
+    bib = "@article{k, author={D. Knuth}, title={The {TeX}book}, year=1984, doi={10.1000/XYZ}} @string{j = {J}} @book(other, title={O})"
+    page = "\\documentclass{article}\\begin{document}\\section{A} \\citep[p.~3]{k}\\bibliography{refs}\\end{document}"
+    [document], _ = read_project({"m.tex": page, "refs.bib": bib}, "m.tex")
+    assert outline(document)[-1] == (1, "References")
+    assert document.root.children[1].text == "D. Knuth. The TeXbook. 1984."
+    assert document.metadata["works"] == {"k": ["doi:10.1000/xyz"]}
+    bbl = "\\begin{thebibliography}{9}\\bibitem{k} Knuth, \\emph{TeX}.\\end{thebibliography}"
+    [document], _ = read_project({"m.tex": page, "m.bbl": bbl}, "m.tex")
+    assert document.root.children[1].text == "Knuth, TeX."
+    assert document.root.children[1].anchors == ("cite:k",)
+
+
+def test_what_the_inputenc_package_declares():
+    assert "Café" in text(one("\\usepackage[latin1]{inputenc}\\section{Café}".encode("latin-1"), "latex"))
+
+
+def test_labels_of_other_documents_resolve(tmp_path):
+    pages = tmp_path / "p"
+    pages.mkdir()
+    (pages / "a.tex").write_text(
+        "\\documentclass{article}\\externaldocument[b-]{b}\\begin{document}\\section{A} \\ref{b-s} \\ref{only-in-c}\\end{document}"
+    )
+    (pages / "b.tex").write_text("\\begin{document}\\section{B}\\label{s}\\end{document}")
+    (pages / "c.tex").write_text("\\begin{document}\\section{C}\\label{only-in-c}\\end{document}")
+    ingest(pages, tmp_path / "w")
+    graph = build_graph(tmp_path / "w")
+    assert {(edge["source_document"], edge["target_document"], edge["target_section"]) for edge in graph.edges()} == {(0, 1, 1), (0, 2, 1)}

@@ -1,0 +1,178 @@
+"""Wikitext: pages, dumps and WikiExtractor output; the scanner beside mwparserfromhell."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import time
+
+import mwparserfromhell
+import pytest
+import zstandard
+from structformer import Corpus
+from structformer.graph import build_graph
+from structformer.ingest import ingest, read
+from structformer.sources import SourceFile
+
+from reading import links, one, outline, text
+from structformer_wikitext import WikitextFormat
+
+DUMP = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="de"><siteinfo><dbname>dewiki</dbname>
+<base>https://de.wikipedia.org/wiki/Hauptseite</base><case>first-letter</case><namespaces><namespace key="0"/><namespace key="6">Datei</namespace>
+<namespace key="14">Kategorie</namespace><namespace key="1">Diskussion</namespace></namespaces></siteinfo>
+<page><title>Knoten</title><ns>0</ns><id>1</id><revision><id>9</id><text xml:space="preserve">Ein '''Knoten''' hält. [[Datei:K.jpg|mini|Ein [[Palstek]]]]
+== Arten ==
+Der [[palstek]] &amp; andere.
+== Siehe auch ==
+* [[Segel]]
+[[Kategorie:Seil]] [[en:Knot]]</text></revision></page>
+<page><title>Palstek</title><ns>0</ns><id>2</id><redirect title="Knoten#Arten" /><revision><text>#WEITERLEITUNG [[Knoten#Arten]]</text></revision></page>
+<page><title>Segel</title><ns>0</ns><id>3</id><revision><text>Ein Segel. Siehe [[Knoten]] und [[Palstek]].</text></revision></page>
+<page><title>Diskussion:Segel</title><ns>1</ns><id>4</id><revision><text>Rede</text></revision></page>
+</mediawiki>"""
+
+
+def test_a_page():
+    document = one(
+        "Lead '''bold''' [[Page name|shown]]s.\n== Part ==\ntext\n=== Deep ===\n== See also ==\n* [[Other]]\n[[Category:X]]", "wikitext"
+    )
+    assert outline(document) == [(0, "document"), (1, "Part"), (2, "Deep"), (1, "See also")]
+    assert document.root.text == "Lead bold showns."
+    assert links(document) == [("hyperlink", "Page name", "showns"), ("see_also", "Other", "Other"), ("category", "Category:X", "")]
+
+
+def test_what_is_no_markup_is_kept_and_what_is_no_text_is_left_out():
+    page = "<nowiki>== no ==\n[[no]]</nowiki> <!-- == no2 == -->word<ref>{{cite web|url=https://e.org/x|title=T}}</ref>\n<pre>\n== no3 ==\n</pre>\n== Head ==\nend"
+    document = one(page, "wikitext")
+    assert outline(document) == [(0, "document"), (1, "Head")]
+    assert "[[no]]" in document.root.text
+    assert "no2" not in text(document)
+    assert links(document) == [("citation", "https://e.org/x", "https://e.org/x")]
+
+
+def test_templates_by_policy():
+    page = "{{Infobox|land=[[France]]}}\n{{main|Rope|Cord}}\nLong {{nowrap|5 km}} {{lang|fr|un nœud}} {{unknown|words}}."
+    known = one(page, "wikitext")
+    assert "5 km" in known.root.text
+    assert "un nœud" in known.root.text
+    assert "words" not in known.root.text
+    assert ("hyperlink", "France", "France") in links(known)
+    assert ("hyperlink", "Cord", "Cord") in links(known)
+    assert "words" in one(page, "wikitext", templates="text").root.text
+    assert "5 km" not in one(page, "wikitext", templates="drop").root.text
+    assert ("see_also", "Sheet", "Sheet") in links(one("{{see also|Sheet}}", "wikitext"))
+
+
+def test_tables_lists_files_and_external_links():
+    page = "{| class=x\n|+ Cap\n! a !! b\n|-\n| 1 || style=y | 2\n|}\n* one\n*: two\n; t : d\n[[File:F.jpg|thumb|200px|Cap [[Link]]]]\n[http://e.org/a label] http://e.org/b."
+    document = one(page, "wikitext")
+    assert "a | b\n1 | 2" in document.root.text
+    assert "one\ntwo\nt\nd" in document.root.text
+    assert [(kind, target) for kind, target, _ in links(document)] == [
+        ("embed", "File:F.jpg"), ("hyperlink", "Link"), ("hyperlink", "http://e.org/a"), ("hyperlink", "http://e.org/b")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("title", ["See also", "Siehe auch", "Voir aussi", "Véase también", "関連項目", "Zobacz też", "См. также"])
+def test_see_also_in_other_languages(title):
+    assert links(one(f"a\n== {title} ==\n* [[B]]", "wikitext")) == [("see_also", "B", "B")]
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".bz2", bz2.compress), (".gz", gzip.compress), (".zst", zstandard.compress)])
+def test_dumps(tmp_path, suffix, pack):
+    file = tmp_path / f"dump.xml{suffix}"
+    file.write_bytes(pack(DUMP.encode()))
+    documents = list(read(file))
+    assert [document.id for document in documents] == ["dump.xml#Knoten", "dump.xml#Segel"]
+    knoten = documents[0]
+    assert outline(knoten) == [(0, "Knoten"), (1, "Arten"), (1, "Siehe auch")]
+    assert (knoten.language, knoten.metadata["categories"], knoten.metadata["languages"]) == ("de", ["Seil"], ["en:Knot"])
+    assert "Ein Palstek" in knoten.root.text
+
+
+def test_multistream_dumps_and_redirects_in_a_corpus(tmp_path):
+    half = DUMP.index("<page><title>Palstek")
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "dump.xml.bz2").write_bytes(bz2.compress(DUMP[:half].encode()) + bz2.compress(DUMP[half:].encode()))
+    report = ingest(tmp_path / "pages", tmp_path / "w")
+    graph = build_graph(tmp_path / "w")
+    assert (report.documents, report.formats) == (2, {"wikitext": 2})
+    edges = {(edge["source_document"], edge["target_document"], edge["text"]) for edge in graph.edges()}
+    assert (1, 0, "Palstek") in edges  # by the redirect
+    assert (0, 1, "Segel") in edges
+    assert graph.see_also(0) == [1]
+
+
+def test_a_dump_is_cut_into_pieces_and_is_the_same_however_many_workers(tmp_path, monkeypatch):
+    body = "".join(
+        f"<page><title>P{n}</title><ns>0</ns><id>{n}</id><revision><text>{'word ' * 400}[[P{n + 1}]]</text></revision></page>\n"
+        for n in range(6000)
+    )
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "big.xml").write_text(DUMP[: DUMP.index("<page>")] + body + "</mediawiki>")
+    corpora = []
+    for workers in (1, 2):
+        report = ingest(tmp_path / "pages", tmp_path / f"w{workers}", workers=workers)
+        assert report.documents == 6000
+        corpus = Corpus.open(tmp_path / f"w{workers}")
+        assert len(corpus.shards) > 1
+        corpora.append(corpus.fingerprint)
+    assert corpora[0] == corpora[1]
+    again = ingest(tmp_path / "pages", tmp_path / "w2")
+    assert (again.parsed, again.documents) == (0, 6000)
+
+
+def test_a_cut_dump_keeps_its_whole_pages_and_says_what_is_missing(tmp_path):
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "cut.xml").write_text(DUMP[: DUMP.index("Ein Segel") + 3])
+    report = ingest(tmp_path / "pages", tmp_path / "w")
+    assert report.documents == 1
+    assert any("ends inside a page (Segel" in message for _, message in report.messages)
+
+
+def test_a_dump_that_declares_entities_is_refused(tmp_path):
+    (tmp_path / "d.xml").write_text('<?xml version="1.0"?><!DOCTYPE m [<!ENTITY a "b">]>' + DUMP)
+    report = ingest(tmp_path / "d.xml", tmp_path / "w")
+    assert report.documents == 0
+    assert "declares entities" in report.messages[0][1]
+
+
+def test_wikiextractor_output():
+    plain = '<doc id="1" url="https://e.org/?curid=1" title="Knot">\nKnot\n\nA knot.\n## Kinds.\nMany.\n## See also.\nBULLET::::- Rope\n\n</doc>\n'
+    [document] = read(plain.encode(), format="wikitext")
+    assert (document.title, document.root.text, outline(document)[1:]) == ("Knot", "A knot.", [(1, "Kinds"), (1, "See also")])
+    assert links(document) == [("see_also", "Rope", "Rope")]
+    lines = json.dumps({"id": "1", "url": "u", "title": "Knot", "text": "Knot\n\nA knot."}) + "\n"
+    assert [found.title for found in read(lines.encode(), format="wikitext")] == ["Knot"]
+
+
+@pytest.mark.parametrize("page", ["{{a|" * 20_000 + "}}" * 20_000, "[[a|" * 20_000 + "]]" * 20_000, "{|\n|\n" * 5000, "<ref>a" * 20_000, "''a'''b" * 20_000,
+                                  "[[a|<div><span>[[b|<i><b>" * 2000, "{{{a|" * 5000 + "}}}" * 5000])  # fmt: skip
+def test_nesting_costs_no_more_than_length(page):
+    began = time.monotonic()
+    list(WikitextFormat().read(SourceFile("p.wiki", page.encode()), {}))
+    assert time.monotonic() - began < 60  # seconds, where quadratic work takes minutes
+
+
+def test_headings_and_links_beside_mwparserfromhell(shared):
+    """The scanner finds what the full parser finds, on real pages."""
+    dump = shared / "corpora" / "enwiki-pages-articles-sample.xml.bz2"
+    if not dump.exists():
+        pytest.skip(f"no {dump}")
+    from structformer_wikitext.dump import dump_pages
+
+    pages = {page.title: page.text for page in dump_pages(bz2.open(dump, "rt", encoding="utf-8").read()) if not page.redirect}
+    same = total = found = wanted = 0
+    for document in list(read(dump))[:25]:
+        code = mwparserfromhell.parse(pages[document.title])
+        headings = [" ".join(str(heading.title.strip_code()).split()) for heading in code.filter_headings()]
+        total += 1
+        same += headings == [section.title for section in document.sections()][1:]
+        targets = {str(link.title).strip().lstrip(":").replace("_", " ") for link in code.filter_wikilinks(recursive=True)}
+        targets = {target for target in targets if not target.lower().startswith(("file:", "image:", "category:"))}
+        ours = {link.target.lstrip(":") for link in document.links()}
+        wanted += len(targets)
+        found += len(targets & ours)
+    assert same == total
+    assert found / wanted > 0.98
