@@ -39,7 +39,8 @@ def plain_texts(source: Path):
     if source.is_file():
         import mwparserfromhell
 
-        dump = bz2.open(source).read().decode()
+        with bz2.open(source) as file:
+            dump = file.read().decode()
         for page in re.findall(r"<page>(.*?)</page>", dump, re.DOTALL):
             body = re.search(r"<text[^>]*>(.*?)</text>", page, re.DOTALL)
             if body and "<ns>0</ns>" in page and "<redirect" not in page:

@@ -162,7 +162,8 @@ def test_headings_and_links_beside_mwparserfromhell(shared):
         pytest.skip(f"no {dump}")
     from structformer_wikitext.dump import dump_pages
 
-    pages = {page.title: page.text for page in dump_pages(bz2.open(dump, "rt", encoding="utf-8").read()) if not page.redirect}
+    with bz2.open(dump, "rt", encoding="utf-8") as file:
+        pages = {page.title: page.text for page in dump_pages(file.read()) if not page.redirect}
     same = total = found = wanted = 0
     for document in list(read(dump))[:25]:
         code = mwparserfromhell.parse(pages[document.title])
