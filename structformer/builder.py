@@ -126,6 +126,12 @@ class TreeBuilder:
         if text[-1].isspace():
             target.due = " "
 
+    def space(self) -> None:
+        """White space between inline texts."""
+        target = self._heading or self._body
+        if not target.due:
+            target.due = " "
+
     def verbatim(self, text: str) -> None:
         """Append text exactly as it stands: code, math."""
         (self._heading or self._body).append(text)
@@ -146,6 +152,24 @@ class TreeBuilder:
 
     def open_link(self, target: str, kind: LinkKind = LinkKind.HYPERLINK) -> None:
         (self._heading or self._body).open_links.append(_OpenLink(kind, target))
+
+    def link_text(self, target: str, text: str, kind: LinkKind = LinkKind.HYPERLINK) -> None:
+        """A link whose anchor text is plain: the same as opening it, letting the text flow, and closing it."""
+        target_buffer = self._heading or self._body
+        words = text.split()
+        if not words:
+            target_buffer.links.append(Link(kind, target, ""))
+            if text and not target_buffer.due:
+                target_buffer.due = " "
+            return
+        if not target_buffer.due and text[0].isspace():
+            target_buffer.due = " "
+        core = " ".join(words)
+        target_buffer.append(core)
+        end = target_buffer.length
+        target_buffer.links.append(Link(kind, target, core, end - len(core), end))
+        if text[-1].isspace():
+            target_buffer.due = " "
 
     def close_link(self) -> None:
         """Close the innermost open link; without one, nothing happens."""

@@ -30,6 +30,10 @@ class Tag:
     empty: bool = False
     _attributes: dict[str, str] | None = None
 
+    def __bool__(self) -> bool:
+        """Whether it has attributes."""
+        return bool(self.raw_attributes)
+
     def get(self, key: str, default: str | None = None) -> str | None:
         """An attribute's value, decoded; an attribute without a value is the empty string."""
         if self._attributes is None:

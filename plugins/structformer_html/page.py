@@ -76,6 +76,8 @@ class Page:
         """Whether an element and all in it is no content."""
         if name in _NEVER:
             return name != "noscript" or self._without_furniture
+        if not element:
+            return self._without_furniture and (name in _FURNITURE or (name in _MAYBE_FURNITURE and not self._in_article))
         classes = element.get("class")
         if classes and not _FURNITURE_CLASSES.isdisjoint(classes.split()):
             return self._without_furniture or name == "a"
@@ -87,6 +89,10 @@ class Page:
         )
 
     def start(self, name: str, element: Attributes) -> None:
+        if not element and not self._zones:
+            if (handler := self._starts.get(name)) is not None:
+                handler(name, element)
+            return
         if (identifier := element.get("id")) is not None:
             self._ids.append(identifier)
         if (classes := element.get("class")) and not _SEE_ALSO_CLASSES.isdisjoint(classes.split()):
@@ -114,7 +120,10 @@ class Page:
             self._flush_ids()
             self._builder.verbatim(text)
             return
-        if self._ids and not text.isspace():
+        if text.isspace():
+            self._builder.space()
+            return
+        if self._ids:
             self._flush_ids()
         if self._in_term is not None:
             self._in_term.append(text)

@@ -7,6 +7,7 @@ import re
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 MAX_DEPTH = 2000  # the standard's scope rules cost time with depth; no page written by people comes near this
+_ANY_DEPTH = 20_000  # tags that a page may have whatever their nesting: half a second at worst
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 # Elements that hold nothing, or that the next of their kind ends.
 _FLAT = frozenset(
@@ -36,8 +37,8 @@ def without_attribute_floods(text: str) -> tuple[str, int]:
 
 
 def parse(text: str) -> LexborNode | None:
-    """The page's root element; None when its elements are nested over MAX_DEPTH deep."""
-    if text.count("<") > MAX_DEPTH and _is_deeper(text, MAX_DEPTH):
+    """The page's root element; None when it is large and its elements are nested over MAX_DEPTH deep."""
+    if text.count("<") > _ANY_DEPTH and _is_deeper(text, MAX_DEPTH):
         return None
     return LexborHTMLParser(text).root
 

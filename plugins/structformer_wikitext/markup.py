@@ -33,6 +33,8 @@ _HTML = frozenset(
 _VERBATIM = frozenset({"pre", "syntaxhighlight", "source", "nowiki"})
 _SOURCE = frozenset({"math", "chem", "ce"})
 _TRANSPARENT = frozenset({"noinclude", "onlyinclude", "section", "references", "poem"})
+_FLAT_TEMPLATE = re.compile(r"\{\{(?!\{)([^{}]*)\}\}(?!\})")
+_FLAT_PASSES = 4
 _BRACES = re.compile(r"\{{2,}|\}{2,}")
 _BRACKETS = re.compile(r"\[\[|\]\]")
 _LINK_TARGET = re.compile(r"[^\[\]{}<>\n|\x7f]*")
@@ -220,6 +222,24 @@ class _Frame:
 
 
 def _take_templates(text: str, page: Page, site: Site, policy: str) -> str:
+    # Templates without braces in them, then those that held only such: nearly all there are. The rest needs every brace matched.
+    for depth in range(1, _FLAT_PASSES + 1):
+        found_any = False
+
+        def replaced(found: re.Match[str], depth: int = depth) -> str:
+            nonlocal found_any
+            if found.string[found.start() - 1 : found.start()] == "{":
+                return found[0]  # of three braces, a parameter
+            found_any = True
+            return _template(found[1], page, site, policy, depth)
+
+        text = _FLAT_TEMPLATE.sub(replaced, text)
+        if not found_any:
+            break
+    return _take_nested_templates(text, page, site, policy) if "{{" in text or "}}" in text else text
+
+
+def _take_nested_templates(text: str, page: Page, site: Site, policy: str) -> str:
     stack: list[_Frame] = [_Frame(0, [])]
     position = 0
     for found in _BRACES.finditer(text):
@@ -346,6 +366,8 @@ def _hidden_links(content: str, page: Page, site: Site) -> tuple[tuple[str, str]
 
 def _take_links(text: str, page: Page, site: Site) -> str:
     """Files and categories, whose text may hold links and line breaks, become marks; other links come to stand on one line."""
+    if (quick := _take_flat_links(text, page, site)) is not None:
+        return quick
     stack: list[list[str]] = [[]]
     position = 0
     for found in _BRACKETS.finditer(text):
@@ -366,6 +388,54 @@ def _take_links(text: str, page: Page, site: Site) -> str:
         stack[-1].append("[[")
         stack[-1] += parts
     return "".join(stack[0])
+
+
+_NAMESPACED = re.compile(r"\[\[[ \t]*([^\[\]|:\n{}\x7f]{1,60}):")
+_BROKEN_LINE = re.compile(r"\[\[[^\[\]\n|]+\|[^\[\]\n]*\n[^\[\]\n]+\]\]")
+
+
+def _take_flat_links(text: str, page: Page, site: Site) -> str | None:
+    """The same for pages whose files don't stand in each other, which is most: only links with a namespace are looked at.
+
+    None for the others, which need every bracket matched.
+    """
+    out: list[str] = []
+    position = 0
+    for found in _NAMESPACED.finditer(text):
+        start = found.start()
+        kind = site.kind(found[1] + ":")
+        if kind == "page":
+            continue
+        if start < position:
+            return None
+        end = _flat_end(text, start)
+        if end < 0:
+            return None
+        out.append(text[position:start])
+        out.append(_link(_BROKEN_LINE.sub(_on_one_line, text[start + 2 : end]), page, site, 1))
+        position = end + 2
+    out.append(text[position:])
+    return _BROKEN_LINE.sub(_on_one_line, "".join(out))
+
+
+def _flat_end(text: str, start: int) -> int:
+    """Where the link that begins at `start` ends, over plain links in it; -1 when that takes more than a look."""
+    position = start + 2
+    for _ in range(40):
+        end = text.find("]]", position)
+        if end < 0 or end - start > 20_000:
+            return -1
+        inner = text.find("[[", position, end)
+        if inner < 0:
+            return end
+        if text.find("[[", inner + 2, end) >= 0:
+            return -1
+        position = end + 2
+    return -1
+
+
+def _on_one_line(found: re.Match[str]) -> str:
+    return found[0].replace("\n", " ")
 
 
 def _link(content: str, page: Page, site: Site, depth: int) -> str:

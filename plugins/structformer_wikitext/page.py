@@ -46,9 +46,14 @@ _IN_TEXT = re.compile(
       |\b(?P<magic>(?P<series>RFC|PMID){_GAP}+(?P<number>\d+)\b|ISBN{_GAP}+(?P<isbn>(?:97[89](?:{_GAP}|-)?)?(?:\d(?:{_GAP}|-)?){{9}}[\dXx])\b)""",
     re.VERBOSE,
 )
+_SCHEME_BEFORE = re.compile(r"(?i:https?|ftps?|ircs?|gopher|telnet|nntp|svn|git|ssh|sftp|xmpp|mms|worldwind|redis)$")
+_URL_REST = re.compile(r"://[^\s\[\]<>\"|}\x00-\x20\x7f\u3000]+")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 _NO_TITLE = re.compile(r"[<>\[\]|{}]|%[0-9a-fA-F]{2}|&\w+;")
-_ADDRESS = re.compile(PROTOCOLS, re.IGNORECASE)
+_OUTSIDE = re.compile(rf"(?:{PROTOCOLS}|//)", re.IGNORECASE)
+_NOT_PLAIN = re.compile(r"[%&_:#<>/]")
+_NOT_PLAIN_TEXT = re.compile(r"''|[\[<&\x7f:~{]|RFC|PMID|ISBN")
+_SCHEMES = re.compile(r"(?i:mailto|news|sips?|sms|tel|urn|bitcoin|geo|magnet|matrix):")
 _TRAIL = re.compile(r"[a-zäöüßåæøéèêàâçñóíúа-яёα-ωά-ώ]+")
 _BLOCK_TAGS = frozenset(
     "p div blockquote center table ul ol dl section article aside figure header footer main nav details address hr pre caption tbody thead".split()
@@ -69,6 +74,7 @@ class PageReader:
         self._depth = 0
         self._tables = 0
         self._cells = 0
+        self._after = 0
         self.categories: list[str] = []
         self.languages: list[str] = []
 
@@ -222,7 +228,7 @@ class PageReader:
     def _say(self, text: str) -> None:
         """Plain text, with the addresses and numbers in it that are links."""
         if (
-            (":" in text and _ADDRESS.search(text)) or "RFC" in text or "PMID" in text or "ISBN" in text
+            (":" in text and ("://" in text or _SCHEMES.search(text))) or "RFC" in text or "PMID" in text or "ISBN" in text
         ) and not self._builder.in_link:  # fmt: skip
             position = 0
             for found in _IN_TEXT.finditer(text):
@@ -280,9 +286,11 @@ class PageReader:
             if shown is not None and "[" in shown and "]" not in shown:
                 shown += "]"
                 end += 1
+        if self._plain_link(raw, shown, found, text):
+            return self._after
         target = " ".join(unescape(raw).replace("_", " ").split()) if "%" in raw or "&" in raw or "_" in raw else raw.strip()
-        if not target.strip(" :") or re.match(rf"(?:{PROTOCOLS}|//)", target, re.IGNORECASE):
-            if target and re.match(rf"(?:{PROTOCOLS}|//)", target, re.IGNORECASE):
+        if not target.strip(" :") or _OUTSIDE.match(target):
+            if target and _OUTSIDE.match(target):
                 address, _, label = (raw + (shown or "")).strip().partition(" ")
                 self._external(address, label)
                 return end
@@ -308,6 +316,28 @@ class PageReader:
             end = trail.end()
         builder.close_link()
         return end
+
+    def _plain_link(self, raw: str, shown: str | None, found: re.Match[str], text: str) -> bool:
+        """Read the commonest kind of link, a page's name with or without a plain text; `_after` is where the text goes on."""
+        if _NOT_PLAIN.search(raw) or found["closing"] or self._builder.in_link:
+            return False
+        if shown is None:
+            label = raw.strip()
+        else:
+            label = shown[1:]
+            if not label or _NOT_PLAIN_TEXT.search(label):
+                return False
+        target = raw.strip()
+        if not target:
+            return False
+        end = found.end()
+        trail = _TRAIL.match(text, end)
+        if trail is not None:
+            label += trail[0]
+            end = trail.end()
+        self._builder.link_text(target, label)
+        self._after = end
+        return True
 
     def _external(self, address: str, label: str) -> None:
         builder = self._builder
@@ -446,10 +476,14 @@ class PageReader:
         self._addresses(text[position:])
 
     def _addresses(self, text: str) -> None:
-        for found in _IN_TEXT.finditer(text) if ":" in text else ():
-            if found["url"]:
-                address = re.split(r"[|}]", found["url"])[0].rstrip(",;.:!?")
+        position = text.find("://")
+        while position >= 0:
+            scheme = _SCHEME_BEFORE.search(text, max(0, position - 12), position)
+            rest = _URL_REST.match(text, position)
+            if scheme is not None and rest is not None:
+                address = (scheme[0] + rest[0]).rstrip(",;.:!?")
                 self._builder.add_link(address, address, LinkKind.CITATION)
+            position = text.find("://", rest.end() if rest is not None else position + 3)
 
     def _inner_links(self, found: re.Match[str]) -> str:
         number = int(found[1])
