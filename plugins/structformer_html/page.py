@@ -45,6 +45,7 @@ class Page:
 
     def __init__(self, builder: TreeBuilder, base: Callable[[str], str], *, furniture: bool = True) -> None:
         self._builder = builder
+        self._flow, self._space = builder.flow, builder.space
         self._base = base
         self._without_furniture = furniture
         self._ids: list[str] = []  # seen since the last text: they name the heading that comes next, else the current section
@@ -121,13 +122,13 @@ class Page:
             self._builder.verbatim(text)
             return
         if text.isspace():
-            self._builder.space()
+            self._space()
             return
         if self._ids:
             self._flush_ids()
         if self._in_term is not None:
             self._in_term.append(text)
-        self._builder.flow(text)
+        self._flow(text)
 
     def finish(self) -> None:
         self._flush_ids()

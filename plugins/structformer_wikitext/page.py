@@ -51,8 +51,7 @@ _URL_REST = re.compile(r"://[^\s\[\]<>\"|}\x00-\x20\x7f\u3000]+")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 _NO_TITLE = re.compile(r"[<>\[\]|{}]|%[0-9a-fA-F]{2}|&\w+;")
 _OUTSIDE = re.compile(rf"(?:{PROTOCOLS}|//)", re.IGNORECASE)
-_NOT_PLAIN = re.compile(r"[%&_:#<>/]")
-_NOT_PLAIN_TEXT = re.compile(r"''|[\[<&\x7f:~{]|RFC|PMID|ISBN")
+_PLAIN_LINK = re.compile(r"\[\[([^\[\]{}<>\n|\x7f%&_:#/]+)(?:\|([^\[\]<&\x7f~{\n]*))?\]\](?!\])([a-zäöüßåæøéèêàâçñóíúа-яёα-ωά-ώ]*)")
 _SCHEMES = re.compile(r"(?i:mailto|news|sips?|sms|tel|urn|bitcoin|geo|magnet|matrix):")
 _TRAIL = re.compile(r"[a-zäöüßåæøéèêàâçñóíúа-яёα-ωά-ώ]+")
 _BLOCK_TAGS = frozenset(
@@ -74,7 +73,6 @@ class PageReader:
         self._depth = 0
         self._tables = 0
         self._cells = 0
-        self._after = 0
         self.categories: list[str] = []
         self.languages: list[str] = []
 
@@ -210,26 +208,37 @@ class PageReader:
             text = _balance_quotes(text)
             found = _START.search(text)
         self._depth += 1
+        say = self._say if _may_hold_links(text) else self._flow
+        plain_links = not self._builder.in_link
+        link_text = self._builder.link_text
         position = 0
         while found is not None:
             start = found.start()
+            # The commonest by far: a page's name, with or without a text that holds no markup.
+            if plain_links and (link := _PLAIN_LINK.match(text, start)) is not None:
+                label, target = link[2], link[1].strip()
+                if target and (label is None or (label.strip() and "''" not in label)):
+                    if start > position:
+                        say(text[position:start])
+                    link_text(target, (target if label is None else label) + link[3])
+                    position = link.end()
+                    found = _START.search(text, position)
+                    continue
             token = _TOKEN.match(text, start)
             if token is None or (text[start] == "[" and text.startswith("//", max(0, start - 2))):
                 found = _START.search(text, start + 1)
                 continue
             if start > position:
-                self._say(text[position:start])
+                say(text[position:start])
             position = self._token(token, text)
             found = _START.search(text, position)
         if position < len(text):
-            self._say(text[position:])
+            say(text[position:])
         self._depth -= 1
 
     def _say(self, text: str) -> None:
         """Plain text, with the addresses and numbers in it that are links."""
-        if (
-            (":" in text and ("://" in text or _SCHEMES.search(text))) or "RFC" in text or "PMID" in text or "ISBN" in text
-        ) and not self._builder.in_link:  # fmt: skip
+        if not self._builder.in_link and _may_hold_links(text):
             position = 0
             for found in _IN_TEXT.finditer(text):
                 start = found.start()
@@ -286,8 +295,6 @@ class PageReader:
             if shown is not None and "[" in shown and "]" not in shown:
                 shown += "]"
                 end += 1
-        if self._plain_link(raw, shown, found, text):
-            return self._after
         target = " ".join(unescape(raw).replace("_", " ").split()) if "%" in raw or "&" in raw or "_" in raw else raw.strip()
         if not target.strip(" :") or _OUTSIDE.match(target):
             if target and _OUTSIDE.match(target):
@@ -316,28 +323,6 @@ class PageReader:
             end = trail.end()
         builder.close_link()
         return end
-
-    def _plain_link(self, raw: str, shown: str | None, found: re.Match[str], text: str) -> bool:
-        """Read the commonest kind of link, a page's name with or without a plain text; `_after` is where the text goes on."""
-        if _NOT_PLAIN.search(raw) or found["closing"] or self._builder.in_link:
-            return False
-        if shown is None:
-            label = raw.strip()
-        else:
-            label = shown[1:]
-            if not label or _NOT_PLAIN_TEXT.search(label):
-                return False
-        target = raw.strip()
-        if not target:
-            return False
-        end = found.end()
-        trail = _TRAIL.match(text, end)
-        if trail is not None:
-            label += trail[0]
-            end = trail.end()
-        self._builder.link_text(target, label)
-        self._after = end
-        return True
 
     def _external(self, address: str, label: str) -> None:
         builder = self._builder
@@ -496,6 +481,10 @@ _INLINE_TAGS = frozenset(
     time tt u var wbr nowiki ref noinclude includeonly onlyinclude gallery poem math img link meta img col colgroup tfoot button input
     translate tvar langconvert syntaxhighlight source references section""".split()
 )
+
+
+def _may_hold_links(text: str) -> bool:
+    return (":" in text and ("://" in text or _SCHEMES.search(text) is not None)) or "RFC" in text or "PMID" in text or "ISBN" in text
 
 
 def _split_term(text: str) -> tuple[str, str] | None:
