@@ -28,6 +28,7 @@ class _Buffer:
         self.parts: list[str] = []
         self.length = 0
         self.due = ""
+        self.held = 0  # line ends of verbatim text, kept only if more of it follows
         self.open_links: list[_OpenLink] = []
         self.links: list[Link] = []
 
@@ -38,17 +39,28 @@ class _Buffer:
     def append(self, text: str) -> None:
         if not text:
             return
-        if self.due:
+        if self.due or self.held:
             if self.length:
-                self.parts.append(self.due)
-                self.length += len(self.due)
+                separator = "\n" * self.held if self.held and _SEPARATORS[self.due] < 2 else self.due
+                self.parts.append(separator)
+                self.length += len(separator)
             self.due = ""
+            self.held = 0
         if self.open_links:
             for link in self.open_links:
                 if link.start < 0:
                     link.start = self.length
         self.parts.append(text)
         self.length += len(text)
+
+    def append_verbatim(self, text: str) -> None:
+        core = text.strip("\n")
+        if not core:
+            self.held += len(text)
+            return
+        self.held += len(text) - len(text.lstrip("\n"))
+        self.append(core)
+        self.held = len(text) - len(text.rstrip("\n"))
 
     def close_link(self) -> None:
         if not self.open_links:
@@ -133,8 +145,8 @@ class TreeBuilder:
             target.due = " "
 
     def verbatim(self, text: str) -> None:
-        """Append text exactly as it stands: code, math."""
-        (self._heading or self._body).append(text)
+        """Append text exactly as it stands: code, math. Line ends at the two ends of a block are not text."""
+        (self._heading or self._body).append_verbatim(text)
 
     def line(self) -> None:
         """What follows begins on a new line."""

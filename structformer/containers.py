@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
 import os
 import posixpath
@@ -21,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from structformer.errors import ReadError
 from structformer.sources import Limits
@@ -131,11 +130,6 @@ class Member:
     problem: str = ""
 
 
-class _Archive(Protocol):
-    def names(self) -> list[str]: ...
-    def read(self, name: str) -> Member: ...
-
-
 class ArchiveFiles:
     """The members of an archive as the neighbours of each other."""
 
@@ -164,7 +158,6 @@ class Archive:
         self._total = 0
         self._kind = archive_kind(path)
         self._data = data
-        self._held: dict[str, bytes] | None = {}
 
     @contextmanager
     def opened(self) -> Iterator[tuple[Iterator[Member], ArchiveFiles]]:
@@ -346,8 +339,3 @@ def _in_reading_order(
     places = {name: number for number, name in enumerate(order)}
     kept = [member for member in members if member[0] not in navigation]
     return sorted(kept, key=lambda member: places.get(member[0], len(places)))
-
-
-def as_stream(data: bytes) -> BinaryIO:
-    """Bytes as a stream."""
-    return io.BytesIO(data)

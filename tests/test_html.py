@@ -106,3 +106,9 @@ def test_a_link_in_a_link_ends_it_and_headings_in_headings_stand_apart():
 
 def test_empty_pages_give_no_document():
     assert list(read(b" \n", format="html")) == []
+
+
+def test_blank_lines_within_code_stay_and_those_around_it_go():
+    document = one("<p>before</p><pre><a href=u>\n\none\n</a>\n\ntwo\n<br></pre><p>after</p><pre><br></pre>", "html")
+    assert document.root.text == "before\n\none\n\n\ntwo\n\nafter"
+    assert links(document) == [("hyperlink", "u", "one")]

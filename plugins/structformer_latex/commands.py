@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from structformer.document import LinkKind
-
 # Levels as LaTeX numbers them: a part is 0, a chapter 1.
 SECTIONS = {"part": 0, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5, "subparagraph": 6, "addpart": 0,
             "addchap": 1, "addsec": 2, "frametitle": 4, "subsubsubsection": 5}  # fmt: skip
@@ -83,4 +81,3 @@ LENGTHS = frozenset(
     interlinepenalty displaywidowpenalty brokenpenalty predisplaypenalty postdisplaypenalty exhyphenpenalty hangindent hangafter parfillskip
     maxdepth skip dimen count toks""".split()
 )
-KINDS = {"see": LinkKind.SEE_ALSO}

@@ -95,7 +95,6 @@ class TexReader:
         self._text = ""
         self._position = 0
         self._nested = 0
-        self._appendix = False
         self._only_definitions = False
         self.title = ""
         self.author = ""
@@ -106,7 +105,6 @@ class TexReader:
         self.bibliography: Section | None = None
         self.included: list[str] = []
         self.cut = ""
-        self.has_chapters = False
 
     def read(self, text: str, *, name: str, main: bool) -> None:
         """Read a file. main: take in the files it names; otherwise they are only referred to."""
@@ -399,7 +397,6 @@ class TexReader:
                 self._paragraph()
                 self._block(content)
         elif bare == "appendix":
-            self._appendix = True
             self._paragraph()
         elif bare == "beginsection":
             self._plain_section()
@@ -484,8 +481,6 @@ class TexReader:
         if self._optional() is not None:
             self._optional()
         title = self._argument()
-        if level == 1:
-            self.has_chapters = True
         self._builder.open_heading(level)
         self._run(title)
         self._builder.close_heading()

@@ -64,7 +64,6 @@ def pieces(stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
         if b"<!ENTITY" in head:
             raise ReadError("refused: a dump that declares entities", "line 1")
         del buffer[: len(head)]
-    pages = 0
     done = 0  # bytes of the buffer that are whole pages
     searched = 0
     at_end = False
@@ -76,7 +75,6 @@ def pieces(stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
         if done >= PIECE_BYTES or (at_end and done):
             yield head + bytes(buffer[:done])
             del buffer[:done]
-            pages += 1
             done = searched = 0
             continue
         if at_end:

@@ -303,8 +303,8 @@ def _template(content: str, page: Page, site: Site, policy: str, depth: int) -> 
     return page.mark(Hidden(links)) if links else ""
 
 
-def _arguments(content: str) -> list[str]:
-    """A template's unnamed arguments."""
+def _split(content: str) -> list[str]:
+    """The parts between bars; bars of links inside don't count."""
     parts: list[str] = []
     depth = 0
     current: list[str] = []
@@ -316,8 +316,13 @@ def _arguments(content: str) -> list[str]:
         depth += 1 if piece == "[[" else -1 if piece == "]]" else 0
         current.append(piece)
     parts.append("".join(current))
+    return parts
+
+
+def _arguments(content: str) -> list[str]:
+    """A template's unnamed arguments."""
     found: list[str] = []
-    for part in parts[1:]:
+    for part in _split(content)[1:]:
         key, equals, value = part.partition("=")
         if not equals or value.startswith("=") or re.search(r"[\[<{\x7f/:]", key):
             found.append(part.strip())
@@ -466,16 +471,5 @@ _FILE_OPTION = re.compile(
 
 def _caption(options: str) -> str:
     """The caption among a file's options: the last that is none of the known ones."""
-    parts: list[str] = []
-    depth = 0
-    current: list[str] = []
-    for piece in re.split(r"(\[\[|\]\]|\|)", options):
-        if piece == "|" and depth <= 0:
-            parts.append("".join(current))
-            current = []
-            continue
-        depth += 1 if piece == "[[" else -1 if piece == "]]" else 0
-        current.append(piece)
-    parts.append("".join(current))
-    captions = [part for part in parts if part.strip() and not _FILE_OPTION.fullmatch(part)]
+    captions = [part for part in _split(options) if part.strip() and not _FILE_OPTION.fullmatch(part)]
     return captions[-1] if captions else ""
