@@ -105,9 +105,7 @@ def unpack(data: BinaryIO, kind: str, limits: Limits, packed_size: int) -> bytes
                 _check_ratio(size, packed_size, limits)
     except ReadError:
         raise
-    except _BROKEN as error:
-        raise ReadError(f"damaged {kind} data after {size} bytes ({_reason(error)}): skipped") from error
-    except Exception as error:  # zstandard's own error is not exported everywhere
+    except Exception as error:  # _BROKEN is not all: zstandard's own error is not exported everywhere
         raise ReadError(f"damaged {kind} data after {size} bytes ({_reason(error)}): skipped") from error
     return b"".join(parts)
 

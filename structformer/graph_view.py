@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -165,8 +166,6 @@ class _SectionTitles:
         self._kept: dict[int, list[list[str]]] = {}
 
     def path(self, document: int, section: int) -> str:
-        import bisect
-
         shard = bisect.bisect_right(self._corpus.starts, document) - 1
         if shard not in self._kept:
             if len(self._kept) >= 8:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from structformer import __version__
-from structformer.containers import archive_kind, packing
+from structformer.containers import archive_kind, decompressed, packing
 from structformer.corpus import FORMAT_VERSION, Corpus, manifest_value
 from structformer.corpus.rows import Row, document_rows
 from structformer.corpus.shards import (
@@ -36,7 +36,7 @@ from structformer.document import Document
 from structformer.engines.pool import WorkerPool
 from structformer.errors import CorpusError, ReadError, UsageError
 from structformer.plugins import CompositeFormat, Plugins, StreamFormat, load_plugins
-from structformer.reading import ARCHIVE, Outcome, head_of, open_stream, read_file, read_piece, safe_parts
+from structformer.reading import ARCHIVE, Outcome, head_of, read_file, read_piece, safe_parts
 from structformer.sources import Choice, FolderFiles, Found, Limits, SourceFile, walk
 
 _BIG_FILE = 8 * 1024 * 1024
@@ -270,10 +270,11 @@ def _stream_tasks(file: _File, base: ShardTask, plugins: Plugins, workers: int) 
 def _pieces(file: _File, format: StreamFormat, limits: Limits, *, workers: int) -> Iterator[tuple[bytes | str, int]]:
     """Pieces of a dump, or what is wrong with it, with the bytes of the file taken so far."""
     try:
-        stream = open_stream(Path(file.location), workers)
-        with stream as content:
+        location = Path(file.location)
+        kind = packing(location.name)[1]
+        with location.open("rb") as packed, decompressed(packed, kind, location=location, workers=workers) as content:
             for piece in format.pieces(content, limits.file_bytes):
-                yield piece, stream.position()
+                yield piece, packed.tell()
     except ReadError as error:
         yield str(error), file.size
     except Exception as error:  # whatever a decompressor says of damaged data
@@ -494,7 +495,7 @@ def _choose(found: Found, format: str | None, plugins: Plugins, limits: Limits) 
         return _File(found.path, location, "", problem="the same file uncompressed stands beside it: skipped")
     claimed = plugins.claiming(bare)
     head = head_of(found.location) if len(claimed) != 1 or plugins.may_stream(bare) else b""
-    if head and (format is None or any(each.name == format for each in plugins.formats.values())):
+    if head and (format is None or format in plugins.formats):
         streaming = plugins.streaming(head)
         if streaming is not None and format in (None, streaming.name):
             return _File(found.path, location, streaming.name, found.size, "first bytes", stream=True)

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from structformer.containers import Archive, archive_kind, decompressed, packing, unpack
 from structformer.document import Document
@@ -209,35 +209,3 @@ def safe_parts(format: CompositeFormat, source: SourceFile) -> set[str]:
         return format.parts(source)
     except Exception:  # it will be read, and fail, by itself
         return set()
-
-
-def open_stream(location: Path, workers: int) -> Any:
-    """A context manager for the unpacked content of a dump."""
-    return _Stream(location, workers)
-
-
-class _Stream:
-    def __init__(self, location: Path, workers: int) -> None:
-        self._location = location
-        self._workers = workers
-        self._file: BinaryIO | None = None
-        self._context: Any = None
-
-    def __enter__(self) -> BinaryIO:
-        self._file = self._location.open("rb")
-        kind = packing(self._location.name)[1]
-        self._context = decompressed(self._file, kind, location=self._location, workers=self._workers)
-        stream: BinaryIO = self._context.__enter__()
-        return stream
-
-    def __exit__(self, *details: Any) -> None:
-        self._context.__exit__(*details)
-        if self._file is not None:
-            self._file.close()
-
-    def position(self) -> int:
-        """Bytes of the file taken so far."""
-        try:
-            return self._file.tell() if self._file is not None else 0
-        except (OSError, ValueError):
-            return 0
