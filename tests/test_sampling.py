@@ -219,7 +219,7 @@ def test_held_out_documents_give_no_examples(npm, tmp_path):
 
 
 def test_mistakes_are_named(workspace, tmp_path):
-    with pytest.raises(UsageError, match="no task xyz; there are: acm, ati, bfs, ict, ltm, qdm, rdp, rop, rqp, rwi, srr, wlp"):
+    with pytest.raises(UsageError, match="no task xyz; there are: acm, ati, bfs, ict, ltm, ovs, qdm, rdp, rop, rqp, rwi, srr, wlp"):
         sample(workspace, ["srr", "xyz"])
     with pytest.raises(CorpusError, match="run `structformer sample` first"):
         Samples.open(tmp_path / "none")

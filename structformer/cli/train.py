@@ -61,7 +61,7 @@ def chosen_options(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, .
 @click.option("--recipe", metavar="NAME", help="docs, ict, wikiformer, harp, prop, or a TOML file.")
 @click.option(
     "--ranker",
-    type=click.Choice(["bi-encoder", "cross-encoder", "late-interaction"]),
+    type=click.Choice(["bi-encoder", "cross-encoder", "late-interaction", "knrm", "conv-knrm"]),
     help="A bi-encoder finds; a cross-encoder reorders what was found.  [default: bi-encoder]",
 )
 @click.option("--task-mix", metavar="MIX", help="Tasks and weights, as srr=1,ict=3.  [default: by ranker]")

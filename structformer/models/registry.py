@@ -24,9 +24,14 @@ class ModelRecord:
 
 
 def model_folder(workspace: str | Path, name: str) -> Path:
-    """The folder of a model by its name in the workspace, or by its path."""
+    """The folder of a model by its name in the workspace, by its path in the workspace, or by its path."""
     folder = Path(workspace) / "models" / name
-    return folder if folder.exists() or not (Path(name) / "config.json").exists() else Path(name)
+    others = (Path(workspace) / name, Path(name))
+    return (
+        folder
+        if folder.exists()
+        else next((other for other in others if (other / RECORD).exists() or (other / "config.json").exists()), folder)
+    )
 
 
 def write_record(folder: Path, record: ModelRecord) -> None:
@@ -41,6 +46,15 @@ def read_record(workspace: str | Path, name: str) -> ModelRecord:
         there = ", ".join(trained_models(workspace)) or "none"
         raise ModelError(f"no model {name!r} in {workspace} (there: {there}): run `structformer train --ranker {name}` first")
     return ModelRecord(**read_json(folder / RECORD))
+
+
+def model_kind(workspace: str | Path, name: str) -> str:
+    """The kind of a model: by its record, or for a model from elsewhere by its files. Raises ModelError when there is no such model."""
+    folder = model_folder(workspace, name)
+    if (folder / RECORD).exists() or not (folder / "config.json").exists():
+        return read_record(workspace, name).kind
+    architectures = read_json(folder / "config.json").get("architectures") or [""]
+    return "cross-encoder" if architectures[0].endswith("ForSequenceClassification") else "bi-encoder"
 
 
 def trained_models(workspace: str | Path) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from random import Random
 
+from structformer.overview import overview
 from structformer.passages import PASSAGE_WORDS, passages, query_like, sentences, with_path
 from structformer.sampling.content import DocumentView, in_random_order, words_of
 from structformer.sampling.example import Census, Example
@@ -55,6 +56,18 @@ def inverse_cloze(view: DocumentView, rng: Random, census: Census) -> Iterator[E
                     if len(numbers) > wanted:
                         break
                 yield Example("ict", (query,) * len(numbers), tuple(texts), view.document.id, tuple(numbers))
+
+
+def overview_selection(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:
+    """OVS: a sentence of a document as query, the document's overview as positive; negatives are the batch's other documents.
+
+    Not of a paper: the inverse cloze task one level up, for the search compares queries with overviews too. One sentence of 4 to 40
+    words from each passage, taken out of the overview where it stands in it.
+    """
+    for number, pieces in _passages(view).items():
+        for piece in pieces:
+            for query in _drawn_queries(piece, rng)[:1]:
+                yield Example("ovs", (query,), (overview(view.document, without=query),), view.document.id, (number,))
 
 
 def body_first_selection(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:

@@ -9,7 +9,7 @@ from random import Random
 
 import tantivy
 
-from structformer.analysis import analyzer, any_term_query
+from structformer.analysis import analyzer, any_term_query, spaced
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
 from structformer.passages import PASSAGE_WORDS, passages, with_path
@@ -18,6 +18,7 @@ from structformer.sampling.example import Example, SamplingOptions
 from structformer.sampling.held import is_held_out
 
 _FIELD = "text"
+_BOOSTS = {_FIELD: 1.0, "path": 0.2}
 _LOOKED_AT = 4  # hits per negative wanted
 _HEAP_BYTES = 64 * 1024 * 1024
 # Tasks whose positives begin with their path; negatives must not differ from them in form.
@@ -30,8 +31,9 @@ def write_passages(corpus: Corpus, folder: Path, *, seed: int, held_out: float) 
     """Index the passages of all documents that are not held out, for PassageTable."""
     folder.mkdir(parents=True)
     builder = tantivy.SchemaBuilder()
-    builder.add_text_field(_FIELD, tokenizer_name="words", index_option="freq", stored=True)
-    builder.add_text_field("path", tokenizer_name="words", index_option="freq", stored=True)
+    for field in (_FIELD, "path"):
+        builder.add_text_field(field, tokenizer_name="words", index_option="freq")
+    builder.add_bytes_field("shown", stored=True)
     builder.add_unsigned_field("document", stored=True)
     builder.add_unsigned_field("number", stored=True, indexed=True)
     index = tantivy.Index(builder.build(), path=str(folder))
@@ -45,8 +47,9 @@ def write_passages(corpus: Corpus, folder: Path, *, seed: int, held_out: float) 
         for place, section in enumerate(view.sections):
             for piece in () if section.is_link_list else passages(section.text, PASSAGE_WORDS):
                 passage = tantivy.Document()
-                passage.add_text(_FIELD, piece)
-                passage.add_text("path", view.path_text(place))
+                passage.add_text(_FIELD, spaced(piece))
+                passage.add_text("path", spaced(view.path_text(place)))
+                passage.add_bytes("shown", f"{view.path_text(place)}\0{piece}".encode("utf-8", "surrogatepass"))
                 passage.add_unsigned("document", number)
                 passage.add_unsigned("number", count)
                 count += 1
@@ -100,7 +103,7 @@ class PassageTable:
 
     def search(self, query: str, count: int) -> Iterator[tuple[int, str, str]]:
         """(document number, path, text) of up to `count` passages, best first; equal scores in the order of the corpus."""
-        parsed = any_term_query(self._index.schema, self._analyzer, query, {_FIELD: 1.0, "path": 0.2})
+        parsed = any_term_query(self._index.schema, dict.fromkeys(_BOOSTS, self._analyzer), query, _BOOSTS)
         if parsed is not None:
             yield from self._found(parsed, count)
 
@@ -116,4 +119,5 @@ class PassageTable:
         hits = self._searcher.search(query, limit=count, count=False).hits
         found = [(-score, self._searcher.doc(address)) for score, address in hits]
         for _, passage in sorted(found, key=lambda hit: (hit[0], hit[1]["number"][0])):
-            yield int(passage["document"][0]), str(passage["path"][0]), str(passage[_FIELD][0])
+            path, _, text = bytes(passage["shown"][0]).decode("utf-8", "surrogatepass").partition("\0")
+            yield int(passage["document"][0]), path, text

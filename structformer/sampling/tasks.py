@@ -8,7 +8,13 @@ from random import Random
 
 from structformer.document import Document
 from structformer.plugins import load_plugins
-from structformer.sampling.classic import body_first_selection, inverse_cloze, representative_words_prediction, wiki_link_prediction
+from structformer.sampling.classic import (
+    body_first_selection,
+    inverse_cloze,
+    overview_selection,
+    representative_words_prediction,
+    wiki_link_prediction,
+)
 from structformer.sampling.content import DocumentView
 from structformer.sampling.example import Census, Example, SamplingOptions
 from structformer.sampling.harp import (
@@ -31,10 +37,11 @@ CorpusSampler = Callable[[Neighbourhood, Random, Census], Iterator[Example]]
 WIKIFORMER = ("srr", "rwi", "ati", "ltm")
 HARP = ("rqp", "qdm", "rdp", "acm")  # these need a model's attention
 CLASSIC = ("ict", "bfs", "wlp", "rop")
-DEFAULT_TASKS = (*WIKIFORMER, "ict")
+DEFAULT_TASKS = (*WIKIFORMER, "ict", "ovs")
 _TREE: dict[str, TreeSampler] = {
     "ati": abstract_texts_identification,
     "ict": inverse_cloze,
+    "ovs": overview_selection,
     "rwi": representative_words_identification,
     "srr": simulated_reranking,
 }

@@ -14,6 +14,7 @@ _USE = {
     "bi-encoder": ("SentenceTransformer", 'model.encode(["how do I ..."])', "sentence-similarity"),
     "cross-encoder": ("CrossEncoder", 'model.predict([("how do I ...", "a passage")])', "text-ranking"),
     "late-interaction": ("MultiVectorEncoder", 'model.encode_query(["how do I ..."])', "sentence-similarity"),
+    "kernel": ("KernelRanker", 'model.score(["how do I ..."], ["a passage"])', "text-ranking"),
 }
 _BARS = "▁▂▃▄▅▆▇█"
 _POINTS = 40
@@ -25,14 +26,20 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus) -> None:
     options, settings, plan = training["options"], training["settings"], training["plan"]
     kind, use, pipeline = _USE[record.kind]
     name = settings["name"]
+    library = "structformer" if kind == "KernelRanker" else "sentence-transformers"
+    loading = (
+        f'from structformer.models.kernel import {kind}\n\nmodel = {kind}.load("path/to/{name}")'
+        if kind == "KernelRanker"
+        else f'from sentence_transformers import {kind}\n\nmodel = {kind}("path/to/{name}")'
+    )
     base = f"base_model: {record.base}\n" if "/" in record.base else ""
     lines = [
-        f"---\nlibrary_name: sentence-transformers\npipeline_tag: {pipeline}\n{base}tags:\n- structformer\n- {record.kind}\n"
+        f"---\nlibrary_name: {library}\npipeline_tag: {pipeline}\n{base}tags:\n- structformer\n- {record.kind}\n"
         "license: other\nlicense_name: of-the-corpus-and-the-base-model\n---",
         f"# {name}",
         f"A {record.kind} trained by structformer {training['tool_version']} on the structure of a corpus, without annotations.",
         "## Use",
-        f'```python\nfrom sentence_transformers import {kind}\n\nmodel = {kind}("path/to/{name}")\n{use}\n```',
+        f"```python\n{loading}\n{use}\n```",
         "## Corpus",
         f"{corpus.document_count} documents, {corpus.section_count} sections (fingerprint `{training['corpus']}`). Examples:",
         _table(

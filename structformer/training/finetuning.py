@@ -42,11 +42,11 @@ def settle_finetuning(workspace: Path, model: str, chosen: Mapping[str, Any]) ->
     """The options of fine-tuning a model, with what the user chose over them. Raises ModelError without it."""
     record = read_record(workspace, model)
     settings: dict[str, Any] = {
-        "ranker": record.kind,
+        "ranker": record.training["options"]["ranker"],
         "base_model": str(model_folder(workspace, model)),
         "mix": {TASK: 1.0},
         "learning_rate": _LEARNING_RATE,
-        "hard_negatives": _HARD_NEGATIVES if record.kind != "cross-encoder" else None,
+        "hard_negatives": _HARD_NEGATIVES if record.kind in ("bi-encoder", "late-interaction") else None,
         "name": f"{model}-finetuned",
     }
     return {**settings, **{key: value for key, value in chosen.items() if value is not None}}

@@ -38,6 +38,7 @@ LOSSES = {
     "bi-encoder": ("infonce", *_GROUP_LOSSES),
     "cross-encoder": _GROUP_LOSSES,
     "late-interaction": ("infonce", *_GROUP_LOSSES, "negative-query", "mse"),
+    "kernel": _GROUP_LOSSES,
 }
 
 
@@ -80,7 +81,7 @@ class Objective(torch.nn.Module, ABC):
         self.teacher = teacher
         self.batching = batching or Batching("cpu")
         self._masker = Masker(ranker.tokenizer) if head is not None else None
-        if ranker.kind != "cross-encoder":
+        if ranker.kind in ("bi-encoder", "late-interaction"):
             # BERT's own pooling of [CLS] takes no part, and several processes wait for every gradient that there may be.
             encoder = getattr(ranker.model, "encoder", None) if ranker.kind == "late-interaction" else ranker.model
             pooler = getattr(encoder, "pooler", None)

@@ -10,15 +10,17 @@ from typing import Any
 from structformer.errors import UsageError
 from structformer.training.schedule import SCHEDULES
 
-RANKERS = ("bi-encoder", "cross-encoder", "late-interaction")
-# Sentences teach what a section is about, paths where it stands; the paper's four tasks weigh the same in its loss.
-_DOCS_MIX = {"ict": 3.0, "srr": 1.0, "rwi": 0.25, "ati": 0.25}
+RANKERS = ("bi-encoder", "cross-encoder", "late-interaction", "knrm", "conv-knrm")
+# Sentences teach what a section and a document are about, paths where a section stands; the paper's four tasks weigh the same in its loss.
+_DOCS_MIX = {"ict": 3.0, "ovs": 1.5, "srr": 1.0, "rwi": 0.25, "ati": 0.25}
 DEFAULT_MIXES = {
     "bi-encoder": _DOCS_MIX,
     "cross-encoder": {"srr": 1.0, "rwi": 1.0, "ati": 1.0, "ltm": 1.0},
     "late-interaction": {"ict": 3.0, "srr": 1.0, "ati": 0.25},
+    "knrm": {"ict": 3.0, "srr": 1.0},
+    "conv-knrm": {"ict": 3.0, "srr": 1.0},
 }
-DEFAULT_LOSSES = {"bi-encoder": "infonce", "cross-encoder": "softmax", "late-interaction": "infonce"}
+DEFAULT_LOSSES = {"bi-encoder": "infonce", "cross-encoder": "softmax", "late-interaction": "infonce", "knrm": "hinge", "conv-knrm": "hinge"}
 TRACKERS = ("tensorboard", "trackio", "wandb")
 PRECISIONS = ("bf16", "fp16", "no")
 
@@ -34,7 +36,8 @@ class TrainingOptions:
     schedule, warmup (share of the steps), step_at, step_factor: see training.schedule. query_tokens, document_tokens: texts are cut
     to that many while training. hard_negatives: negatives of the Example's own beside the batch's documents. group_size: pairs of a
     group that are scored, the positive among them. precision: "bf16", "fp16" or "no" (float32); None takes bf16 where the GPU or CPU
-    has instructions for it. batch_tokens: padded tokens of one pass through the model. eval_steps: the held-out score is taken every
+    has instructions for it. train_words: whether a bi-encoder's word vectors are trained too; None does so on a GPU, from scratch and
+    with MLM: on a CPU they cost a third of a step. batch_tokens: padded tokens of one pass through the model. eval_steps: the held-out score is taken every
     so many steps and the best checkpoint kept, of those after `select_after`. save_steps, save_seconds: how often a checkpoint is
     written. interpolate: try mixtures of base and trained weights. similarity, mean_max_sim, dimensions: of late interaction.
     sampling: options of `sample` that the Examples must be drawn with. teacher: the model to distil. threads: of the CPU.
@@ -65,6 +68,7 @@ class TrainingOptions:
     hard_negatives: int = 0
     group_size: int = 8
     precision: str | None = None
+    train_words: bool | None = None
     gradient_checkpointing: bool = False
     compile: bool = False
     batch_tokens: int | None = None
@@ -100,7 +104,7 @@ class TrainingOptions:
             value = getattr(self, field_name)
             if value is not None and value <= 0:
                 raise UsageError(f"{field_name} must be above 0")
-        if self.mlm and self.ranker == "late-interaction":
+        if self.mlm and self.ranker not in ("bi-encoder", "cross-encoder"):
             raise UsageError("masked language modelling goes with the bi-encoder and the cross-encoder")
 
 

@@ -11,7 +11,10 @@ import torch
 from structformer.errors import ModelError
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import MAX_TOKENS, CrossEncoder
+from structformer.models.kernel import KINDS as KERNELS
+from structformer.models.kernel import KernelRanker
 from structformer.models.late_interaction import LateInteraction, LateInteractionOptions
+from structformer.models.precision import fast_bf16
 from structformer.training.inputs import COMPILED_MULTIPLE, Batching
 from structformer.training.masked import MaskedHead
 from structformer.training.objectives import (
@@ -24,10 +27,21 @@ from structformer.training.objectives import (
 )
 from structformer.training.options import DEFAULT_LOSSES, DEFAULT_MIXES, FREE_ON_RESUME, TrainingOptions
 
-_GROUPS = {"bi-encoder": (32, 256), "cross-encoder": (4, 32), "late-interaction": (16, 128)}  # on a CPU, on a GPU
-_LEARNING_RATES = {"bi-encoder": (5e-5, 5e-5), "cross-encoder": (3e-5, 1e-5), "late-interaction": (5e-5, 2e-5)}
+# On a CPU, on a GPU.
+_GROUPS = {"bi-encoder": (32, 256), "cross-encoder": (4, 32), "late-interaction": (16, 128), **dict.fromkeys(KERNELS, (16, 64))}
+_LEARNING_RATES = {
+    "bi-encoder": (5e-5, 5e-5),
+    "cross-encoder": (3e-5, 1e-5),
+    "late-interaction": (5e-5, 2e-5),
+    **dict.fromkeys(KERNELS, (1e-3, 1e-3)),
+}
 # A CPU sees many more short passages than long ones in the same minutes.
-_DOCUMENT_TOKENS = {"bi-encoder": (160, 256), "cross-encoder": (192, MAX_TOKENS), "late-interaction": (160, 256)}
+_DOCUMENT_TOKENS = {
+    "bi-encoder": (160, 256),
+    "cross-encoder": (192, MAX_TOKENS),
+    "late-interaction": (160, 256),
+    **dict.fromkeys(KERNELS, (192, 256)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +55,7 @@ class Settings:
     learning_rate: float
     document_tokens: int
     precision: str
+    train_words: bool
     name: str
 
 
@@ -55,18 +70,10 @@ def settle(options: TrainingOptions, device: str) -> Settings:
         groups=options.groups or _GROUPS[ranker][on_gpu],
         learning_rate=options.learning_rate or _LEARNING_RATES[ranker][on_gpu],
         document_tokens=options.document_tokens or _DOCUMENT_TOKENS[ranker][on_gpu],
-        precision=options.precision or ("bf16" if on_gpu or _fast_bf16() else "no"),
+        precision=options.precision or ("bf16" if on_gpu or fast_bf16() else "no"),
+        train_words=on_gpu or options.base_model == "scratch" or bool(options.mlm) if options.train_words is None else options.train_words,
         name=options.name or ranker,
     )
-
-
-def _fast_bf16() -> bool:
-    """Whether this CPU has instructions for bfloat16, with which a step takes about two thirds of the time."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            return any("avx512_bf16" in line or "amx_bf16" in line for line in file if line.startswith("flags"))
-    except OSError:
-        return False
 
 
 def identity(options: TrainingOptions, settings: Settings, samples: str) -> dict[str, Any]:
@@ -88,6 +95,8 @@ def load_ranker(options: TrainingOptions, location: str, settings: Settings) -> 
 def _load(options: TrainingOptions, location: str, settings: Settings) -> Ranker:
     if options.ranker == "bi-encoder":
         return BiEncoder.load(location)
+    if options.ranker in KERNELS:
+        return KernelRanker.load(location, settings.document_tokens, options.ranker)
     if options.ranker == "cross-encoder":
         return CrossEncoder.load(location, settings.document_tokens)
     chosen = LateInteractionOptions(similarity=options.similarity, mean=options.mean_max_sim, dimensions=options.dimensions)
@@ -107,6 +116,7 @@ def make_objective(
         return CrossEncoderObjective(ranker, settings.loss, **common)
     documents = {"document_tokens": settings.document_tokens, "hard_negatives": options.hard_negatives}
     if isinstance(ranker, BiEncoder):
+        ranker.model.get_input_embeddings().weight.requires_grad_(settings.train_words)
         return BiEncoderObjective(ranker, settings.loss, query_tokens=options.query_tokens, **documents, **common)
     return LateInteractionObjective(ranker, settings.loss, **documents, **common)
 

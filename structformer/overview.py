@@ -1,0 +1,26 @@
+"""A document at a glance: its title, what it says first, and its sections' titles, short enough for a ranker to read at once.
+
+The search compares it with the query beside the passages, since a passage deep in a page tells little of what the page is about.
+"""
+
+from __future__ import annotations
+
+from structformer.document import Document
+
+_OPENING_WORDS = 70
+_HEADING_WORDS = 50
+
+
+def overview(document: Document, without: str = "") -> str:
+    """The overview of a document, three lines: title, opening words, section titles. `without`: a text left out of the opening."""
+    opening: list[str] = []
+    headings: dict[str, None] = {}
+    for number, section in enumerate(document.sections()):
+        if number and section.title.strip() and not section.is_link_list:
+            headings[section.title.strip()] = None
+        if len(opening) < _OPENING_WORDS and section.text and not section.is_link_list:
+            text = section.text.replace(without, " ", 1) if without else section.text
+            opening += text.split(None, _OPENING_WORDS)[:_OPENING_WORDS]
+    listed = ", ".join(headings).split(None, _HEADING_WORDS)[:_HEADING_WORDS]
+    lines = (document.title, " ".join(opening[:_OPENING_WORDS]), " ".join(listed).rstrip(","))
+    return "\n".join(line for line in lines if line)
