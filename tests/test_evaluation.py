@@ -6,12 +6,27 @@ import json
 
 import numpy as np
 import pytest
-from scipy.stats import permutation_test
+from scipy.stats import bootstrap, permutation_test
 from structformer.errors import UsageError
+from structformer.evaluation.difference import difference
 from structformer.evaluation.evaluate import evaluate
-from structformer.evaluation.judgements import Judgements, read_qrels, read_queries
-from structformer.evaluation.significance import holm, randomisation_test
+from structformer.evaluation.experiment import experiment_names, read_experiment
+from structformer.evaluation.judgements import (
+    Judgements,
+    dataset_judgements,
+    read_judgements,
+    read_qrels,
+    read_queries,
+    read_run,
+    write_judgements,
+    write_run,
+)
+from structformer.evaluation.page import write_page
+from structformer.evaluation.running import run_experiment, split_queries
+from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test
 from structformer.retrieval.index import build_index
+
+from boats import boats
 
 JUDGED = Judgements(
     {"q1": "make a loop that does not slip", "q2": "smaller sail in strong wind", "q3": "boats"},
@@ -64,7 +79,7 @@ def test_unknown_documents_and_queries_are_counted_and_cost_score(workspace):
     )  # fmt: skip
     result = evaluate(workspace, judged, pipelines=["lexical"], measures=["Success@1"])
     assert result.unknown_documents == ["gone.md"]
-    assert (result.queries, result.unjudged_queries, result.unasked_queries) == (3, 1, 1)
+    assert (result.queries, result.unjudged_queries, result.unasked_queries) == (3, ["q4"], ["q9"])
     assert result.rows[0].scores["Success@1"] == pytest.approx(2 / 3)
 
 
@@ -101,3 +116,174 @@ def test_the_randomisation_test_agrees_with_scipys():
 
 def test_holms_correction_by_hand():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+
+
+def test_bootstrap_intervals_agree_with_scipys():
+    values = np.random.default_rng(1).beta(2, 3, 150)
+    expected = bootstrap((values,), np.mean, method="percentile", n_resamples=20_000, random_state=3).confidence_interval
+    assert bootstrap_interval(values) == pytest.approx((expected.low, expected.high), abs=0.004)
+    with pytest.raises(ValueError, match="no values"):
+        bootstrap_interval([])
+
+
+def test_judgements_go_out_and_come_back_in_both_forms(tmp_path):
+    judged = Judgements({"q1": "what is\ta sail?", "q2": "knots"}, {"q1": {"a b.md": 2, "c.md": 0}, "q2": {"c.md": 1}})
+    write_judgements(tmp_path, judged)
+    beir = read_judgements(tmp_path / "queries.jsonl", tmp_path / "qrels" / "test.tsv")
+    assert beir == judged
+    trec = read_judgements(tmp_path / "topics.tsv", tmp_path / "qrels.txt")
+    assert trec.qrels == judged.qrels
+    assert trec.queries == {"q1": "what is a sail?", "q2": "knots"}
+
+
+def test_trec_topics_are_read(tmp_path):
+    (tmp_path / "topics").write_text(
+        "<top>\n<num> Number: 301\n<title> International Organized Crime\n\n<desc> Description:\nIdentify ...\n</top>\n\n"
+        "<top>\n<num>302</num>\n<title>polio and\npost-polio</title>\n</top>\n"
+    )
+    assert read_queries(tmp_path / "topics") == {"301": "International Organized Crime", "302": "polio and post-polio"}
+    (tmp_path / "broken").write_text("<top>\n<num> 1\n</top>\n")
+    with pytest.raises(UsageError, match="topic 1: no <num> or no <title>"):
+        read_queries(tmp_path / "broken")
+
+
+def test_runs_go_out_and_come_back(tmp_path):
+    run = {"q1": [("a b.md", 3.0), ("c.md", 2.0)], "q2": [("c.md", 1.0)]}
+    write_run(tmp_path / "x.run", run, "mine")
+    assert read_run(tmp_path / "x.run") == ("mine", run)
+    (tmp_path / "y.run").write_text("q1 Q0 d 1\n")
+    with pytest.raises(UsageError, match="line 1: not TREC's"):
+        read_run(tmp_path / "y.run")
+
+
+def test_an_ir_datasets_id_gives_queries_and_qrels(tmp_path):
+    import ir_datasets
+    from ir_datasets.datasets.base import Dataset
+    from ir_datasets.formats import TrecQrels, TsvQueries
+    from ir_datasets.util import LocalDownload
+
+    (tmp_path / "q.tsv").write_text("q1\tmake a loop\n")
+    (tmp_path / "r.txt").write_text("q1 0 knots.md 1\n")
+    parts = TsvQueries(LocalDownload(tmp_path / "q.tsv")), TrecQrels(LocalDownload(tmp_path / "r.txt"), {1: "relevant"})
+    ir_datasets.registry.register("boats/test", Dataset(*parts))
+    assert dataset_judgements("boats/test") == Judgements({"q1": "make a loop"}, {"q1": {"knots.md": 1}})
+    with pytest.raises(UsageError, match="no data set 'boats/none'"):
+        dataset_judgements("boats/none")
+
+
+def test_metrics_are_trec_evals_on_a_real_run(shared, npm, tmp_path):
+    """nDCG@10, MRR and MAP of the npm manual's run, by pytrec_eval on the written files, which is trec_eval itself."""
+    import pytrec_eval
+    from structformer.graph import build_graph
+    from structformer.ingest import ingest
+
+    ingest(npm, tmp_path / "w", format="markdown")
+    build_graph(tmp_path / "w")
+    build_index(tmp_path / "w", encoders=[])
+    judged = read_judgements(shared / "eval" / "npm" / "queries.jsonl", shared / "eval" / "npm" / "qrels.tsv")
+    result = evaluate(tmp_path / "w", judged, pipelines=["lexical"], measures=["nDCG@10", "RR", "AP"], output=tmp_path / "out")
+    _, run = read_run(next((tmp_path / "out" / "runs").glob("*.run")))
+    evaluator = pytrec_eval.RelevanceEvaluator(judged.qrels, {"ndcg_cut.10", "recip_rank", "map"})
+    theirs = evaluator.evaluate({query: dict(ranked) for query, ranked in run.items()})
+    for ours, name in (("nDCG@10", "ndcg_cut_10"), ("RR", "recip_rank"), ("AP", "map")):
+        for query, value in result.rows[0].per_query[ours].items():
+            assert value == pytest.approx(theirs[query][name] if query in theirs else 0.0, abs=1e-6)
+
+
+def test_run_files_are_compared_and_differences_have_texts(workspace, tmp_path):
+    build_index(workspace, encoders=[])
+    write_run(tmp_path / "other.run", {"q1": [("index.md", 2.0), ("knots.md", 1.0)], "q2": [("parts/sails.md", 1.0)]}, "theirs")
+    result = evaluate(workspace, JUDGED, pipelines=["lexical"], runs=[tmp_path / "other.run"], measures=["RR@10"], output=tmp_path / "out")
+    assert [row.label for row in result.rows] == ["BM25", "theirs (other.run)"]
+    found = difference(result, "theirs (other.run)", "BM25")
+    assert [(each.query, each.change) for each in found.wins] == [("q3", 1.0), ("q1", 0.5)]
+    assert (found.losses, found.ties) == ([], 1)
+    assert found.wins[1].relevant == (("knots.md", 2, 1),)
+    write_page(tmp_path / "page.html", [result], [(found, {"knots.md": "A <b>knot</b>"})])
+    page = (tmp_path / "page.html").read_text()
+    assert "A &lt;b&gt;knot&lt;/b&gt;" in page
+    assert "<script" not in page
+    with pytest.raises(UsageError, match="no row 'dense'; there are: BM25, theirs"):
+        difference(result, "dense", "BM25")
+
+
+def test_the_best_baseline_is_named_and_tested_against(tmp_path):
+    folder = boats(tmp_path)
+    build_index(folder, encoders=["base"])
+    judged = Judgements({"1": "mend the mast", "2": "stow a keel"}, {"1": {"mast.md": 1}, "2": {"keel.md": 1}})
+    result = evaluate(folder, judged, against=["hybrid:base"])
+    assert [row.label for row in result.rows] == ["BM25", "dense untrained", "RRF untrained", "hybrid untrained"]
+    assert result.baseline in ("BM25", "dense untrained", "RRF untrained")
+    assert "vs best baseline" in result.row("hybrid untrained").against
+    assert "vs hybrid untrained" in result.row("BM25").against
+    low, high = result.row("BM25").interval
+    assert low <= result.row("BM25").scores["nDCG@10"] <= high
+
+
+EXPERIMENT = """
+title = "Little"
+measures = ["RR@10"]
+baseline = "BM25"
+[[rows]]
+label = "BM25"
+pipeline = "lexical >> bm25"
+[[rows]]
+label = "knrm"
+pipeline = "lexical >> rerank:{model}[k=5]"
+finetune = true
+train = { ranker = "knrm", base_model = "scratch", size = "tiny", max_steps = 2, max_seconds = "none", groups = 4, mix = { ict = 1 } }
+[[rows]]
+label = "bi"
+pipeline = "hybrid:{model}"
+sizes = [4, 8]
+train = { ranker = "bi-encoder", base_model = "scratch", size = "tiny", groups = 4, mix = { ict = 1 } }
+[[rows]]
+label = "no links"
+pipeline = "lexical >> rerank:{model}[k=5]"
+train = { ranker = "cross-encoder", base_model = "scratch", size = "tiny", max_steps = 1, mix = { qdm = 1 } }
+"""
+
+
+def test_an_experiment_trains_compares_and_goes_on_where_it_was(tmp_path):
+    folder = boats(tmp_path)
+    build_index(folder, encoders=[])
+    topics = ["mast", "keel", "anchor", "rudder", "tiller", "oar", "deck", "jib"]
+    judged = Judgements({t: f"how to mend the {t}" for t in topics}, {t: {f"{t}.md": 1} for t in topics})
+    (tmp_path / "e.toml").write_text(EXPERIMENT)
+    said: list[str] = []
+    result = run_experiment(folder, judged, read_experiment(str(tmp_path / "e.toml")), output=tmp_path / "out", say=said.append)
+    assert [row.label for row in result.rows] == ["BM25", "knrm", "bi, 4 Examples", "bi, 8 Examples"]
+    assert any("left out: no Examples of qdm" in line for line in said)
+    train_on, test = split_queries(judged, 0)
+    assert set(train_on.queries) | set(test.queries) == set(topics)
+    assert result.queries == len(test.queries) < len(topics)
+    assert set(result.rows[1].against) == {"vs BM25"}
+    models = {path: path.stat().st_mtime_ns for path in (folder / "models").glob("experiment-*/model.safetensors")}
+    again = run_experiment(folder, judged, read_experiment(str(tmp_path / "e.toml")))
+    assert [row.scores for row in again.rows] == [row.scores for row in result.rows]
+    assert {path: path.stat().st_mtime_ns for path in models} == models  # nothing is trained twice
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rows = []", "has no \\[\\[rows\\]\\]"),
+        ('[[rows]]\nlabel = "a"', "row 1: a row needs a label and a pipeline"),
+        ('[[rows]]\nlabel = "a"\npipeline = "lexical"\nx = 1', "row 1: no key x"),
+        ('[[rows]]\nlabel = "a"\npipeline = "lexical"\nsizes = [1]', "sizes go with"),
+        ('baseline = "b"\n[[rows]]\nlabel = "a"\npipeline = "lexical"', "is no row's label"),
+        ("a = ", "Invalid value"),
+    ],
+)
+def test_a_wrong_experiment_is_named(tmp_path, text, message):
+    (tmp_path / "e.toml").write_text(text)
+    with pytest.raises(UsageError, match=message):
+        read_experiment(str(tmp_path / "e.toml"))
+    with pytest.raises(UsageError, match="no experiment 'gone'"):
+        read_experiment("gone")
+
+
+def test_the_packages_experiments_can_be_read():
+    assert experiment_names() == ["ablation", "finetuned", "sizes", "zero-shot"]
+    for name in experiment_names():
+        assert read_experiment(name).rows

@@ -8,9 +8,9 @@ from structformer import Retriever, train
 from structformer.errors import CorpusError, ModelError, UsageError
 from structformer.ingest import ingest
 from structformer.models.bi_encoder import BiEncoder
-from structformer.retrieval.fusion import reciprocal_rank_fusion
+from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights, learn_weights, reciprocal_rank_fusion
 from structformer.retrieval.index import build_index
-from structformer.retrieval.pipeline import Pipeline, parse_pipeline
+from structformer.retrieval.pipeline import dense, dense_fusion, hybrid, lexical, parse_pipeline, rerank
 from structformer.training import TrainingOptions
 
 TINY = TrainingOptions(base_model="scratch", size="tiny", max_steps=2, max_seconds=None, groups=4, document_tokens=64, precision="no",
@@ -47,17 +47,42 @@ def test_dense_search_is_the_inner_product_of_the_encoder(indexed):
     encoder = BiEncoder.load(str(indexed / "models" / "bi-encoder"))
     units = list(retriever.units)
     scores = encoder.encode_documents([unit.ranker_text for unit in units]) @ encoder.encode_queries(["strong wind"])[0]
-    [(ranked, _)] = retriever.rank(["strong wind"], Pipeline("dense"))
-    assert [number for number, _ in ranked] == np.argsort(-scores, kind="stable").tolist()
-    assert ranked[0][1] == pytest.approx(scores.max(), abs=1e-5)
+    [ranking] = retriever.rank(["strong wind"], dense())
+    assert len(ranking.ranked) == len(units)
+    # A whole collection is encoded in bfloat16 where the CPU is quick at it.
+    assert [score for _, score in ranking.ranked] == pytest.approx([scores[number] for number, _ in ranking.ranked], abs=0.02)
 
 
 def test_the_default_is_hybrid_once_there_are_vectors(indexed):
     retriever = Retriever.open(indexed)
     assert str(retriever.default_pipeline()) == "hybrid:bi-encoder"
     hit = retriever.search("clove hitch", k=3)[0]
-    assert set(hit.scores) <= {"lexical", "dense", "hybrid"}
+    assert set(hit.scores) <= {"lexical", "dense", "overview", "document", "hybrid"}
     assert hit.score == hit.scores["hybrid"]
+
+
+def test_the_hybrid_is_the_weighted_sum_of_its_four_scores(indexed):
+    retriever = Retriever.open(indexed)
+    weights = retriever.weights(retriever.pipeline("hybrid"))
+    [ranking] = retriever.rank(["clove hitch"], "hybrid")
+    best = max(ranking.scores["lexical"].values())
+    for unit, score in ranking.ranked:
+        parts = (
+            weights.dense * ranking.scores["dense"][unit],
+            weights.overview * ranking.scores["overview"][unit],
+            weights.lexical * ranking.scores["lexical"].get(unit, 0.0) / best,
+            weights.document * ranking.scores["document"][unit],
+        )
+        assert score == pytest.approx(sum(parts), abs=1e-6)
+
+
+def test_lexical_with_dense_fusion_orders_only_what_the_lexical_stage_found(indexed):
+    retriever = Retriever.open(indexed)
+    [first] = retriever.rank(["clove hitch"], lexical(k=2))
+    [fused] = retriever.rank(["clove hitch"], lexical(k=2) >> dense_fusion())
+    assert {unit for unit, _ in fused.ranked} == {unit for unit, _ in first.ranked}
+    [by_rank] = retriever.rank(["clove hitch"], "lexical[k=2] >> dense-fusion[weights=rrf]")
+    assert max(score for _, score in by_rank.ranked) <= 2 / 61
 
 
 def test_reranking_reorders_the_top_and_keeps_the_rest_below(indexed):
@@ -65,24 +90,64 @@ def test_reranking_reorders_the_top_and_keeps_the_rest_below(indexed):
 
     train(indexed, replace(TINY, ranker="cross-encoder", mix={"srr": 1.0, "ict": 1.0}))
     retriever = Retriever.open(indexed)
-    [(first, _)] = retriever.rank(["sail"], Pipeline("dense"))
-    [(ranked, stages)] = retriever.rank(["sail"], Pipeline("dense", reranker="cross-encoder", depth=3))
+    first = retriever.rank(["sail"], dense())[0].ranked
+    [ranking] = retriever.rank(["sail"], dense() >> rerank(k=3))
+    ranked = ranking.ranked
     assert {number for number, _ in ranked[:3]} == {number for number, _ in first[:3]}
     assert [number for number, _ in ranked[3:]] == [number for number, _ in first[3:]]
     assert [score for _, score in ranked] == sorted((score for _, score in ranked), reverse=True)
-    assert len(stages["rerank"]) == len(first)
+    assert len(ranking.scores["rerank"]) == len(first)
 
 
 def test_fusion_sums_reciprocal_ranks():
     assert reciprocal_rank_fusion([[(7, 9.0), (3, 8.0)], [(3, 0.9)]], 10) == [(3, 1 / 62 + 1 / 61), (7, 1 / 61)]
 
 
-def test_pipelines_are_written_and_read_back():
-    for text in ("lexical", "dense:base", "hybrid:bi-encoder >> rerank:cross-encoder@20"):
+def test_learned_weights_follow_what_tells_the_relevant_apart():
+    generator = np.random.default_rng(0)
+    groups = []
+    for _ in range(100):
+        rows = generator.random((20, 4)) * 0.2
+        rows[0, 1] += 0.3  # only the overview knows
+        groups.append(rows)
+    found = learn_weights(groups)
+    assert found.overview > 2 * DEFAULT_WEIGHTS.overview
+    assert found.dense == 1.0
+    assert min(found.lexical, found.document) >= 0.0
+    assert learn_weights([]) == FusionWeights(*DEFAULT_WEIGHTS.as_array())
+
+
+def test_pipelines_are_written_and_read_back(tmp_path):
+    for text in ("lexical", "dense:base", "hybrid:bi-encoder >> rerank:cross-encoder[k=20]", "lexical[k=100] >> bm25[b=0.87, k1=3.8]"):
         assert str(parse_pipeline(text)) == text
-    assert parse_pipeline("hybrid >> rerank") == Pipeline("hybrid", reranker="cross-encoder")
-    with pytest.raises(UsageError, match="FIRST one of lexical, dense, hybrid"):
-        parse_pipeline("sparse")
+    written = parse_pipeline('lexical[k=100] >> dense-fusion >> rerank("models/ce")[k=20]')
+    assert written == lexical(k=100) >> dense_fusion() >> rerank("models/ce", k=20)
+    (tmp_path / "p.toml").write_text(
+        '[[stages]]\nstage = "lexical"\nk = 100\n[[stages]]\nstage = "dense-fusion"\n'
+        '[[stages]]\nstage = "rerank"\nmodel = "models/ce"\nk = 20\n'
+    )
+    assert parse_pipeline(str(tmp_path / "p.toml")) == written
+    assert parse_pipeline("hybrid").stages == (hybrid(),)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sparse", "no stage 'sparse'; there are: lexical, dense"),
+        ("rerank", "a pipeline begins with one of lexical, dense, late, hybrid"),
+        ("dense >> lexical", "lexical finds units and so stands first"),
+        ("dense[j=3]", "dense has no option 'j'; there are: k"),
+        ("dense[k=0]", "a whole number of at least 1"),
+        ("dense[k]", r"write \[option=value\]"),
+        ("hybrid[weights=mine]", "choose learned or rrf"),
+        ("lexical:model", "the stage lexical takes no model"),
+        ("dense >> ", "is no stage"),
+        ("gone.toml", "gone.toml cannot be read"),
+    ],
+)
+def test_a_wrong_pipeline_is_named(text, message):
+    with pytest.raises(UsageError, match=message):
+        parse_pipeline(text)
 
 
 @pytest.mark.parametrize("query", ["word " * 100_000, "a AND (b OR", '"quoted \\', "漢字 emoji 🙂", "*:* x", "title:knots"])

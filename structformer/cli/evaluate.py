@@ -2,97 +2,171 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import common_options, output, save_config, table
+from structformer.cli.common import common_options, output, printable, save_config, table
+from structformer.cli.search import fresh_index, stale_option
 
 if TYPE_CHECKING:
+    from structformer.evaluation.difference import Difference
     from structformer.evaluation.evaluate import Evaluation
+    from structformer.evaluation.judgements import Judgements
+
+_LISTED = 10
+
+
+def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--queries, --qrels, --beir and --dataset: where judged queries come from."""
+    decorators = (
+        click.option(
+            "--queries", type=click.Path(path_type=Path), help="Queries: BEIR JSON lines, TREC topics, or lines of id, tab, text."
+        ),
+        click.option(
+            "--qrels", type=click.Path(path_type=Path), help="Judgements: BEIR's or TREC's lines. Documents are named by their ids."
+        ),
+        click.option("--beir", type=click.Path(path_type=Path), help="A BEIR folder: queries.jsonl and qrels/test.tsv (or qrels.tsv)."),
+        click.option("--dataset", metavar="ID", help="Queries and qrels of an ir_datasets id."),
+    )
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return function
 
 
 @click.command("evaluate")
-@click.option("--queries", type=click.Path(path_type=Path), help="Queries: BEIR JSON lines, or lines of id, tab, text.")
-@click.option("--qrels", type=click.Path(path_type=Path), help="Judgements: BEIR's or TREC's lines. Documents are named by their ids.")
+@judged_option
 @click.option("--held-out-structure", is_flag=True, help="Without judgements: titles, paths and link sentences of held-out documents.")
 @click.option(
-    "--pipeline", "pipelines", multiple=True, metavar="SPEC", help="A pipeline to compare; may be repeated.  [default: all there are]"
+    "--pipeline",
+    "pipelines",
+    multiple=True,
+    metavar="SPEC",
+    help="A pipeline to compare, or a TOML file of one; may be repeated.  [default: all there are]",
 )
+@click.option("--run", "runs", multiple=True, type=click.Path(path_type=Path), help="A TREC run file to compare; may be repeated.")
+@click.option("--against", multiple=True, metavar="SPEC", help="A pipeline that all others are tested against; may be repeated.")
+@click.option("--diff", nargs=2, metavar="A B", help="Show where B wins and loses against A (labels or pipelines), with the texts.")
 @click.option("--measures", default="nDCG@10,RR@10,Success@1", show_default=True, help="Measures of ir-measures, comma-separated.")
 @click.option("--output", "folder", type=click.Path(path_type=Path), help="Where runs and reports go.  [default: WORKSPACE/evaluation]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the randomisation test.")
+@stale_option
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, queries: Path | None, qrels: Path | None, held_out_structure: bool, pipelines: tuple[str, ...], measures: str,
-    folder: Path | None, seed: int, workspace: Path, quiet: bool, verbose: bool, as_json: bool,
+    ctx: click.Context, queries: Path | None, qrels: Path | None, beir: Path | None, dataset: str | None, held_out_structure: bool,
+    pipelines: tuple[str, ...], runs: tuple[Path, ...], against: tuple[str, ...], diff: tuple[str, str] | None, measures: str,
+    folder: Path | None, seed: int, if_stale: str, workspace: Path, quiet: bool, verbose: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Compare pipelines: BM25, untrained and trained, dense and hybrid, with significance tests.
 
-    Exit code 1 when the qrels name documents that the corpus does not have (they are listed; the scores count them as
-    never found).
+    Writes run files, report.json, report.md and report.html. Exit code 1 when the qrels name documents that the corpus does not have, or
+    queries that are not there (they are listed; the scores count unknown documents as never found).
     """
+    from structformer.evaluation.difference import difference, texts_of
     from structformer.evaluation.evaluate import CAVEAT, evaluate, held_out_judgements
-    from structformer.evaluation.judgements import Judgements, read_qrels, read_queries
+    from structformer.evaluation.page import write_page
+    from structformer.retrieval.retriever import Retriever
 
-    if bool(queries) != bool(qrels) or not (queries or held_out_structure):
-        raise click.UsageError("give --queries and --qrels, or --held-out-structure")
     out = output(ctx)
-    asked: list[tuple[str, Judgements, str]] = []
-    if queries and qrels:
-        asked.append((queries.parent.name or "judged queries", Judgements(read_queries(queries), read_qrels(qrels), {}), ""))
+    asked = judged(queries, qrels, beir, dataset)
+    if not asked and not held_out_structure:
+        raise click.UsageError("give --queries and --qrels, --beir, --dataset, or --held-out-structure")
+    fresh_index(out, workspace, if_stale)
+    parts = [(title, judgements, "") for title, judgements in asked]
     if held_out_structure:
-        asked += [
+        parts += [
             (f"held-out structure, {kind} queries", judgements, CAVEAT) for kind, judgements in held_out_judgements(workspace).items()
         ]
     folder = folder or workspace / "evaluation"
     names = [name.strip() for name in measures.split(",") if name.strip()]
+    chosen = [*pipelines, *(part for part in diff or () if _is_pipeline(part) and part not in pipelines)] if pipelines else None
     results: list[Evaluation] = []
     with out.progress("evaluating") as progress:
-        for number, (title, judgements, caveat) in enumerate(asked):
-            part = folder if len(asked) == 1 else folder / f"{number + 1}"
+        for number, (title, judgements, caveat) in enumerate(parts):
             results.append(
                 evaluate(
-                    workspace,
-                    judgements,
-                    pipelines=pipelines or None,
-                    measures=names,
-                    title=title,
-                    caveat=caveat,
-                    seed=seed,
-                    output=part,
+                    workspace, judgements, pipelines=chosen, runs=runs, measures=names, against=against, title=title, caveat=caveat,
+                    seed=seed, output=folder if len(parts) == 1 else folder / f"{number + 1}",
                     progress=lambda _, done, total: progress(done, total),
                 )
-            )
+            )  # fmt: skip
+    found = [difference(result, *diff) for result in results] if diff else []
+    documents = Retriever.open(workspace).documents
+    texts = [texts_of(each, documents, 15) for each in found]
+    write_page(folder / "report.html", results, list(zip(found, texts, strict=True)))
     save_config(ctx, folder)
-    out.json([result.as_dict() for result in results])
+    out.json({"results": [result.as_dict() for result in results], "differences": [each.as_dict() for each in found]})
     for result in results:
-        out.result(_show(result))
-    caveats = dict.fromkeys(result.caveat for result in results if result.caveat)
-    for caveat in caveats:
+        out.result(show(result))
+    for each, its_texts in zip(found, texts, strict=True):
+        out.result(_show_difference(each, its_texts))
+    for caveat in dict.fromkeys(result.caveat for result in results if result.caveat):
         out.say(caveat)
     unknown = sorted({document for result in results for document in result.unknown_documents})
-    if unknown:
-        out.note(f"{len(unknown)} judged documents are not in the corpus: {', '.join(unknown[:10])}{' ...' if len(unknown) > 10 else ''}")
-    unasked = sum(result.unasked_queries for result in results)
-    if unasked:
-        out.note(f"{unasked} judged queries are not among the queries")
-    out.say(f"runs and reports: {folder}")
-    return 1 if unknown else 0
+    unasked = sorted({query for result in results for query in result.unasked_queries})
+    for what, listed in (("judged documents are not in the corpus", unknown), ("judged queries are not among the queries", unasked)):
+        if listed:
+            out.note(f"{len(listed)} {what}: {printable(', '.join(listed[:_LISTED]))}{' ...' if len(listed) > _LISTED else ''}")
+    out.say(f"runs and reports: {folder} (report.html)")
+    return 1 if unknown or unasked else 0
 
 
-def _show(result: Evaluation) -> str:
-    compared = list(dict.fromkeys(name for row in result.rows for name in row.against))
-    head = ["", *result.measures, *(part for name in compared for part in (name, "p"))]
+def judged(queries: Path | None, qrels: Path | None, beir: Path | None, dataset: str | None) -> list[tuple[str, Judgements]]:
+    """The judged queries that the options name, each with a title. Raises UsageError naming file and line."""
+    from structformer.evaluation.judgements import dataset_judgements, read_judgements
+
+    if bool(queries) != bool(qrels):
+        raise click.UsageError("--queries and --qrels go together")
+    found: list[tuple[str, Judgements]] = []
+    if queries and qrels:
+        found.append((queries.parent.name or "judged queries", read_judgements(queries, qrels)))
+    if beir:
+        judged = beir / "qrels" / "test.tsv"
+        found.append((beir.name, read_judgements(beir / "queries.jsonl", judged if judged.exists() else beir / "qrels.tsv")))
+    if dataset:
+        found.append((dataset, dataset_judgements(dataset)))
+    return found
+
+
+def _is_pipeline(text: str) -> bool:
+    from structformer.errors import UsageError
+    from structformer.retrieval.pipeline import parse_pipeline
+
+    try:
+        parse_pipeline(text)
+    except UsageError:
+        return False
+    return True
+
+
+def show(result: Evaluation) -> str:
+    """A comparison as a table for a terminal."""
+    compared = result.compared()
+    head = ["", *result.measures, "95 %", *(part for name in compared for part in (name, "p"))]
     rows = []
     for row in result.rows:
-        cells = [row.label, *(f"{row.scores[measure]:.3f}" for measure in result.measures)]
+        cells = [row.label, *(f"{row.scores[measure]:.3f}" for measure in result.measures), f"{row.interval[0]:.3f}-{row.interval[1]:.3f}"]
         for name in compared:
             cells += [f"{row.against[name][0]:+.3f}", f"{row.against[name][1]:.4f}"] if name in row.against else ["", ""]
         rows.append(cells)
-    text = f"{result.title}: {result.queries} queries\n{table(head, rows)}\n"
-    if compared:
-        text += f"vs: difference in {result.measures[0]}; p: paired randomisation test, Holm-corrected\n"
-    return text
+    return f"{result.title}: {result.queries} queries\n{table(head, rows)}\n{result.note()}\n"
+
+
+def _show_difference(found: Difference, texts: dict[str, str]) -> str:
+    lines = [f"{found.second} against {found.first} ({found.measure}): {len(found.wins)} won, {found.ties} equal, {len(found.losses)} lost"]
+    for title, queries in (("won", found.wins), ("lost", found.losses)):
+        for each in queries[:5]:
+            lines.append(f"\n  {title} {each.change:+.2f}  {each.text}")
+            for name, first, second in each.relevant:
+                lines.append(f"    wanted {name}: rank {first or '-'} -> {second or '-'}  {_short(texts.get(name, ''))}")
+            lines.append(f"    first before: {each.tops[0]}  {_short(texts.get(each.tops[0], ''))}")
+            lines.append(f"    first now:    {each.tops[1]}  {_short(texts.get(each.tops[1], ''))}")
+    return printable("\n".join(lines)) + "\n"
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return f"({text[:80]}...)" if len(text) > 80 else f"({text})" if text else ""

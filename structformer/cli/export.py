@@ -6,33 +6,65 @@ from pathlib import Path
 
 import click
 
-from structformer.cli.common import common_options, output
+from structformer.cli.common import Output, common_options, output
 
 
 @click.command("export")
-@click.argument("model")
-@click.option("--onnx", is_flag=True, help="Write onnx/model.onnx into the model's folder.  [the only kind there is]")
-@click.option("--int8", is_flag=True, help="Also with 8-bit weights: half as slow, scores within about 0.01.")
+@click.argument("model", required=False)
+@click.option("--onnx", is_flag=True, help="Write onnx/model.onnx into MODEL's folder.")
+@click.option("--int8", is_flag=True, help="With --onnx: also with 8-bit weights: half as slow, scores within about 0.01.")
+@click.option("--datasets", type=click.Path(path_type=Path), help="Write the Examples as a folder for datasets.load_dataset.")
+@click.option("--training-rows", type=click.Path(path_type=Path), help="Write the Examples as sentence-transformers' training rows.")
+@click.option("--beir", type=click.Path(path_type=Path), help="Write the corpus as a BEIR folder.")
+@click.option("--docsearch", type=click.Path(path_type=Path), help="Write the corpus as DocSearch records, JSON lines.")
+@click.option("--base-url", default="", help="With --docsearch: what stands before documents' ids in their addresses.")
 @common_options
 @click.pass_context
-def command(ctx: click.Context, model: str, onnx: bool, int8: bool, workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> None:
-    """Export MODEL, a name in the workspace or a folder, for onnxruntime. On a CPU the search uses the exported file from then on.
+def command(
+    ctx: click.Context, model: str | None, onnx: bool, int8: bool, datasets: Path | None, training_rows: Path | None, beir: Path | None,
+    docsearch: Path | None, base_url: str, workspace: Path, quiet: bool, verbose: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Export MODEL (a name in the workspace or a folder) for onnxruntime, the Examples, or the corpus.
 
-    Needs structformer[onnx].
+    On a CPU the search uses a model's exported file from then on; that needs structformer[onnx].
     """
-    if not onnx:
-        raise click.UsageError("say what to export to: --onnx")
+    from structformer.exporting import export_beir, export_datasets, export_docsearch, export_training_rows
+
+    out = output(ctx)
+    if onnx != (model is not None):
+        raise click.UsageError("--onnx exports a model: name it" if onnx else "say what to export MODEL to: --onnx")
+    if int8 and not onnx:
+        raise click.UsageError("--int8 goes with --onnx")
+    if not (onnx or datasets or training_rows or beir or docsearch):
+        raise click.UsageError("say what to export: MODEL --onnx, --datasets, --training-rows, --beir, --docsearch")
+    if model is not None:
+        _onnx(out, workspace, model, int8)
+    written: list[tuple[Path, int, str]] = []
+    if datasets:
+        written.append((datasets, export_datasets(workspace, datasets), "Examples"))
+    if training_rows:
+        written.append((training_rows, export_training_rows(workspace, training_rows), "rows"))
+    if beir:
+        written.append((beir, export_beir(workspace, beir), "documents"))
+    if docsearch:
+        written.append((docsearch, export_docsearch(workspace, docsearch, base_url=base_url), "records"))
+    if written:
+        out.json([{"path": str(path), "count": count, "what": what} for path, count, what in written])
+    for path, count, what in written:
+        out.result(f"{path}: {count} {what}")
+
+
+def _onnx(out: Output, workspace: Path, model: str, int8: bool) -> None:
     from structformer.errors import ModelError
     from structformer.models.bi_encoder import BiEncoder
     from structformer.models.cross_encoder import CrossEncoder
     from structformer.models.onnx import export_onnx
     from structformer.models.registry import model_folder, read_record
 
-    out = output(ctx)
     record = read_record(workspace, model)
     folder = model_folder(workspace, model)
-    if record.kind == "late-interaction":
-        raise ModelError(f"{model} is a late-interaction model; bi-encoders and cross-encoders can be exported")
+    if record.kind not in ("bi-encoder", "cross-encoder"):
+        raise ModelError(f"{model} is a {record.kind} model; bi-encoders and cross-encoders can be exported")
     ranker = BiEncoder.load(str(folder)) if record.kind == "bi-encoder" else CrossEncoder.load(str(folder))
     path = export_onnx(ranker, folder, int8=int8)
     out.json({"file": str(path), "bytes": path.stat().st_size})

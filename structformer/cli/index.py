@@ -17,13 +17,18 @@ from structformer.cli.common import common_options, output, save_config
     metavar="NAME",
     help="A trained bi-encoder, base (untrained), or none; may be repeated.  [default: the trained one, else base]",
 )
-@click.option("--language", default="en", show_default=True, help="Whose stemmer the lexical index uses.")
+@click.option(
+    "--language", default="auto", show_default=True, help="Whose stemmer the lexical index uses; auto: most documents' own, else en."
+)
 @common_options
 @click.pass_context
 def command(
     ctx: click.Context, encoders: tuple[str, ...], language: str, workspace: Path, quiet: bool, verbose: bool, as_json: bool
 ) -> None:
-    """Index the corpus's sections for lexical (BM25) and dense search."""
+    """Index the corpus's sections for lexical (BM25) and dense search.
+
+    Texts that were indexed before keep their vectors. The hybrid's weights are learned from the corpus's own opening sentences.
+    """
     from structformer.retrieval.index import build_index
 
     out = output(ctx)

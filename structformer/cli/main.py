@@ -22,13 +22,14 @@ _COMMANDS = {
     "train": "Train a ranker on the Examples, within the time given.",
     "finetune": "Train on queries and judgements of your own.",
     "distill": "Teach a fast ranker what a trained cross-encoder knows.",
-    "export": "Export a model for onnxruntime, which the search then uses.",
+    "export": "Export a model for onnxruntime, the Examples or the corpus.",
     "report": "A page with a training run's curves and scores.",
     "index": "Index the corpus for search.",
     "search": "Search the index.",
     "evaluate": "Compare pipelines on judged queries or on held-out structure.",
+    "experiment": "Train and compare variants that a TOML file describes.",
     "plugins": "The installed plugins; check one, or begin your own.",
-    "check": "Verify the corpus's checksums.",
+    "check": "Verify the checksums of corpus and index.",
 }
 
 

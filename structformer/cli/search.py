@@ -2,49 +2,132 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import common_options, output, printable
+from structformer.cli.common import Output, common_options, output, printable
+
+if TYPE_CHECKING:
+    from structformer.retrieval.hits import Hit
+
+
+def stale_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--if-stale: what to do with an index that is older than the corpus."""
+    return click.option(
+        "--if-stale", type=click.Choice(["refuse", "rebuild"]), default="refuse", show_default=True,
+        help="What to do when the index is older than the corpus.",
+    )(function)  # fmt: skip
+
+
+def fresh_index(out: Output, workspace: Path, if_stale: str) -> None:
+    """Rebuild an index that is older than the corpus, where that is asked for."""
+    from structformer.retrieval.index import build_index, is_stale
+
+    if if_stale == "rebuild" and is_stale(workspace):
+        out.note("the index is older than the corpus: indexing again")
+        with out.progress("indexing") as progress:
+            build_index(workspace, progress=lambda _, done, total: progress(done, total))
 
 
 @click.command("search")
 @click.argument("query", nargs=-1, required=True)
 @click.option("-k", "count", type=click.IntRange(1, 1000), default=10, show_default=True, help="Hits to show.")
 @click.option(
-    "--pipeline", metavar="SPEC", help='For example lexical, dense, hybrid:base, "hybrid >> rerank".  [default: the best there is]'
+    "--pipeline",
+    metavar="SPEC",
+    help='For example lexical, dense, "hybrid[weights=rrf] >> rerank[k=20]", or a TOML file.  [default: the best there is]',
 )
-@click.option("--explain", is_flag=True, help="Show each stage's score.")
+@click.option("--group", is_flag=True, help="Show each document once, with its other sections below it.")
+@click.option("--path", "paths", multiple=True, metavar="GLOB", help="Only documents whose id matches, for example 'reference/*'.")
+@click.option("--where", "settings", multiple=True, metavar="KEY=VALUE", help="Only documents with this metadata; may be repeated.")
+@click.option(
+    "--agent",
+    type=click.Choice(["first", "embedding", "classifier", "titles"]),
+    help="Search on with section titles of the first documents found.",
+)
+@click.option("--titles", type=click.Path(path_type=Path), help="For --agent titles: a file with one section title a line.")
+@click.option("--explain", is_flag=True, help="Show each stage's score, the weights, and the agent's subtasks.")
+@stale_option
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, query: tuple[str, ...], count: int, pipeline: str | None, explain: bool,
+    ctx: click.Context, query: tuple[str, ...], count: int, pipeline: str | None, group: bool, paths: tuple[str, ...],
+    settings: tuple[str, ...], agent: str | None, titles: Path | None, explain: bool, if_stale: str,
     workspace: Path, quiet: bool, verbose: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Search the index for QUERY and show the best sections."""
     from structformer.models.registry import trained_models
-    from structformer.retrieval.pipeline import parse_pipeline
+    from structformer.retrieval.hits import parse_filter
+    from structformer.retrieval.pipeline import ENCODER, parse_pipeline
     from structformer.retrieval.retriever import Retriever
 
     out = output(ctx)
+    text = " ".join(query)
     chosen = parse_pipeline(pipeline) if pipeline else None
+    where = parse_filter(paths, settings)
+    if titles is not None and agent != "titles":
+        raise click.UsageError("--titles goes with --agent titles")
+    fresh_index(out, workspace, if_stale)
     retriever = Retriever.open(workspace)
     used = chosen or retriever.default_pipeline()
-    if chosen is None and "bi-encoder" in trained_models(workspace) and used.encoder != "bi-encoder":
+    if chosen is None and ENCODER in trained_models(workspace) and used.first.model != ENCODER:
         out.note("the trained bi-encoder is not indexed yet, so it is not used: run `structformer index`")
-    hits = retriever.search(" ".join(query), count, used)
-    out.json({"query": " ".join(query), "pipeline": str(used), "hits": [hit.as_dict() for hit in hits]})
+    trace: list[dict[str, Any]] = []
+    if agent:
+        from structformer.retrieval.agent import SearchAgent, read_titles
+
+        searched = SearchAgent(retriever, agent, titles=read_titles(titles) if titles else ()).search(
+            text, count, used, where=where, group=group
+        )
+        hits, trace = searched.hits, [subtask.as_dict() for subtask in searched.subtasks]
+    else:
+        hits = retriever.search(text, count, used, where=where, group=group)
+    weights = retriever.weights(used) if explain or as_json else None
+    out.json(
+        {
+            "query": text, "pipeline": str(used), "weights": None if weights is None else [*map(float, weights.as_array())],
+            "subtasks": trace, "hits": [hit.as_dict() for hit in hits],
+        }
+    )  # fmt: skip
     for place, hit in enumerate(hits, 1):
-        out.result(f"{place:2}. {click.style(printable(hit.breadcrumb), bold=True)}")
-        out.result(f"    {printable(hit.address)}")
-        if hit.snippet:
-            out.result(f"    {printable(hit.snippet)}")
-        if explain or verbose:
-            out.result("    " + ", ".join(f"{stage} {score:.4f}" for stage, score in hit.scores.items()))
+        _show(out, f"{place:2}.", hit, explain or verbose)
     if not hits:
         out.result("no hits")
         return 0
+    if explain:
+        for subtask in trace:
+            why = f" ({subtask['why']})" if subtask["why"] else ""
+            out.say(f"\nsubtask {printable(subtask['query'])!r}{why}: {subtask['found']} hits")
     if verbose or explain:
         out.say(f"\npipeline: {used}")
+        if weights is not None:
+            out.say(
+                f"score = {weights.dense:g} dense + {weights.overview:g} overview + {weights.lexical:g} lexical/best + {weights.document:g} document"
+            )
     return 0
+
+
+def _show(out: Output, number: str, hit: Hit, explain: bool) -> None:
+    out.result(f"{number} {click.style(printable(hit.breadcrumb), bold=True)}")
+    out.result(f"    {printable(hit.address)}")
+    if hit.snippet:
+        out.result(f"    {_highlighted(hit)}")
+    if explain:
+        out.result("    " + ", ".join(f"{stage} {score:.4f}" for stage, score in hit.scores.items()))
+        if hit.subtasks:
+            out.result("    found by: " + printable("; ".join(hit.subtasks)))
+    for section in hit.sections[:5]:
+        out.result(f"      also {printable(section.breadcrumb)}  {printable(section.address)}")
+
+
+def _highlighted(hit: Hit) -> str:
+    """The snippet with the query's words set off on a terminal."""
+    parts: list[str] = []
+    place = 0
+    for start, end in hit.highlights:
+        parts += [printable(hit.snippet[place:start]), click.style(printable(hit.snippet[start:end]), underline=True)]
+        place = end
+    return "".join([*parts, printable(hit.snippet[place:])])

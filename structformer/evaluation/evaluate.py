@@ -1,4 +1,4 @@
-"""Comparing pipelines on judged queries, or on held-out structure when nobody has judged any."""
+"""Comparing pipelines and runs on judged queries, or on held-out structure when nobody has judged any."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import ir_measures
 from structformer.corpus import Corpus
 from structformer.corpus.storage import write_bytes, write_json
 from structformer.errors import ModelError, UsageError
-from structformer.evaluation.judgements import Judgements
-from structformer.evaluation.significance import holm, randomisation_test
+from structformer.evaluation.judgements import Judgements, Run, read_run, write_run
+from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test
 from structformer.graph import ReferenceGraph
 from structformer.models.registry import read_record, trained_models
 from structformer.retrieval.index import encoder_location
-from structformer.retrieval.pipeline import Pipeline, parse_pipeline
-from structformer.retrieval.retriever import Retriever
+from structformer.retrieval.pipeline import ENCODER, UNTRAINED, Pipeline, Stage, as_pipeline, dense, hybrid, lexical, rerank
+from structformer.retrieval.retriever import AnyPipeline, Retriever
 from structformer.sampling import Samples
 from structformer.sampling.held_out import held_out_queries
 
@@ -29,32 +29,51 @@ CAVEAT = (
 )
 _DEPTH = 100
 _CHUNK = 256
+_BM25 = str(as_pipeline(lexical()))
+_BASELINES = (_BM25, str(as_pipeline(dense(UNTRAINED))), str(as_pipeline(hybrid(UNTRAINED, weights="rrf"))))
+_LABELS = {
+    **dict(zip(_BASELINES, ("BM25", "dense untrained", "RRF untrained"), strict=True)),
+    str(as_pipeline(hybrid(UNTRAINED))): "hybrid untrained",
+    str(as_pipeline(dense())): "dense trained",
+    str(as_pipeline(hybrid())): "hybrid trained",
+    str(as_pipeline(hybrid(weights="rrf"))): "RRF trained",
+}
+BEST_BASELINE = "best baseline"
 
 
 @dataclass(slots=True)
 class Row:
-    """One pipeline's result. scores: mean by measure. against: by the compared pipeline, the difference in the first
-    measure and its Holm-corrected p-value."""
+    """One pipeline's result. scores: mean by measure; interval: 95 % bootstrap interval of the first; against: by the name of what it is
+    compared with, the difference in the first measure and its Holm-corrected p-value."""
 
     pipeline: str
     label: str
     scores: dict[str, float]
     per_query: dict[str, dict[str, float]]
+    run: Run
+    interval: tuple[float, float]
     against: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Evaluation:
-    """A comparison of pipelines on the same queries."""
+    """A comparison of pipelines on the same queries. baseline: the label of the best of BM25, the untrained dense search and their
+    reciprocal rank fusion, "" when none of them is among the rows."""
 
     title: str
     measures: list[str]
-    queries: int
+    judgements: Judgements
     rows: list[Row]
     unknown_documents: list[str]
-    unjudged_queries: int
-    unasked_queries: int
+    unjudged_queries: list[str]
+    unasked_queries: list[str]
     caveat: str = ""
+    baseline: str = ""
+
+    @property
+    def queries(self) -> int:
+        """How many queries were asked."""
+        return len(next(iter(self.rows[0].per_query.values()))) if self.rows else 0
 
     def as_dict(self) -> dict[str, Any]:
         """The comparison as JSON types, without the per-query scores."""
@@ -62,11 +81,13 @@ class Evaluation:
             "title": self.title,
             "measures": self.measures,
             "queries": self.queries,
+            "baseline": self.baseline,
             "rows": [
                 {
                     "pipeline": row.pipeline,
                     "label": row.label,
                     "scores": row.scores,
+                    "interval": list(row.interval),
                     "against": {name: {"difference": value[0], "p": value[1]} for name, value in row.against.items()},
                 }
                 for row in self.rows
@@ -77,67 +98,98 @@ class Evaluation:
             "caveat": self.caveat,
         }
 
+    def compared(self) -> list[str]:
+        """Names of what the rows are compared with."""
+        return list(dict.fromkeys(name for row in self.rows for name in row.against))
+
+    def note(self) -> str:
+        """What the columns mean."""
+        parts = [f"95 %: bootstrap interval of {self.measures[0]}."]
+        if self.compared():
+            parts.append(f"vs: difference in {self.measures[0]}; p: paired randomisation test, Holm-corrected over the rows.")
+        if f"vs {BEST_BASELINE}" in self.compared():
+            parts.append(f"The best of BM25, dense untrained and their RRF: {self.baseline}.")
+        return " ".join(parts)
+
     def as_markdown(self) -> str:
         """The comparison as a Markdown table."""
-        compared = list(dict.fromkeys(name for row in self.rows for name in row.against))
-        head = ["pipeline", *self.measures, *(f"Δ {name} (p)" for name in compared)]
+        compared = self.compared()
+        head = ["pipeline", *self.measures, "95 %", *(f"{name} (p)" for name in compared)]
         lines = [f"{self.title}: {self.queries} queries", "", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
         for row in self.rows:
-            cells = [row.label, *(f"{row.scores[measure]:.4f}" for measure in self.measures)]
+            cells = [
+                row.label,
+                *(f"{row.scores[measure]:.4f}" for measure in self.measures),
+                f"{row.interval[0]:.3f}-{row.interval[1]:.3f}",
+            ]
             cells += [f"{row.against[name][0]:+.4f} ({row.against[name][1]:.4f})" if name in row.against else "" for name in compared]
             lines.append("| " + " | ".join(cells) + " |")
-        if compared:
-            lines += ["", f"Δ: difference in {self.measures[0]}; p: paired randomisation test, Holm-corrected over the rows."]
+        lines += ["", self.note()]
         return "\n".join([*lines, *(["", self.caveat] if self.caveat else [])]) + "\n"
+
+    def row(self, name: str) -> Row:
+        """A row by its label or its pipeline. Raises UsageError."""
+        found = next((row for row in self.rows if name in (row.label, row.pipeline)), None)
+        if found is None:
+            raise UsageError(f"no row {name!r}; there are: {', '.join(row.label for row in self.rows)}")
+        return found
 
 
 def default_pipelines(workspace: Path) -> list[Pipeline]:
-    """BM25, the untrained and the trained dense and hybrid, and reranking, as far as the models are there."""
-    pipelines = [Pipeline("lexical")]
+    """BM25; dense, RRF and hybrid, untrained; dense and hybrid of each trained bi-encoder; reranking; as far as the models are there."""
+    stages: list[Stage] = [lexical()]
     try:
-        encoder_location(workspace, "base")
-        pipelines += [Pipeline("dense", "base"), Pipeline("hybrid", "base")]
+        encoder_location(workspace, UNTRAINED)
+        stages += [dense(UNTRAINED), hybrid(UNTRAINED, weights="rrf"), hybrid(UNTRAINED)]
     except ModelError:
         pass
     models = trained_models(workspace)
-    encoders = [name for name in models if read_record(workspace, name).kind == "bi-encoder"]
-    for encoder in encoders:
-        pipelines += [Pipeline("dense", encoder), Pipeline("hybrid", encoder)]
-    best = pipelines[-1]
-    for name in models:
-        if read_record(workspace, name).kind == "cross-encoder":
-            pipelines.append(Pipeline(best.first_stage, best.encoder, reranker=name))
-    return pipelines
+    kinds = {name: read_record(workspace, name).kind for name in models}
+    for name in sorted(models, key=lambda name: (name != ENCODER, name)):
+        if kinds[name] == "bi-encoder":
+            stages += [dense(name), hybrid(name)]
+    default = hybrid(ENCODER) if kinds.get(ENCODER) == "bi-encoder" else stages[-1]
+    pipelines = [as_pipeline(stage) for stage in stages]
+    return pipelines + [default >> rerank(name) for name in models if kinds[name] in ("cross-encoder", "kernel")]
 
 
 def label(pipeline: Pipeline) -> str:
     """A pipeline's name in tables."""
-    encoder = "untrained" if pipeline.encoder == "base" else "trained" if pipeline.encoder == "bi-encoder" else pipeline.encoder
-    first = "BM25" if pipeline.first_stage == "lexical" else f"{pipeline.first_stage} {encoder}"
-    return first + (f" + {pipeline.reranker}" if pipeline.reranker else "")
+    first = str(pipeline.first)
+    return " + ".join(
+        [_LABELS.get(first, first), *(stage.model if stage.name == "rerank" else str(stage) for stage in pipeline.stages[1:])]
+    )
 
 
 def evaluate(
     workspace: str | Path,
     judgements: Judgements,
     *,
-    pipelines: Sequence[str | Pipeline] | None = None,
+    pipelines: Sequence[AnyPipeline] | None = None,
+    labels: Sequence[str] = (),
+    runs: Sequence[Path] = (),
     measures: Sequence[str] = MEASURES,
+    against: Sequence[AnyPipeline] = (),
+    standard: bool = True,
     title: str = "judged queries",
     caveat: str = "",
     seed: int = 0,
     output: Path | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Evaluation:
-    """Run every pipeline on the judged queries and compare them.
+    """Run every pipeline on the judged queries and compare them, with each other and with run files.
 
-    Unknown document ids in the qrels count as relevant documents that nothing can find, and are listed. With `output`,
-    writes runs in TREC's format, report.json and report.md there.
+    Unknown document ids in the qrels count as relevant documents that nothing can find, and are listed; so are judged queries that are
+    not there. labels: names of the pipelines in the table. against: pipelines that the others are compared with; `standard` adds BM25 and
+    the best baseline, as far as they are among them. With `output`, writes runs in
+    TREC's format, report.json, report.md and report.html there.
     Raises UsageError on an unknown measure, or when no query has a judgement.
     """
     workspace = Path(workspace)
     parsed = [_measure(name) for name in measures]
-    chosen = [parse_pipeline(each) if isinstance(each, str) else each for each in pipelines] if pipelines else default_pipelines(workspace)
+    chosen = [as_pipeline(each) for each in pipelines] if pipelines is not None else default_pipelines(workspace)
+    compared = [as_pipeline(each) for each in against]
+    chosen += [each for each in compared if each not in chosen]
     asked = {
         query: text for query, text in judgements.queries.items() if any(grade > 0 for grade in judgements.qrels.get(query, {}).values())
     }
@@ -148,24 +200,31 @@ def evaluate(
     unknown = sorted({document for query in asked for document in judgements.qrels[query]} - known)
     qrels = [ir_measures.Qrel(query, document, grade) for query in asked for document, grade in judgements.qrels[query].items()]
     evaluator = ir_measures.evaluator(parsed, qrels)
+    names = [*labels, *(label(each) for each in chosen[len(labels) :])]
+    found = [
+        (str(each), name, _run(retriever, each, asked, judgements.exclude, progress)) for each, name in zip(chosen, names, strict=True)
+    ]
+    for path in runs:
+        tag, run = read_run(path)
+        found.append((str(path), f"{tag} ({path.name})", {query: run[query] for query in asked if query in run}))
     rows: list[Row] = []
-    for pipeline in chosen:
-        run = _run(retriever, pipeline, asked, judgements.exclude, progress)
+    for pipeline, name, run in found:
         per_query: dict[str, dict[str, float]] = {str(measure): dict.fromkeys(asked, 0.0) for measure in parsed}
         scored = [ir_measures.ScoredDoc(query, document, score) for query, ranked in run.items() for document, score in ranked]
         for metric in evaluator.iter_calc(scored):
             per_query[str(metric.measure)][metric.query_id] = metric.value
-        scores = {name: sum(values.values()) / len(values) for name, values in per_query.items()}
-        rows.append(Row(str(pipeline), label(pipeline), scores, per_query))
+        scores = {measure: sum(values.values()) / len(values) for measure, values in per_query.items()}
+        interval = bootstrap_interval(list(per_query[str(parsed[0])].values()), seed=seed)
+        rows.append(Row(pipeline, name, scores, per_query, run, interval))
         if output:
-            _write_run(output / "runs" / f"{len(rows):02}-{_file_name(label(pipeline))}.run", run, label(pipeline))
-    _compare(rows, chosen, str(parsed[0]), seed)
+            write_run(output / "runs" / f"{len(rows):02}-{_file_name(name)}.run", run, _file_name(name))
     result = Evaluation(
-        title, [str(measure) for measure in parsed], len(asked), rows, unknown,
-        unjudged_queries=len(judgements.queries) - len(asked),
-        unasked_queries=len(set(judgements.qrels) - set(judgements.queries)),
+        title, [str(measure) for measure in parsed], judgements, rows, unknown,
+        unjudged_queries=sorted(set(judgements.queries) - set(asked)),
+        unasked_queries=sorted(set(judgements.qrels) - set(judgements.queries)),
         caveat=caveat,
     )  # fmt: skip
+    _compare(result, [str(each) for each in compared], seed, standard)
     if output:
         write_json(output / "report.json", {**result.as_dict(), "per_query": {row.label: row.per_query for row in rows}})
         write_bytes(output / "report.md", result.as_markdown().encode())
@@ -184,7 +243,7 @@ def held_out_judgements(workspace: str | Path, *, seed: int | None = None) -> di
     graph = ReferenceGraph.open(workspace, corpus)
     found: dict[str, Judgements] = {}
     for number, query in enumerate(held_out_queries(corpus, graph, seed=samples.manifest["seed"] if seed is None else seed, share=share)):
-        judgements = found.setdefault(query.kind, Judgements({}, {}, {}))
+        judgements = found.setdefault(query.kind, Judgements({}, {}))
         name = f"{query.kind}-{number}"
         judgements.queries[name] = query.text
         judgements.qrels[name] = {query.document_id: 1}
@@ -206,9 +265,9 @@ def _run(
     queries: dict[str, str],
     exclude: dict[str, str],
     progress: Callable[[str, int, int], None] | None,
-) -> dict[str, list[tuple[str, float]]]:
+) -> Run:
     """The run, its scores replaced by falling ones, so that no tool breaks ties in another order than the ranking's."""
-    run: dict[str, list[tuple[str, float]]] = {}
+    run: Run = {}
     names = list(queries)
     for start in range(0, len(names), _CHUNK):
         part = names[start : start + _CHUNK]
@@ -221,33 +280,28 @@ def _run(
     return run
 
 
-def _compare(rows: list[Row], pipelines: Sequence[Pipeline], measure: str, seed: int) -> None:
-    """Tests against BM25, and of trained pipelines against their untrained twins."""
-    lexical = next((row for row, pipeline in zip(rows, pipelines, strict=True) if pipeline == Pipeline("lexical")), None)
-    pairs: dict[str, list[tuple[Row, Row]]] = {"vs BM25": [], "vs untrained": []}
-    by_pipeline = {str(pipeline): row for pipeline, row in zip(pipelines, rows, strict=True)}
-    for row, pipeline in zip(rows, pipelines, strict=True):
-        if lexical is not None and row is not lexical:
-            pairs["vs BM25"].append((row, lexical))
-        untrained = by_pipeline.get(str(Pipeline(pipeline.first_stage, "base")))
-        if pipeline.first_stage != "lexical" and untrained is not None and untrained is not row:
-            pairs["vs untrained"].append((row, untrained))
-    for name, compared in pairs.items():
-        values = []
-        for row, other in compared:
-            first, second = row.per_query[measure], other.per_query[measure]
-            values.append(randomisation_test(list(first.values()), [second[query] for query in first], seed=seed))
-        for (row, other), p in zip(compared, holm(values), strict=True):
+def _compare(result: Evaluation, against: Sequence[str], seed: int, standard: bool) -> None:
+    """Tests against BM25, the best baseline, and the rows asked for."""
+    measure = result.measures[0]
+    by_pipeline = {row.pipeline: row for row in result.rows}
+    wanted: dict[str, Row] = {}
+    if standard and _BM25 in by_pipeline:
+        wanted["vs BM25"] = by_pipeline[_BM25]
+    baselines = [by_pipeline[name] for name in _BASELINES if name in by_pipeline]
+    if standard and len(baselines) > 1:
+        best = max(baselines, key=lambda row: row.scores[measure])
+        result.baseline = best.label
+        wanted[f"vs {BEST_BASELINE}"] = best
+    wanted.update({f"vs {by_pipeline[name].label}": by_pipeline[name] for name in against})
+    for name, other in wanted.items():
+        rows = [row for row in result.rows if row is not other]
+        second = other.per_query[measure]
+        values = [
+            randomisation_test(list(row.per_query[measure].values()), [second[query] for query in row.per_query[measure]], seed=seed)
+            for row in rows
+        ]
+        for row, p in zip(rows, holm(values), strict=True):
             row.against[name] = (row.scores[measure] - other.scores[measure], p)
-
-
-def _write_run(path: Path, run: dict[str, list[tuple[str, float]]], tag: str) -> None:
-    lines = (
-        f"{query} Q0 {document} {rank} {score:g} {_file_name(tag)}\n"
-        for query, ranked in run.items()
-        for rank, (document, score) in enumerate(ranked, 1)
-    )
-    write_bytes(path, "".join(lines).encode())
 
 
 def _file_name(text: str) -> str:

@@ -1,12 +1,21 @@
-"""Queries and relevance judgements (qrels) from BEIR and TREC files."""
+"""Queries, relevance judgements (qrels) and runs: BEIR and TREC files, read and written, and ir_datasets."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
+from structformer.corpus.storage import write_bytes
 from structformer.errors import UsageError
+
+Run = dict[str, list[tuple[str, float]]]
+_TOPIC = re.compile(r"<top>(.*?)</top>", re.DOTALL | re.IGNORECASE)
+_NUMBER = re.compile(r"<num>\s*(?:Number:)?\s*(\S+?)\s*(?:</num>|\n|$)", re.IGNORECASE)
+_TITLE = re.compile(r"<title>\s*(?:Topic:)?\s*(.*?)\s*(?:</title>|\n\s*<|\n\s*\n|$)", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,13 +24,24 @@ class Judgements:
 
     queries: dict[str, str]
     qrels: dict[str, dict[str, int]]
-    exclude: dict[str, str]
+    exclude: dict[str, str] = field(default_factory=dict)
+
+
+def read_judgements(queries: Path, qrels: Path) -> Judgements:
+    """Queries and qrels from their files. Raises UsageError naming file and line."""
+    return Judgements(read_queries(queries), read_qrels(qrels))
 
 
 def read_queries(path: Path) -> dict[str, str]:
-    """Queries by id, from BEIR's JSON lines ("_id", "text") or lines of id, tab, text. Raises UsageError naming the line."""
+    """Queries by id, from BEIR's JSON lines ("_id", "text"), TREC topics (<top> with <num> and <title>) or lines of id, tab, text.
+
+    Raises UsageError naming the line.
+    """
     queries: dict[str, str] = {}
-    for number, line in enumerate(_lines(path), 1):
+    head = "\n".join(islice(_lines(path), 20))
+    if re.search(r"<top>", head, re.IGNORECASE):
+        queries = _topics(path)
+    for number, line in enumerate(() if queries else _lines(path), 1):
         if not line.strip():
             continue
         if line.lstrip().startswith("{"):
@@ -34,9 +54,21 @@ def read_queries(path: Path) -> dict[str, str]:
             identifier, tab, text = line.partition("\t")
             if not tab:
                 raise UsageError(f"{path}, line {number}: neither JSON nor `id<TAB>text`")
+        if identifier.strip() in queries:
+            raise UsageError(f"{path}, line {number}: a second query {identifier.strip()!r}")
         queries[identifier.strip()] = text.strip()
     if not queries:
         raise UsageError(f"{path} has no queries")
+    return queries
+
+
+def _topics(path: Path) -> dict[str, str]:
+    queries: dict[str, str] = {}
+    for number, found in enumerate(_TOPIC.finditer("\n".join(_lines(path))), 1):
+        name, title = _NUMBER.search(found[1]), _TITLE.search(found[1])
+        if name is None or title is None:
+            raise UsageError(f"{path}, topic {number}: no <num> or no <title>")
+        queries[name[1]] = " ".join(title[1].split())
     return queries
 
 
@@ -60,10 +92,72 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     return qrels
 
 
-def _lines(path: Path) -> list[str]:
+def read_run(path: Path) -> tuple[str, Run]:
+    """A run's tag and its rankings, from TREC's six columns. Raises UsageError naming the line."""
+    run: Run = {}
+    tag = path.stem
+    for number, line in enumerate(_lines(path), 1):
+        fields = line.split("\t") if "\t" in line else line.split()
+        if not line.strip():
+            continue
+        try:
+            query, _, document, _, score, tag = (each.strip() for each in fields)
+            run.setdefault(query, []).append((document, float(score)))
+        except ValueError:
+            raise UsageError(f"{path}, line {number}: not TREC's `query Q0 document rank score tag`") from None
+    if not run:
+        raise UsageError(f"{path} has no ranking")
+    return tag, {query: sorted(ranked, key=lambda each: (-each[1], each[0])) for query, ranked in run.items()}
+
+
+def write_run(path: Path, run: Mapping[str, list[tuple[str, float]]], tag: str) -> None:
+    """Write rankings as a TREC run; tab-separated where a document's id has a space, which TREC's columns can't hold."""
+    spaced = any(" " in document for ranked in run.values() for document, _ in ranked)
+    joint = "\t" if spaced else " "
+    lines = (
+        joint.join((query, "Q0", document, str(rank), f"{score:g}", tag)) + "\n"
+        for query, ranked in run.items()
+        for rank, (document, score) in enumerate(ranked, 1)
+    )
+    write_bytes(path, "".join(lines).encode())
+
+
+def write_judgements(folder: Path, judgements: Judgements) -> None:
+    """Write queries and qrels as BEIR (queries.jsonl, qrels/test.tsv) and as TREC (topics.tsv, qrels.txt) has them."""
+    queries = judgements.queries.items()
+    grades = [(query, document, grade) for query, judged in judgements.qrels.items() for document, grade in judged.items()]
+    beir = "query-id\tcorpus-id\tscore\n" + "".join(f"{query}\t{document}\t{grade}\n" for query, document, grade in grades)
+    trec = "".join(("\t" if " " in document else " ").join((query, "0", document, str(grade))) + "\n" for query, document, grade in grades)
+    lines = "".join(json.dumps({"_id": name, "text": text}, ensure_ascii=False) + "\n" for name, text in queries)
+    topics = "".join(f"{name}\t{' '.join(text.split())}\n" for name, text in queries)
+    for path, text in (("queries.jsonl", lines), ("qrels/test.tsv", beir), ("topics.tsv", topics), ("qrels.txt", trec)):
+        write_bytes(folder / path, text.encode())
+
+
+def dataset_judgements(name: str) -> Judgements:
+    """Queries and qrels of an ir_datasets id. Raises UsageError when the package or the data set is not there."""
     try:
-        return path.read_text(encoding="utf-8-sig").splitlines()
+        import ir_datasets
+    except ImportError as error:
+        raise UsageError("ir_datasets ids need its package: pip install 'structformer[ir-datasets]'") from error
+    try:
+        dataset = ir_datasets.load(name)
+        queries = {str(query.query_id): str(query.default_text()) for query in dataset.queries_iter()}
+        qrels: dict[str, dict[str, int]] = {}
+        for qrel in dataset.qrels_iter():
+            qrels.setdefault(str(qrel.query_id), {})[str(qrel.doc_id)] = int(qrel.relevance)
+    except KeyError as error:
+        raise UsageError(f"ir_datasets has no data set {name!r}") from error
+    except (AttributeError, OSError, RuntimeError) as error:
+        raise UsageError(f"the queries and qrels of {name} cannot be had: {error}") from error
+    return Judgements(queries, qrels)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror or error})") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 (byte {error.start})") from error
+    yield from text.split("\n") if "\r" not in text else text.splitlines()

@@ -1,4 +1,4 @@
-"""Is a difference between two pipelines more than chance? The paired randomisation test, and Holm's correction."""
+"""Is a difference between two pipelines more than chance? The paired randomisation test, bootstrap intervals, Holm's correction."""
 
 from __future__ import annotations
 
@@ -34,6 +34,22 @@ def randomisation_test(first: Sequence[float], second: Sequence[float], *, seed:
         signs = generator.integers(0, 2, (min(_CHUNK, rounds - start), len(differences))) * 2 - 1
         extreme += int(np.sum(np.abs(signs @ differences) >= observed))
     return (extreme + 1) / (rounds + 1)
+
+
+def bootstrap_interval(values: Sequence[float], *, seed: int = 0, rounds: int = _ROUNDS, level: float = 0.95) -> tuple[float, float]:
+    """Percentile bootstrap interval of the mean: queries drawn with replacement (Efron and Tibshirani 1993, section 13.3).
+
+    Raises ValueError on no values.
+    """
+    if not len(values):
+        raise ValueError("no values to draw from")
+    array = np.asarray(values, np.float64)
+    generator = np.random.default_rng(seed)
+    means = np.concatenate(
+        [array[generator.integers(0, len(array), (min(_CHUNK, rounds - start), len(array)))].mean(1) for start in range(0, rounds, _CHUNK)]
+    )
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

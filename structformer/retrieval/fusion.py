@@ -1,13 +1,43 @@
-"""Fusing ranked lists."""
+"""Fusing what the stages say: reciprocal ranks, or a weighted sum of four scores with weights learned from the corpus itself."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 RRF_K = 60
+Ranked = list[tuple[int, float]]
+Floats = npt.NDArray[np.float64]
 
 
-def reciprocal_rank_fusion(lists: Sequence[Sequence[tuple[int, float]]], k: int) -> list[tuple[int, float]]:
+@dataclass(frozen=True, slots=True)
+class FusionWeights:
+    """Weights of a unit's cosine, its document's overview's cosine, its BM25 score and its whole document's BM25 score, the latter two as
+    shares of the query's best."""
+
+    dense: float = 1.0
+    overview: float = 0.5
+    lexical: float = 0.2
+    document: float = 0.1
+
+    def as_array(self) -> Floats:
+        """(4,) float64."""
+        return np.array(astuple(self), np.float64)
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> FusionWeights:
+        """From stored JSON."""
+        return cls(**{name: float(value[name]) for name in ("dense", "overview", "lexical", "document")})
+
+
+DEFAULT_WEIGHTS = FusionWeights()
+
+
+def reciprocal_rank_fusion(lists: Sequence[Sequence[tuple[int, float]]], k: int) -> Ranked:
     """Up to k (unit, fused score), best first; equal scores in unit order.
 
     A unit scores the sum over lists of 1 / (60 + its rank), ranks from 1 (Cormack, Clarke and Buettcher, SIGIR 2009).
@@ -16,4 +46,55 @@ def reciprocal_rank_fusion(lists: Sequence[Sequence[tuple[int, float]]], k: int)
     for ranked in lists:
         for rank, (unit, _) in enumerate(ranked, 1):
             scores[unit] = scores.get(unit, 0.0) + 1.0 / (RRF_K + rank)
+    return best(scores, k)
+
+
+def best(scores: Mapping[int, float], k: int) -> Ranked:
+    """The k best, equal scores in unit order."""
     return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
+
+
+def shares(ranked: Sequence[tuple[int, float]]) -> dict[int, float]:
+    """Scores as shares of the best one."""
+    highest = max((score for _, score in ranked), default=0.0)
+    return {number: score / highest for number, score in ranked} if highest > 0 else {}
+
+
+def learn_weights(
+    groups: Sequence[Floats], *, prior: FusionWeights = DEFAULT_WEIGHTS, scale: float = 12.0, ridge: float = 1.0
+) -> FusionWeights:
+    """Weights under which the first row of each group, the relevant one, is likeliest.
+
+    groups: (candidates, 4) features of one query each. Minimises the softmax cross-entropy of the rows' weighted sums plus
+    ridge / scale x |w - scale x prior|^2 / 2, a convex problem, by Newton's method; weights below zero are set to zero and the
+    others learned again. The result is divided by the weight of the cosine.
+    """
+    centre = prior.as_array() * scale
+    free = np.ones(4, bool)
+    weights = centre.copy()
+    while True:
+        weights = np.where(free, weights, 0.0)
+        for _ in range(50):
+            gradient = -(weights - centre) * ridge / scale
+            curvature = np.eye(4) * ridge / scale
+            for rows in groups:
+                scores = rows @ weights
+                likely = np.exp(scores - scores.max())
+                likely /= likely.sum()
+                mean = likely @ rows
+                gradient += rows[0] - mean
+                curvature += (rows * likely[:, None]).T @ rows - np.outer(mean, mean)
+            step = np.zeros(4)
+            step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
+            weights = weights + step
+            if np.abs(step).max() < 1e-6:
+                break
+        below = free & (weights < 0)
+        below[0] = False
+        if not below.any():
+            break
+        free &= ~below
+    if weights[0] <= 0:
+        return prior
+    found = np.maximum(weights, 0.0) / weights[0]
+    return FusionWeights(*(round(float(each), 4) for each in found))

@@ -1,69 +1,178 @@
-"""The lexical first stage: BM25 in an embedded tantivy index over title, path, text and incoming anchor texts."""
+"""The lexical first stage: BM25 in embedded tantivy indexes, one of the units and one of whole documents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import tantivy
 
-from structformer.analysis import analyzer, any_term_query, query_terms
+from structformer.analysis import analyzer, any_term_query, query_terms, spaced
 from structformer.errors import CorpusError
-from structformer.retrieval.units import Unit
+from structformer.retrieval.units import IndexedDocument, Unit
 
 # Boosts of the fields' BM25 scores, which are summed. Titles, paths and anchor texts are short, so their scores are high by
 # themselves; with boosts near 1 they drown the text.
-FIELDS = {"title": 0.1, "path": 0.1, "text": 1.0, "incoming": 0.2}
+# A text counts by its stemmed words and, a third as much, by its words as they stand: the corpora's own openings (see learning.py) are
+# found best so, and a stemmer alone throws "image" together with "imaging".
+FIELDS = {"title": 0.1, "path": 0.1, "text": 0.75, "exact": 0.25, "incoming": 0.2}
+DOCUMENT_FIELDS = {"text": 0.75, "exact": 0.25}
+_EXACT = "exact"
+_K1, _B = 1.2, 0.75  # tantivy's
 _HEAP_BYTES = 128 * 1024 * 1024
+_UNITS, _DOCUMENTS = "units", "documents"
 
 
-def _schema() -> tantivy.Schema:
+def _analyzers(fields: dict[str, float], language: str) -> dict[str, tantivy.TextAnalyzer]:
+    return {field: analyzer(language, stemmed=field != _EXACT) for field in fields}
+
+
+def _schema(fields: dict[str, float]) -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
-    for field in FIELDS:
-        builder.add_text_field(field, tokenizer_name="words", index_option="freq")
-    builder.add_unsigned_field("unit", stored=True, fast=True)
+    for field in fields:
+        builder.add_text_field(field, tokenizer_name=field, index_option="freq")
+    builder.add_unsigned_field("number", stored=True, fast=True)
+    builder.add_unsigned_field("document", indexed=True)
     return builder.build()
 
 
-def build_lexical_index(units: Iterable[Unit], folder: Path, language: str) -> Iterator[Unit]:
-    """Index units, numbered in order, as they pass by."""
-    folder.mkdir(parents=True)
-    index = tantivy.Index(_schema(), path=str(folder))
-    index.register_tokenizer("words", analyzer(language))
-    writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)  # one thread keeps the order and so the ties
-    for number, unit in enumerate(units):
+class _Writer:
+    """Adds rows of texts to one tantivy index, numbered in order."""
+
+    def __init__(self, folder: Path, fields: dict[str, float], language: str) -> None:
+        folder.mkdir(parents=True)
+        index = tantivy.Index(_schema(fields), path=str(folder))
+        for field, words in _analyzers(fields, language).items():
+            index.register_tokenizer(field, words)
+        self._writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)  # one thread keeps the order and so the ties
+        self.count = 0
+
+    def add(self, texts: dict[str, str], of_document: int) -> None:
         document = tantivy.Document()
-        for field, text in (("title", unit.title), ("path", " ".join(unit.path)), ("text", unit.text), ("incoming", unit.incoming)):
-            document.add_text(field, text)
-        document.add_unsigned("unit", number)
-        writer.add_document(document)
-        yield unit
-    writer.commit()
-    writer.wait_merging_threads()
+        for field, text in texts.items():
+            document.add_text(field, spaced(text))
+        document.add_unsigned("number", self.count)
+        document.add_unsigned("document", of_document)
+        self._writer.add_document(document)
+        self.count += 1
+
+    def close(self) -> None:
+        self._writer.commit()
+        self._writer.wait_merging_threads()
+
+
+class LexicalWriter:
+    """Writes the lexical index of units and documents as they pass by."""
+
+    def __init__(self, folder: Path, language: str) -> None:
+        self._units = _Writer(folder / _UNITS, FIELDS, language)
+        self._documents = _Writer(folder / _DOCUMENTS, DOCUMENT_FIELDS, language)
+
+    def add(self, document: IndexedDocument, units: Sequence[Unit]) -> None:
+        """Index the next document with its units."""
+        for unit in units:
+            self._units.add(_unit_texts(unit), self._documents.count)
+        text = document_text(document.title, units)
+        self._documents.add({"text": text, _EXACT: text}, self._documents.count)
+
+    def close(self) -> None:
+        """Commit both."""
+        self._units.close()
+        self._documents.close()
+
+
+class _Searcher:
+    def __init__(self, folder: Path, fields: dict[str, float], language: str) -> None:
+        try:
+            index = tantivy.Index.open(str(folder))
+            self._analyzers = _analyzers(fields, language)
+            for field, words in self._analyzers.items():
+                index.register_tokenizer(field, words)
+            self._searcher = index.searcher()
+        except (ValueError, OSError) as error:
+            raise CorpusError(f"the lexical index in {folder} cannot be opened ({error}): run `structformer index` again") from error
+        self._schema = index.schema
+        self._fields = fields
+        self._folder = folder
+        self.analyzer = self._analyzers["text"]
+
+    def score(self, query: str, texts: dict[str, str], average: dict[str, float]) -> float:
+        """The BM25 score that a row of these texts would have. average: mean number of words by field."""
+        count = self._searcher.num_docs
+        total = 0.0
+        for field, text in texts.items():
+            words = self._analyzers[field].analyze(spaced(text))
+            length = _K1 * (1 - _B + _B * len(words) / max(average[field], 1e-9))
+            for term in query_terms(self._analyzers[field], query):
+                if frequency := words.count(term):
+                    found = self._searcher.doc_freq(field, term)
+                    rarity = math.log(1 + (count - found + 0.5) / (found + 0.5))
+                    total += self._fields[field] * rarity * frequency * (_K1 + 1) / (frequency + length)
+        return total
+
+    def search(self, query: str, k: int, documents: Collection[int] | None) -> list[tuple[int, float]]:
+        parsed = any_term_query(self._schema, self._analyzers, query, self._fields) if k > 0 else None
+        if parsed is None or (documents is not None and not documents):
+            return []
+        if documents is not None:
+            among = tantivy.Query.term_set_query(self._schema, "document", sorted(documents))
+            parsed = tantivy.Query.boolean_query(
+                [(tantivy.Occur.Must, parsed), (tantivy.Occur.Must, tantivy.Query.const_score_query(among, 0.0))]
+            )
+        try:
+            hits = self._searcher.search(parsed, limit=k, count=False).hits
+            found = [(int(self._searcher.doc(address)["number"][0]), float(score)) for score, address in hits]
+        except (ValueError, OSError) as error:
+            raise CorpusError(f"the lexical index in {self._folder} cannot be read ({error}): run `structformer index` again") from error
+        return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+
+
+def _unit_texts(unit: Unit) -> dict[str, str]:
+    return {"title": unit.title, "path": " ".join(unit.path), "text": unit.text, _EXACT: unit.text, "incoming": unit.incoming}
+
+
+def document_text(title: str, units: Sequence[Unit]) -> str:
+    """A whole document as its lexical index has it."""
+    return "\n".join([title, *(text for unit in units for text in (unit.title, unit.text))])
 
 
 class LexicalIndex:
     """Searches a lexical index."""
 
     def __init__(self, folder: Path, language: str) -> None:
-        try:
-            self._index = tantivy.Index.open(str(folder))
-        except (ValueError, OSError) as error:
-            raise CorpusError(f"the lexical index in {folder} cannot be opened ({error}): run `structformer index` again") from error
-        self._analyzer = analyzer(language)
-        self._index.register_tokenizer("words", self._analyzer)
-        self._searcher = self._index.searcher()
-        self._schema = self._index.schema
+        self._units = _Searcher(folder / _UNITS, FIELDS, language)
+        self._documents = _Searcher(folder / _DOCUMENTS, DOCUMENT_FIELDS, language)
 
     def terms(self, query: str) -> list[str]:
         """The query's distinct terms in order, as many as count."""
-        return query_terms(self._analyzer, query)
+        return query_terms(self._units.analyzer, query)
 
-    def search(self, query: str, k: int) -> list[tuple[int, float]]:
-        """Up to k (unit number, score), best first; equal scores in unit order."""
-        parsed = any_term_query(self._schema, self._analyzer, query, FIELDS) if k > 0 else None
-        if parsed is None:
-            return []
-        hits = self._searcher.search(parsed, limit=k, count=False).hits
-        found = [(int(self._searcher.doc(address)["unit"][0]), float(score)) for score, address in hits]
-        return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+    def words(self, text: str) -> list[str]:
+        """All terms of a text, in order."""
+        found: list[str] = self._units.analyzer.analyze(spaced(text))
+        return found
+
+    def search(self, query: str, k: int, documents: Collection[int] | None = None) -> list[tuple[int, float]]:
+        """Up to k (unit number, score), best first; equal scores in unit order. documents: only units of these."""
+        return self._units.search(query, k, documents)
+
+    def score_unit(self, query: str, unit: Unit, average: dict[str, float]) -> float:
+        """The score that a unit would have, were it in the index. average: mean number of words of a unit's fields."""
+        return self._units.score(query, _unit_texts(unit), average)
+
+    def score_document(self, query: str, text: str, average_words: float) -> float:
+        """The score that a document of this text would have."""
+        return self._documents.score(query, {"text": text, _EXACT: text}, {"text": average_words, _EXACT: average_words})
+
+    def average_words(self, units: Sequence[Unit]) -> dict[str, float]:
+        """Mean number of words of these units by field."""
+        sums = dict.fromkeys(FIELDS, 0)
+        for unit in units:
+            for field, text in _unit_texts(unit).items():
+                sums[field] += len(self.words(text))
+        return {field: total / max(1, len(units)) for field, total in sums.items()}
+
+    def search_documents(self, query: str, k: int, documents: Collection[int] | None = None) -> list[tuple[int, float]]:
+        """Up to k (document number, BM25 score of its whole text), best first; of all documents or of these."""
+        return self._documents.search(query, k, documents)

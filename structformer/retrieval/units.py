@@ -1,21 +1,27 @@
-"""Index units: sections cut to passages that fit a ranker's window, each with its path."""
+"""Index units: sections cut to passages that fit a ranker's window, each with its path; and the documents they are of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from structformer.corpus import Corpus
 from structformer.document import Document
 from structformer.errors import CorpusError
 from structformer.graph import ReferenceGraph
+from structformer.overview import overview
 from structformer.passages import PASSAGE_WORDS, passages, with_path
 
-_SCHEMA = pa.schema(
+_UNITS = pa.schema(
     [
         ("document", pa.int32()),
         ("section", pa.int32()),
@@ -27,6 +33,7 @@ _SCHEMA = pa.schema(
         ("incoming", pa.string()),
     ]
 )
+_DOCUMENTS = pa.schema([("id", pa.string()), ("title", pa.string()), ("overview", pa.string()), ("metadata", pa.string())])
 _BATCH_ROWS = 1024
 
 
@@ -48,6 +55,21 @@ class Unit:
     def ranker_text(self) -> str:
         """What rankers read: the path on a line of its own, then the passage."""
         return with_path(" ".join(self.path), self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedDocument:
+    """A document of the index: id, title, overview, and metadata as JSON with its language."""
+
+    id: str
+    title: str
+    overview: str
+    metadata: str
+
+    def values(self) -> dict[str, Any]:
+        """The metadata."""
+        found: dict[str, Any] = json.loads(self.metadata)
+        return found
 
 
 def document_units(document: Document, number: int, incoming: dict[tuple[int, int], list[str]] | None = None) -> Iterator[Unit]:
@@ -78,28 +100,57 @@ def document_units(document: Document, number: int, incoming: dict[tuple[int, in
             )
 
 
-def corpus_units(corpus: Corpus, graph: ReferenceGraph | None) -> Iterator[Unit]:
-    """All units of a corpus in document order."""
+def indexed_document(document: Document) -> IndexedDocument:
+    """What the index keeps of a document beside its units."""
+    values = {**document.metadata, **({"language": document.language} if document.language else {})}
+    return IndexedDocument(document.id, document.title, overview(document), json.dumps(values, ensure_ascii=False, default=str))
+
+
+def corpus_units(corpus: Corpus, graph: ReferenceGraph | None) -> Iterator[tuple[IndexedDocument, list[Unit]]]:
+    """Each document with its units, in document order."""
     incoming = graph.incoming_texts() if graph else {}
     for number, document in enumerate(corpus.documents()):
-        yield from document_units(document, number, incoming)
+        yield indexed_document(document), list(document_units(document, number, incoming))
 
 
-def write_units(units: Iterator[Unit], path: Path) -> Iterator[Unit]:
-    """Store units as they pass by."""
-    with pa.ipc.new_file(str(path), _SCHEMA) as writer:
-        rows: list[dict[str, Any]] = []
-        for unit in units:
-            rows.append({name: getattr(unit, name) for name in _SCHEMA.names})
-            if len(rows) == _BATCH_ROWS:
-                writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=_SCHEMA))
-                rows = []
-            yield unit
-        writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=_SCHEMA))
+class TableWriter:
+    """Writes dataclass objects into an Arrow file, batch by batch."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._writer = pa.ipc.new_file(str(path), schema)
+        self._rows: list[dict[str, Any]] = []
+
+    def add(self, item: Any) -> None:
+        """Append one object whose fields are the schema's."""
+        self._rows.append({name: getattr(item, name) for name in self._schema.names})
+        if len(self._rows) == _BATCH_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._writer.write_batch(pa.RecordBatch.from_pylist(self._rows, schema=self._schema))
+        self._rows = []
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._flush()
+        self._writer.close()
 
 
-class Units:
-    """Stored units by number, memory-mapped."""
+def unit_writer(folder: Path) -> TableWriter:
+    """Writes an index's units."""
+    return TableWriter(folder / "units.arrow", _UNITS)
+
+
+def document_writer(folder: Path) -> TableWriter:
+    """Writes an index's documents."""
+    return TableWriter(folder / "documents.arrow", _DOCUMENTS)
+
+
+class _Table:
+    """Stored rows by number, memory-mapped."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -109,20 +160,55 @@ class Units:
         batches = self._file.num_record_batches
         last = self._file.get_batch(batches - 1).num_rows if batches else 0
         self._count = (batches - 1) * _BATCH_ROWS + last if batches else 0
+        self._batch = lru_cache(maxsize=64)(self._file.get_batch)
 
     def __len__(self) -> int:
         return self._count
 
+    def row(self, number: int) -> dict[str, Any]:
+        """One row."""
+        if not 0 <= number < self._count:
+            raise IndexError(number)
+        found: dict[str, Any] = self._batch(number // _BATCH_ROWS).slice(number % _BATCH_ROWS, 1).to_pylist()[0]
+        return found
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """All rows in order."""
+        for number in range(self._file.num_record_batches):
+            yield from self._file.get_batch(number).to_pylist()
+
+    def numbers(self, name: str) -> npt.NDArray[np.int64]:
+        """A column of numbers."""
+        parts = [self._file.get_batch(number).column(name).to_numpy() for number in range(self._file.num_record_batches)]
+        return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
+
+    def column(self, name: str) -> list[Any]:
+        """One field of all rows."""
+        return [value for number in range(self._file.num_record_batches) for value in self._file.get_batch(number).column(name).to_pylist()]
+
+
+class Units(_Table):
+    """An index's units by number."""
+
     def __getitem__(self, number: int) -> Unit:
-        batch = self._file.get_batch(number // _BATCH_ROWS).slice(number % _BATCH_ROWS, 1)
-        row = batch.to_pylist()[0]
+        row = self.row(number)
         return Unit(**{**row, "path": tuple(row["path"])})
 
     def __iter__(self) -> Iterator[Unit]:
-        for number in range(self._file.num_record_batches):
-            for row in self._file.get_batch(number).to_pylist():
-                yield Unit(**{**row, "path": tuple(row["path"])})
+        for row in self.rows():
+            yield Unit(**{**row, "path": tuple(row["path"])})
 
-    def column(self, name: str) -> list[Any]:
-        """One field of all units."""
-        return [value for number in range(self._file.num_record_batches) for value in self._file.get_batch(number).column(name).to_pylist()]
+    def ranker_texts(self, numbers: Sequence[int]) -> list[str]:
+        """What rankers read of these units."""
+        return [self[number].ranker_text for number in numbers]
+
+
+class IndexedDocuments(_Table):
+    """An index's documents by number."""
+
+    def __getitem__(self, number: int) -> IndexedDocument:
+        return IndexedDocument(**self.row(number))
+
+    def __iter__(self) -> Iterator[IndexedDocument]:
+        for row in self.rows():
+            yield IndexedDocument(**row)

@@ -1,0 +1,76 @@
+"""Where one pipeline wins and loses against another, query by query, with the texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from structformer.evaluation.evaluate import Evaluation, Row
+from structformer.retrieval.units import IndexedDocuments
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDifference:
+    """One query's scores in the first measure under both; relevant: documents with their ranks under both (0 where not found); tops: the
+    first document of each."""
+
+    query: str
+    text: str
+    scores: tuple[float, float]
+    relevant: tuple[tuple[str, int, int], ...]
+    tops: tuple[str, str]
+
+    @property
+    def change(self) -> float:
+        """The second's score minus the first's."""
+        return self.scores[1] - self.scores[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A comparison of two rows. wins: queries on which the second does better, most first; losses: those on which it does worse."""
+
+    first: str
+    second: str
+    measure: str
+    wins: list[QueryDifference]
+    losses: list[QueryDifference]
+    ties: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON types."""
+
+        def row(each: QueryDifference) -> dict[str, Any]:
+            ranks = [{"document": name, "ranks": [first, second]} for name, first, second in each.relevant]
+            return {"query": each.query, "text": each.text, "scores": list(each.scores), "relevant": ranks, "tops": list(each.tops)}
+
+        return {
+            "first": self.first, "second": self.second, "measure": self.measure, "ties": self.ties,
+            "wins": [row(each) for each in self.wins], "losses": [row(each) for each in self.losses],
+        }  # fmt: skip
+
+
+def difference(result: Evaluation, first: str, second: str) -> Difference:
+    """Compare two rows of an evaluation, named by label or pipeline. Raises UsageError on a row that isn't there."""
+    one, two = result.row(first), result.row(second)
+    measure = result.measures[0]
+    found = [_query(result, query, one, two, measure) for query in one.per_query[measure]]
+    wins = sorted((each for each in found if each.change > 0), key=lambda each: (-each.change, each.query))
+    losses = sorted((each for each in found if each.change < 0), key=lambda each: (each.change, each.query))
+    return Difference(one.label, two.label, measure, wins, losses, len(found) - len(wins) - len(losses))
+
+
+def _query(result: Evaluation, query: str, one: Row, two: Row, measure: str) -> QueryDifference:
+    ranks = [{document: rank for rank, (document, _) in enumerate(row.run.get(query, []), 1)} for row in (one, two)]
+    judged = [document for document, grade in result.judgements.qrels[query].items() if grade > 0]
+    relevant = tuple((document, ranks[0].get(document, 0), ranks[1].get(document, 0)) for document in judged)
+    tops = [next((document for document, _ in row.run.get(query, [])), "") for row in (one, two)]
+    scores = (one.per_query[measure][query], two.per_query[measure][query])
+    return QueryDifference(query, result.judgements.queries[query], scores, relevant, (tops[0], tops[1]))
+
+
+def texts_of(found: Difference, documents: IndexedDocuments, count: int) -> dict[str, str]:
+    """What the documents named in the first `count` wins and losses say, by id: their overviews."""
+    shown = [*found.wins[:count], *found.losses[:count]]
+    wanted = {document for each in shown for document in (*(name for name, _, _ in each.relevant), *each.tops)}
+    return {document.id: document.overview for document in documents if document.id in wanted}

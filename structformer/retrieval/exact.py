@@ -1,0 +1,111 @@
+"""Exact lexical scorers over candidates, as the papers use them: BM25, query likelihood, TF-IDF.
+
+The statistics are of the units' texts as rankers read them, path in front; counted once, when a pipeline first asks, and kept beside the
+index.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from structformer.retrieval.units import Units
+
+Words = Callable[[str], list[str]]
+_FILE = "terms.sqlite"
+
+
+class CollectionStatistics:
+    """Document and collection frequencies of terms, the number of units, and their length in words."""
+
+    def __init__(self, path: Path) -> None:
+        self._database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, check_same_thread=False)
+        self.units, self.words = self._database.execute("SELECT units, words FROM totals").fetchone()
+
+    @classmethod
+    def of(cls, folder: Path, units: Units, words: Words) -> CollectionStatistics:
+        """The statistics of an index, counted when they are not there yet."""
+        path = folder / _FILE
+        if not path.exists():
+            temporary = path.with_name(f".tmp-{os.getpid()}-{_FILE}")
+            temporary.unlink(missing_ok=True)
+            _count(temporary, units, words)
+            os.replace(temporary, path)
+        return cls(path)
+
+    @property
+    def average_words(self) -> float:
+        """Mean number of words of a unit."""
+        return float(self.words / max(1, self.units))
+
+    def frequencies(self, term: str) -> tuple[int, int]:
+        """(units that hold a term, its occurrences in all of them)."""
+        row = self._database.execute("SELECT units, occurrences FROM terms WHERE term = ?", (term,)).fetchone()
+        return (0, 0) if row is None else (int(row[0]), int(row[1]))
+
+
+def _count(path: Path, units: Units, words: Words) -> None:
+    in_units: Counter[str] = Counter()
+    occurrences: Counter[str] = Counter()
+    for unit in units:
+        found = words(unit.ranker_text)
+        occurrences.update(found)
+        in_units.update(set(found))
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE terms (term TEXT PRIMARY KEY, units INTEGER, occurrences INTEGER) WITHOUT ROWID")
+        database.execute("CREATE TABLE totals (units INTEGER, words INTEGER)")
+        database.executemany(
+            "INSERT INTO terms VALUES (?, ?, ?)", ((term, in_units[term], count) for term, count in sorted(occurrences.items()))
+        )
+        database.execute("INSERT INTO totals VALUES (?, ?)", (len(units), occurrences.total()))
+        database.commit()
+
+
+def bm25(query: Sequence[str], text: Sequence[str], statistics: CollectionStatistics, *, k1: float, b: float) -> float:
+    """BM25 of a text for the query's terms; the idf is ln(1 + (N - n + 0.5) / (n + 0.5)), never below zero.
+
+    Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009, eq. 3.15, with Lucene's idf.
+    """
+    counts = Counter(text)
+    norm = k1 * (1 - b + b * len(text) / max(statistics.average_words, 1e-9))
+    total = 0.0
+    for term in dict.fromkeys(query):
+        if frequency := counts[term]:
+            found, _ = statistics.frequencies(term)
+            total += math.log(1 + (statistics.units - found + 0.5) / (found + 0.5)) * frequency * (k1 + 1) / (frequency + norm)
+    return total
+
+
+def query_likelihood(query: Sequence[str], text: Sequence[str], statistics: CollectionStatistics, *, mu: float) -> float:
+    """log P(query | text) with Dirichlet smoothing; terms that the collection lacks are passed over.
+
+    Source: Zhai and Lafferty, TOIS 2004, section 3.2: P(w|d) = (c(w, d) + mu P(w|C)) / (|d| + mu).
+    """
+    counts = Counter(text)
+    total = 0.0
+    for term in query:
+        _, occurrences = statistics.frequencies(term)
+        if occurrences:
+            total += math.log((counts[term] + mu * occurrences / statistics.words) / (len(text) + mu))
+    return total
+
+
+def tf_idf(query: Sequence[str], text: Sequence[str], statistics: CollectionStatistics) -> float:
+    """Cosine of the vectors of (1 + ln tf) ln(N / n), without the query's length.
+
+    Source: Salton and Buckley 1988, "ltc" weighting of documents, "ltn" of queries.
+    """
+    counts, asked = Counter(text), Counter(query)
+
+    def weight(term: str, frequency: int) -> float:
+        found, _ = statistics.frequencies(term)
+        return (1 + math.log(frequency)) * math.log(statistics.units / found) if found else 0.0
+
+    length = math.sqrt(sum(weight(term, frequency) ** 2 for term, frequency in counts.items()))
+    products = sum(weight(term, frequency) * weight(term, counts[term]) for term, frequency in asked.items() if counts[term])
+    return products / length if length else 0.0

@@ -1,0 +1,90 @@
+"""Hits: sections with breadcrumb, anchor, snippet and every stage's score; filters on documents."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from structformer.errors import UsageError
+from structformer.retrieval.units import IndexedDocument
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result: a section, shown by its best passage.
+
+    highlights: [start, end) of the query's words in the snippet. scores: the passage's score in each stage that ranked it. sections: with
+    grouping, the document's other sections among the hits, best first. subtasks: with the search agent, which queries found it.
+    """
+
+    document_id: str
+    title: str
+    path: tuple[str, ...]
+    anchor: str
+    snippet: str
+    text: str
+    score: float
+    scores: dict[str, float] = field(default_factory=dict)
+    highlights: tuple[tuple[int, int], ...] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+    sections: tuple[Hit, ...] = ()
+    subtasks: tuple[str, ...] = ()
+
+    @property
+    def breadcrumb(self) -> str:
+        """The path as people write it."""
+        return " > ".join(self.path)
+
+    @property
+    def address(self) -> str:
+        """The document's id with the section's anchor."""
+        return f"{self.document_id}#{self.anchor}" if self.anchor else self.document_id
+
+    def as_dict(self) -> dict[str, Any]:
+        """The hit as JSON types."""
+        return {
+            **{name: value for name, value in asdict(self).items() if name != "sections"},
+            "breadcrumb": self.breadcrumb,
+            "address": self.address,
+            "sections": [hit.as_dict() for hit in self.sections],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which documents may be found. paths: patterns of which the document's id matches one (`*` also matches `/`); metadata: values
+    that the document has, as itself or as one of a list."""
+
+    paths: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.paths or self.metadata)
+
+    def allows(self, document: IndexedDocument) -> bool:
+        """Whether a document may be found."""
+        if self.paths and not any(fnmatch.fnmatchcase(document.id, pattern) for pattern in self.paths):
+            return False
+        values = document.values() if self.metadata else {}
+        return all(wanted in _texts(values.get(name)) for name, wanted in self.metadata.items())
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, bool):
+        return [str(value).lower()]
+    if isinstance(value, (list, tuple)):
+        return [text for each in value for text in _texts(each)]
+    return [] if value is None else [str(value)]
+
+
+def parse_filter(paths: tuple[str, ...], settings: tuple[str, ...]) -> Filter:
+    """A filter from path patterns and "key=value" settings. Raises UsageError."""
+    metadata: dict[str, str] = {}
+    for setting in settings:
+        key, found, value = setting.partition("=")
+        if not found or not key:
+            raise UsageError(f"{setting!r}: write key=value, for example language=en")
+        metadata[key.strip()] = value.strip()
+    return Filter(paths, metadata)

@@ -1,0 +1,116 @@
+"""Late-interaction retrieval: every unit's token vectors in a memory-mapped file; exact search over all of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from structformer.corpus.storage import fsync_folder
+from structformer.errors import CorpusError
+from structformer.models.late_interaction import LateInteraction, TokenVectors
+from structformer.retrieval.units import Units
+
+_CHUNK = 256
+_TOKENS_AT_ONCE = 131_072
+
+
+def _starts_path(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.starts.npy")
+
+
+@torch.inference_mode()
+def write_token_vectors(units: Units, ranker: LateInteraction, path: Path, progress: Callable[[int, int], None] | None = None) -> None:
+    """Write the (tokens, dimensions) float16 vectors of all units one after another, and where each unit's begin."""
+    ranker.model.eval()
+    path.parent.mkdir(exist_ok=True)
+    temporary = path.with_name(f".tmp-{os.getpid()}-{path.name}")
+    starts = [0]
+    dimensions = ranker.options.dimensions
+    try:
+        with temporary.with_suffix(".raw").open("wb") as file:
+            for begin in range(0, len(units), _CHUNK):
+                numbers = range(begin, min(begin + _CHUNK, len(units)))
+                found = ranker.embed_documents(ranker.encode_document_tokens(units.ranker_texts(numbers)))
+                vectors, mask = found.vectors.half().cpu().numpy(), found.mask.cpu().numpy()
+                for place in range(len(numbers)):
+                    own = vectors[place][mask[place]]
+                    file.write(own.tobytes())
+                    starts.append(starts[-1] + len(own))
+                if progress:
+                    progress(numbers[-1] + 1, len(units))
+        stored = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float16, shape=(starts[-1], dimensions))
+        raw = np.memmap(temporary.with_suffix(".raw"), dtype=np.float16, mode="r", shape=(starts[-1], dimensions)) if starts[-1] else stored
+        for begin in range(0, starts[-1], _TOKENS_AT_ONCE):
+            stored[begin : begin + _TOKENS_AT_ONCE] = raw[begin : begin + _TOKENS_AT_ONCE]
+        stored.flush()
+        np.save(_starts_path(temporary), np.array(starts, np.int64))
+        os.replace(_starts_path(temporary), _starts_path(path))
+        os.replace(temporary, path)
+    finally:
+        for left in path.parent.glob(f"{temporary.stem}*"):
+            left.unlink(missing_ok=True)
+    fsync_folder(path.parent)
+
+
+class TokenIndex:
+    """Token vectors of all units. owners[i]: the document number of unit i."""
+
+    def __init__(self, path: Path, ranker: LateInteraction, owners: npt.NDArray[np.int64]) -> None:
+        self.ranker = ranker
+        try:
+            self._vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+            self._starts = np.load(_starts_path(path), allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise CorpusError(f"{path} cannot be read ({error}): delete it, it is made again") from error
+        if len(self._starts) != len(owners) + 1 or (len(self._starts) and self._starts[-1] != len(self._vectors)):
+            raise CorpusError(f"{path} is not of this index: run `structformer index` again")
+        self._owners = owners
+
+    @torch.inference_mode()
+    def search(self, query: str, k: int, documents: Collection[int] | None = None) -> list[tuple[int, float]]:
+        """Up to k (unit number, MaxSim score), best first; equal scores in unit order.
+
+        Each query token's k / 2 best token vectors of the whole collection name the candidates (Khattab and Zaharia, SIGIR 2020,
+        section 3.6: k' vectors for each query embedding, k' = k / 2), which are then scored in full.
+        """
+        asked = self.ranker.embed_queries(self.ranker.encode_query_tokens([query]))
+        tokens = asked.vectors[0][asked.mask[0]].float()
+        wanted = max(1, k // 2)
+        best = torch.empty((len(tokens), 0))
+        places = torch.empty((len(tokens), 0), dtype=torch.long)
+        for start in range(0, len(self._vectors), _TOKENS_AT_ONCE):
+            part = torch.from_numpy(np.asarray(self._vectors[start : start + _TOKENS_AT_ONCE], np.float32))
+            similar = tokens @ part.T
+            if self.ranker.options.similarity != "cosine":
+                similar = 2 * similar - part.square().sum(1)
+            found = similar.topk(min(wanted, similar.shape[1]))
+            best, places = torch.cat([best, found.values], 1), torch.cat([places, found.indices + start], 1)
+            kept = best.topk(min(wanted, best.shape[1])).indices
+            best, places = best.gather(1, kept), places.gather(1, kept)
+        units = np.unique(np.searchsorted(self._starts, places.numpy().ravel(), side="right") - 1)
+        if documents is not None:
+            units = units[np.isin(self._owners[units], list(documents))]
+        scores = self.scores(asked, units)
+        order = np.lexsort((units, -scores))[:k]
+        return [(int(units[place]), float(scores[place])) for place in order]
+
+    @torch.inference_mode()
+    def scores(self, query: TokenVectors, units: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """(units,) float32 MaxSim scores of one query with stored units."""
+        found = np.zeros(len(units), np.float32)
+        for begin in range(0, len(units), _CHUNK):
+            numbers = units[begin : begin + _CHUNK]
+            lengths = self._starts[numbers + 1] - self._starts[numbers]
+            vectors = torch.zeros(len(numbers), int(lengths.max(initial=1)), self._vectors.shape[1])
+            mask = torch.zeros(vectors.shape[:2], dtype=torch.bool)
+            for place, number in enumerate(numbers):
+                own = np.asarray(self._vectors[self._starts[number] : self._starts[number + 1]], np.float32)
+                vectors[place, : len(own)] = torch.from_numpy(own)
+                mask[place, : len(own)] = True
+            found[begin : begin + _CHUNK] = self.ranker.similarity(query, TokenVectors(vectors, mask))[0].numpy()
+        return found

@@ -1,0 +1,246 @@
+"""Search as people use it: filters, grouping, highlights, other languages, exact scorers, late interaction, the agent, old and broken indexes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from structformer import Corpus, Retriever, train
+from structformer.errors import CorpusError, UsageError
+from structformer.graph import build_graph
+from structformer.ingest import ingest
+from structformer.models.kernel import KernelRanker
+from structformer.models.late_interaction import LateInteraction
+from structformer.overview import overview
+from structformer.retrieval.agent import SearchAgent
+from structformer.retrieval.exact import CollectionStatistics, bm25, query_likelihood, tf_idf
+from structformer.retrieval.hits import Filter, parse_filter
+from structformer.retrieval.index import build_index, check_index
+from structformer.retrieval.learning import opening_queries
+from structformer.retrieval.pipeline import late, lexical, parse_pipeline, rerank
+from structformer.training import TrainingOptions
+
+from boats import boats
+from conftest import write_pages
+
+TINY = TrainingOptions(base_model="scratch", size="tiny", max_steps=3, max_seconds=None, groups=4, document_tokens=64, precision="no")
+
+
+@pytest.fixture(scope="module")
+def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty pages with a tiny model of every kind, indexed."""
+    folder = boats(tmp_path_factory.mktemp("harbour"))
+    for ranker in ("bi-encoder", "cross-encoder", "late-interaction", "knrm", "conv-knrm"):
+        train(folder, replace(TINY, ranker=ranker, mix={"ict": 1.0, "srr": 1.0}))
+    build_index(folder)
+    return folder
+
+
+def made(folder: Path, pages: dict[str, str]) -> Path:
+    write_pages(folder / "pages", pages)
+    ingest(folder / "pages", folder / "w", workers=1)
+    build_graph(folder / "w", workers=1)
+    build_index(folder / "w", encoders=[])
+    return folder / "w"
+
+
+def test_hits_are_grouped_by_document(harbour):
+    retriever = Retriever.open(harbour)
+    hits = retriever.search("mend the mast", 3, "lexical", group=True)
+    assert len({hit.document_id for hit in hits}) == 3
+    assert hits[0].document_id == "mast.md"
+    assert hits[0].breadcrumb == "The mast > Mend the mast"
+    assert {hit.document_id for hit in hits[0].sections} == {"mast.md"}
+    assert hits[0].score >= hits[0].sections[0].score
+
+
+def test_highlights_mark_the_words_of_the_query_in_any_of_their_forms(harbour):
+    hit = Retriever.open(harbour).search("stowing sheets", 1, "lexical")[0]
+    marked = {hit.snippet[start:end].lower() for start, end in hit.highlights}
+    assert marked >= {"stow", "sheet"}
+
+
+@pytest.mark.parametrize("pipeline", ["lexical", "dense", "late", "hybrid", "hybrid[weights=rrf]", "lexical[k=200] >> dense-fusion"])
+def test_filters_hold_in_every_pipeline(harbour, pipeline):
+    retriever = Retriever.open(harbour)
+    hits = retriever.search("clean it with care", 50, pipeline, where=Filter(paths=("m*.md", "*keel.md")))
+    assert {hit.document_id for hit in hits} == {"mast.md", "keel.md"}
+    assert retriever.search("clean it with care", 5, pipeline, where=Filter(paths=("none/*",))) == []
+
+
+def test_documents_are_filtered_by_their_metadata(tmp_path):
+    pages = {f"{name}.md": f"---\ntags: [{name}, all]\nlang: {name}\n---\n\n# Page {name}\n\nThe same text.\n" for name in ("en", "de")}
+    retriever = Retriever.open(made(tmp_path, pages))
+    assert [hit.document_id for hit in retriever.search("text", where=parse_filter((), ("tags=de",)))] == ["de.md"]
+    assert len(retriever.search("text", where=parse_filter((), ("tags=all",)))) == 2
+    assert retriever.search("text", 1, where=parse_filter((), ("tags=de",)))[0].metadata["lang"] == "de"
+    with pytest.raises(UsageError, match="write key=value"):
+        parse_filter((), ("tags",))
+
+
+def test_chinese_and_japanese_are_found_out_of_the_box(tmp_path):
+    workspace = made(
+        tmp_path,
+        {
+            "zh.md": "# 数据库\n\n数据库索引可以加快查询速度。\n\n## 备份\n\n每天备份一次文件系统。\n",
+            "ja.md": "# 検索\n\n全文検索エンジンは文書を検索します。\n",
+            "en.md": "# Index\n\nAn index makes queries fast.\n",
+        },
+    )
+    retriever = Retriever.open(workspace)
+    assert retriever.search("查询索引", 1, "lexical")[0].document_id == "zh.md"
+    assert retriever.search("文件系统备份", 1, "lexical")[0].title == "备份"
+    hit = retriever.search("全文検索", 1, "lexical")[0]
+    assert hit.document_id == "ja.md"
+    assert hit.highlights
+
+
+def test_the_stemmer_is_that_of_the_documents_language(tmp_path):
+    page = '<html lang="de"><title>Häuser</title><body><main><h1>Häuser</h1><p>Die Häuser stehen am Wasser.</p></main></body></html>'
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "a.html").write_text(page)
+    ingest(tmp_path / "pages", tmp_path / "w", workers=1)
+    build_graph(tmp_path / "w", workers=1)
+    assert build_index(tmp_path / "w", encoders=[])["language"] == "de"
+    assert Retriever.open(tmp_path / "w").search("Haus am Wasser", 1)[0].document_id == "a.html"
+
+
+def test_exact_scorers_are_those_of_the_papers(harbour):
+    stages = Retriever.open(harbour).stages
+    statistics = CollectionStatistics.of(stages.folder, stages.units, stages.lexical.words)
+    text = ["mast", "mast", "rain", "rope"]
+    found, occurrences = statistics.frequencies("mast")
+    assert 0 < found <= occurrences
+    idf = math.log(1 + (statistics.units - found + 0.5) / (found + 0.5))
+    norm = 3.8 * (1 - 0.87 + 0.87 * 4 / statistics.average_words)
+    assert bm25(["mast", "mast"], text, statistics, k1=3.8, b=0.87) == pytest.approx(idf * 2 * 4.8 / (2 + norm))
+    likely = math.log((2 + 1000 * occurrences / statistics.words) / (4 + 1000))
+    assert query_likelihood(["mast", "nowhere"], text, statistics, mu=1000) == pytest.approx(likely)
+    assert 0 < tf_idf(["mast"], text, statistics) <= math.log(statistics.units / found) * (1 + math.log(2)) * 2
+    assert tf_idf(["nowhere"], text, statistics) == 0.0
+
+
+@pytest.mark.parametrize("scorer", ["bm25[k1=3.8, b=0.87]", "ql[mu=500]", "tfidf"])
+def test_exact_scorers_order_candidates(harbour, scorer):
+    retriever = Retriever.open(harbour)
+    assert retriever.search("mend the mast", 1, f"lexical[k=20] >> {scorer}")[0].address == "mast.md#mend-the-mast"
+
+
+@pytest.mark.parametrize("model", ["cross-encoder", "late-interaction", "bi-encoder", "knrm", "conv-knrm"])
+def test_any_ranker_reranks_by_its_own_scores(harbour, model):
+    retriever = Retriever.open(harbour)
+    [ranking] = retriever.rank(["mend the mast"], lexical(k=9) >> rerank(model, k=9))
+    texts = retriever.units.ranker_texts([unit for unit, _ in ranking.ranked])
+    scores = retriever.stages.reranker(model).score(["mend the mast"] * len(texts), texts)
+    assert [score for _, score in ranking.ranked] == pytest.approx(scores.tolist(), abs=1e-4)
+    by_path = retriever.rank(["mend the mast"], lexical(k=9) >> rerank(f"models/{model}", k=9))[0]
+    assert by_path.ranked == ranking.ranked
+
+
+def test_late_interaction_searches_all_token_vectors(harbour):
+    retriever = Retriever.open(harbour)
+    [ranking] = retriever.rank(["stow the keel"], late(k=2000))
+    ranker = LateInteraction.load(str(harbour / "models" / "late-interaction"))
+    expected = ranker.score_all(["stow the keel"], retriever.units.ranker_texts(range(len(retriever.units))))[0]
+    assert len(ranking.ranked) == len(retriever.units)
+    for unit, score in ranking.ranked:
+        assert score == pytest.approx(expected[unit], abs=0.02)  # vectors are stored in 16 bits
+    [few] = retriever.rank(["stow the keel"], late(k=4))
+    exact = dict(ranking.ranked)  # with fewer candidates some units are missed, but those found score the same
+    assert len(few.ranked) == 4
+    assert all(score == pytest.approx(exact[unit], abs=1e-4) for unit, score in few.ranked)
+
+
+def test_kernel_pooling_by_hand(harbour):
+    ranker = KernelRanker.load(str(harbour / "models" / "knrm"))
+    assert ranker.kind == "kernel"
+    same, other = ranker.score(["mast", "mast"], ["mast", "mast mast mast"])
+    assert same != other
+    assert ranker.score(["mast"], ["mast"])[0] == pytest.approx(same, abs=1e-5)  # padding of the batch plays no part
+
+
+def test_the_agent_asks_with_section_titles_and_says_what_brought_each_hit(harbour, tmp_path):
+    retriever = Retriever.open(harbour)
+    found = SearchAgent(retriever, "first").search("mast", 10, "lexical")
+    assert [subtask.query for subtask in found.subtasks][:2] == ["mast", "mast Clean the mast"]
+    assert found.hits[0].subtasks[0] == "mast"
+    assert all(hit.subtasks for hit in found.hits[:5])
+    assert len(SearchAgent(retriever, "embedding").search("mend the mast", 10, "lexical").subtasks) == 6
+    chosen = SearchAgent(retriever, "titles", titles=["Stow the keel"]).search("mast", 10, "lexical")
+    assert [subtask.query for subtask in chosen.subtasks] == ["mast", "mast Stow the keel"]
+    assert any(hit.document_id == "keel.md" for hit in chosen.hits)
+    assert len(SearchAgent(retriever, "classifier").search("mend the mast", 10, "lexical").subtasks) <= 6
+    with pytest.raises(UsageError, match="titles of your own"):
+        SearchAgent(retriever, "titles")
+
+
+def test_texts_that_did_not_change_keep_their_vectors(tmp_path, monkeypatch):
+    from structformer.models.bi_encoder import BiEncoder
+
+    folder = boats(tmp_path)
+    train(folder, replace(TINY, mix={"ict": 1.0}))
+    build_index(folder)
+    before = {unit.ranker_text: vector for unit, vector in zip(*vectors(folder), strict=True)}
+    (tmp_path / "pages" / "mast.md").write_text("# The mast\n\nA mast carries sails.\n")
+    ingest(tmp_path / "pages", folder)
+    build_graph(folder)
+    encoded: list[str] = []
+    encode = BiEncoder.encode_documents
+    monkeypatch.setattr(BiEncoder, "encode_documents", lambda self, texts: encoded.extend(texts) or encode(self, texts))
+    build_index(folder)
+    assert sorted(encoded) == sorted(["The mast\nA mast carries sails."] * 2)  # the unit, and the page's overview
+    for unit, vector in zip(*vectors(folder), strict=True):
+        if unit.ranker_text in before:
+            assert np.array_equal(vector, before[unit.ranker_text])
+
+
+def vectors(folder: Path):
+    retriever = Retriever.open(folder)
+    return list(retriever.units), np.array(retriever.stages.encoder("bi-encoder")[1].vectors)
+
+
+def test_what_a_page_says_first_asks_for_it_and_is_taken_out_of_it(harbour):
+    queries = opening_queries(Corpus.open(harbour))
+    assert len(queries) == 20
+    anchor = next(query for query in queries if "anchor" in query.text)
+    assert anchor.text == "The anchor is a part of the boat."
+    assert anchor.text not in anchor.overview
+    assert not any(anchor.text in unit.text for unit in anchor.units)
+
+
+def test_an_overview_has_title_opening_and_headings(harbour):
+    document = Corpus.open(harbour).document("mast.md")
+    title, opening, headings = overview(document).split("\n")
+    assert title == "The mast"
+    assert opening.startswith("The mast is a part of the boat. To clean the mast first look")
+    assert headings == "Clean the mast, Mend the mast, Stow the mast"
+
+
+@pytest.mark.parametrize("name", ["units.arrow", "documents.arrow", "lexical/units/meta.json"])
+def test_a_truncated_index_file_is_named(tmp_path, name):
+    workspace = made(tmp_path, {"a.md": "# A\n\nText.\n"})
+    path = workspace / "index" / name
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(CorpusError, match=f"{path.name} is .* bytes long where"):
+        Retriever.open(workspace)
+
+
+def test_check_finds_a_flipped_byte_in_the_index(harbour):
+    assert check_index(harbour) == []
+    path = next(path for path in sorted((harbour / "index" / "dense").glob("*.npy")) if "." not in path.stem)
+    good = path.read_bytes()
+    path.write_bytes(good[:-3] + bytes([good[-3] ^ 1]) + good[-2:])
+    assert check_index(harbour) == [f"{path}: content differs from its recorded sha256"]
+    path.write_bytes(good)
+
+
+def test_a_pipeline_names_the_model_that_is_not_there(harbour):
+    from structformer.errors import ModelError
+
+    with pytest.raises(ModelError, match="no model 'gone'"):
+        Retriever.open(harbour).search("x y", pipeline=parse_pipeline("lexical >> rerank:gone"))
+    with pytest.raises(UsageError, match="no late-interaction model"):
+        Retriever.open(harbour).search("x y", pipeline="late:bi-encoder")
