@@ -20,7 +20,7 @@ LAYERS = [
     {"sampling", "models"},
     {"training"},
     {"retrieval"},
-    {"evaluation"},
+    {"evaluation", "adapters", "exporting"},
     {"cli"},
     {"train"},
 ]

@@ -1,0 +1,133 @@
+"""Other libraries' components over a workspace, and exports read back by the libraries they are for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from structformer import Corpus, Retriever
+from structformer.errors import UsageError
+from structformer.exporting import export_beir, export_datasets, export_docsearch, export_training_rows
+from structformer.retrieval.index import build_index
+from structformer.sampling import Samples
+
+from boats import boats
+
+
+@pytest.fixture(scope="module")
+def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = boats(tmp_path_factory.mktemp("harbour"))
+    build_index(folder, encoders=[])
+    return folder
+
+
+def test_langchain(harbour):
+    from langchain_core.runnables import RunnableLambda
+    from structformer.adapters.langchain import StructformerRetriever
+
+    retriever = StructformerRetriever(workspace=str(harbour), k=3, paths=("mast.md", "keel.md"))
+    documents = retriever.invoke("mend the mast")
+    assert documents[0].id == "mast.md#mend-the-mast"
+    assert documents[0].page_content.startswith("The mast > Mend the mast\nTo mend the mast")
+    assert documents[0].metadata["path"] == ["The mast", "Mend the mast"]
+    chain = retriever | RunnableLambda(lambda found: len(found))
+    assert chain.invoke("mend the mast") == 3
+
+
+def test_llama_index(harbour):
+    from structformer.adapters.llama_index import StructformerRetriever
+
+    nodes = StructformerRetriever(harbour, k=2).retrieve("mend the mast")
+    assert nodes[0].node.metadata["document_id"] == "mast.md"
+    assert nodes[0].score >= nodes[1].score
+    assert nodes[0].node.get_content().startswith("The mast > Mend the mast")
+
+
+def test_haystack(harbour):
+    from haystack import Pipeline
+    from structformer.adapters.haystack import StructformerRetriever
+
+    pipeline = Pipeline()
+    pipeline.add_component("search", StructformerRetriever(workspace=str(harbour), top_k=2, pipeline="lexical"))
+    again = StructformerRetriever.from_dict(pipeline.get_component("search").to_dict())
+    assert (again.workspace, again.top_k, again.pipeline) == (str(harbour), 2, "lexical")
+    [first, _] = pipeline.run({"search": {"query": "mend the mast"}})["search"]["documents"]
+    assert (first.id, first.meta["anchor"]) == ("mast.md#mend-the-mast", "mend-the-mast")
+
+
+def test_pyterrier(harbour):
+    import pandas as pd
+    import pyterrier as pt
+    from structformer.adapters.pyterrier import StructformerRetriever
+
+    retriever = StructformerRetriever(harbour, pipeline="lexical", k=5)
+    topics = pd.DataFrame([("1", "mend the mast"), ("2", "stow the keel")], columns=["qid", "query"])
+    found = retriever.transform(topics)
+    assert found.groupby("qid").first()["docno"].tolist() == ["mast.md", "keel.md"]
+    assert found["rank"].tolist()[:5] == [0, 1, 2, 3, 4]
+    qrels = pd.DataFrame([("1", "mast.md", 1), ("2", "keel.md", 1)], columns=["qid", "docno", "label"])
+    table = pt.Experiment([retriever % 3], topics, qrels, ["recip_rank"])
+    assert table["recip_rank"].tolist() == [1.0]
+
+
+def test_examples_as_a_datasets_folder(harbour, tmp_path):
+    import datasets
+
+    count = export_datasets(harbour, tmp_path / "d")
+    samples = Samples.open(harbour)
+    assert count == len(samples)
+    found = datasets.load_dataset(str(tmp_path / "d"), "srr", split="train", cache_dir=str(tmp_path / "cache"))
+    assert len(found) == samples.counts["srr"]
+    example = samples.example("srr", 0)
+    assert found[0]["queries"] == list(example.queries)
+    assert found[0]["documents"] == list(example.documents)
+    with pytest.raises(UsageError, match="is there already"):
+        export_datasets(harbour, tmp_path / "d")
+
+
+def test_examples_as_training_rows_of_sentence_transformers(harbour, tmp_path):
+    import datasets
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+    from structformer.models.base import packaged_minilm
+
+    assert export_training_rows(harbour, tmp_path / "t") > 0
+    triplets = datasets.Dataset.from_parquet(str(tmp_path / "t" / "triplets.parquet"), cache_dir=str(tmp_path / "cache"))
+    assert triplets.column_names == ["anchor", "positive", "negative"]
+    model = SentenceTransformer(str(packaged_minilm()), device="cpu")
+    rows = triplets.select(range(4))
+    features = [model.preprocess(rows[name]) if hasattr(model, "preprocess") else model.tokenize(rows[name]) for name in rows.column_names]
+    assert MultipleNegativesRankingLoss(model)(features, None).item() > 0
+    lists = datasets.Dataset.from_parquet(str(tmp_path / "t" / "lists.parquet"), cache_dir=str(tmp_path / "cache"))
+    assert all(len(row["docs"]) == len(row["labels"]) and sum(row["labels"]) <= 1 for row in lists)
+
+
+def test_the_corpus_as_beir(harbour, tmp_path):
+    assert export_beir(harbour, tmp_path / "b") == 20
+    rows = [json.loads(line) for line in (tmp_path / "b" / "corpus.jsonl").read_text().splitlines()]
+    mast = next(row for row in rows if row["_id"] == "mast.md")
+    assert mast["title"] == "The mast"
+    assert "Mend the mast\n\nTo mend the mast" in mast["text"]
+
+
+def test_the_corpus_as_docsearch_records(harbour, tmp_path):
+    count = export_docsearch(harbour, tmp_path / "records.jsonl", base_url="https://example.org/docs")
+    rows = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    assert len(rows) == count
+    assert len({row["objectID"] for row in rows}) == count
+    record = next(row for row in rows if row["url"].endswith("mast.md#mend-the-mast") and row["type"] == "content")
+    assert (record["hierarchy_lvl0"], record["hierarchy_lvl1"], record["hierarchy_lvl2"]) == ("The mast", "Mend the mast", None)
+    assert record["url"] == "https://example.org/docs/mast.md#mend-the-mast"
+    assert record["content"].startswith("To mend the mast")
+    assert {row["type"] for row in rows} == {"lvl0", "lvl1", "content"}
+
+
+def test_what_the_retriever_finds_is_what_the_adapters_give(harbour):
+    from structformer.adapters.langchain import StructformerRetriever
+
+    hits = Retriever.open(harbour).search("stow the keel", 4)
+    assert [document.id for document in StructformerRetriever(workspace=str(harbour), k=4).invoke("stow the keel")] == [
+        hit.address for hit in hits
+    ]
+    assert Corpus.open(harbour).document_count == 20
