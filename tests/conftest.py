@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")  # a peer in the tests that would else report its use
+
 PAGES = {
     "index.md": "# Boats\n\nEverything about small boats, their parts and their handling on rivers, lakes and along the coast, for people who "
     "have never sailed before.\n\n## See also\n\n- [Knots](knots.md)\n- [Sails](parts/sails.md#reefing)\n",

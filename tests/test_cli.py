@@ -196,7 +196,7 @@ def test_a_lexical_search_needs_no_torch(workspace):
 
 
 def test_every_command_has_help_with_the_common_options(run):
-    for command in ("ingest", "inspect", "sample", "train", "index", "search", "evaluate", "check"):
+    for command in ("ingest", "inspect", "sample", "train", "index", "search", "evaluate", "experiment", "export", "check"):
         shown = run(command, "--help").out
         for option in ("--workspace", "--config", "--quiet", "--verbose", "--json"):
             assert option in shown, (command, option)

@@ -202,13 +202,14 @@ def vectors(folder: Path):
     return list(retriever.units), np.array(retriever.stages.encoder("bi-encoder")[1].vectors)
 
 
-def test_what_a_page_says_first_asks_for_it_and_is_taken_out_of_it(harbour):
+def test_what_a_page_says_first_asks_for_it_and_is_taken_out_of_half_of_the_pages(harbour):
     queries = opening_queries(Corpus.open(harbour))
     assert len(queries) == 20
-    anchor = next(query for query in queries if "anchor" in query.text)
-    assert anchor.text == "The anchor is a part of the boat."
-    assert anchor.text not in anchor.overview
-    assert not any(anchor.text in unit.text for unit in anchor.units)
+    assert {query.text for query in queries} >= {"The anchor is a part of the boat.", "The mast is a part of the boat."}
+    taken = [query for query in queries if query.text not in query.document_text]
+    assert 0 < len(taken) < 20  # about half
+    for query in queries:
+        assert (query.text in query.overview) == any(query.text in unit.text for unit in query.units) == (query not in taken)
 
 
 def test_an_overview_has_title_opening_and_headings(harbour):

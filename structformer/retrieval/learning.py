@@ -1,6 +1,7 @@
 """Weights of the hybrid, learned without labels: what a page says of itself first is what people ask it for.
 
-The opening sentence of each document, taken out of it, is a pseudo-query whose relevant document is known. Of the kinds of
+The opening sentence of a document is a pseudo-query whose relevant document is known. In half of the documents it is taken out: people's
+queries use a page's own words about as often as not, and with all openings taken out words would count for too little. Of the kinds of
 pseudo-queries tried (any sentence, openings of sections, sentences with links), openings of documents predicted best which weights serve
 people's queries; docs/evaluation.md has the figures.
 """
@@ -33,8 +34,8 @@ _MEASURED = 500  # units whose lengths are averaged
 
 @dataclass(frozen=True, slots=True)
 class PseudoQuery:
-    """A document's opening sentence, and the document without it. document: its number; units: those of the document, of which the ones that
-    held the query have lost it; overview, text: of the document without it."""
+    """A document's opening sentence, and the document as it is searched for: in half of the cases without the sentence. document: its number;
+    units, overview, document_text: of the document."""
 
     text: str
     document: int
@@ -56,8 +57,9 @@ def _openings(corpus: Corpus, seed: int) -> Iterator[tuple[bytes, PseudoQuery]]:
         if query is None:
             continue
         key = hashlib.blake2b(f"opening/{seed}/{document.id}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        left = tuple(replace(unit, text=unit.text.replace(query, " ").strip()) for unit in units)
-        yield key, PseudoQuery(query, number, left, overview(document, without=query), document_text(document.title, left))
+        taken = "" if key[-1] % 2 else query
+        left = tuple(replace(unit, text=unit.text.replace(taken, " ").strip()) for unit in units) if taken else tuple(units)
+        yield key, PseudoQuery(query, number, left, overview(document, without=taken), document_text(document.title, left))
 
 
 def _opening(text: str) -> str | None:

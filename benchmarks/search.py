@@ -1,0 +1,195 @@
+"""How fast is the search? 100,000 sections: indexing, lexical and hybrid latency, reranking against sentence-transformers, cold start.
+
+    python benchmarks/search.py SHARED [--sections 100000] [--work DIR]
+
+SHARED holds corpora/php-docbook.tar.xz and corpora/wikipedia-extracted.tar.xz, whose documents are taken as often as it needs, and
+eval/*/queries.jsonl, whose texts are asked. The units' vectors are random unit vectors, since what a search costs does not depend on
+what they say; queries go through the real encoder. Every line names its bar or peer and prints the ratio to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import platform
+import subprocess
+import sys
+import tarfile
+import time
+from importlib.metadata import version
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+
+def queries(shared: Path, count: int) -> list[str]:
+    """Texts of judged queries, in random order."""
+    texts = [json.loads(line)["text"] for path in sorted((shared / "eval").glob("*/queries.jsonl")) for line in path.open()]
+    Random(0).shuffle(texts)
+    return texts[:count]
+
+
+def pages(shared: Path, folder: Path, sections: int) -> None:
+    """Markdown pages of the corpora's sections' texts, repeated under other titles until there are enough sections."""
+    if folder.exists():
+        return
+    from structformer import Corpus
+    from structformer.ingest import ingest
+
+    texts: list[tuple[str, str]] = []
+    for name in ("php-docbook", "wikipedia-extracted"):
+        with tarfile.open(shared / "corpora" / f"{name}.tar.xz") as tar:
+            tar.extractall(folder.parent / name, filter="data")
+        ingest(folder.parent / name, folder.parent / f"{name}-workspace")
+        for document in Corpus.open(folder.parent / f"{name}-workspace").documents():
+            texts += [(section.title, section.text) for section in document.sections() if len(section.text.split()) >= 20]
+    folder.mkdir(parents=True)
+    for page in range(-(-sections // 8)):
+        parts = [f"# Page {page}\n"]
+        for place in range(8):
+            title, text = texts[(page * 8 + place) % len(texts)]
+            # No more than one passage a section, and nothing that Markdown would take for structure.
+            words = " ".join(word for word in text.replace("#", "").replace("`", "").split() if word not in ("-", "*", "+", ">"))
+            parts.append(f"## {title or 'Section'} {page}\n\n{' '.join(words.split()[:140])}\n")
+        (folder / f"{page:06}.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+def percentile(times: list[float], share: float) -> float:
+    """Milliseconds below which this share of the times lies."""
+    return float(np.quantile(times, share) * 1000)
+
+
+def report(what: str, value: float, unit: str, bar: float, *, least: bool = False) -> None:
+    """One figure with its bar and the ratio that is 1 or less where the bar is met."""
+    ratio = bar / value if least else value / bar
+    print(f"{what:58} {value:10.1f} {unit:12} bar {bar:g}  ratio {ratio:.2f} {'met' if ratio <= 1 else 'MISSED'}", flush=True)
+
+
+def index(corpus: Path, workspace: Path) -> int:
+    """Ingest and index; gives the number of units."""
+    from structformer.graph import build_graph
+    from structformer.ingest import ingest
+    from structformer.retrieval.index import build_index
+
+    if not (workspace / "graph" / "manifest.json").exists():
+        ingest(corpus, workspace)
+        build_graph(workspace)
+    begun = time.monotonic()
+    manifest = build_index(workspace, encoders=[], language="en")
+    seconds = time.monotonic() - begun
+    report(f"lexical index of {manifest['units']} sections", manifest["units"] / seconds, "sections/s", 10_000, least=True)
+    return int(manifest["units"])
+
+
+def random_vectors(workspace: Path, units: int) -> None:
+    """Random vectors in the place of the untrained encoder's."""
+    from structformer.retrieval.dense import overview_path
+    from structformer.retrieval.index import vectors_path
+    from structformer.retrieval.units import IndexedDocuments
+
+    generator = np.random.default_rng(0)
+    path = vectors_path(workspace, "base")
+    path.parent.mkdir(exist_ok=True)
+    for target, count in ((path, units), (overview_path(path), len(IndexedDocuments(workspace / "index" / "documents.arrow")))):
+        vectors = generator.standard_normal((count, 384), dtype=np.float32)
+        np.save(target, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    weights = {"dense": 1.0, "overview": 0.5, "lexical": 0.2, "document": 0.1}
+    path.with_name(f"{path.stem}.fusion.json").write_text(json.dumps({"weights": weights, "files": {}}))
+
+
+def latency(workspace: Path, asked: list[str]) -> None:
+    """p95 of lexical and hybrid searches, hits and snippets included."""
+    from structformer import Retriever
+
+    retriever = Retriever.open(workspace)
+    for pipeline, bar in (("lexical", 15.0), ("hybrid:base", 60.0)):
+        retriever.search(asked[0], 10, pipeline)
+        times = []
+        for query in asked:
+            begun = time.perf_counter()
+            retriever.search(query, 10, pipeline)
+            times.append(time.perf_counter() - begun)
+        print(f"{pipeline}: p50 {percentile(times, 0.5):.1f} ms over {len(times)} queries")
+        report(f"{pipeline} p95", percentile(times, 0.95), "ms", bar)
+
+
+def reranking(workspace: Path, folder: Path, asked: list[str]) -> None:
+    """50 sections of 256 tokens by the 6-layer model, int8, against sentence-transformers on the same pairs."""
+    from sentence_transformers import CrossEncoder as Peer
+    from structformer import Retriever
+    from structformer.models.base import packaged_minilm
+    from structformer.models.cross_encoder import CrossEncoder
+    from structformer.models.onnx import export_onnx, load_for_search
+
+    ranker = CrossEncoder.load(str(packaged_minilm()), 256)
+    if not (folder / "config.json").exists():
+        ranker.save(folder)
+        export_onnx(ranker, folder, int8=True)
+    fast = load_for_search("cross-encoder", str(folder))
+    assert isinstance(fast, CrossEncoder)
+    fast.max_tokens = 256
+    units = Retriever.open(workspace).units
+    texts = [" ".join(unit.ranker_text for unit in (units[n * 3], units[n * 3 + 1], units[n * 3 + 2])) for n in range(50)]
+    peer = Peer(str(folder), device="cpu", max_length=256)
+    ours, theirs = [], []
+    fast.score([asked[0]] * 50, texts)
+    peer.predict([(asked[0], text) for text in texts])
+    for query in asked[:6]:
+        begun = time.perf_counter()
+        fast.score([query] * 50, texts)
+        ours.append(time.perf_counter() - begun)
+        begun = time.perf_counter()
+        peer.predict([(query, text) for text in texts])
+        theirs.append(time.perf_counter() - begun)
+    report("rerank 50 sections of 256 tokens, int8, median", float(np.median(ours)), "s", 1.2)
+    report("CrossEncoder.predict / ours, median of the same queries", float(np.median(theirs) / np.median(ours)), "x", 2.0, least=True)
+
+
+def cold_start(workspace: Path, model: Path) -> None:
+    """`structformer search` from a shell, best of three."""
+    for pipeline, bar in (("lexical", 1.5), (f'lexical[k=50] >> rerank("{model.resolve()}")[k=10]', 4.0)):
+        times = []
+        for _ in range(3):
+            begun = time.perf_counter()
+            command = [
+                sys.executable,
+                "-m",
+                "structformer",
+                "search",
+                "array functions",
+                "-w",
+                str(workspace),
+                "--pipeline",
+                pipeline,
+                "-q",
+            ]
+            subprocess.run(command, check=True, capture_output=True)
+            times.append(time.perf_counter() - begun)
+        report(f"cold start, {pipeline.partition('(')[0]}", min(times), "s", bar)
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("shared", type=Path)
+    parser.add_argument("--sections", type=int, default=100_000)
+    parser.add_argument("--work", type=Path, default=Path(".benchmarks/search"))
+    arguments = parser.parse_args()
+    packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "tantivy", "onnxruntime", "sentence-transformers"))
+    print(f"{platform.machine()}, Python {platform.python_version()}, {packages}", flush=True)
+    name = hashlib.sha256(str(arguments.sections).encode()).hexdigest()[:6]
+    corpus, workspace = arguments.work / f"pages-{name}", arguments.work / f"workspace-{name}"
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    pages(arguments.shared, corpus, arguments.sections)
+    units = index(corpus, workspace)
+    random_vectors(workspace, units)
+    asked = queries(arguments.shared, 200)
+    latency(workspace, asked)
+    reranking(workspace, arguments.work / "cross-encoder", asked)
+    cold_start(workspace, arguments.work / "cross-encoder")
+
+
+if __name__ == "__main__":
+    main()

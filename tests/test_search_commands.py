@@ -1,0 +1,141 @@
+"""search, evaluate, experiment, export and check on the command line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from structformer.graph import build_graph
+from structformer.ingest import ingest
+from structformer.retrieval.index import build_index
+
+from boats import boats
+from test_cli import run as run  # the fixture
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = boats(tmp_path_factory.mktemp("boats"))
+    build_index(folder, encoders=["base"])
+    return folder
+
+
+@pytest.fixture
+def harbour(made, tmp_path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "w"))
+
+
+@pytest.fixture
+def judged(tmp_path) -> tuple[str, ...]:
+    (tmp_path / "q.tsv").write_text("1\tmend the mast\n2\tstow a keel away\n3\tclean oars\n")
+    (tmp_path / "r.txt").write_text("1 0 mast.md 1\n2 0 keel.md 1\n3 0 oar.md 1\n")
+    return ("--queries", str(tmp_path / "q.tsv"), "--qrels", str(tmp_path / "r.txt"))
+
+
+def test_search_explains_groups_and_filters(run, harbour):
+    found = run("search", "mend the mast", "-w", harbour, "--explain", "--group", "--path", "m*.md", "-k", 2)
+    assert found.code == 0
+    lines = found.out.splitlines()
+    assert lines[0] == " 1. The mast > Mend the mast"
+    assert "also The mast >" in found.out
+    assert "2." not in found.out  # the filter leaves one document
+    assert "score = 1 dense + " in found.out
+    assert all(stage in found.out for stage in ("lexical ", "overview ", "document ", "hybrid "))
+    as_json = run("search", "mend the mast", "-w", harbour, "--json", "-k", 1).json
+    assert set(as_json["hits"][0]["scores"]) == {"lexical", "dense", "overview", "document", "hybrid"}
+    assert len(as_json["weights"]) == 4
+    assert as_json["hits"][0]["highlights"]
+
+
+def test_the_agents_trace_says_which_subtask_brought_which_hit(run, harbour, tmp_path):
+    found = run("search", "mast", "-w", harbour, "--agent", "first", "--explain", "--pipeline", "lexical")
+    assert found.code == 0
+    assert "found by: mast; mast Clean the mast" in found.out
+    assert "subtask 'mast Clean the mast' (section title 'Clean the mast'):" in found.out
+    assert len(run("search", "mend mast", "-w", harbour, "--agent", "embedding", "--json").json["subtasks"]) == 6
+    (tmp_path / "titles.txt").write_text("Stow the keel\n")
+    chosen = run("search", "mast", "-w", harbour, "--agent", "titles", "--titles", tmp_path / "titles.txt", "--json").json
+    assert [subtask["query"] for subtask in chosen["subtasks"]] == ["mast", "mast Stow the keel"]
+    assert run("search", "mast", "-w", harbour, "--agent", "titles").err.startswith("error: the agent `titles` needs")
+    assert run("search", "mast", "-w", harbour, "--titles", tmp_path / "titles.txt").code == 2
+
+
+def test_a_pipeline_file_is_a_pipeline(run, harbour, tmp_path):
+    (tmp_path / "p.toml").write_text('[[stages]]\nstage = "lexical"\n[[stages]]\nstage = "ql"\nmu = 500\n')
+    assert run("search", "mast", "-w", harbour, "--pipeline", tmp_path / "p.toml", "--json").json["pipeline"] == "lexical >> ql[mu=500]"
+    wrong = run("search", "mast", "-w", harbour, "--pipeline", "lexical >> rerang")
+    assert (wrong.code, wrong.err.startswith("error: no stage 'rerang'; there are: ")) == (2, True)
+
+
+def test_an_index_older_than_the_corpus_is_refused_or_rebuilt(run, harbour, made):
+    (made.parent / "pages" / "new.md").write_text("# Sextant\n\nA sextant measures angles between stars.\n")
+    ingest(made.parent / "pages", harbour)
+    build_graph(harbour)
+    refused = run("search", "sextant", "-w", harbour)
+    assert (refused.code, "of an earlier corpus: run `structformer index` again" in refused.err) == (1, True)
+    rebuilt = run("search", "sextant", "-w", harbour, "--if-stale", "rebuild", "-k", 1)
+    assert rebuilt.code == 0
+    assert "indexing again" in rebuilt.err
+    assert "new.md" in rebuilt.out
+
+
+@pytest.mark.parametrize(("query", "code"), [("", 2), ("?!", 2), ("mast " * 100_000, 0)])
+def test_empty_and_endless_queries(run, harbour, query, code):
+    found = run("search", query, "-w", harbour, "-k", 1)
+    assert found.code == code
+    assert "Traceback" not in found.err
+
+
+def test_evaluate_writes_a_page_and_shows_what_was_won_and_lost(run, harbour, judged):
+    found = run("evaluate", *judged, "-w", harbour, "--diff", "BM25", "hybrid untrained", "--measures", "RR@10")
+    assert found.code == 0
+    assert "hybrid untrained against BM25 (RR@10)" in found.out
+    assert "The best of BM25, dense untrained and their RRF" in found.out
+    folder = harbour / "evaluation"
+    assert {path.name for path in folder.iterdir()} >= {"runs", "report.json", "report.md", "report.html"}
+    page = (folder / "report.html").read_text()
+    assert page.count("<svg") >= 1
+    assert "http" not in page.replace("http-equiv", "")  # nothing is fetched
+    again = run("evaluate", *judged, "-w", harbour, "--run", folder / "runs" / "01-bm25.run", "--pipeline", "lexical", "--json").json
+    first, second = again["results"][0]["rows"]
+    assert first["scores"] == second["scores"]
+
+
+def test_judged_queries_that_are_not_there_are_listed_and_cost_the_exit_code(run, harbour, judged):
+    Path(judged[3]).write_text("1 0 mast.md 1\n9 0 keel.md 1\n8 0 keel.md 1\n")
+    found = run("evaluate", *judged, "-w", harbour, "--pipeline", "lexical")
+    assert found.code == 1
+    assert "2 judged queries are not among the queries: 8, 9" in found.err
+
+
+def test_an_experiment_from_a_file(run, harbour, judged, tmp_path):
+    (tmp_path / "e.toml").write_text(
+        'title = "Two"\nbaseline = "BM25"\n[[rows]]\nlabel = "BM25"\npipeline = "lexical >> bm25"\n'
+        '[[rows]]\nlabel = "QL"\npipeline = "lexical >> ql"\n'
+    )
+    found = run("experiment", tmp_path / "e.toml", *judged, "-w", harbour)
+    assert found.code == 0
+    assert "vs BM25" in found.out
+    assert (harbour / "experiments" / "e" / "report.html").exists()
+    assert run("experiment", "gone", *judged, "-w", harbour).err.startswith("error: no experiment 'gone'")
+
+
+def test_exports(run, harbour, tmp_path):
+    found = run("export", "--beir", tmp_path / "b", "--docsearch", tmp_path / "d.jsonl", "--base-url", "https://x.org/", "-w", harbour)
+    assert found.code == 0
+    assert "20 documents" in found.out
+    assert json.loads((tmp_path / "d.jsonl").read_text().splitlines()[0])["url"].startswith("https://x.org/")
+    assert run("export", "-w", harbour).code == 2
+    assert run("export", "bi-encoder", "-w", harbour).code == 2
+
+
+def test_check_names_a_changed_file_of_the_index(run, harbour):
+    assert run("check", "-w", harbour).code == 0
+    path = harbour / "index" / "units.arrow"
+    data = path.read_bytes()
+    path.write_bytes(data[:200] + bytes([data[200] ^ 1]) + data[201:])
+    found = run("check", "-w", harbour)
+    assert found.code == 1
+    assert f"{path}: content differs" in found.out
