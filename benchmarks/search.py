@@ -46,7 +46,7 @@ def pages(shared: Path, folder: Path, sections: int) -> None:
         for document in Corpus.open(folder.parent / f"{name}-workspace").documents():
             texts += [(section.title, section.text) for section in document.sections() if len(section.text.split()) >= 20]
     folder.mkdir(parents=True)
-    for page in range(-(-sections // 8)):
+    for page in range(-(-sections // 9)):  # eight sections and the page's own unit
         parts = [f"# Page {page}\n"]
         for place in range(8):
             title, text = texts[(page * 8 + place) % len(texts)]
@@ -123,28 +123,32 @@ def reranking(workspace: Path, folder: Path, asked: list[str]) -> None:
     from structformer.models.cross_encoder import CrossEncoder
     from structformer.models.onnx import export_onnx, load_for_search
 
-    ranker = CrossEncoder.load(str(packaged_minilm()), 256)
-    if not (folder / "config.json").exists():
-        ranker.save(folder)
-        export_onnx(ranker, folder, int8=True)
-    fast = load_for_search("cross-encoder", str(folder))
-    assert isinstance(fast, CrossEncoder)
-    fast.max_tokens = 256
+    plain = folder.with_name("cross-encoder-plain")
+    for target in (folder, plain):
+        if not (target / "config.json").exists():
+            target.mkdir(exist_ok=True)
+            CrossEncoder.load(str(packaged_minilm()), 256).save(target)
+    if not (folder / "onnx").exists():
+        export_onnx(CrossEncoder.load(str(folder), 256), folder, int8=True)
+    rankers = {"as saved": load_for_search("cross-encoder", str(plain)), "exported, int8": load_for_search("cross-encoder", str(folder))}
     units = Retriever.open(workspace).units
     texts = [" ".join(unit.ranker_text for unit in (units[n * 3], units[n * 3 + 1], units[n * 3 + 2])) for n in range(50)]
-    peer = Peer(str(folder), device="cpu", max_length=256)
-    ours, theirs = [], []
-    fast.score([asked[0]] * 50, texts)
-    peer.predict([(asked[0], text) for text in texts])
-    for query in asked[:6]:
-        begun = time.perf_counter()
-        fast.score([query] * 50, texts)
-        ours.append(time.perf_counter() - begun)
-        begun = time.perf_counter()
-        peer.predict([(query, text) for text in texts])
-        theirs.append(time.perf_counter() - begun)
-    report("rerank 50 sections of 256 tokens, int8, median", float(np.median(ours)), "s", 1.2)
-    report("CrossEncoder.predict / ours, median of the same queries", float(np.median(theirs) / np.median(ours)), "x", 2.0, least=True)
+    peer = Peer(str(plain), device="cpu", max_length=256)
+    for name, fast in rankers.items():
+        assert isinstance(fast, CrossEncoder)
+        fast.max_tokens = 256
+        ours, theirs = [], []
+        fast.score([asked[0]] * 50, texts)
+        peer.predict([(asked[0], text) for text in texts], show_progress_bar=False)
+        for query in asked[:6]:
+            begun = time.perf_counter()
+            fast.score([query] * 50, texts)
+            ours.append(time.perf_counter() - begun)
+            begun = time.perf_counter()
+            peer.predict([(query, text) for text in texts], show_progress_bar=False)
+            theirs.append(time.perf_counter() - begun)
+        report(f"rerank 50 sections of 256 tokens, {name}, median", float(np.median(ours)), "s", 1.2)
+        report(f"CrossEncoder.predict / ours, {name}", float(np.median(theirs) / np.median(ours)), "x", 2.0, least=True)
 
 
 def cold_start(workspace: Path, model: Path) -> None:

@@ -68,4 +68,4 @@ def _onnx(out: Output, workspace: Path, model: str, int8: bool) -> None:
     ranker = BiEncoder.load(str(folder)) if record.kind == "bi-encoder" else CrossEncoder.load(str(folder))
     path = export_onnx(ranker, folder, int8=int8)
     out.json({"file": str(path), "bytes": path.stat().st_size})
-    out.result(f"{path}, {path.stat().st_size / 1e6:.0f} MB; the search uses it on a CPU")
+    out.result(f"{path}, {path.stat().st_size / 1e6:.0f} MB; the search uses it on a CPU: it starts sooner")

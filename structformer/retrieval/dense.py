@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from structformer.errors import CorpusError
 from structformer.models.bi_encoder import BiEncoder
@@ -98,11 +99,13 @@ class DenseIndex:
         The score is the unit's cosine plus `overview_weight` times that of its document's overview. documents: only units of these.
         """
         left_out = None if documents is None else ~np.isin(self.owners, list(documents))
-        by_document = overview_weight * (queries @ self.overviews.T) if overview_weight else None
+        asked = torch.from_numpy(np.ascontiguousarray(queries))
+        by_document = overview_weight * torch.mm(asked, torch.from_numpy(self.overviews).T).numpy() if overview_weight else None
         best_scores = np.empty((len(queries), 0), np.float32)
         best_units = np.empty((len(queries), 0), np.int64)
         for start in range(0, len(self.vectors), _SEARCH_ROWS):
-            scores = queries @ self.vectors[start : start + _SEARCH_ROWS].T
+            # By torch: numpy's own threads would be kept waiting by those of the encoder that has just run.
+            scores = torch.mm(asked, torch.from_numpy(self.vectors[start : start + _SEARCH_ROWS]).T).numpy()
             if by_document is not None:
                 scores += by_document[:, self.owners[start : start + _SEARCH_ROWS]]
             if left_out is not None:
@@ -119,12 +122,19 @@ class DenseIndex:
         if not len(units):
             return np.empty(0, np.float32), np.empty(0, np.float32)
         documents, places = np.unique(self.owners[units], return_inverse=True)
-        return self.vectors[units] @ vector, (self.overviews[documents] @ vector)[places]
+        query = torch.from_numpy(np.ascontiguousarray(vector))
+        return _products(self.vectors[units], query), _products(self.overviews[documents], query)[places]
+
+
+def _products(vectors: Vectors, query: torch.Tensor) -> Vectors:
+    found: Vectors = torch.mv(torch.from_numpy(np.ascontiguousarray(vectors)), query).numpy()
+    return found
 
 
 def _opened(path: Path) -> Vectors:
     try:
-        found: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+        # Copy-on-write: torch asks for arrays that may be written to.
+        found: Vectors = np.load(path, mmap_mode="c", allow_pickle=False)
     except (OSError, ValueError) as error:
         raise CorpusError(f"{path} cannot be read ({error}): run `structformer index` again") from error
     return found
