@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -154,8 +154,3 @@ def _new_folder(folder: Path) -> Any:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is there already: name a new folder, or delete it")
     return replacing_folder(folder)
-
-
-FORMS: dict[str, Callable[..., int]] = {
-    "datasets": export_datasets, "training-rows": export_training_rows, "beir": export_beir, "docsearch": export_docsearch,
-}  # fmt: skip

@@ -122,12 +122,16 @@ def test_an_experiment_from_a_file(run, harbour, judged, tmp_path):
     assert run("experiment", "gone", *judged, "-w", harbour).err.startswith("error: no experiment 'gone'")
 
 
-def test_exports(run, harbour, tmp_path):
+def test_exports(run, harbour, judged, tmp_path):
     found = run("export", "--beir", tmp_path / "b", "--docsearch", tmp_path / "d.jsonl", "--base-url", "https://x.org/", "-w", harbour)
     assert found.code == 0
     assert "20 documents" in found.out
     assert json.loads((tmp_path / "d.jsonl").read_text().splitlines()[0])["url"].startswith("https://x.org/")
     assert run("export", "-w", harbour).code == 2
+    judged_too = run("export", "--beir", tmp_path / "both", *judged, "-w", harbour)
+    assert "3 queries" in judged_too.out
+    assert run("evaluate", "--beir", tmp_path / "both", "-w", harbour, "--pipeline", "lexical").code == 0
+    assert (tmp_path / "both" / "qrels.txt").read_text().startswith("1 0 mast.md 1")
     assert run("export", "bi-encoder", "-w", harbour).code == 2
 
 

@@ -16,23 +16,28 @@ from structformer.cli.common import Output, common_options, output
 @click.option("--datasets", type=click.Path(path_type=Path), help="Write the Examples as a folder for datasets.load_dataset.")
 @click.option("--training-rows", type=click.Path(path_type=Path), help="Write the Examples as sentence-transformers' training rows.")
 @click.option("--beir", type=click.Path(path_type=Path), help="Write the corpus as a BEIR folder.")
+@click.option("--queries", type=click.Path(path_type=Path), help="With --beir: queries to write there too, as BEIR and TREC have them.")
+@click.option("--qrels", type=click.Path(path_type=Path), help="With --beir: their judgements.")
 @click.option("--docsearch", type=click.Path(path_type=Path), help="Write the corpus as DocSearch records, JSON lines.")
 @click.option("--base-url", default="", help="With --docsearch: what stands before documents' ids in their addresses.")
 @common_options
 @click.pass_context
 def command(
     ctx: click.Context, model: str | None, onnx: bool, int8: bool, datasets: Path | None, training_rows: Path | None, beir: Path | None,
-    docsearch: Path | None, base_url: str, workspace: Path, quiet: bool, verbose: bool, as_json: bool,
+    queries: Path | None, qrels: Path | None, docsearch: Path | None, base_url: str, workspace: Path, quiet: bool, verbose: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Export MODEL (a name in the workspace or a folder) for onnxruntime, the Examples, or the corpus.
 
     On a CPU the search uses a model's exported file from then on; that needs structformer[onnx].
     """
+    from structformer.evaluation.judgements import read_judgements, write_judgements
     from structformer.exporting import export_beir, export_datasets, export_docsearch, export_training_rows
 
     out = output(ctx)
     if onnx != (model is not None):
         raise click.UsageError("--onnx exports a model: name it" if onnx else "say what to export MODEL to: --onnx")
+    if bool(queries) != bool(qrels) or (queries and not beir):
+        raise click.UsageError("--queries and --qrels go together, with --beir")
     if int8 and not onnx:
         raise click.UsageError("--int8 goes with --onnx")
     if not (onnx or datasets or training_rows or beir or docsearch):
@@ -45,7 +50,11 @@ def command(
     if training_rows:
         written.append((training_rows, export_training_rows(workspace, training_rows), "rows"))
     if beir:
+        judged = read_judgements(queries, qrels) if queries and qrels else None
         written.append((beir, export_beir(workspace, beir), "documents"))
+        if judged is not None:
+            write_judgements(beir, judged)
+            written.append((beir, len(judged.queries), "queries"))
     if docsearch:
         written.append((docsearch, export_docsearch(workspace, docsearch, base_url=base_url), "records"))
     if written:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -32,7 +32,6 @@ from structformer.errors import UsageError
 
 _TOP = {"title", "measures", "baseline", "rows", "description"}
 _ROW = {"label", "pipeline", "train", "finetune", "sizes"}
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
