@@ -11,7 +11,7 @@ ROOT = Path(structformer.__file__).parent
 # Each layer imports only from those before it.
 LAYERS = [
     {"errors", "document", "headings", "names", "passages", "markup", "collection", "analysis"},
-    {"builder", "sources"},
+    {"builder", "sources", "overview"},
     {"plugins", "containers"},
     {"reading"},
     {"corpus", "engines"},
