@@ -325,11 +325,11 @@ def test_an_exported_model_scores_alike_and_the_search_uses_it(corpus):
                 expected = CrossEncoder.load(str(folder)).score(["clean the mast"] * 15, texts)
             assert np.abs(scores - expected).max() < (0.02 if flags else 1e-4)
     build_index(corpus, encoders=["bi-encoder"])
-    hits = Retriever.open(corpus).search("clean the mast", pipeline="hybrid >> rerank@5")
+    hits = Retriever.open(corpus).search("clean the mast", pipeline="hybrid >> rerank[k=5]")
     assert hits
     (corpus / "models" / "cross-encoder" / "onnx" / "model_int8.onnx").write_bytes(b"no model")
     with pytest.raises(ModelError, match="export it again, or delete it"):
-        Retriever.open(corpus).search("clean the mast", pipeline="hybrid >> rerank@5")
+        Retriever.open(corpus).search("clean the mast", pipeline="hybrid >> rerank[k=5]")
 
 
 def test_a_runs_page_holds_its_curves_and_nothing_from_elsewhere(corpus):
