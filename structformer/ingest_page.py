@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -53,14 +54,19 @@ def write_ingest_page(workspace: str | Path) -> Path:
         "<h2>Files that need a word</h2>",
         _messages(folder / "report.jsonl", report["message_count"]),
     ]
-    page = (
+    write_bytes(path, page("Ingest report", "What structformer read, and what it made of it.", parts))
+    return path
+
+
+def page(title: str, introduction: str, parts: Iterable[str], style: str = "") -> bytes:
+    """A self-contained page: nothing is fetched, no script runs. title, introduction: plain text; parts: HTML; style: beside STYLE."""
+    text = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>Ingest report</title><style>{STYLE}</style></head><body><h1>Ingest report</h1>"
-        "<p>What structformer read, and what it made of it.</p>" + "".join(parts) + "</body></html>\n"
+        f"<title>{escape(title)}</title><style>{STYLE}{style}</style></head><body><h1>{escape(title)}</h1>"
+        f"<p>{escape(introduction)}</p>" + "".join(parts) + "</body></html>\n"
     )
-    write_bytes(path, page.encode("utf-8", "backslashreplace"))
-    return path
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _cards(report: dict[str, Any], graph: ReferenceGraph) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from structformer.cli.common import common_options, output, save_config, seconds
-from structformer.cli.evaluate import judged_option, show
+from structformer.cli.evaluate import judged, judged_option, show
 
 
 @click.command("experiment")
@@ -27,7 +27,6 @@ def command(
     There are: zero-shot, finetuned and ablation (the shapes of Wikiformer's tables 2 and 5), sizes (a curve over the number of Examples).
     A FILE of your own is TOML, see docs/evaluation.md. A killed experiment goes on with the row where it was.
     """
-    from structformer.cli.evaluate import judged
     from structformer.evaluation.experiment import read_experiment
     from structformer.evaluation.page import write_page
     from structformer.evaluation.running import run_experiment

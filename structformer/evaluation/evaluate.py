@@ -182,7 +182,7 @@ def evaluate(
     Unknown document ids in the qrels count as relevant documents that nothing can find, and are listed; so are judged queries that are
     not there. labels: names of the pipelines in the table. against: pipelines that the others are compared with; `standard` adds BM25 and
     the best baseline, as far as they are among them. With `output`, writes runs in
-    TREC's format, report.json, report.md and report.html there.
+    TREC's format, report.json and report.md there.
     Raises UsageError on an unknown measure, or when no query has a judgement.
     """
     workspace = Path(workspace)

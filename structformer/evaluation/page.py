@@ -9,7 +9,7 @@ from pathlib import Path
 from structformer.corpus.storage import write_bytes
 from structformer.evaluation.difference import Difference, QueryDifference
 from structformer.evaluation.evaluate import Evaluation, Row
-from structformer.ingest_page import STYLE
+from structformer.ingest_page import page
 
 _PLOTS = """
 .mark{stroke:var(--ink);stroke-width:1.5}.grid{stroke:var(--line)}.win{fill:var(--good)}.loss{fill:var(--bad)}svg .name{fill:var(--ink)}
@@ -25,13 +25,7 @@ def write_page(path: Path, results: Sequence[Evaluation], differences: Sequence[
     parts = [part for result in results for part in _section(result)]
     for found, texts in differences:
         parts += _difference(found, texts)
-    page = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>Evaluation</title><style>{STYLE}{_PLOTS}</style></head><body><h1>Evaluation</h1>"
-        "<p>Which search finds the judged documents best.</p>" + "".join(parts) + "</body></html>\n"
-    )
-    write_bytes(path, page.encode("utf-8", "backslashreplace"))
+    write_bytes(path, page("Evaluation", "Which search finds the judged documents best.", parts, _PLOTS))
 
 
 def _section(result: Evaluation) -> list[str]:

@@ -95,19 +95,26 @@ class SearchAgent:
         found = self._section_titles(ranking)
         if self._choose == "first" or not found:
             return found[:TITLES]
-        nearest = sorted(found, key=lambda title: -self.likeness(query, title))[:TITLES]
+        likeness = self.likeness(query, found)
+        nearest = sorted(found, key=lambda title: -likeness[title])[:TITLES]
         if self._choose == "embedding":
             return nearest
         if self._classifier is None:
             self._classifier = TitleClassifier.trained(self._retriever, self._encode)
         return [title for title in nearest if self._classifier.relevant(query, title)]
 
-    def likeness(self, query: str, title: str) -> float:
-        """Mean cosine over all pairs of a word of the query and a word of the title."""
-        left, right = _WORD.findall(query), _WORD.findall(title)
-        if not left or not right:
-            return -1.0
-        return float((self._encode(left) @ self._encode(right).T).mean())
+    def likeness(self, query: str, titles: Sequence[str]) -> dict[str, float]:
+        """By title the mean cosine over all pairs of a word of the query and a word of the title; -1 where either has none."""
+        words = {text: _WORD.findall(text) for text in (query, *titles)}
+        distinct = list(dict.fromkeys(word for found in words.values() for word in found))
+        if not words[query]:
+            return dict.fromkeys(titles, -1.0)
+        vectors = dict(zip(distinct, self._encode(distinct), strict=True))
+        # The mean of all products of two sets of vectors is the product of their means.
+        asked = np.mean([vectors[word] for word in words[query]], axis=0)
+        return {
+            title: float(asked @ np.mean([vectors[word] for word in words[title]], axis=0)) if words[title] else -1.0 for title in titles
+        }
 
     def _section_titles(self, ranking: Ranking) -> list[str]:
         owners = self._retriever.stages.owners

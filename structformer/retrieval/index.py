@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structformer import __version__
 from structformer.corpus import Corpus
@@ -21,6 +21,9 @@ from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights
 from structformer.retrieval.lexical import LexicalIndex, LexicalWriter
 from structformer.retrieval.pipeline import ENCODER, UNTRAINED
 from structformer.retrieval.units import IndexedDocuments, Units, corpus_units, document_writer, unit_writer
+
+if TYPE_CHECKING:
+    from structformer.models.bi_encoder import BiEncoder
 
 FORMAT_VERSION = 2
 Progress = Callable[[str, int, int], None]
@@ -191,7 +194,7 @@ def _make_vectors(folder: Path, workspace: Path, encoder: str, manifest: dict[st
                 texts, count, model, target, KnownVectors(earlier),
                 lambda done, _, start=start: progress(encoder, start + done, total) if progress else None,  # type: ignore[misc]
             )  # fmt: skip
-        weights = _weights(folder, workspace, manifest, units, documents)
+        weights = _weights(folder, workspace, manifest, units, documents, model if encoder == UNTRAINED else None)
         digests = {
             path.name.replace(temporary.stem, final.stem, 1): file_digest(path) for path in sorted(final.parent.glob(f"{temporary.stem}.*"))
         }
@@ -204,22 +207,24 @@ def _make_vectors(folder: Path, workspace: Path, encoder: str, manifest: dict[st
     fsync_folder(final.parent)
 
 
-def _weights(folder: Path, workspace: Path, manifest: dict[str, Any], units: Units, documents: IndexedDocuments) -> FusionWeights:
-    """The hybrid's weights, learned with the untrained encoder once for the index; the defaults where there is no such encoder."""
+def _weights(
+    folder: Path, workspace: Path, manifest: dict[str, Any], units: Units, documents: IndexedDocuments, untrained: BiEncoder | None
+) -> FusionWeights:
+    """The hybrid's weights, learned with the untrained encoder (loaded when None) once for the index; the defaults where there is none."""
     from structformer.models.bi_encoder import BiEncoder
     from structformer.retrieval.learning import learned_weights
 
     path = folder / "fusion.json"
     if path.exists():
         return FusionWeights.of(read_json(path))
-    try:
-        location, _ = encoder_location(workspace, UNTRAINED)
-    except ModelError:
-        return DEFAULT_WEIGHTS
+    if untrained is None:
+        try:
+            location, _ = encoder_location(workspace, UNTRAINED)
+        except ModelError:
+            return DEFAULT_WEIGHTS
+        untrained = BiEncoder.load(location).for_bulk()
     lexical = LexicalIndex(folder / "lexical", manifest["language"])
-    weights = learned_weights(
-        Corpus.open(workspace), units, documents, lexical, BiEncoder.load(location).for_bulk(), units.numbers("document")
-    )
+    weights = learned_weights(Corpus.open(workspace), units, documents, lexical, untrained, units.numbers("document"))
     write_json(path, asdict(weights))
     return weights
 

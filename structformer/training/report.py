@@ -9,7 +9,7 @@ from typing import Any
 
 from structformer.corpus.storage import read_json, write_bytes
 from structformer.errors import ModelError
-from structformer.ingest_page import STYLE
+from structformer.ingest_page import page
 from structformer.models.registry import RECORD, model_folder
 from structformer.training.logs import read_log
 from structformer.training.unfinished import checkpoint_folder
@@ -56,15 +56,8 @@ def _write(path: Path, model: str, log: list[dict[str, Any]], record: dict[str, 
     if training:
         parts += ["<h2>What was chosen</h2>", _options(training)]
     state = "" if training else " This run is not finished."
-    page = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{escape(model)}</title><style>{STYLE}{_CURVES}</style></head><body><h1>{escape(model)}</h1>"
-        f"<p>A training run of structformer.{state} Thin: each step. Bold: the mean of a twentieth of the run.</p>"
-        + "".join(parts)
-        + "</body></html>\n"
-    )
-    write_bytes(path, page.encode("utf-8"))
+    introduction = f"A training run of structformer.{state} Thin: each step. Bold: the mean of a twentieth of the run."
+    write_bytes(path, page(model, introduction, parts, _CURVES))
     return path
 
 
