@@ -11,7 +11,6 @@ Prints nDCG@10, the difference from the untrained base, and p by the paired rand
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import sys
 import tarfile
@@ -37,20 +36,19 @@ ROWS: dict[str, dict[str, float] | None] = {
 
 def prepare(shared: Path, name: str, work: Path) -> Path:
     """Ingest, sample all tasks and index a set; gives its workspace."""
-    from structformer.graph import build_graph
     from structformer.ingest import ingest
     from structformer.models.attention import AttentionWeights
     from structformer.models.base import resolve_base_model
     from structformer.retrieval.index import build_index
     from structformer.sampling import sample
+    from structformer.workspace import Workspace
 
     corpus, workspace = work / name / "corpus", work / name / "workspace"
-    if not (workspace / "index" / "manifest.json").exists():
+    if not Workspace(workspace).has("index"):
         with tarfile.open(shared / "corpora" / f"{FORMATS[name]}.tar.xz") as tar:
             tar.extractall(corpus, filter="data")
         ingest(corpus, workspace, format=FORMATS[name].split("-")[1] if name != "git" else None)
-        build_graph(workspace)
-        weights = AttentionWeights(resolve_base_model("auto", "bi-encoder").location, workspace / "cache")
+        weights = AttentionWeights(resolve_base_model("auto", "bi-encoder").location, Workspace(workspace).cache)
         sample(workspace, [*WIKIFORMER, *HARP, *CLASSIC], weights=weights, held_out=0.0)
         build_index(workspace, encoders=[])
     return workspace
@@ -62,9 +60,10 @@ class Judged:
     def __init__(self, shared: Path, name: str, workspace: Path) -> None:
         from structformer.evaluation.judgements import read_qrels, read_queries
         from structformer.retrieval.units import Units
+        from structformer.workspace import Workspace
 
-        units = Units(workspace / "index" / "units.arrow")
-        count = json.loads((workspace / "index" / "manifest.json").read_text())["units"]
+        units = Units(Workspace(workspace).folder("index") / "units.arrow")
+        count = len(units)
         self.texts = [units[number].ranker_text for number in range(count)]
         self.owners = [units[number].document_id for number in range(count)]
         queries = read_queries(shared / "eval" / name / "queries.jsonl")

@@ -22,6 +22,7 @@ from structformer.models.bi_encoder import BiEncoder
 from structformer.retrieval.fusion import FusionWeights, learn_weights
 from structformer.retrieval.index import encoder_location
 from structformer.retrieval.learning import opening_queries, query_groups
+from structformer.workspace import Workspace
 
 # Chosen to spread over what one might build, before any of them was judged.
 WEIGHTINGS = [
@@ -35,10 +36,10 @@ def opening_scores(
     workspace: Path, retriever: Retriever, encoder: BiEncoder, weightings: list[tuple[float, ...]]
 ) -> tuple[list[float], FusionWeights]:
     """nDCG@10 of the openings under each weighting, and the weights learned from them."""
-    stages = retriever.stages
+    opened = retriever.opened
     queries = opening_queries(Corpus.open(workspace))
     groups = [
-        (rows, owners) for _, rows, owners in query_groups(queries, stages.units, stages.documents, stages.lexical, encoder, stages.owners)
+        (rows, owners) for _, rows, owners in query_groups(queries, opened.units, opened.documents, opened.lexical, encoder, opened.owners)
     ]
     scores = []
     for weights in weightings:
@@ -53,17 +54,17 @@ def opening_scores(
 
 def judged_scores(retriever: Retriever, judgements: Judgements, name: str, weightings: list[tuple[float, ...]]) -> list[float]:
     """nDCG@10 of the judged queries under each weighting."""
-    stages = retriever.stages
-    encoder, index, _ = stages.encoder(name)
+    opened = retriever.opened
+    encoder, index, _ = opened.encoder(name)
     asked = [query for query in judgements.queries if any(judgements.qrels.get(query, {}).values())]
     texts = [judgements.queries[query] for query in asked]
     vectors = encoder.encode_queries(texts)
     encoder.encode_queries = lambda queries: vectors  # type: ignore[method-assign]
-    stages.lexical.search = lru_cache(None)(stages.lexical.search)  # type: ignore[method-assign]
-    stages.lexical.search_documents = lru_cache(None)(stages.lexical.search_documents)  # type: ignore[method-assign]
+    opened.lexical.search = lru_cache(None)(opened.lexical.search)  # type: ignore[method-assign]
+    opened.lexical.search_documents = lru_cache(None)(opened.lexical.search_documents)  # type: ignore[method-assign]
     scores = []
     for weights in weightings:
-        stages._dense[name] = (encoder, index, FusionWeights(*map(float, weights)))
+        opened._dense[name] = (encoder, index, FusionWeights(*map(float, weights)))
         total = 0.0
         for query, ranked in zip(asked, retriever.rank_documents(texts, f"hybrid:{name}", 10), strict=True):
             grades = judgements.qrels[query]
@@ -85,7 +86,7 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     retriever = Retriever.open(arguments.workspace)
-    untrained = BiEncoder.load(encoder_location(arguments.workspace, "base")[0]).for_bulk()
+    untrained = BiEncoder.load(encoder_location(Workspace(arguments.workspace), "base")[0]).for_bulk()
     weightings: list[tuple[float, ...]] = list(WEIGHTINGS)
     predicted, learned = opening_scores(arguments.workspace, retriever, untrained, weightings)
     chosen = tuple(map(float, learned.as_array()))

@@ -69,13 +69,12 @@ def report(what: str, value: float, unit: str, bar: float, *, least: bool = Fals
 
 def index(corpus: Path, workspace: Path) -> int:
     """Ingest and index; gives the number of units."""
-    from structformer.graph import build_graph
     from structformer.ingest import ingest
     from structformer.retrieval.index import build_index
+    from structformer.workspace import Workspace
 
-    if not (workspace / "graph" / "manifest.json").exists():
+    if not Workspace(workspace).has("graph"):
         ingest(corpus, workspace)
-        build_graph(workspace)
     begun = time.monotonic()
     manifest = build_index(workspace, encoders=[], language="en")
     seconds = time.monotonic() - begun
@@ -86,17 +85,25 @@ def index(corpus: Path, workspace: Path) -> int:
 def random_vectors(workspace: Path, units: int) -> None:
     """Random vectors in the place of the untrained encoder's."""
     from structformer.retrieval.dense import overview_path
-    from structformer.retrieval.index import vectors_path
+    from structformer.retrieval.index import encoder_location
     from structformer.retrieval.units import IndexedDocuments
+    from structformer.storage import seal
+    from structformer.storage.seal import seal_of
+    from structformer.workspace import Workspace
 
     generator = np.random.default_rng(0)
-    path = vectors_path(workspace, "base")
+    folder = Workspace(workspace).folder("index")
+    name = encoder_location(Workspace(workspace), "base")[1]
+    path = folder / "dense" / f"{name}.npy"
     path.parent.mkdir(exist_ok=True)
-    for target, count in ((path, units), (overview_path(path), len(IndexedDocuments(workspace / "index" / "documents.arrow")))):
+    for target, count in ((path, units), (overview_path(path), len(IndexedDocuments(folder / "documents.arrow")))):
         vectors = generator.standard_normal((count, 384), dtype=np.float32)
         np.save(target, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
     weights = {"dense": 1.0, "overview": 0.5, "lexical": 0.2, "document": 0.1}
-    path.with_name(f"{path.stem}.fusion.json").write_text(json.dumps({"weights": weights, "files": {}}))
+    path.with_name(f"{path.stem}.fusion.json").write_text(json.dumps({"weights": weights}))
+    for made in (path, overview_path(path)):
+        np.save(made.with_name(f"{made.stem}.digests.npy"), np.zeros((len(np.load(made, mmap_mode="r")), 8), np.uint8))
+    seal(folder, [made.relative_to(folder).as_posix() for made in path.parent.iterdir()], to=seal_of("dense-random"))
 
 
 def latency(workspace: Path, asked: list[str]) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 from structformer.document import Document, Link, LinkKind, Section, Source
 from structformer.headings import Slugs, github_slug, is_see_also
+from structformer.names import INDEX_STEMS
 
-_INDEX_STEMS = frozenset({"index", "readme", "_index", "default", "home"})
+_TITLELESS_STEMS = INDEX_STEMS | {"home"}  # files that are called after their folder; a wiki's home is none by its path
 _SEPARATORS = {"": 0, " ": 1, "\n": 2, "\n\n": 3}
 
 
@@ -283,11 +284,12 @@ class TreeBuilder:
         names: tuple[str, ...] = (),
         language: str | None = None,
         metadata: dict[str, Any] | None = None,
-        promote: bool = True,
+        promote: bool | None = None,
     ) -> Document:
         """The finished Document. Its title is, in order: `title`, the first level-1 heading, the file's stem.
 
-        promote: make a level-1 heading that comes first and is the only one the root.
+        promote: make a level-1 heading that comes first and is the only one the root; None does so unless `title` says that the
+        document is called otherwise, so that the heading is a section of it.
         """
         self.close_heading()
         for section in self._order:
@@ -299,7 +301,13 @@ class TreeBuilder:
         tops = [section for section in self._order[1:] if section.level == 1]
         root = self.root
         # A heading without a letter names nothing, so it stays a section of its own.
-        if promote and len(tops) == 1 and self._order[1] is tops[0] and any(c.isalnum() for c in tops[0].title):
+        same = title is None or " ".join(title.split()).casefold() == (tops[0].title.casefold() if tops else "")
+        if (
+            (same if promote is None else promote)
+            and len(tops) == 1
+            and self._order[1] is tops[0]
+            and any(c.isalnum() for c in tops[0].title)
+        ):
             promote_to_root(root, tops[0])
         first = tops[0].title if tops else ""
         document_title = title or first or stem_title(source.path)
@@ -356,6 +364,6 @@ def mark_see_also(root: Section) -> None:
 def stem_title(path: str) -> str:
     """A file's stem as its title; an index page is called after its folder."""
     file = PurePosixPath(re.sub(r"[?#].*$", "", path) or path)
-    if file.stem.lower() in _INDEX_STEMS and file.parent.name:
+    if file.stem.lower() in _TITLELESS_STEMS and file.parent.name:
         return file.parent.name
     return file.stem or path

@@ -14,6 +14,7 @@ import posixpath
 import re
 import stat
 import tarfile
+import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -28,7 +29,9 @@ from structformer.sources import Limits
 _PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".lzma": "xz", ".zst": "zstd", ".zstd": "zstd"}
 _TAR_SHORT = {".tgz": ".tar.gz", ".tbz": ".tar.bz2", ".tbz2": ".tar.bz2", ".txz": ".tar.xz", ".tzst": ".tar.zst"}
 _BLOCK = 1 << 20
+_ZIP_HEADER = 30  # bytes of a member's local header before its name
 _PARALLEL_BYTES = 16_000_000  # from this size on bzip2's blocks are decoded side by side
+_RATIO_BYTES = 100_000_000  # from this size on the ratio counts: short files compress to nearly nothing
 _HELD_BYTES = 400_000_000  # unpacked size up to which an archive's members can refer to each other
 _BROKEN = (
     EOFError,
@@ -111,8 +114,35 @@ def unpack(data: BinaryIO, kind: str, limits: Limits, packed_size: int) -> bytes
 
 
 def _check_ratio(size: int, packed: int, limits: Limits) -> None:
-    if size > 100_000_000 and size > limits.ratio * max(1, packed):
+    if size > _RATIO_BYTES and size > limits.ratio * max(1, packed):
         raise ReadError(f"unpacks to over {limits.ratio} times its size: skipped")
+
+
+class Budget:
+    """What an archive may cost in all, whatever is nested in it: bytes, by themselves and as a multiple of its packed size, members, and
+    processor time, `seconds` and one more for every `bytes_per_second` unpacked. Once it is spent, nothing more of the archive is read."""
+
+    def __init__(self, limits: Limits, packed_size: int) -> None:
+        self._limits = limits
+        self._packed_size = packed_size
+        self._bytes = 0
+        self._members = 0
+        self._began = time.process_time()
+
+    def spend(self, size: int = 0, members: int = 0) -> None:
+        """Count what was unpacked. Raises ReadError when it is too much."""
+        limits = self._limits
+        self._bytes += size
+        self._members += members
+        if self._members > limits.archive_entries:
+            raise ReadError(f"over {limits.archive_entries} members: the rest is skipped")
+        if self._bytes > limits.archive_bytes:
+            raise ReadError(f"over {limits.archive_bytes / 1e9:.1f} GB in all: the rest is skipped")
+        if self._bytes > _RATIO_BYTES and self._bytes > limits.ratio * max(1, self._packed_size):
+            raise ReadError(f"unpacks to over {limits.ratio} times its size: the rest is skipped")
+        allowed = limits.seconds + self._bytes / limits.bytes_per_second
+        if time.process_time() - self._began > allowed:
+            raise ReadError(f"took over {allowed:.0f} s of processor time in all: the rest is skipped")
 
 
 def _reason(error: BaseException) -> str:
@@ -148,12 +178,12 @@ class ArchiveFiles:
 class Archive:
     """An opened archive: its members in order, and its members as neighbours."""
 
-    def __init__(self, path: str, data: BinaryIO, limits: Limits, *, packed_size: int, nesting: int = 0) -> None:
+    def __init__(self, path: str, data: BinaryIO, limits: Limits, *, packed_size: int, outer: Archive | None = None) -> None:
+        """outer: the archive that this one is a member of, whose budget it shares."""
         self.path = path
-        self.nesting = nesting
+        self.nesting: int = outer.nesting + 1 if outer else 0
+        self.budget: Budget = outer.budget if outer else Budget(limits, packed_size)
         self._limits = limits
-        self._packed_size = packed_size
-        self._total = 0
         self._kind = archive_kind(path)
         self._data = data
 
@@ -177,10 +207,9 @@ class Archive:
         with zipfile.ZipFile(self._data) as archive:
             infos: dict[str, zipfile.ZipInfo] = {}
             members: list[tuple[str, zipfile.ZipInfo | None, str]] = []
-            for number, info in enumerate(archive.infolist()):
-                if number >= self._limits.archive_entries:
-                    members.append((info.filename, None, f"over {self._limits.archive_entries} members: the rest is skipped"))
-                    break
+            listed = archive.infolist()
+            overlapping = _overlapping(listed)
+            for info in listed:
                 if info.is_dir():
                     continue
                 name, problem = _clean(info.filename)
@@ -189,6 +218,8 @@ class Archive:
                     problem = "no regular file (a link or a device): skipped"
                 if not problem and info.flag_bits & 1:
                     problem = "encrypted: skipped"
+                if not problem and info.header_offset in overlapping:
+                    problem = "overlaps another member: skipped"
                 if not problem and name in infos:
                     problem = "a second member of this name: skipped"
                 if problem:
@@ -205,20 +236,23 @@ class Archive:
 
             def walk() -> Iterator[Member]:
                 for name, info, problem in members:
-                    yield self._read_zip(archive, info, name) if info is not None else Member(name, problem=problem)
+                    self.budget.spend(members=1)
+                    if info is None:
+                        yield Member(name, problem=problem)
+                        continue
+                    member = self._read_zip(archive, info, name)
+                    self.budget.spend(len(member.data))
+                    yield member
 
             yield walk(), ArchiveFiles(self.path, get, sorted(infos))
 
     def _read_zip(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str = "") -> Member:
         name = name or info.filename
-        if self._total > self._limits.archive_bytes:
-            return Member(name, problem=f"over {self._limits.archive_bytes / 1e9:.1f} GB in all: skipped")
         try:
             with archive.open(info) as stream:
                 data = stream.read(self._limits.file_bytes + 1)
         except _BROKEN as error:
             return Member(name, problem=f"damaged ({_reason(error)}): skipped")
-        self._total += len(data)
         if len(data) > self._limits.file_bytes:
             return Member(name, problem=f"over {self._limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped")
         return Member(name, data)
@@ -258,9 +292,7 @@ class Archive:
         try:
             for info in archive:
                 count += 1
-                if count > self._limits.archive_entries:
-                    yield Member(info.name, problem=f"over {self._limits.archive_entries} members: the rest is skipped")
-                    return
+                self.budget.spend(members=1)
                 if info.isdir():
                     continue
                 name, problem = _clean(info.name)
@@ -276,16 +308,28 @@ class Archive:
                 seen.add(name)
                 stream = archive.extractfile(info)
                 data = stream.read() if stream is not None else b""
-                self._total += len(data)
-                if self._total > self._limits.archive_bytes:
-                    yield Member(name, problem=f"over {self._limits.archive_bytes / 1e9:.1f} GB in all: the rest is skipped")
-                    return
-                _check_ratio(self._total, self._packed_size, self._limits)
+                self.budget.spend(len(data))
                 yield Member(name, data)
         except ReadError:
             raise
         except _BROKEN as error:
             raise ReadError(f"damaged archive after {count} members ({_reason(error)}): the rest is skipped") from error
+
+
+def _overlapping(infos: list[zipfile.ZipInfo]) -> set[int]:
+    """Header offsets of members that share bytes with another: a few kilobytes can so hold gigabytes.
+
+    Source: David Fifield, "A better zip bomb", WOOT 2019.
+    """
+    found: set[int] = set()
+    reached, last = -1, -1
+    for info in sorted(infos, key=lambda each: each.header_offset):
+        if info.header_offset < reached:
+            found |= {last, info.header_offset}
+        end = info.header_offset + _ZIP_HEADER + len(info.orig_filename.encode("utf-8", "surrogateescape")) + info.compress_size
+        if end > reached:
+            reached, last = end, info.header_offset
+    return found
 
 
 def _clean(name: str) -> tuple[str, str]:

@@ -23,8 +23,8 @@ class ReadError(StructformerError):
         self.place = place
 
 
-class CorpusError(StructformerError):
-    """The workspace's corpus is missing, broken, locked or of another version."""
+class WorkspaceError(StructformerError):
+    """The workspace, or a part of it, is missing, broken, locked, out of date or of another version."""
 
 
 class ModelError(StructformerError):

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from structformer.corpus import Corpus
-from structformer.corpus.storage import fsync_folder, replacing_folder
 from structformer.document import Document
 from structformer.errors import UsageError
 from structformer.passages import passages
 from structformer.sampling import Example, Samples
+from structformer.storage.files import fsync_folder, replacing_folder
+from structformer.storage.parquet import parquet_writer
 
 _ROWS = 4096
 _DOCSEARCH_WORDS = 160
@@ -34,7 +34,7 @@ _LISTS = pa.schema([("query", pa.string()), ("docs", pa.list_(pa.string())), ("l
 def export_datasets(workspace: str | Path, folder: Path) -> int:
     """Write the Examples as a folder that `datasets.load_dataset(folder, task)` reads: one configuration a task. Gives their number.
 
-    Raises CorpusError without Examples, UsageError when the folder is there and not empty.
+    Raises WorkspaceError without Examples, UsageError when the folder is there and not empty.
     """
     samples = Samples.open(workspace)
     with _new_folder(folder) as made:
@@ -128,7 +128,7 @@ def _lists(example: Example) -> Iterator[dict[str, Any]]:
 def _write_parquet(path: Path, schema: pa.Schema, rows: Iterator[dict[str, Any]]) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     total = 0
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+    with parquet_writer(path, schema) as writer:
         while part := list(islice(rows, _ROWS)):
             writer.write_table(pa.Table.from_pylist(part, schema=schema))
             total += len(part)

@@ -21,14 +21,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from structformer.corpus import Corpus
-from structformer.corpus.shards import read_rows
-from structformer.corpus.storage import lock, read_json, replacing_folder, write_json
+from structformer.corpus.shards import ShardInfo, read_rows
 from structformer.document import Document, Link, LinkKind
-from structformer.engines.pool import WorkerPool
-from structformer.errors import CorpusError, UsageError
+from structformer.engines import Engine, Work, get_engine
+from structformer.errors import UsageError, WorkspaceError
 from structformer.names import is_external, normalize
 from structformer.plugins import load_plugins
 from structformer.sources import Limits
+from structformer.storage.files import write_json
+from structformer.storage.parquet import parquet_writer
+from structformer.storage.seal import Sealed
+from structformer.workspace import Hold, Workspace
 
 EDGES = pa.schema(
     [
@@ -49,7 +52,7 @@ _OUTCOMES = ("resolved", "external", "unresolved", "ambiguous", "dead_anchor")
 
 @dataclass(slots=True)
 class Resolution:
-    """What became of links, per kind: resolved (of these, dead_anchor: the page is there, the anchor isn't), external,
+    """The outcomes of links, per kind: resolved (of these, dead_anchor: the page is there, the anchor isn't), external,
     unresolved, ambiguous; with a few examples of each failure as (document id, target)."""
 
     counts: dict[str, Counter[str]] = field(default_factory=dict)
@@ -82,41 +85,53 @@ class Resolution:
 class ResolveTask:
     """One worker's task: resolve the links of one shard."""
 
-    workspace: str
-    shard: int
+    shard: ShardInfo
+    shards: str  # the folder of all shards
+    start: int  # number of its first document
     names: str
     output: str
 
 
-def build_graph(workspace: str | Path, *, workers: int | None = None, progress: Callable[[int, int], None] | None = None) -> ReferenceGraph:
-    """Resolve every link of the workspace's corpus and write the graph beside it."""
-    workspace = Path(workspace)
-    corpus = Corpus.open(workspace)
-    with lock(workspace), replacing_folder(workspace / "graph") as folder:
-        _write_names(corpus, folder / "names.sqlite")
-        (folder / "edges").mkdir()
-        tasks = [
-            ResolveTask(str(workspace), number, str(folder / "names.sqlite"), str(folder / "edges" / f"{number:05}.parquet"))
-            for number in range(len(corpus.shards))
-        ]
-        pool: WorkerPool[ResolveTask] = WorkerPool(
-            "structformer.graph:resolve_shard",
-            workers=min(workers or os.cpu_count() or 1, max(1, len(tasks))),
-            seconds=Limits().seconds * 10,
-            memory_bytes=Limits().memory_bytes,
-            lost=_give_up,
-        )
-        total = Resolution()
-        for number, part in enumerate(pool.run(tasks), 1):
-            total.add(part)
-            if progress:
-                progress(number, len(tasks))
-        write_json(folder / "manifest.json", {"corpus": corpus.fingerprint, **total.as_dict()})
-    return ReferenceGraph.open(workspace, corpus)
+def build_graph(
+    workspace: str | Path | Workspace, *, workers: int | None = None, progress: Callable[[int, int], None] | None = None
+) -> ReferenceGraph:
+    """Resolve every link of the workspace's corpus again and publish the graph; `ingest` does so by itself."""
+    workspace = Workspace(workspace)
+    with workspace.publishing("building the reference graph") as publication:
+        write_graph(Corpus.open(workspace), publication.folder("graph"), workers=workers, progress=progress)
+    return ReferenceGraph.open(workspace)
+
+
+def write_graph(
+    corpus: Corpus, folder: Path, *, engine: str | Engine = "local", workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> ReferenceGraph:  # fmt: skip
+    """Resolve every link of a corpus into a folder."""
+    _write_names(corpus, folder / "names.sqlite")
+    (folder / "edges").mkdir()
+    tasks = [
+        ResolveTask(shard, str(corpus.shards_folder), start, str(folder / "names.sqlite"), str(folder / "edges" / f"{number:05}.parquet"))
+        for number, (shard, start) in enumerate(zip(corpus.shards, corpus.starts, strict=False))
+    ]
+    work = Work(
+        "structformer.graph:resolve_shard",
+        workers=min(workers or os.cpu_count() or 1, max(1, len(tasks))),
+        seconds=Limits().seconds * 10,
+        memory_bytes=Limits().memory_bytes,
+        lost=_give_up,
+    )
+    total = Resolution()
+    for number, part in enumerate(get_engine(engine).map(work, tasks), 1):
+        total.add(part)
+        if progress:
+            progress(number, len(tasks))
+    manifest = {"corpus": corpus.fingerprint, **total.as_dict()}
+    write_json(folder / "manifest.json", manifest)
+    return ReferenceGraph(folder, corpus, manifest)
 
 
 def _give_up(task: ResolveTask, item: Any, reason: str) -> ResolveTask:
-    raise CorpusError(f"resolving the links of {item} {reason}")
+    raise WorkspaceError(f"resolving the links of {item} {reason}")
 
 
 def _write_names(corpus: Corpus, path: Path) -> None:
@@ -126,12 +141,11 @@ def _write_names(corpus: Corpus, path: Path) -> None:
         database.execute("CREATE TABLE names (name TEXT, document INTEGER)")
         database.execute("CREATE TABLE anchors (document INTEGER, anchor TEXT, section INTEGER)")
         for start, shard in zip(corpus.starts, corpus.shards, strict=False):
-            folder = corpus.shard_folder(shard)
-            for row in read_rows(folder / "documents.parquet", ["number", "id", "names"]):
+            for row in corpus.rows(shard, "documents", ["number", "id", "names"]):
                 number = start + row["number"]
                 names = dict.fromkeys((normalize(row["id"]), *row["names"]))
                 database.executemany("INSERT INTO names VALUES (?, ?)", [(name, number) for name in names])
-            for row in read_rows(folder / "sections.parquet", ["document", "number", "anchors"]):
+            for row in corpus.rows(shard, "sections", ["document", "number", "anchors"]):
                 if row["anchors"]:
                     number = start + row["document"]
                     rows = [(number, normalize(anchor), row["number"]) for anchor in row["anchors"]]
@@ -146,7 +160,7 @@ def _write_aliases(corpus: Corpus, database: sqlite3.Connection) -> None:
     """Give documents the further names that their sources said, over chains of aliases as far as they lead."""
     database.execute("CREATE TABLE aliases (name TEXT, target TEXT)")
     for shard in corpus.shards:
-        for row in read_rows(corpus.shard_folder(shard) / "sources.parquet", ["aliases"]):
+        for row in corpus.rows(shard, "sources", ["aliases"]):
             if row["aliases"]:
                 pairs = [(normalize(alias["name"]), normalize(alias["target"])) for alias in row["aliases"]]
                 database.executemany("INSERT INTO aliases VALUES (?, ?)", pairs)
@@ -184,12 +198,12 @@ class Names:
 
 def resolve_shard(task: ResolveTask, started: Callable[[str], None]) -> Resolution:
     """A worker's job: the edges of one shard's links into a Parquet file, and their outcomes."""
-    corpus = Corpus.open(task.workspace)
+    corpus = Corpus(Path(), Path(task.shards), [task.shard])
     names = Names(Path(task.names))
     resolution = Resolution()
     rows: list[dict[str, Any]] = []
-    with closing(names), pq.ParquetWriter(task.output, EDGES, compression="zstd") as writer:
-        for number, document in enumerate(corpus.shard_documents(task.shard), corpus.starts[task.shard]):
+    with closing(names), parquet_writer(Path(task.output), EDGES) as writer:
+        for number, document in enumerate(corpus.shard_documents(0), task.start):
             started(document.id)
             rows += _document_edges(number, document, names, resolution)
             if len(rows) > 20_000:
@@ -257,37 +271,48 @@ def _format_of(document: Document) -> Any:
     try:
         return load_plugins().format(document.source.format)
     except UsageError as error:
-        raise CorpusError(f"{document.id} was read by the format {document.source.format!r}, whose plugin is gone") from error
+        raise WorkspaceError(f"{document.id} was read by the format {document.source.format!r}, whose plugin is gone") from error
 
 
 class ReferenceGraph:
     """The edges of a corpus. Documents and sections are named by their numbers."""
 
-    def __init__(self, folder: Path, corpus: Corpus, manifest: dict[str, Any]) -> None:
+    def __init__(
+        self, folder: Path, corpus: Corpus, manifest: dict[str, Any], sealed: Sealed | None = None, hold: Hold | None = None
+    ) -> None:
         self.folder = folder
         self.corpus = corpus
         self.statistics = manifest
+        self._sealed = sealed
+        self._hold = hold
         self._see_also: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] | None = None
         self._see_also_back: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] | None = None
 
     @classmethod
-    def open(cls, workspace: str | Path, corpus: Corpus | None = None) -> ReferenceGraph:
-        """Open a workspace's graph. Raises CorpusError when it is missing or belongs to another corpus."""
+    def open(cls, workspace: str | Path | Workspace, corpus: Corpus | None = None) -> ReferenceGraph:
+        """Open a workspace's graph. Raises WorkspaceError when it is missing or belongs to another corpus."""
+        workspace = Workspace(workspace)
         corpus = corpus or Corpus.open(workspace)
-        folder = Path(workspace) / "graph"
-        manifest = read_json(folder / "manifest.json")
+        sealed, hold = workspace.sealed("graph")
+        manifest = sealed.json("manifest.json")
         if manifest.get("corpus") != corpus.fingerprint:
-            raise CorpusError(f"the reference graph in {folder} is of an earlier corpus: run `structformer ingest` again")
-        return cls(folder, corpus, manifest)
+            raise WorkspaceError(f"the reference graph in {sealed.folder} is of another corpus: run `structformer ingest` again")
+        return cls(sealed.folder, corpus, manifest, sealed, hold)
+
+    def _edge_files(self) -> list[Path]:
+        return [self._file(f"edges/{path.name}") for path in sorted((self.folder / "edges").glob("*.parquet"))]
+
+    def _file(self, name: str) -> Path:
+        return self._sealed.path(name) if self._sealed else self.folder / name
 
     def edges(self) -> Iterator[dict[str, Any]]:
         """All edges as rows of the schema EDGES, in order of their source."""
-        for path in sorted((self.folder / "edges").glob("*.parquet")):
+        for path in self._edge_files():
             yield from read_rows(path)
 
     def shard_edges(self, shard: int) -> Iterator[dict[str, Any]]:
         """The edges whose source is in a shard of the corpus, in order of their source."""
-        yield from read_rows(self.folder / "edges" / f"{shard:05}.parquet")
+        yield from read_rows(self._file(f"edges/{shard:05}.parquet"))
 
     def see_also_of(self, document: int) -> list[int]:
         """Documents whose see-also lists name a document, ascending."""
@@ -321,7 +346,7 @@ class ReferenceGraph:
     def _see_also_arrays(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         if self._see_also is None:
             pairs = [np.empty((0, 2), np.int32)]
-            for path in sorted((self.folder / "edges").glob("*.parquet")):
+            for path in self._edge_files():
                 table = pq.read_table(path, columns=["source_document", "target_document", "kind"])
                 table = table.filter(pc.equal(table["kind"], LinkKind.SEE_ALSO.value))
                 pairs.append(np.stack([table["source_document"].to_numpy(), table["target_document"].to_numpy()], axis=1))

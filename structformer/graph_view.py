@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from structformer.corpus import Corpus
 from structformer.document import LinkKind
-from structformer.errors import CorpusError
+from structformer.errors import UsageError
 from structformer.graph import Names, ReferenceGraph, resolve_link
+from structformer.printing import visible
+from structformer.storage.parquet import parquet_writer
 
 _LISTED = 20_000
 EXPORT = pa.schema(
@@ -92,7 +93,7 @@ def export_parquet(workspace: str | Path, path: Path, *, kinds: frozenset[str] |
     count = 0
     rows: list[dict[str, str]] = []
     path.parent.mkdir(parents=True, exist_ok=True)
-    with pq.ParquetWriter(path, EXPORT, compression="zstd") as writer:
+    with parquet_writer(path, EXPORT) as writer:
         for row in _rows(workspace, kinds):
             rows.append(row)
             count += 1
@@ -106,7 +107,7 @@ def export_parquet(workspace: str | Path, path: Path, *, kinds: frozenset[str] |
 def export_graphml(workspace: str | Path, path: Path, *, kinds: frozenset[str] | None = None) -> int:
     """Write documents as nodes and their references as edges in GraphML; gives the number of edges.
 
-    Source: GraphML 1.1 (graphml.graphdrawing.org). Characters that XML can't hold are left out.
+    Source: GraphML 1.1 (graphml.graphdrawing.org). Control and bidirectional characters are written as escapes.
     """
     from lxml import etree
 
@@ -137,7 +138,7 @@ def export_graphml(workspace: str | Path, path: Path, *, kinds: frozenset[str] |
 
 def _data(file: Any, key: str, text: str) -> None:
     with file.element("data", key=key):
-        file.write("".join(c for c in text if c in "\t\n" or (c >= " " and c not in "\ufffe\uffff" and not "\ud800" <= c <= "\udfff")))
+        file.write(visible("".join(c for c in text if c not in "\ufffe\uffff")))
 
 
 def _rows(workspace: str | Path, kinds: frozenset[str] | None) -> Iterator[dict[str, str]]:
@@ -179,9 +180,9 @@ class _SectionTitles:
 
 
 def parse_kinds(names: tuple[str, ...]) -> frozenset[str] | None:
-    """Kinds by name. Raises CorpusError for one that there isn't."""
+    """Kinds by name. Raises UsageError on one that does not exist."""
     known = {kind.value for kind in LinkKind}
     for name in names:
         if name not in known:
-            raise CorpusError(f"no kind of link {name!r}; there are {', '.join(sorted(known))}")
+            raise UsageError(f"no kind of link {name!r}; there are {', '.join(sorted(known))}")
     return frozenset(names) or None

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
-from html import escape
+from collections.abc import Iterable, Mapping
+from html import escape as _html_escape
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from structformer.corpus import Corpus
-from structformer.corpus.shards import read_rows
-from structformer.corpus.storage import read_json, write_bytes
 from structformer.graph import ReferenceGraph
+from structformer.printing import visible
+from structformer.storage.files import write_bytes
+
+
+def escape(text: str) -> str:
+    """A text of a corpus as HTML, with control and bidirectional characters made visible."""
+    return _html_escape(visible(text))
+
 
 STYLE = """
 :root{color-scheme:light dark;--ink:#1b1f24;--soft:#5c6670;--line:#d8dee4;--paper:#fff;--bar:#3566a8;--good:#2f855a;--bad:#b4532a;--mid:#9aa7b4}
@@ -32,13 +38,9 @@ code{font:.85em ui-monospace,monospace;overflow-wrap:anywhere}
 _MESSAGES = 200
 
 
-def write_ingest_page(workspace: str | Path) -> Path:
-    """Write corpus/report.html of a workspace; equal corpora give equal pages."""
-    folder = Path(workspace) / "corpus"
+def write_ingest_page(folder: Path, report: Mapping[str, Any], corpus: Corpus, graph: ReferenceGraph) -> Path:
+    """Write report.html into a folder where report.jsonl is; equal corpora give equal pages."""
     path = folder / "report.html"
-    corpus = Corpus.open(workspace)
-    report = read_json(folder / "report.json")
-    graph = ReferenceGraph.open(workspace, corpus)
     depths, lengths = _shape(corpus)
     parts = [
         _cards(report, graph),
@@ -51,7 +53,7 @@ def write_ingest_page(workspace: str | Path) -> Path:
         "</div></div>",
         "<h2>Links</h2>",
         _links(graph),
-        "<h2>Files that need a word</h2>",
+        "<h2>Files with messages</h2>",
         _messages(folder / "report.jsonl", report["message_count"]),
     ]
     write_bytes(path, page("Ingest report", "What structformer read, and what it made of it.", parts))
@@ -69,7 +71,7 @@ def page(title: str, introduction: str, parts: Iterable[str], style: str = "") -
     return text.encode("utf-8", "backslashreplace")
 
 
-def _cards(report: dict[str, Any], graph: ReferenceGraph) -> str:
+def _cards(report: Mapping[str, Any], graph: ReferenceGraph) -> str:
     share = report["characters"] / report["bytes"] if report["bytes"] else 0.0
     cards = (
         (f"{report['documents']:,}", "documents"),
@@ -82,7 +84,7 @@ def _cards(report: dict[str, Any], graph: ReferenceGraph) -> str:
     return '<div class="cards">' + "".join(f'<div class="card"><b>{value}</b><span>{name}</span></div>' for value, name in cards) + "</div>"
 
 
-def _taken(report: dict[str, Any]) -> str:
+def _taken(report: Mapping[str, Any]) -> str:
     rows = "".join(
         f'<tr><td>{escape(name.partition(": ")[0])}</td><td>{escape(name.partition(": ")[2])}</td><td class="n">{count:,}</td></tr>'
         for name, count in sorted(report["reasons"].items(), key=lambda item: (-item[1], item[0]))
@@ -103,7 +105,7 @@ def _shape(corpus: Corpus) -> tuple[Counter[int], list[tuple[str, int]]]:
     lengths: Counter[int] = Counter()
     for shard in corpus.shards:
         known: list[int] = []
-        for row in read_rows(corpus.shard_folder(shard) / "sections.parquet", ["number", "parent", "text"]):
+        for row in corpus.rows(shard, "sections", ["number", "parent", "text"]):
             if row["number"] == 0:
                 known = []
             depth = 0 if row["parent"] < 0 else known[row["parent"]] + 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
@@ -17,8 +17,20 @@ _SCHEME = re.compile(
     r"file|view-source|irc|nntp|ldap|ws|wss|cid|mid|tag|info|arxiv|pmid|orcid|isbn|olink):",
     re.IGNORECASE,
 )
-_PAGE_SUFFIXES = (".md", ".mdx", ".markdown", ".html", ".htm", ".xhtml", ".xml", ".tex", ".wiki", ".txt", ".rst")
-_INDEX = ("index", "readme", "_index", "default")
+# Suffixes that links leave out. Those of installed formats are added; these are also met where no format reads them.
+_page_suffixes: tuple[str, ...] = (".md", ".mdx", ".markdown", ".html", ".htm", ".xhtml", ".xml", ".tex", ".wiki", ".txt", ".rst")
+INDEX_STEMS = frozenset({"index", "readme", "_index", "default"})
+
+
+def add_page_suffixes(suffixes: Iterable[str]) -> None:
+    """Let pages of a format have suffix-less names too; for the plugin manager."""
+    global _page_suffixes
+    _page_suffixes = tuple(dict.fromkeys((*_page_suffixes, *sorted(suffixes))))
+
+
+def page_suffixes() -> tuple[str, ...]:
+    """The suffixes of pages: those of installed formats, and common ones."""
+    return _page_suffixes
 
 
 def is_external(target: str) -> bool:
@@ -58,7 +70,7 @@ def join(base_folder: str, target: str) -> str | None:
 def without_suffix(path: str) -> str:
     """The path without its page suffix (.md, .html, ...); other dots stay."""
     lower = path.lower()
-    for suffix in _PAGE_SUFFIXES:
+    for suffix in _page_suffixes:
         if lower.endswith(suffix):
             return path[: -len(suffix)]
     return path
@@ -69,7 +81,7 @@ def path_names(path: str) -> tuple[str, ...]:
     bare = without_suffix(path)
     names = [path, bare]
     folder, _, stem = bare.rpartition("/")
-    if stem.lower() in _INDEX:
+    if stem.lower() in INDEX_STEMS:
         names.append(folder or ".")
     return tuple(dict.fromkeys(normalize(name) for name in names))
 

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.metadata
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, BinaryIO, Protocol, runtime_checkable
+from typing import Any, BinaryIO, Protocol, TypeVar, runtime_checkable
 
 import pluggy
 
 from structformer.document import Document, Link
-from structformer.errors import UsageError
+from structformer.errors import UsageError, WorkspaceError
+from structformer.names import add_page_suffixes
 from structformer.sources import SourceFile
 
 GROUP = "structformer"
+T = TypeVar("T")
 hookspec = pluggy.HookspecMarker(GROUP)
 hookimpl = pluggy.HookimplMarker(GROUP)
 
 
+@dataclass(frozen=True, slots=True)
+class FormatOption:
+    """An option of a format: its name, what it does, the values that it takes (any where there are none listed), and a check of a value
+    that raises UsageError."""
+
+    name: str
+    help: str
+    choices: tuple[str, ...] = ()
+    check: Callable[[str], object] | None = None
+
+
 @runtime_checkable
 class Format(Protocol):
-    """What a format plugin supplies: a pure function from bytes to Documents, with no network and no global state."""
+    """What a format plugin supplies: a pure function from bytes to Documents, with no network and no global state.
+
+    An attribute `options`, a tuple of FormatOption, says what `read` takes; any other name is refused before a file is read.
+    """
 
     @property
     def name(self) -> str: ...
@@ -31,7 +48,6 @@ class Format(Protocol):
     def media_types(self) -> tuple[str, ...]: ...
     @property
     def completeness(self) -> str: ...
-
     def sniff(self, head: bytes, path: str) -> float:
         """0..1: how sure it is, from the first bytes, that a file of unknown suffix is of this format."""
         ...
@@ -75,22 +91,42 @@ class CompositeFormat(Format, Protocol):
         ...
 
 
+def format_options(format: Format) -> tuple[FormatOption, ...]:
+    """What a format's `read` takes as options: its attribute `options`, none when it has no such attribute."""
+    return tuple(getattr(format, "options", ()))
+
+
 class Hooks:
-    """The hook specifications."""
+    """The hook specifications. Each returns objects with a `name`; a name that is taken already is refused."""
 
     @hookspec
     def structformer_formats(self) -> list[Format]:
-        """The formats that this plugin reads."""
+        """Formats: bytes to Documents (structformer.plugins.Format)."""
         raise AssertionError("a specification is never called")
 
     @hookspec
-    def structformer_samplers(self) -> Mapping[str, Any]:
-        """Samplers over one document's tree by task name; see structformer.sampling.tasks for what a sampler is."""
+    def structformer_tasks(self) -> list[Any]:
+        """Sampling tasks: trees and links to Examples (structformer.sampling.Task)."""
         raise AssertionError("a specification is never called")
 
     @hookspec
-    def structformer_corpus_samplers(self) -> Mapping[str, Any]:
-        """Samplers that look beyond one document, by task name; see structformer.sampling.neighbourhood."""
+    def structformer_rankers(self) -> list[Any]:
+        """Kinds of rankers: how they are loaded, trained, judged and used (structformer.models.RankerKind)."""
+        raise AssertionError("a specification is never called")
+
+    @hookspec
+    def structformer_stages(self) -> list[Any]:
+        """Stages of search pipelines (structformer.retrieval.StageKind)."""
+        raise AssertionError("a specification is never called")
+
+    @hookspec
+    def structformer_engines(self) -> list[Any]:
+        """Engines, which map work over machines (structformer.engines.Engine)."""
+        raise AssertionError("a specification is never called")
+
+    @hookspec
+    def structformer_measures(self) -> list[Any]:
+        """Measures of rankings (structformer.evaluation.Measure)."""
         raise AssertionError("a specification is never called")
 
     @hookspec
@@ -98,18 +134,20 @@ class Hooks:
         """Add commands to the click group `app`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Plugin:
-    """An installed plugin: its entry-point name, its distribution and version, and why it failed to load, if it did."""
+    """An installed plugin: its entry-point name, its distribution and version, what it supplies by kind, and why it does not work
+    where it does not."""
 
     name: str
     distribution: str
     version: str
     error: str = ""
+    supplies: dict[str, list[str]] = field(default_factory=dict)
 
 
 class Plugins:
-    """The loaded plugins. One that fails to load is kept with its error, and the rest works."""
+    """The loaded plugins. One that fails to load, or supplies what it should not, is kept with its error, and the rest works."""
 
     def __init__(self) -> None:
         self.manager = pluggy.PluginManager(GROUP)
@@ -117,26 +155,58 @@ class Plugins:
         self.installed: list[Plugin] = []
         self._formats: dict[str, tuple[Format, str]] = {}
         entries = importlib.metadata.entry_points(group=GROUP)
-        for entry in sorted(entries, key=lambda entry: (entry.name, entry.value)):
+        # Our own first, so that nobody takes their names.
+        for entry in sorted(entries, key=lambda entry: (entry.dist is None or entry.dist.name != GROUP, entry.name, entry.value)):
             self._load(entry)
+        for name, (format, plugin) in self.supplied("structformer_formats", "format", Format).items():  # type: ignore[type-abstract]
+            self._formats[name] = (format, plugin)
+        add_page_suffixes(suffix for format, _ in self._formats.values() for suffix in format.suffixes)
 
     def _load(self, entry: importlib.metadata.EntryPoint) -> None:
         distribution = entry.dist.name if entry.dist else "?"
         version = entry.dist.version if entry.dist else "?"
-        error = ""
+        plugin = Plugin(entry.name, distribution, version)
+        self.installed.append(plugin)
         try:
-            module = entry.load()
-            self.manager.register(module, name=entry.name)
-            if hasattr(module, "structformer_formats"):
-                for format in module.structformer_formats():
-                    if not isinstance(format, Format):
-                        raise TypeError(f"{format!r} lacks a part of the Format protocol")
-                    self._formats.setdefault(format.name, (format, entry.name))
+            self.manager.register(entry.load(), name=entry.name)
+        except MemoryError as failure:  # nothing is wrong with the plugin
+            raise WorkspaceError(f"not enough memory to load the plugin {entry.name}") from failure
         except Exception as failure:  # whatever a third party's code raises disables that plugin alone
-            error = f"{type(failure).__name__}: {failure}"
-            if self.manager.has_plugin(entry.name):
-                self.manager.unregister(name=entry.name)
-        self.installed.append(Plugin(entry.name, distribution, version, error))
+            if isinstance(failure, ImportError | OSError) and distribution == GROUP:
+                raise WorkspaceError(f"the plugin {entry.name} of structformer cannot be loaded ({failure})") from failure
+            self._disable(plugin, f"{type(failure).__name__}: {failure}")
+
+    def add(self, module: object, name: str) -> None:
+        """Add a plugin that is not installed, before what it supplies is first asked for."""
+        self.manager.register(module, name=name)
+        self.installed.append(Plugin(name, "?", "?"))
+
+    def _disable(self, plugin: Plugin, error: str) -> None:
+        plugin.error = error
+        if self.manager.has_plugin(plugin.name):
+            self.manager.unregister(name=plugin.name)
+
+    def supplied(self, hook: str, what: str, kind: type[T], taken: Collection[str] = ()) -> dict[str, tuple[T, str]]:
+        """What plugins supply by a hook: objects by name, each with its plugin's name. A plugin that raises, or supplies what is not of
+        the kind or has a name that is taken, is disabled and says why in `installed`."""
+        found: dict[str, tuple[T, str]] = {}
+        for plugin in list(self.installed):
+            module = self.manager.get_plugin(plugin.name)
+            if plugin.error or not hasattr(module, hook):
+                continue
+            try:
+                items = {item.name: item for item in getattr(module, hook)()}
+                for name, item in items.items():
+                    if not isinstance(item, kind):
+                        raise TypeError(f"{item!r} is not a {kind.__name__}")
+                    if name in taken or name in found:
+                        raise ValueError(f"there is a {what} {name!r} already")
+            except Exception as failure:
+                self._disable(plugin, f"{type(failure).__name__}: {failure}")
+                continue
+            found.update({name: (item, plugin.name) for name, item in items.items()})
+            plugin.supplies[what] = list(items)
+        return found
 
     @property
     def formats(self) -> dict[str, Format]:
@@ -146,8 +216,25 @@ class Plugins:
     def format(self, name: str) -> Format:
         """The format of that name. Raises UsageError with the names there are."""
         if name not in self._formats:
+            by_suffix = self.claiming(f"file.{name.lower()}")
+            if by_suffix:
+                raise UsageError(f"no format {name!r}; did you mean {by_suffix[0].name}?")
             raise UsageError(f"no format {name!r}; installed: {', '.join(self.formats) or 'none'}")
         return self._formats[name][0]
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Raise UsageError on an option that no format has, or a value that it does not take."""
+        known = {option.name: option for format in self.formats.values() for option in format_options(format)}
+        for name, value in options.items():
+            option = known.get(name)
+            if option is None:
+                near = difflib.get_close_matches(name, known, 1)
+                meant = f"did you mean {near[0]}?" if near else f"there are: {', '.join(sorted(known))}"
+                raise UsageError(f"no format option {name!r}; {meant}")
+            if option.choices and value not in option.choices:
+                raise UsageError(f"{name}={value}: choose {', '.join(option.choices)}")
+            if option.check is not None:
+                option.check(str(value))
 
     def provider(self, format_name: str) -> Plugin:
         """The plugin that supplies a format."""

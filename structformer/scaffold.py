@@ -1,4 +1,4 @@
-"""Writes the package of a new format plugin: a reader that works, a sample, and a test that runs the conformance suite."""
+"""Writes the package of a new plugin: a reader that works, a sample, and a test that runs the conformance suite."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from string import Template
 
 from structformer import __version__
 from structformer.errors import UsageError
+from structformer.plugins import load_plugins
 
 _PYPROJECT = Template('''[build-system]
 requires = ["hatchling>=1.27"]
@@ -160,6 +161,9 @@ def new_plugin(name: str, folder: Path) -> list[Path]:
     """Write the package below `folder`; gives the files. Raises UsageError on a bad name or where something stands already."""
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name):
         raise UsageError(f"{name!r}: a plugin's name is a lower-case word like 'asciidoc' (letters, digits, underscores)")
+    known = load_plugins()
+    if name in known.formats:
+        raise UsageError(f"there is a format {name!r} already, of {known.provider(name).distribution}: choose another name")
     root = folder / f"structformer-{name.replace('_', '-')}"
     if root.exists():
         raise UsageError(f"{root} exists already")

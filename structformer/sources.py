@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from structformer.errors import ReadError
-from structformer.names import join
+from structformer.names import join, page_suffixes
 
 _IGNORED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
@@ -27,8 +27,10 @@ _KEPT_BYTES = 32_000_000  # of neighbours, which many files of a folder ask for
 class Limits:
     """Bounds on what one file may cost; one that exceeds a bound is reported and left out, never silently cut.
 
-    A packed file counts by what it unpacks to: each member and each page of a dump may have `file_bytes`, an archive at most
-    `archive_entries` members and `archive_bytes` in all, and no more than `ratio` times its packed size (once over 100 MB).
+    seconds: processor time, not time on the clock, so that a busy machine loses no good file. A packed file counts by what it unpacks
+    to: each member and each page of a dump may have `file_bytes`, an archive with all that is nested in it at most `archive_entries`
+    members and `archive_bytes`, no more than `ratio` times its packed size (once over 100 MB), and `seconds` and one more for every
+    `bytes_per_second` that it unpacks to.
     """
 
     file_bytes: int = 32_000_000
@@ -36,6 +38,7 @@ class Limits:
     memory_bytes: int = 2 * 1024**3
     archive_entries: int = 200_000
     archive_bytes: int = 20_000_000_000
+    bytes_per_second: int = 250_000
     ratio: int = 500
     nesting: int = 3
 
@@ -182,7 +185,7 @@ def display_path(path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FileFilter:
     """Which files of a folder are wanted: patterns as in .gitignore, and whether .gitignore files are honoured."""
 
     include: tuple[str, ...] = ()
@@ -190,7 +193,7 @@ class Choice:
     gitignore: bool = True
 
 
-def walk(root: Path, choice: Choice | None = None) -> Iterator[Found]:
+def walk(root: Path, wanted: FileFilter | None = None) -> Iterator[Found]:
     """Files below `root` in the order of their path components, the same on every machine.
 
     Hidden entries, package folders and what .gitignore names are passed over. Symbolic links are not followed: what they point
@@ -199,7 +202,7 @@ def walk(root: Path, choice: Choice | None = None) -> Iterator[Found]:
     if root.is_file():
         yield Found(display_path(root.name), root, root.stat().st_size)
         return
-    rules = _Rules(choice or Choice(gitignore=False))
+    rules = _Rules(wanted or FileFilter(gitignore=False))
     stack: list[Iterator[os.DirEntry[str]]] = [_entries(root)]
     rules.enter(root, "")
     while stack:
@@ -220,7 +223,7 @@ def walk(root: Path, choice: Choice | None = None) -> Iterator[Found]:
             if entry.is_symlink():
                 yield Found(path, location, problem=_link_problem(root, location))
             elif is_folder:
-                if "." in entry.name and Path(entry.name).suffix in (".md", ".markdown", ".html", ".htm", ".xml", ".tex"):
+                if "." in entry.name and Path(entry.name).suffix in page_suffixes():
                     yield Found(path, location, note="a folder despite its suffix: its files are read")
                 stack.append(_entries(location))
                 rules.enter(location, relative)
@@ -235,14 +238,14 @@ def walk(root: Path, choice: Choice | None = None) -> Iterator[Found]:
 class _Rules:
     """The patterns that hold at a place of the walk: the given ones, and those of the .gitignore files above it."""
 
-    def __init__(self, choice: Choice) -> None:
-        self._gitignore = choice.gitignore
+    def __init__(self, wanted: FileFilter) -> None:
+        self._gitignore = wanted.gitignore
         self._include = self._exclude = None
-        if choice.include or choice.exclude:
+        if wanted.include or wanted.exclude:
             import pathspec
 
-            self._include = pathspec.GitIgnoreSpec.from_lines(choice.include) if choice.include else None
-            self._exclude = pathspec.GitIgnoreSpec.from_lines(choice.exclude) if choice.exclude else None
+            self._include = pathspec.GitIgnoreSpec.from_lines(wanted.include) if wanted.include else None
+            self._exclude = pathspec.GitIgnoreSpec.from_lines(wanted.exclude) if wanted.exclude else None
         self._stack: list[tuple[str, Any]] = []
 
     @property
@@ -300,6 +303,32 @@ def _link_problem(root: Path, location: Path) -> str:
     return "symbolic link to outside the ingested folder: skipped"
 
 
+def guess_encoding(data: bytes) -> str | None:
+    """The name of a Python codec for bytes that are not UTF-8 and declare nothing; None when nothing tells."""
+    if (wide := _wide(data)) is not None:
+        return wide
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(data[:262144]).best()
+    return best.encoding if best else None
+
+
+def _wide(data: bytes) -> str | None:
+    """UTF-16 without its mark: every second byte of Western text is zero."""
+    sample = data[:4096]
+    if len(sample) < 8 or b"\x00" not in sample:
+        return None
+    even, odd = sample[0::2].count(0), sample[1::2].count(0)
+    for name, zeros, others in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
+        if zeros * 5 > len(sample) and others * 20 < len(sample):
+            try:
+                data[: len(data) // 2 * 2].decode(name)
+            except UnicodeDecodeError:
+                continue
+            return name
+    return None
+
+
 def decode(source: SourceFile) -> str:
     """The source's text. UTF-8 unless a byte-order mark or the bytes say otherwise, which is reported.
 
@@ -317,6 +346,9 @@ def decode(source: SourceFile) -> str:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         return _guess(source, data, error.start)
+    if b"\x00" in data[:4096] and (wide := _wide(data)) is not None:
+        source.warn(f"no encoding declared; read as {wide}")
+        return data.decode(wide, "replace")
     if (nuls := text.count("\x00")) > 16 and nuls * 20 > len(text):
         raise ReadError("binary content (NUL bytes): skipped", f"byte {data.index(0)}")
     if nuls:
@@ -328,12 +360,9 @@ def _guess(source: SourceFile, data: bytes, place: int) -> str:
     # Texts have no control characters; three in a hundred bytes mean an image, an archive, a program.
     sample = data[:65536]
     controls = sum(byte < 32 and byte not in (9, 10, 12, 13, 27) for byte in sample)
-    if b"\x00" in sample or controls * 100 > 3 * len(sample):
+    if (b"\x00" in sample or controls * 100 > 3 * len(sample)) and _wide(data) is None:
         raise ReadError("binary content: skipped", f"byte {place}")
-    from charset_normalizer import from_bytes
-
-    best = from_bytes(data[:262144]).best()
-    encoding = best.encoding if best else "cp1252"
+    encoding = guess_encoding(data) or "cp1252"
     text = data.decode(encoding, "replace").replace("\x00", "\ufffd")
     bad = text.count("\ufffd")
     source.warn(f"byte {place}: not UTF-8; read as {encoding}" + (f", {bad} bad bytes replaced" if bad else ""))

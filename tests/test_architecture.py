@@ -10,13 +10,13 @@ import structformer
 ROOT = Path(structformer.__file__).parent
 # Each layer imports only from those before it.
 LAYERS = [
-    {"errors", "document", "headings", "names", "passages", "markup", "collection", "analysis"},
-    {"builder", "sources", "overview"},
-    {"plugins", "containers"},
-    {"reading"},
+    {"errors", "document", "headings", "names", "passages", "markup", "collection", "analysis", "printing"},
+    {"builder", "sources", "overview", "storage"},
+    {"plugins", "containers", "workspace"},
     {"corpus", "engines"},
-    {"ingest", "graph"},
-    {"graph_view", "ingest_page", "conformance", "scaffold"},
+    {"graph"},
+    {"graph_view", "ingest_page", "conformance", "scaffold", "checking"},
+    {"ingest"},
     {"sampling", "models"},
     {"training"},
     {"retrieval"},

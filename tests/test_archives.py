@@ -16,7 +16,7 @@ from structformer import Corpus
 from structformer.errors import ReadError
 from structformer.graph import build_graph
 from structformer.ingest import ingest, read
-from structformer.sources import Choice, Limits
+from structformer.sources import FileFilter, Limits
 
 PAGES = {
     "docs/index.md": "# Start\n\nSee [the knots](knots.html#bowline).\n",
@@ -161,7 +161,7 @@ def test_include_exclude_and_gitignore(tmp_path):
     (pages / "sub" / ".gitignore").write_text("*.md\n!keep.md\n")
 
     def found(**choice: object) -> list[str]:
-        ingest(pages, tmp_path / "w", choice=Choice(**choice))
+        ingest(pages, tmp_path / "w", wanted=FileFilter(**choice))
         return list(Corpus.open(tmp_path / "w").document_ids())
 
     assert found() == ["a.md", "b.html", "drafts/c.md", "sub/keep.md"]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from structformer.cli.main import main
+from structformer.workspace import Workspace
 
 
 class Ran:
@@ -68,7 +69,7 @@ def test_every_artefact_holds_the_resolved_configuration(run, pages, tmp_path):
     (tmp_path / "here" / "structformer.toml").write_text('workspace = "deep/w"\n[sample]\ntasks = "srr"\nmin-words = 3\nseed = 7\n')
     run("ingest", pages)
     run("sample", "--seed", 8)
-    config = json.loads((tmp_path / "here" / "deep" / "w" / "samples" / "command.json").read_text())
+    config = json.loads((Workspace(tmp_path / "here" / "deep" / "w").folder("samples") / "command.json").read_text())
     assert config["command"] == "sample"
     assert {key: config["options"][key] for key in ("tasks", "min_words", "seed", "workspace")} == {
         "tasks": "srr", "min_words": 3, "seed": 8, "workspace": "deep/w"
@@ -79,6 +80,11 @@ def test_a_config_with_an_unknown_key_or_broken_toml_is_a_usage_error(run, pages
     (tmp_path / "c.toml").write_text("[ingest]\nformatt = 'markdown'\n")
     wrong = run("ingest", pages, "--config", tmp_path / "c.toml")
     assert (wrong.code, "no option formatt" in wrong.err) == (2, True)
+    for text, answer in (("[trian]\nseed = 1\n", "no command 'trian' for the table [trian]; did you mean train?"),
+                         ("worksapce = 'w'\n", "no command has an option 'worksapce'; did you mean workspace?")):  # fmt: skip
+        (tmp_path / "c.toml").write_text(text)
+        wrong = run("ingest", pages, "--config", tmp_path / "c.toml")
+        assert (wrong.code, answer in wrong.err) == (2, True), wrong.err
     (tmp_path / "c.toml").write_text("[ingest\n")
     assert run("ingest", pages, "--config", tmp_path / "c.toml").code == 2
 
@@ -97,8 +103,12 @@ def test_exit_codes_and_no_traceback(run, pages, tmp_path):
     (tmp_path / "empty").mkdir()
     nothing = run("ingest", tmp_path / "empty", "-w", "w2")
     assert (nothing.code, "nothing could be read" in nothing.err) == (1, True)
+    run("ingest", pages)
     none = run("search", "x")
     assert (none.code, none.err) == (1, "error: no index in .structformer: run `structformer index` first\n")
+    (tmp_path / "here" / "elsewhere").mkdir()
+    none = run("search", "x", "-w", "elsewhere")
+    assert none.err == "error: no corpus in elsewhere: run `structformer ingest FOLDER -w elsewhere` first\n"
     assert run("train", "--max-time", "soon").code == 2
     assert run("evaluate").code == 2
 
@@ -146,7 +156,12 @@ def test_evaluate_compares_and_lists_unknown_documents(run, pages, tmp_path):
     judged = run(*arguments)
     assert judged.code == 0
     assert "BM25" in judged.out
-    assert (Path(".structformer") / "evaluation" / "report.md").exists()
+    [folder] = (Path(".structformer") / "evaluation").iterdir()
+    assert (folder / "report.md").exists()
+    assert run(*arguments, "--output", folder).code == 2  # nothing is written over unasked
+    assert run(*arguments, "--output", folder, "--force").code == 0
+    assert run(*arguments, "--name", "second").code == 0
+    assert (Path(".structformer") / "evaluation" / "second" / "report.html").exists()
     (tmp_path / "r.txt").write_text("1 0 knots.md 1\n2 0 gone.md 1\n")
     unknown = run(*arguments)
     assert unknown.code == 1

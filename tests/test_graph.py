@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from structformer import Corpus
-from structformer.errors import CorpusError
+from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph, build_graph
 from structformer.ingest import ingest
 
@@ -104,8 +104,8 @@ def test_real_manuals_resolve(docker, npm, tmp_path):
 
 def test_a_graph_of_another_corpus_is_refused(pages, tmp_path):
     ingest(pages, tmp_path / "w")
-    build_graph(tmp_path / "w")
+    earlier = Corpus.open(tmp_path / "w")
     (pages / "more.md").write_text("# More\n")
     ingest(pages, tmp_path / "w")
-    with pytest.raises(CorpusError, match="earlier corpus"):
-        ReferenceGraph.open(tmp_path / "w")
+    with pytest.raises(WorkspaceError, match="of another corpus"):
+        ReferenceGraph.open(tmp_path / "w", earlier)

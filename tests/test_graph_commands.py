@@ -65,7 +65,7 @@ def test_exports(run, workspace, tmp_path):
     assert graph.xpath("count(//g:node)", namespaces=space) == 3
     assert graph.xpath("//g:edge/g:data[@key='d2']/text()", namespaces=space) == ["see_also"] * 4
     assert "write to a file that ends in" in run("graph", "export", tmp_path / "x.csv", "-w", workspace, code=2).stderr
-    assert "no kind of link" in run("graph", "export", tmp_path / "x.parquet", "--kind", "nothing", "-w", workspace, code=1).stderr
+    assert "no kind of link" in run("graph", "export", tmp_path / "x.parquet", "--kind", "nothing", "-w", workspace, code=2).stderr
 
 
 def test_the_ingest_page_is_self_contained_and_escapes_what_it_shows(run, tmp_path):

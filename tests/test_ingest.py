@@ -14,19 +14,20 @@ from pathlib import Path
 
 import pytest
 from structformer import Corpus, read
-from structformer.errors import CorpusError, UsageError
+from structformer.errors import UsageError, WorkspaceError
 from structformer.ingest import ingest
 from structformer.sources import Limits
+from structformer.workspace import Workspace
 
 from conftest import write_pages
 
 
 def contents(workspace: Path) -> dict[str, str]:
-    """Every file of the corpus by its digest."""
-    folder = workspace / "corpus"
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()
-    }
+    """Every file of the current corpus and of its report, by its digest."""
+    place = Workspace(workspace)
+    files = [*place.shards.rglob("*"), *place.folder("corpus").iterdir(), *(path for path in place.reports.iterdir() if path.is_file())]
+    names = {path: path.relative_to(place.folder("corpus") if path.parent == place.folder("corpus") else place.reports) for path in files}
+    return {str(names[path]): hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.is_file()}
 
 
 def messages(workspace: Path) -> dict[str, list[str]]:
@@ -131,7 +132,7 @@ def test_an_unreadable_file_is_reported(pages, tmp_path, monkeypatch):
 def test_a_file_that_takes_too_long_costs_only_itself(pages, tmp_path):
     (pages / "slow.md").write_text("![[]()" * 400_000)
     ingest(pages, tmp_path / "w", limits=Limits(seconds=1.5))
-    assert messages(tmp_path / "w") == {"slow.md": ["took over 1.5 s: skipped"]}
+    assert messages(tmp_path / "w") == {"slow.md": ["took over 1.5 s of processor time: skipped"]}
     assert Corpus.open(tmp_path / "w").document_count == 3
 
 
@@ -156,24 +157,21 @@ def test_the_format_is_detected_and_other_files_are_counted(pages, tmp_path):
 def test_what_does_not_exist_is_a_usage_error(tmp_path):
     with pytest.raises(UsageError, match="does not exist"):
         ingest(tmp_path / "nowhere", tmp_path / "w")
-    with pytest.raises(CorpusError, match="run `structformer ingest FOLDER` first"):
+    with pytest.raises(WorkspaceError, match=r"run `structformer ingest FOLDER -w .*` first"):
         Corpus.open(tmp_path / "w")
 
 
 def test_one_writer_at_a_time_and_a_dead_writer_is_no_obstacle(pages, tmp_path):
-    import json
-    import socket
-
     workspace = tmp_path / "w"
-    workspace.mkdir()
-    (workspace / "lock").write_text(json.dumps({"pid": os.getppid(), "host": socket.gethostname()}))
-    with pytest.raises(CorpusError, match=f"written by process {os.getppid()}"):
+    code = "import sys, time\nfrom structformer.workspace import Workspace\nwith Workspace(sys.argv[1]).writing('a long job'): print('in'); time.sleep(60)"
+    other = subprocess.Popen([sys.executable, "-u", "-c", code, str(workspace)], stdout=subprocess.PIPE, text=True)
+    assert other.stdout is not None
+    assert other.stdout.readline() == "in\n"
+    with pytest.raises(WorkspaceError, match=rf"written by `a long job` \(process {other.pid}"):
         ingest(pages, workspace)
-    finished = subprocess.Popen([sys.executable, "-c", ""])
-    finished.wait()
-    (workspace / "lock").write_text(json.dumps({"pid": finished.pid, "host": socket.gethostname()}))
+    other.kill()
+    other.wait()
     assert ingest(pages, workspace).documents == 3
-    assert not (workspace / "lock").exists()
 
 
 def test_a_damaged_corpus_is_found_out(pages, tmp_path):
@@ -182,7 +180,7 @@ def test_a_damaged_corpus_is_found_out(pages, tmp_path):
     path = corpus.shard_folder(corpus.shards[0]) / "sections.parquet"
     path.write_bytes(path.read_bytes()[:-20])
     assert corpus.check() == [f"{path}: content differs from its recorded sha256"]
-    with pytest.raises(CorpusError, match="ingest again with --fresh"):
+    with pytest.raises(WorkspaceError, match="ingest again with --fresh"):
         list(corpus.documents())
     ingest(pages, tmp_path / "w", fresh=True)
     assert Corpus.open(tmp_path / "w").check() == []

@@ -16,7 +16,7 @@ from structformer.builder import TreeBuilder
 from structformer.document import Source
 from structformer.names import path_candidates, path_names
 from structformer.plugins import hookimpl
-from structformer.sampling import Example
+from structformer.sampling import Example, Task
 
 class Outline:
     """Lines that begin with stars are headings, as many stars as their level."""
@@ -56,8 +56,8 @@ def structformer_formats():
     return [Outline()]
 
 @hookimpl
-def structformer_samplers():
-    return {"titles": titles}
+def structformer_tasks():
+    return [Task("titles", titles)]
 
 @hookimpl
 def structformer_commands(app):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from structformer import Retriever, train
-from structformer.errors import CorpusError, ModelError, UsageError
+from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.ingest import ingest
 from structformer.models.bi_encoder import BiEncoder
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights, learn_weights, reciprocal_rank_fusion
 from structformer.retrieval.index import build_index
 from structformer.retrieval.pipeline import dense, dense_fusion, hybrid, lexical, parse_pipeline, rerank
 from structformer.training import TrainingOptions
+from structformer.workspace import Workspace
 
 TINY = TrainingOptions(base_model="scratch", size="tiny", max_steps=2, max_seconds=None, groups=4, document_tokens=64, precision="no",
                        mix={"ict": 1.0})  # fmt: skip
@@ -141,7 +142,7 @@ def test_pipelines_are_written_and_read_back(tmp_path):
         ("dense[k]", r"write \[option=value\]"),
         ("hybrid[weights=mine]", "choose learned or rrf"),
         ("lexical:model", "the stage lexical takes no model"),
-        ("dense >> ", "is no stage"),
+        ("dense >> ", "is not a stage"),
         ("gone.toml", "gone.toml cannot be read"),
     ],
 )
@@ -164,19 +165,20 @@ def test_a_query_without_words_is_a_usage_error(workspace, query):
 
 
 def test_an_index_that_is_missing_old_or_broken_is_named(pages, workspace):
-    with pytest.raises(CorpusError, match="run `structformer index` first"):
+    with pytest.raises(WorkspaceError, match="run `structformer index` first"):
         Retriever.open(workspace)
     build_index(workspace, encoders=[])
     with pytest.raises(ModelError, match="no model 'bi-encoder'"):
         Retriever.open(workspace).search("x y", pipeline="dense")
-    (workspace / "index" / "units.arrow").write_bytes(b"broken")
-    with pytest.raises(CorpusError, match="run `structformer index` again"):
+    folder = Workspace(workspace).folder("index")
+    (folder / "units.arrow").write_bytes(b"broken")
+    with pytest.raises(WorkspaceError, match="run `structformer index` again"):
         Retriever.open(workspace)
-    (workspace / "index" / "manifest.json").write_text("{")
-    with pytest.raises(CorpusError, match="run `structformer index` again"):
+    (folder / "manifest.json").write_text("{")
+    with pytest.raises(WorkspaceError, match="run `structformer index` again"):
         Retriever.open(workspace)
     build_index(workspace, encoders=[])
     (pages / "new.md").write_text("# New\n")
     ingest(pages, workspace)
-    with pytest.raises(CorpusError, match="of an earlier corpus: run `structformer index` again"):
+    with pytest.raises(WorkspaceError, match="of an earlier corpus: run `structformer index` again"):
         Retriever.open(workspace)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structformer import Document, Section, sample
 from structformer.document import Source
-from structformer.errors import CorpusError, UsageError
+from structformer.errors import UsageError, WorkspaceError
 from structformer.sampling import Census, Samples, SamplingOptions, document_examples, is_held_out
 from structformer.sampling.content import DocumentView, nearly_equal, word_set
 from structformer.sampling.neighbourhood import Neighbourhood
@@ -221,5 +221,5 @@ def test_held_out_documents_give_no_examples(npm, tmp_path):
 def test_mistakes_are_named(workspace, tmp_path):
     with pytest.raises(UsageError, match="no task xyz; there are: acm, ati, bfs, ict, ltm, ovs, qdm, rdp, rop, rqp, rwi, srr, wlp"):
         sample(workspace, ["srr", "xyz"])
-    with pytest.raises(CorpusError, match="run `structformer sample` first"):
+    with pytest.raises(WorkspaceError, match=r"no corpus in .*run `structformer ingest"):
         Samples.open(tmp_path / "none")

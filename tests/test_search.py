@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from structformer import Corpus, Retriever, train
-from structformer.errors import CorpusError, UsageError
+from structformer.checking import check_workspace
+from structformer.errors import UsageError, WorkspaceError
 from structformer.graph import build_graph
 from structformer.ingest import ingest
 from structformer.models.kernel import KernelRanker
@@ -18,10 +19,11 @@ from structformer.overview import overview
 from structformer.retrieval.agent import SearchAgent
 from structformer.retrieval.exact import CollectionStatistics, bm25, query_likelihood, tf_idf
 from structformer.retrieval.hits import Filter, parse_filter
-from structformer.retrieval.index import build_index, check_index
+from structformer.retrieval.index import build_index
 from structformer.retrieval.learning import opening_queries
 from structformer.retrieval.pipeline import late, lexical, parse_pipeline, rerank
 from structformer.training import TrainingOptions
+from structformer.workspace import Workspace
 
 from boats import boats
 from conftest import write_pages
@@ -109,8 +111,8 @@ def test_the_stemmer_is_that_of_the_documents_language(tmp_path):
 
 
 def test_exact_scorers_are_those_of_the_papers(harbour):
-    stages = Retriever.open(harbour).stages
-    statistics = CollectionStatistics.of(stages.folder, stages.units, stages.lexical.words)
+    opened = Retriever.open(harbour).opened
+    statistics = CollectionStatistics.of(opened.index, opened.units, opened.lexical.words)
     text = ["mast", "mast", "rain", "rope"]
     found, occurrences = statistics.frequencies("mast")
     assert 0 < found <= occurrences
@@ -134,7 +136,7 @@ def test_any_ranker_reranks_by_its_own_scores(harbour, model):
     retriever = Retriever.open(harbour)
     [ranking] = retriever.rank(["mend the mast"], lexical(k=9) >> rerank(model, k=9))
     texts = retriever.units.ranker_texts([unit for unit, _ in ranking.ranked])
-    scores = retriever.stages.reranker(model).score(["mend the mast"] * len(texts), texts)
+    scores = retriever.opened.reranker(model).score(["mend the mast"] * len(texts), texts)
     assert [score for _, score in ranking.ranked] == pytest.approx(scores.tolist(), abs=1e-4)
     by_path = retriever.rank(["mend the mast"], lexical(k=9) >> rerank(f"models/{model}", k=9))[0]
     assert by_path.ranked == ranking.ranked
@@ -156,7 +158,7 @@ def test_late_interaction_searches_all_token_vectors(harbour):
 
 def test_kernel_pooling_by_hand(harbour):
     ranker = KernelRanker.load(str(harbour / "models" / "knrm"))
-    assert ranker.kind == "kernel"
+    assert ranker.kind == "knrm"
     same, other = ranker.score(["mast", "mast"], ["mast", "mast mast mast"])
     assert same != other
     assert ranker.score(["mast"], ["mast"])[0] == pytest.approx(same, abs=1e-5)  # padding of the batch plays no part
@@ -199,7 +201,7 @@ def test_texts_that_did_not_change_keep_their_vectors(tmp_path, monkeypatch):
 
 def vectors(folder: Path):
     retriever = Retriever.open(folder)
-    return list(retriever.units), np.array(retriever.stages.encoder("bi-encoder")[1].vectors)
+    return list(retriever.units), np.array(retriever.opened.encoder("bi-encoder")[1].vectors)
 
 
 def test_what_a_page_says_first_asks_for_it_and_is_taken_out_of_half_of_the_pages(harbour):
@@ -223,18 +225,21 @@ def test_an_overview_has_title_opening_and_headings(harbour):
 @pytest.mark.parametrize("name", ["units.arrow", "documents.arrow", "lexical/units/meta.json"])
 def test_a_truncated_index_file_is_named(tmp_path, name):
     workspace = made(tmp_path, {"a.md": "# A\n\nText.\n"})
-    path = workspace / "index" / name
+    path = Workspace(workspace).folder("index") / name
     path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(CorpusError, match=f"{path.name} is .* bytes long where"):
+    with pytest.raises(WorkspaceError, match=f"{path.name} has changed since it was written: run `structformer index` again"):
         Retriever.open(workspace)
 
 
 def test_check_finds_a_flipped_byte_in_the_index(harbour):
-    assert check_index(harbour) == []
-    path = next(path for path in sorted((harbour / "index" / "dense").glob("*.npy")) if "." not in path.stem)
+    assert check_workspace(harbour) == []
+    folder = Workspace(harbour).folder("index")
+    path = next(path for path in sorted((folder / "dense").glob("*.npy")) if "." not in path.stem)
     good = path.read_bytes()
     path.write_bytes(good[:-3] + bytes([good[-3] ^ 1]) + good[-2:])
-    assert check_index(harbour) == [f"{path}: content differs from its recorded sha256"]
+    assert [problem.text for problem in check_workspace(harbour)] == [f"{path}: content differs from its recorded digest"]
+    with pytest.raises(WorkspaceError, match="has changed since it was written"):
+        Retriever.open(harbour).search("clean the mast", pipeline=f"dense:{'base' if path.stem.startswith('base') else 'bi-encoder'}")
     path.write_bytes(good)
 
 
@@ -243,5 +248,5 @@ def test_a_pipeline_names_the_model_that_is_not_there(harbour):
 
     with pytest.raises(ModelError, match="no model 'gone'"):
         Retriever.open(harbour).search("x y", pipeline=parse_pipeline("lexical >> rerank:gone"))
-    with pytest.raises(UsageError, match="no late-interaction model"):
+    with pytest.raises(UsageError, match="not a late-interaction model"):
         Retriever.open(harbour).search("x y", pipeline="late:bi-encoder")

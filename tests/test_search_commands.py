@@ -10,6 +10,7 @@ import pytest
 from structformer.graph import build_graph
 from structformer.ingest import ingest
 from structformer.retrieval.index import build_index
+from structformer.workspace import Workspace
 
 from boats import boats
 from test_cli import run as run  # the fixture
@@ -93,7 +94,7 @@ def test_evaluate_writes_a_page_and_shows_what_was_won_and_lost(run, harbour, ju
     assert found.code == 0
     assert "hybrid untrained against BM25 (RR@10)" in found.out
     assert "The best of BM25, dense untrained and their RRF" in found.out
-    folder = harbour / "evaluation"
+    [folder] = (harbour / "evaluation").iterdir()
     assert {path.name for path in folder.iterdir()} >= {"runs", "report.json", "report.md", "report.html"}
     page = (folder / "report.html").read_text()
     assert page.count("<svg") >= 1
@@ -137,7 +138,7 @@ def test_exports(run, harbour, judged, tmp_path):
 
 def test_check_names_a_changed_file_of_the_index(run, harbour):
     assert run("check", "-w", harbour).code == 0
-    path = harbour / "index" / "units.arrow"
+    path = Workspace(harbour).folder("index") / "units.arrow"
     data = path.read_bytes()
     path.write_bytes(data[:200] + bytes([data[200] ^ 1]) + data[201:])
     found = run("check", "-w", harbour)

@@ -1,4 +1,4 @@
-"""A sampler of one's own: a section's first sentence asks for the rest of it, among the rests of the document's other sections.
+"""A sampling task of one's own: a section's first sentence asks for the rest of it, among the rests of the document's other sections.
 
 Install it beside structformer (`pip install examples/structformer-opening`), then `structformer sample --tasks opening --show 2`.
 """
@@ -10,7 +10,7 @@ from random import Random
 
 from structformer.passages import sentences
 from structformer.plugins import hookimpl
-from structformer.sampling import Census, Example
+from structformer.sampling import Census, Example, Task
 from structformer.sampling.content import DocumentView
 
 
@@ -38,5 +38,5 @@ def opening(view: DocumentView, rng: Random, census: Census) -> Iterator[Example
 
 
 @hookimpl
-def structformer_samplers() -> dict[str, object]:
-    return {"opening": opening}
+def structformer_tasks() -> list[Task]:
+    return [Task("opening", opening)]

@@ -9,7 +9,7 @@ import codecs
 import re
 
 import webencodings
-from structformer.sources import SourceFile
+from structformer.sources import SourceFile, guess_encoding
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
 _SPACE = b"\t\n\f\r "
@@ -17,6 +17,9 @@ _PRESCAN_BYTES = 1024
 _DEFAULT = "windows-1252"
 _LATE_META = re.compile(rb"<meta[^>]*charset[^>]*>", re.IGNORECASE)
 _LATE_BYTES = 1_000_000
+# Python's names of codecs that the standard knows by others; each is, for the bytes of real pages, a subset of the standard's.
+_WEB_NAMES = {"cp932": "shift_jis", "shift_jis_2004": "shift_jis", "shift_jisx0213": "shift_jis", "euc_jis_2004": "euc-jp", "euc_jisx0213": "euc-jp",
+              "cp949": "euc-kr", "johab": "euc-kr", "cp950": "big5", "gb2312": "gbk", "mac_cyrillic": "x-mac-cyrillic", "latin_1": "windows-1252"}  # fmt: skip
 
 
 def decode_page(source: SourceFile) -> tuple[str, str]:
@@ -29,6 +32,9 @@ def decode_page(source: SourceFile) -> tuple[str, str]:
     if declared is None and (late := _LATE_META.search(data, _PRESCAN_BYTES - 200, _LATE_BYTES)) is not None:
         declared = prescan(data[: late.end() + 1])  # a parser that comes upon it further down changes over
     if declared is None:
+        if b"\x00" in data[:_PRESCAN_BYTES] and (guessed := guess_encoding(data)) in ("utf-16-le", "utf-16-be"):
+            source.warn(f"no encoding declared; read as {guessed}")
+            return data.decode(guessed, "replace"), guessed.replace("-le", "le").replace("-be", "be")
         if not data.isascii():
             try:
                 return data.decode("utf-8"), "utf-8"
@@ -75,10 +81,8 @@ codecs.register_error("structformer_c1", _as_control)
 
 
 def _undeclared(source: SourceFile, data: bytes, place: int) -> tuple[str, str]:
-    from charset_normalizer import from_bytes
-
-    best = from_bytes(data[:262144]).best()
-    found = webencodings.lookup(best.encoding.replace("_", "-")) if best else None
+    guessed = guess_encoding(data) or _DEFAULT
+    found = webencodings.lookup(_WEB_NAMES.get(guessed, guessed.replace("_", "-")))
     name = found.name if found is not None else _DEFAULT
     source.warn(f"byte {place}: not UTF-8 and no encoding declared; read as {name}")
     return _decode(source, data, name), name

@@ -11,6 +11,7 @@ from structformer.builder import TreeBuilder
 from structformer.collection import without_garbage_collection
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.names import is_external, link_names, path_names, url_names
+from structformer.plugins import FormatOption
 from structformer.sources import SourceFile
 
 from structformer_html.decoding import decode_page
@@ -30,6 +31,7 @@ class HtmlFormat:
     name = "html"
     suffixes = (".html", ".htm", ".xhtml", ".xht", ".shtml")
     media_types = ("text/html", "application/xhtml+xml")
+    options = (FormatOption("content", "all reads the whole body with its navigation", ("main", "all")),)
     completeness = "complete: main content, headings (ARIA too), links, anchors, tables, definition lists, encodings"
 
     def sniff(self, head: bytes, path: str) -> float:

@@ -30,6 +30,7 @@ from structformer_latex.commands import (
     THEOREMS,
     VERBATIM,
 )
+from structformer_latex.conditions import Conditions
 from structformer_latex.symbols import ACCENTS, SYMBOLS, accented
 
 _SPECIAL = re.compile(r"[\\{}$%~&]|\n[ \t]*\n|--|``|''")
@@ -46,7 +47,6 @@ _MATH_END = {
 }
 _LABEL = re.compile(r"\\label\s*\{([^{}]*)\}")
 _MATH_REFERENCE = re.compile(r"\\(?:eq|auto|[cC])?ref\*?\s*\{([^{}]*)\}")
-_CONDITION = re.compile(r"\\(if[a-zA-Z@]*|else|fi|or|newif)(?![a-zA-Z@])|\\.|%[^\n]*", re.DOTALL)
 _CITE = re.compile(r"(?:[a-zA-Z]*[cC]ite[a-zA-Z]*|citation|footfullcite|bibentry)\*?")
 _ASSIGNMENT = re.compile(
     r"\s*=?\s*(?:[-+]?\s*(?:\d*[.,]?\d+\s*(?:true\s*)?(?:pt|pc|in|bp|cm|mm|dd|cc|sp|em|ex|mu|fil+)?|\\[a-zA-Z]+)(?:\s*(?:plus|minus)\s*[-\d.,]+\s*\w*)*)?"
@@ -57,6 +57,10 @@ _MAX_EXPANSIONS = 100_000
 _MAX_EXPANDED = 4_000_000  # characters that macros may add to a document
 _MAX_DEPTH = 200
 _MAX_FILES = 2000
+_OPTIONAL_CHARACTERS = 20_000  # of an argument in brackets
+_UNCLOSED_CHARACTERS = 4_000_000  # looked through in vain, after which arguments in brackets must be short
+_SHORT_OPTIONAL_CHARACTERS = 200
+_KEPT_CONDITIONS = 16  # texts: a file and the macros that were expanded last
 
 
 class Files(Protocol):
@@ -95,6 +99,8 @@ class TexReader:
         self._text = ""
         self._position = 0
         self._nested = 0
+        self._conditions: dict[tuple[int, int], tuple[str, Conditions]] = {}
+        self._unclosed = 0  # characters looked through for a bracket's end that was not there
         self._only_definitions = False
         self.title = ""
         self.author = ""
@@ -265,6 +271,8 @@ class TexReader:
             return None
         depth = 0
         brackets = 0
+        # A text of nothing but open brackets must not be read once for each of them.
+        longest = _OPTIONAL_CHARACTERS if self._unclosed < _UNCLOSED_CHARACTERS else _SHORT_OPTIONAL_CHARACTERS
         for found in _BRACKET.finditer(text, start + 1):
             token = found[0]
             if token == "{":
@@ -281,8 +289,9 @@ class TexReader:
                     continue
                 self._position = found.end()
                 return text[start + 1 : found.start()]
-            if found.start() - start > 20_000:
+            if found.start() - start > longest:
                 break
+        self._unclosed += min(len(text) - start, longest)
         self._position = position
         return None
 
@@ -947,25 +956,23 @@ class TexReader:
             self._position = found.end()
 
     def _skip_condition(self, *, to_else: bool) -> None:
-        depth = 0
-        for found in _CONDITION.finditer(self._text, self._position):
-            name = found[1]
-            if name is None or name == "newif":
-                continue
-            if name == "fi":
-                if not depth:
-                    self._position = found.end()
-                    return
-                depth -= 1
-            elif name == "else":
-                if not depth and to_else:
-                    self._position = found.end()
-                    return
-            elif name in CONDITIONALS or name[2:] in self._switches:
-                depth += 1
+        end = self._conditions_of(self._text).end(self._position, to_else=to_else)
+        if end is not None:
+            self._position = end
+            return
         if to_else is False or not self._frames:
             # Without an end in this text, what was to be skipped is all of it only when a macro opened it.
             self._position = len(self._text) if self._frames else self._position
+
+    def _conditions_of(self, text: str) -> Conditions:
+        """The conditionals of a text, found once as long as no new kind of them is declared."""
+        key = (id(text), len(self._switches))
+        known = self._conditions.get(key)
+        if known is None or known[0] is not text:
+            if len(self._conditions) >= _KEPT_CONDITIONS:
+                self._conditions.clear()
+            known = self._conditions[key] = (text, Conditions(text, lambda name: name in CONDITIONALS or name[2:] in self._switches))
+        return known[1]
 
     # -- other files -----------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from structformer.builder import TreeBuilder
 from structformer.collection import without_garbage_collection
 from structformer.document import Document, Link, Source
 from structformer.names import is_external, link_names, normalize, path_candidates, path_names, split_fragment, wiki_name, without_suffix
+from structformer.plugins import FormatOption
 from structformer.sources import SourceFile, decode
 
 from structformer_markdown.front_matter import split_front_matter
@@ -50,6 +51,7 @@ class MarkdownFormat:
     name = "markdown"
     suffixes = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
     media_types = ("text/markdown", "text/x-markdown")
+    options = (FormatOption("flavor", "gfm also finds bare URLs, wiki-links and footnotes", ("gfm", "commonmark")),)
     completeness = "complete: CommonMark, GFM, front matter, raw HTML, footnotes, wiki-links"
 
     def sniff(self, head: bytes, path: str) -> float:
@@ -96,6 +98,7 @@ class MarkdownFormat:
             title=" ".join(str(title).split()) if isinstance(title, str | int | float) and str(title).strip() else None,
             language=next((str(metadata[key]) for key in ("lang", "language") if isinstance(metadata.get(key), str)), None),
             metadata=metadata,
+            promote=True,  # the title of the front matter and the heading name the same page, in whatever words
         )
         document.names = _names(document)
         yield document

@@ -15,6 +15,8 @@ _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.
 _SIMPLE_LINE = re.compile(r"([A-Za-z_][\w-]*):\s*(\S.*)?")
 _MAX_CHARACTERS = 200_000
 _MAX_VALUES = 20_000
+_MAX_DEPTH = 50
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def split_front_matter(text: str) -> tuple[dict[str, Any], int, str]:
@@ -32,7 +34,8 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], int, str]:
 
 def _parse_yaml(block: str) -> tuple[dict[str, Any] | None, str]:
     try:
-        loaded = yaml.load(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        _check_depth(block)
+        loaded = yaml.load(block, Loader=_LOADER)
         if loaded is None:
             return {}, ""
         if not isinstance(loaded, dict):
@@ -49,6 +52,15 @@ def _parse_yaml(block: str) -> tuple[dict[str, Any] | None, str]:
         return values, f"{place}front matter is not valid YAML; its plain `key: value` lines were used"
 
 
+def _check_depth(block: str) -> None:
+    """Raises ValueError on nesting that libyaml's constructor, which is recursive, would not survive."""
+    depth = 0
+    for event in yaml.parse(block, Loader=_LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_DEPTH:
+            raise ValueError("front matter is nested too deep")
+
+
 def _parse_toml(block: str) -> tuple[dict[str, Any] | None, str]:
     try:
         return _plain(tomllib.loads(block)), ""
@@ -63,7 +75,7 @@ def _plain(value: dict[Any, Any]) -> dict[str, Any]:
     def convert(item: Any, depth: int) -> Any:
         nonlocal budget
         budget -= 1
-        if budget < 0 or depth > 50:
+        if budget < 0 or depth > _MAX_DEPTH:
             raise ValueError("front matter is too large or too deep")
         if isinstance(item, dict):
             return {str(key): convert(inner, depth + 1) for key, inner in item.items()}

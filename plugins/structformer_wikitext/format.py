@@ -11,6 +11,7 @@ from structformer.collection import without_garbage_collection
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError, UsageError
 from structformer.names import is_external, normalize, path_names, split_fragment, url_names, wiki_name
+from structformer.plugins import FormatOption
 from structformer.sources import SourceFile, decode
 
 from structformer_wikitext.dump import RawPage, dump_pages, extracted_pages, head_of, kind_of, pieces
@@ -22,12 +23,21 @@ from structformer_wikitext.site import REDIRECT, Site, read_site
 _TEMPLATES = ("known", "text", "drop")
 
 
+def _check_namespaces(text: str) -> None:
+    if text.replace(" ", "") != "all" and not all(each.strip().lstrip("-").isdecimal() for each in text.split(",")):
+        raise UsageError(f"namespaces={text}: write numbers, as in 0,4, or all")
+
+
 class WikitextFormat:
     """Pages, dumps and WikiExtractor output."""
 
     name = "wikitext"
     suffixes = (".wiki", ".mediawiki", ".wikitext")
     media_types = ("text/x-wiki",)
+    options = (
+        FormatOption("templates", "which templates' text is kept", _TEMPLATES),
+        FormatOption("namespaces", "numbers of a dump's namespaces to read, or all", check=_check_namespaces),
+    )
     stream_suffixes = (".xml", ".json", ".jsonl", ".txt", "")
     completeness = "complete: pages, MediaWiki dumps, WikiExtractor output; headings, links, redirects, categories, tables, hatnotes"
 
@@ -53,8 +63,6 @@ class WikitextFormat:
         Options: `templates`: "known" (default: the text of templates that are part of a sentence), "text" (of all) or "drop";
         `namespaces`: numbers of a dump's namespaces to read, "0" by default, or "all".
         """
-        if options.get("templates", "known") not in _TEMPLATES:
-            raise UsageError(f"templates={options['templates']!r}: one of {', '.join(_TEMPLATES)}")
         data = source.read()
         kind = kind_of(data[:65536])
         if kind == "dump":

@@ -14,6 +14,7 @@ from structformer.document import Document, Link, Source
 from structformer.errors import ReadError
 from structformer.headings import github_slug
 from structformer.names import link_names, normalize, path_names
+from structformer.plugins import FormatOption
 from structformer.sources import SourceFile
 
 from structformer_xml.entities import external_entities
@@ -35,6 +36,7 @@ class XmlFormat:
     name = "xml"
     suffixes = (".xml", ".nxml", ".dbk", ".docbook", ".dita", ".ditamap", ".tei", ".jats")
     media_types = ("application/xml", "text/xml")
+    options = (FormatOption("mapping", "a vocabulary of your own, as TOML text", check=lambda text: from_toml(text, "mapping")),)
     completeness = "complete: DocBook, JATS, TEI, DITA, others by their titles or a mapping; entity files, xi:include"
 
     def sniff(self, head: bytes, path: str) -> float:

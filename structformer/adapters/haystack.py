@@ -25,7 +25,7 @@ class StructformerRetriever:
         self._retriever: Retriever | None = None
 
     def warm_up(self) -> None:
-        """Open the index. Raises CorpusError when it is missing, broken or older than the corpus."""
+        """Open the index. Raises WorkspaceError when it is missing, broken or older than the corpus."""
         if self._retriever is None:
             self._retriever = Retriever.open(self.workspace)
 

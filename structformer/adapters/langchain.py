@@ -25,7 +25,7 @@ class StructformerRetriever(BaseRetriever):
     _retriever: Retriever = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
-        """Open the index. Raises CorpusError when it is missing, broken or older than the corpus."""
+        """Open the index. Raises WorkspaceError when it is missing, broken or older than the corpus."""
         self._retriever = Retriever.open(self.workspace)
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:

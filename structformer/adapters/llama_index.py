@@ -13,7 +13,7 @@ from structformer.retrieval.retriever import AnyPipeline, Retriever
 
 
 class StructformerRetriever(BaseRetriever):
-    """Gives a workspace's best sections as nodes with scores. Raises CorpusError when the index is missing, broken or older than the
+    """Gives a workspace's best sections as nodes with scores. Raises WorkspaceError when the index is missing, broken or older than the
     corpus."""
 
     def __init__(

@@ -16,7 +16,7 @@ _COLUMNS = ["qid", "query", "docno", "score", "rank"]
 
 
 class StructformerRetriever(pt.Transformer):
-    """Ranks a workspace's documents by a pipeline, each by its best section; k: how many for each query. Raises CorpusError when the
+    """Ranks a workspace's documents by a pipeline, each by its best section; k: how many for each query. Raises WorkspaceError when the
     index is missing, broken or older than the corpus."""
 
     def __init__(self, workspace: str | Path = ".structformer", *, pipeline: AnyPipeline | None = None, k: int = 100) -> None:

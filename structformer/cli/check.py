@@ -7,28 +7,35 @@ from pathlib import Path
 import click
 
 from structformer.cli.common import common_options, output
+from structformer.errors import StructformerError
 
 
 @click.command("check")
 @common_options
 @click.pass_context
 def command(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> int:
-    """Compare every file of the corpus and the index with its recorded checksum. Exit code 1 when one differs."""
+    """Compare every file that a command reads with what was written: corpus, graph, Examples, index, models, checkpoints, caches.
+
+    Exit code 1 when one differs.
+    """
+    from structformer.checking import check_workspace
     from structformer.corpus import Corpus
-    from structformer.retrieval.index import check_index
 
     out = output(ctx)
-    corpus = Corpus.open(workspace)
-    problems = corpus.check()
-    of_index = check_index(workspace)
-    out.json({"documents": corpus.document_count, "sections": corpus.section_count, "problems": problems + of_index})
-    for problem in problems + of_index:
-        out.result(problem)
-    if problems:
-        out.note("ingest again with --fresh")
-    if of_index:
-        out.note("index again")
-    if problems or of_index:
+    problems = check_workspace(workspace)
+    try:
+        corpus = Corpus.open(workspace)
+    except StructformerError:
+        if not problems:
+            raise
+        corpus = None
+    counts = {"documents": corpus.document_count, "sections": corpus.section_count} if corpus else {}
+    out.json({**counts, "problems": [{"problem": each.text, "advice": each.advice} for each in problems]})
+    for problem in problems:
+        out.result(problem.text)
+    for advice in dict.fromkeys(problem.advice for problem in problems):
+        out.note(advice)
+    if problems or corpus is None:
         return 1
     out.result(f"{corpus.document_count} documents, {corpus.section_count} sections in {len(corpus.shards)} shards: all as written")
     return 0

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+
+from structformer.printing import safe_json, visible
 
 DEFAULT_CONFIG = "structformer.toml"
 _COMMON = ("workspace", "config", "quiet", "verbose", "as_json")
@@ -42,7 +45,7 @@ class Output:
     def json(self, value: Any) -> None:
         """A result as JSON, with --json."""
         if self.as_json:
-            click.echo(json.dumps(value, ensure_ascii=False, indent=1))
+            click.echo(safe_json(value))
 
     @contextmanager
     def progress(self, what: str) -> Iterator[Callable[[int, int], None]]:
@@ -60,17 +63,31 @@ class Output:
             task = bar.add_task(what, total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
 
-    def _lines(self, what: str) -> Callable[[int, int], None]:
-        told = 0
+    @contextmanager
+    def stages(self) -> Iterator[Callable[[str, int, int], None]]:
+        """Progress of work in stages, one after the other; called with the stage's name, what is done, and the total."""
+        with ExitStack() as stack:
+            bars: dict[str, Callable[[int, int], None]] = {}
 
-        def tell(done: int, total: int) -> None:
-            nonlocal told
+            def report(stage: str, done: int, total: int) -> None:
+                if stage not in bars:
+                    stack.close()
+                    bars[stage] = stack.enter_context(self.progress(stage))
+                bars[stage](done, total)
+
+            yield report
+
+    def _lines(self, what: str) -> Callable[[int, int], None]:
+        shown = 0
+
+        def show(done: int, total: int) -> None:
+            nonlocal shown
             tenth = 10 * done // max(1, total)
-            if self.verbose and tenth > told:
-                told = tenth
+            if self.verbose and tenth > shown:
+                shown = tenth
                 click.echo(f"{what}: {done}/{total}", err=True)
 
-        return tell
+        return show
 
 
 def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -106,6 +123,7 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise click.UsageError(f"{path}: {error}") from error
     options = {option.lstrip("-").replace("-", "_"): param.name for param in ctx.command.params for option in param.opts}
+    _check_config(settings, str(path))
     chosen = {key: item for key, item in settings.items() if not isinstance(item, dict)}
     own = settings.get(ctx.info_name or "", {})
     unknown = [key for key in own if key.replace("-", "_") not in options]
@@ -117,9 +135,37 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
     return path
 
 
+def _check_config(settings: dict[str, Any], where: str) -> None:
+    """Raise UsageError on a table that is no command's, or a key outside any table that no command has."""
+    from structformer.cli.main import COMMANDS, app
+
+    ctx = click.Context(app)
+    names = app.list_commands(ctx)
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            if key not in names and app.get_command(ctx, key) is None:
+                raise click.UsageError(f"{where}: no command {key!r} for the table [{key}]{_meant(key, names)}")
+            continue
+        if key.replace("-", "_") in ("workspace", "quiet", "verbose", "json"):
+            continue
+        known = {option.lstrip("-").replace("-", "_") for name in COMMANDS for option in _options_of(app.get_command(ctx, name))}
+        if key.replace("-", "_") not in known:
+            raise click.UsageError(f"{where}: no command has an option {key!r}{_meant(key, sorted(known | {'workspace'}))}")
+
+
+def _options_of(command: click.Command | None) -> Iterator[str]:
+    for param in command.params if command is not None else ():
+        yield from param.opts
+
+
+def _meant(word: str, words: list[str]) -> str:
+    near = difflib.get_close_matches(word.replace("-", "_"), words, 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
 def save_config(ctx: click.Context, folder: Path) -> None:
     """Store the command's resolved options beside what it made."""
-    from structformer.corpus.storage import write_json
+    from structformer.storage.files import write_json
 
     values = {name: value for name, value in ctx.params.items() if name not in ("quiet", "verbose", "as_json")}
     write_json(folder / "command.json", {"command": ctx.info_name, "options": json.loads(json.dumps(values, default=str))})
@@ -162,4 +208,4 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 def printable(text: str) -> str:
     """Text from a corpus made safe for a terminal: control characters as escapes."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+    return visible(text, keep="\n")

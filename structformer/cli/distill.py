@@ -23,7 +23,7 @@ from structformer.cli.training_view import of_first_process, print_result, watch
     help="What learns; a cross-encoder from a smaller base model.",
 )
 @click.option("--task-mix", metavar="MIX", help="Tasks and weights whose Examples are scored.  [default: by ranker]")
-@click.option("--resume", is_flag=True, help="Go on from the newest checkpoint of an unfinished run.")
+@click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of an unfinished run.")
 @training_flags
 @common_options
 @click.pass_context
@@ -45,7 +45,7 @@ def command(
     out = output(ctx)
     options = training_options(None, chosen, settings)
     with watched(out, verbose) as listener:
-        result = train(workspace, options, resume=resume, listener=listener)
+        result = train(workspace, options, resume=resume, force=flags["force"], listener=listener)
     if of_first_process():
         save_config(ctx, result.folder)
     print_result(out, result, workspace, options.seed, False)

@@ -50,7 +50,9 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--against", multiple=True, metavar="SPEC", help="A pipeline that all others are tested against; may be repeated.")
 @click.option("--diff", nargs=2, metavar="A B", help="Show where B wins and loses against A (labels or pipelines), with the texts.")
 @click.option("--measures", default="nDCG@10,RR@10,Success@1", show_default=True, help="Measures of ir-measures, comma-separated.")
-@click.option("--output", "folder", type=click.Path(path_type=Path), help="Where runs and reports go.  [default: WORKSPACE/evaluation]")
+@click.option("--name", help="The evaluation's name: runs and reports go to WORKSPACE/evaluation/NAME.  [default: the date and time]")
+@click.option("--output", "folder", type=click.Path(path_type=Path), help="Another folder for runs and reports.")
+@click.option("--force", is_flag=True, help="Write over an earlier evaluation of that name or folder.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the randomisation test.")
 @stale_option
 @common_options
@@ -58,19 +60,23 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
 def command(
     ctx: click.Context, queries: Path | None, qrels: Path | None, beir: Path | None, dataset: str | None, held_out_structure: bool,
     pipelines: tuple[str, ...], runs: tuple[Path, ...], against: tuple[str, ...], diff: tuple[str, str] | None, measures: str,
-    folder: Path | None, seed: int, if_stale: str, workspace: Path, quiet: bool, verbose: bool, as_json: bool,
+    name: str | None, folder: Path | None, force: bool, seed: int, if_stale: str, workspace: Path, quiet: bool, verbose: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Compare pipelines: BM25, untrained and trained, dense and hybrid, with significance tests.
 
-    Writes run files, report.json, report.md and report.html. Exit code 1 when the qrels name documents that the corpus does not have, or
-    queries that are not there (they are listed; the scores count unknown documents as never found).
+    Writes run files, report.json, report.md and report.html into a folder of their own. Exit code 1 when the qrels name
+    documents that the corpus does not have, or queries that are not there (they are listed; the scores count unknown documents as never found).
     """
     from structformer.evaluation.difference import difference, texts_of
     from structformer.evaluation.evaluate import CAVEAT, evaluate, held_out_judgements
     from structformer.evaluation.page import write_page
     from structformer.retrieval.retriever import Retriever
+    from structformer.workspace import Workspace, dated_name
 
     out = output(ctx)
+    target = folder or Workspace(workspace).evaluation(name or dated_name())
+    if name is not None and folder is not None:
+        raise click.UsageError("--name and --output exclude each other")
     asked = judged(queries, qrels, beir, dataset)
     if not asked and not held_out_structure:
         raise click.UsageError("give --queries and --qrels, --beir, --dataset, or --held-out-structure")
@@ -80,7 +86,9 @@ def command(
         parts += [
             (f"held-out structure, {kind} queries", judgements, CAVEAT) for kind, judgements in held_out_judgements(workspace).items()
         ]
-    folder = folder or workspace / "evaluation"
+    folder = target
+    if folder.is_dir() and any(folder.iterdir()) and not force:
+        raise click.UsageError(f"{folder} is not empty: give another --name or --output, or --force to write over an earlier evaluation")
     names = [name.strip() for name in measures.split(",") if name.strip()]
     chosen = [*pipelines, *(part for part in diff or () if _is_pipeline(part) and part not in pipelines)] if pipelines else None
     results: list[Evaluation] = []
@@ -98,7 +106,9 @@ def command(
     texts = [texts_of(each, documents, 15) for each in found]
     write_page(folder / "report.html", results, list(zip(found, texts, strict=True)))
     save_config(ctx, folder)
-    out.json({"results": [result.as_dict() for result in results], "differences": [each.as_dict() for each in found]})
+    out.json(
+        {"folder": str(folder), "results": [result.as_dict() for result in results], "differences": [each.as_dict() for each in found]}
+    )
     for result in results:
         out.result(show(result))
     for each, its_texts in zip(found, texts, strict=True):
@@ -110,7 +120,7 @@ def command(
     for what, listed in (("judged documents are not in the corpus", unknown), ("judged queries are not among the queries", unasked)):
         if listed:
             out.note(f"{len(listed)} {what}: {printable(', '.join(listed[:_LISTED]))}{' ...' if len(listed) > _LISTED else ''}")
-    out.say(f"runs and reports: {folder} (report.html)")
+    out.say(f"runs and reports: {folder / 'report.html'}")
     return 1 if unknown or unasked else 0
 
 

@@ -30,13 +30,14 @@ def command(
     from structformer.evaluation.experiment import read_experiment
     from structformer.evaluation.page import write_page
     from structformer.evaluation.running import run_experiment
+    from structformer.workspace import Workspace
 
     out = output(ctx)
     read = [read_experiment(name) for name in experiments]
     asked = judged(queries, qrels, beir, dataset)
     if len(asked) != 1:
         raise click.UsageError("give --queries and --qrels, --beir, or --dataset")
-    folder = folder or workspace / "experiments"
+    folder = folder or Workspace(workspace).experiments
     results = []
     for name, experiment in zip(experiments, read, strict=True):
         with out.progress(experiment.title) as progress:

@@ -15,11 +15,11 @@ from structformer.cli.training_view import of_first_process, print_result, watch
 @click.command("finetune")
 @click.option("--queries", type=click.Path(path_type=Path), required=True, help="Queries: BEIR JSON lines, or lines of id, tab, text.")
 @click.option("--qrels", type=click.Path(path_type=Path), required=True, help="Judgements: BEIR's or TREC's lines.")
-@click.option("--model", default="bi-encoder", show_default=True, help="The trained model to go on from.")
+@click.option("--model", default="bi-encoder", show_default=True, help="The trained model to start from.")
 @click.option(
     "--negatives", type=click.IntRange(1), default=7, show_default=True, help="Negatives of a query, from what BM25 finds for it."
 )
-@click.option("--resume", is_flag=True, help="Go on from the newest checkpoint of an unfinished run.")
+@click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of an unfinished run.")
 @training_flags
 @common_options
 @click.pass_context
@@ -36,13 +36,17 @@ def command(
     from structformer.evaluation.judgements import read_qrels, read_queries
     from structformer.training import train, training_options
     from structformer.training.finetuning import judged_source, settle_finetuning
+    from structformer.workspace import Workspace
 
     out = output(ctx)
-    judged = settle_finetuning(workspace, model, chosen)
+    judged = settle_finetuning(Workspace(workspace), model, chosen)
     options = training_options(None, judged, settings)
-    source, unknown = judged_source(workspace, read_queries(queries), read_qrels(qrels), negatives=negatives, seed=options.seed)
-    with watched(out, verbose) as listener:
-        result = train(workspace, options, resume=resume, source=source, listener=listener)
+    with Workspace(workspace).writing("structformer finetune"):
+        source, unknown = judged_source(
+            Workspace(workspace), read_queries(queries), read_qrels(qrels), negatives=negatives, seed=options.seed
+        )
+        with watched(out, verbose) as listener:
+            result = train(workspace, options, resume=resume, force=flags["force"], source=source, listener=listener)
     if of_first_process():
         save_config(ctx, result.folder)
     print_result(out, result, workspace, options.seed, False)

@@ -15,7 +15,7 @@ from structformer.cli.common import common_options, output, save_config
     "encoders",
     multiple=True,
     metavar="NAME",
-    help="A trained bi-encoder, base (untrained), or none; may be repeated.  [default: the trained one, else base]",
+    help="A trained bi-encoder, base (untrained), or none; may be repeated.  [default: the trained one if it is better than its base, else base]",
 )
 @click.option(
     "--language", default="auto", show_default=True, help="Whose stemmer the lexical index uses; auto: most documents' own, else en."
@@ -30,6 +30,7 @@ def command(
     Texts that were indexed before keep their vectors. The hybrid's weights are learned from the corpus's own opening sentences.
     """
     from structformer.retrieval.index import build_index
+    from structformer.workspace import Workspace
 
     out = output(ctx)
     chosen = None if not encoders else [encoder for encoder in encoders if encoder != "none"]
@@ -41,7 +42,7 @@ def command(
             progress(done, total)
 
         manifest = build_index(workspace, encoders=chosen, language=language, progress=tell)
-    save_config(ctx, workspace / "index")
+    save_config(ctx, Workspace(workspace).folder("index"))
     out.json(manifest)
     vectors = ", ".join(manifest["encoders"])
     out.result(f"{manifest['units']} passages indexed" + (f", with vectors of: {vectors}" if vectors else ", lexical only"))

@@ -12,15 +12,21 @@ _SHOWN = 20
 
 
 @click.command("ingest")
-@click.argument("source", metavar="PATH", type=click.Path(path_type=Path))
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--add", is_flag=True, help="Read PATH beside what the corpus came from so far.")
+@click.option("--replace", "replace_sources", is_flag=True, help="Read PATH in place of what the corpus came from so far.")
 @click.option("--format", "format_", metavar="NAME", help="Read files as this format only.  [default: detected, file by file]")
 @click.option("--workers", type=click.IntRange(1), help="Reader processes.  [default: one per core]")
 @click.option("--max-file-mb", type=click.FloatRange(min=0, min_open=True), default=32.0, show_default=True, help="Leave larger files out.")
 @click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True, help="Seconds that one file may take."
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds of processor time that one file may take.",
 )
-@click.option("--include", multiple=True, metavar="GLOB", help="Read only files that match, as in .gitignore; may be given often.")
-@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out files and folders that match; may be given often.")
+@click.option("--include", multiple=True, metavar="GLOB", help="Read only files that match, as in .gitignore; may be repeated.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out files and folders that match; may be repeated.")
 @click.option("--gitignore/--no-gitignore", default=True, show_default=True, help="Leave out what .gitignore files name.")
 @click.option(
     "--mapping", type=click.Path(path_type=Path), help="A vocabulary of your own for XML, as TOML (see inspect --suggest-mapping)."
@@ -32,38 +38,39 @@ _SHOWN = 20
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, source: Path, format_: str | None, workers: int | None, max_file_mb: float, timeout: float,
-    include: tuple[str, ...], exclude: tuple[str, ...], gitignore: bool, mapping: Path | None, options: tuple[str, ...], fresh: bool,
-    workspace: Path, quiet: bool, verbose: bool, as_json: bool,
+    ctx: click.Context, paths: tuple[Path, ...], add: bool, replace_sources: bool, format_: str | None, workers: int | None,
+    max_file_mb: float, timeout: float, include: tuple[str, ...], exclude: tuple[str, ...], gitignore: bool, mapping: Path | None,
+    options: tuple[str, ...], fresh: bool, workspace: Path, quiet: bool, verbose: bool, as_json: bool,
 ) -> int:  # fmt: skip
-    """Read the documents under PATH (a folder or a file) into the workspace's corpus and reference graph.
+    """Read the documents under each PATH (a folder or a file) into the workspace's corpus and reference graph.
 
-    Run again after edits, only what changed is read; killed, it goes on where it was. Exit code: 0 done, warnings or
-    not; 1 nothing could be read; 2 a usage error.
+    Documents of one PATH are named by their place in it, of several with the folder's name in front. Run again after edits, with the
+    same PATHs or none, only what changed is read; killed, it continues where it was. A corpus that came from other PATHs is left alone
+    unless --add or --replace is given. Exit code: 0 done, warnings or not; 1 nothing could be read; 2 a usage error.
     """
-    from structformer.graph import build_graph
     from structformer.ingest import ingest
-    from structformer.ingest_page import write_ingest_page
-    from structformer.sources import Choice, Limits
+    from structformer.sources import FileFilter, Limits
+    from structformer.workspace import Workspace
 
+    if add and replace_sources:
+        raise click.UsageError("--add and --replace exclude each other")
+    if (add or replace_sources) and not paths:
+        raise click.UsageError("name the PATH to read")
     out = output(ctx)
     limits = Limits(file_bytes=int(max_file_mb * 1_000_000), seconds=timeout)
-    with out.progress("reading") as progress:
+    with out.stages() as progress:
         report = ingest(
-            source, workspace, format=format_, options=_options(options, mapping), workers=workers, limits=limits,
-            choice=Choice(include, exclude, gitignore), fresh=fresh, progress=progress,
+            paths, workspace, add=add, replace_sources=replace_sources, format=format_, options=_options(options, mapping),
+            workers=workers, limits=limits, wanted=FileFilter(include, exclude, gitignore), fresh=fresh, progress=progress,
         )  # fmt: skip
-    with out.progress("resolving links") as progress:
-        graph = build_graph(workspace, workers=workers, progress=progress)
-    page = write_ingest_page(workspace)
-    save_config(ctx, workspace / "corpus")
-    links = graph.statistics["links"]
-    out.json({**report.as_dict(), "links": links, "see_also_edges": graph.see_also_edges})
+    reports = Workspace(workspace).reports
+    save_config(ctx, reports)
+    out.json(report.as_dict())
     shown = report.messages if verbose else report.messages[:_SHOWN]
     for path, message in shown:
         out.note(f"{printable(path)}: {printable(message)}")
     if report.message_count > len(shown):
-        out.note(f"... {report.message_count - len(shown)} more in {workspace / 'corpus' / 'report.jsonl'}")
+        out.note(f"... {report.message_count - len(shown)} more in {reports / 'report.jsonl'}")
     by_format = ", ".join(f"{count} {name}" for name, count in report.formats.most_common())
     out.result(f"{report.documents} documents, {report.sections} sections from {report.files} files ({by_format or 'none read'})")
     if report.unchanged:
@@ -71,11 +78,12 @@ def command(
     if report.ignored:
         common = ", ".join(f"{count} {suffix}" for suffix, count in report.ignored_suffixes.most_common(4))
         out.result(f"{report.ignored} other files are of no format asked for ({common})")
+    links = report.links
     resolved = sum(counts["resolved"] for counts in links.values())
     inside = sum(counts["resolved"] + counts["unresolved"] + counts["ambiguous"] for counts in links.values())
     external = sum(counts["external"] for counts in links.values())
-    out.result(f"{resolved} of {inside} links within the corpus resolved, {external} lead outside, {graph.see_also_edges} see-also edges")
-    out.say(f"report: {page}")
+    out.result(f"{resolved} of {inside} links within the corpus resolved, {external} lead outside, {report.see_also_edges} see-also edges")
+    out.say(f"report: {reports / 'report.html'}")
     if not report.documents:
         out.note("nothing could be read")
         return 1

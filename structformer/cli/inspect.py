@@ -58,12 +58,13 @@ def _documents(source: str | None, format: str | None, workspace: Path, options:
     from structformer.corpus import Corpus
     from structformer.errors import UsageError
     from structformer.ingest import read
+    from structformer.workspace import Workspace
 
     if source is None:
         yield from Corpus.open(workspace).documents()
     elif Path(source).exists():
         yield from read(Path(source), format, **options)
-    elif (workspace / "corpus").exists():
+    elif Workspace(workspace).has("corpus"):
         yield Corpus.open(workspace).document(source)
     else:
         raise UsageError(f"{source} does not exist")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
+import sqlite3
 import sys
 from importlib.metadata import entry_points
 from typing import Any
@@ -14,10 +16,10 @@ from structformer import __version__
 from structformer.errors import StructformerError
 
 # Each command's module is imported when it is asked for, so that `--help` is quick. The texts stand here for that reason.
-_COMMANDS = {
+COMMANDS = {
     "ingest": "Read documents into the workspace's corpus and reference graph.",
     "inspect": "Show what was read of a file, a folder or the corpus: tree, links.",
-    "graph": "What became of links: statistics, dead links, export.",
+    "graph": "The links between documents: statistics, dead links, export.",
     "sample": "Draw training Examples from the corpus.",
     "train": "Train a ranker on the Examples, within the time given.",
     "finetune": "Train on queries and judgements of your own.",
@@ -29,7 +31,7 @@ _COMMANDS = {
     "evaluate": "Compare pipelines on judged queries or on held-out structure.",
     "experiment": "Train and compare variants that a TOML file describes.",
     "plugins": "The installed plugins; check one, or begin your own.",
-    "check": "Verify the checksums of corpus and index.",
+    "check": "Compare every file of the workspace with what was written.",
 }
 
 
@@ -37,14 +39,23 @@ class LazyGroup(click.Group):
     """Knows its commands' names and short helps, and imports a command when it is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*_COMMANDS, *sorted(set(super().list_commands(ctx)) - set(_COMMANDS))]
+        return [*COMMANDS, *sorted(set(super().list_commands(ctx)) - set(COMMANDS))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in _COMMANDS:
+        if cmd_name in COMMANDS:
             command: click.Command = importlib.import_module(f"structformer.cli.{cmd_name}").command
             return command
         self._add_plugin_commands()
         return super().get_command(ctx, cmd_name)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), 1)
+            if not near:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # The first-party plugins add no commands, and loading them would make `--help` slow.
@@ -52,7 +63,7 @@ class LazyGroup(click.Group):
             self._add_plugin_commands()
         added = {name: command.get_short_help_str() for name, command in sorted(self.commands.items())}
         with formatter.section("Commands"):
-            formatter.write_dl([*_COMMANDS.items(), *added.items()])
+            formatter.write_dl([*COMMANDS.items(), *added.items()])
 
     def _add_plugin_commands(self) -> None:
         if not getattr(self, "_plugins_asked", False):
@@ -99,5 +110,8 @@ def main(arguments: list[str] | None = None) -> None:
         code = 0
     except OSError as error:
         click.echo(f"error: {error.strerror or error}{f' ({error.filename})' if error.filename else ''}", err=True)
+        code = 1
+    except (sqlite3.Error, MemoryError) as error:
+        click.echo(f"error: {error or 'out of memory'}", err=True)
         code = 1
     sys.exit(code)

@@ -12,7 +12,7 @@ from structformer.cli.common import common_options, output, printable, save_conf
 
 
 @click.command("sample")
-@click.option("--tasks", default="srr,rwi,ati,ltm,ict", show_default=True, help="Tasks, comma-separated.")
+@click.option("--tasks", metavar="LIST", help="Tasks, comma-separated.  [default: Wikiformer's four, ict and ovs]")
 @click.option("--show", type=click.IntRange(0), default=0, help="Print this many Examples of each task.")
 @click.option("--negatives", type=click.IntRange(1), default=7, show_default=True, help="Negatives in a group.")
 @click.option("--min-words", type=click.IntRange(0), default=20, show_default=True, help="Shorter texts take no part.")
@@ -45,26 +45,27 @@ from structformer.cli.common import common_options, output, printable, save_conf
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, tasks: str, show: int, negatives: int, min_words: int, inner: str, every_child: bool, held_out: float | None,
+    ctx: click.Context, tasks: str | None, show: int, negatives: int, min_words: int, inner: str, every_child: bool, held_out: float | None,
     negatives_from: str, compat: str, attention_model: str, workers: int | None, seed: int, workspace: Path, quiet: bool, verbose: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Draw training Examples, groups of query-document pairs, from the corpus's trees and its reference graph.
 
     srr, rwi, ati, ltm: Wikiformer's four tasks. rqp, qdm, rdp, acm: HARP's, from hyperlinks. ict, bfs, wlp, rop: the classics.
     """
-    from structformer.sampling import HARP, SamplingOptions, sample
+    from structformer.sampling import DEFAULT_TASKS, SamplingOptions, needs_attention, sample
+    from structformer.workspace import Workspace
 
     out = output(ctx)
     options = SamplingOptions(
         min_words=min_words, negatives=negatives, inner=inner, every_child=every_child, negatives_from=negatives_from, compat=compat
     )
-    names = [task.strip() for task in tasks.split(",") if task.strip()]
+    names = [task.strip().lower() for task in tasks.split(",") if task.strip()] if tasks is not None else list(DEFAULT_TASKS)
     weights = None
-    if any(task in HARP for task in names):
+    if needs_attention(names):
         from structformer.models.attention import AttentionWeights
         from structformer.models.base import resolve_base_model
 
-        weights = AttentionWeights(resolve_base_model(attention_model, "cross-encoder").location, workspace / "cache")
+        weights = AttentionWeights(resolve_base_model(attention_model, "cross-encoder").location, Workspace(workspace).cache)
     with out.progress("sampling") as progress:
         samples = sample(
             workspace,
@@ -76,7 +77,7 @@ def command(
             workers=workers,
             progress=progress,
         )
-    save_config(ctx, workspace / "samples")
+    save_config(ctx, samples.folder)
     census = samples.manifest["census"]
     examples = [samples.example(task, number) for task, count in samples.counts.items() for number in range(min(show, count))]
     out.json({**census, "held_out": samples.manifest["held_out"], "shown": [asdict(example) for example in examples]})

@@ -59,10 +59,11 @@ def command(
     workspace: Path, quiet: bool, verbose: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Search the index for QUERY and show the best sections."""
-    from structformer.models.registry import trained_models
     from structformer.retrieval.hits import parse_filter
+    from structformer.retrieval.index import trained_encoder
     from structformer.retrieval.pipeline import ENCODER, parse_pipeline
     from structformer.retrieval.retriever import Retriever
+    from structformer.workspace import Workspace
 
     out = output(ctx)
     text = " ".join(query)
@@ -73,7 +74,7 @@ def command(
     fresh_index(out, workspace, if_stale)
     retriever = Retriever.open(workspace)
     used = chosen or retriever.default_pipeline()
-    if chosen is None and ENCODER in trained_models(workspace) and used.first.model != ENCODER:
+    if chosen is None and trained_encoder(Workspace(workspace)) and used.first.model != ENCODER:
         out.note("the trained bi-encoder is not indexed yet, so it is not used: run `structformer index`")
     trace: list[dict[str, Any]] = []
     if agent:

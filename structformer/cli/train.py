@@ -9,6 +9,7 @@ import click
 
 from structformer.cli.common import common_options, output, save_config, seconds
 from structformer.cli.training_view import of_first_process, print_result, watched
+from structformer.models.kinds import RANKERS, ranker_kind
 
 
 def training_flags(function: Any) -> Any:
@@ -23,8 +24,7 @@ def training_flags(function: Any) -> Any:
         click.option("--batch", "groups", type=click.IntRange(1), help="Examples that a device sees at once.  [default: by ranker and device]"),
         click.option("--accumulation", type=click.IntRange(1), help="Batches of one step.  [default: 1]"),
         click.option("--learning-rate", type=positive, help="Peak learning rate.  [default: by ranker]"),
-        click.option("--loss", help="bi-encoder: infonce, softmax, hinge; cross-encoder: softmax, hinge, softmax-hinge; late-interaction: "
-                     "infonce, softmax, negative-query, mse, hinge."),
+        click.option("--loss", help="; ".join(f"{name}: {', '.join(ranker_kind(name).losses)}" for name in RANKERS) + "."),
         click.option("--mlm", type=click.FloatRange(0), help="Weight of masked language modelling on the same inputs.  [default: 0]"),
         click.option("--max-tokens", "document_tokens", type=click.IntRange(8, 8192), help="Documents are cut to this many tokens."),
         click.option("--batch-tokens", type=click.IntRange(8), help="Padded tokens of one pass through the model.  [default: by device]"),
@@ -39,6 +39,7 @@ def training_flags(function: Any) -> Any:
                      help="Trackers beside training.jsonl; may be repeated."),
         click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any other key of a recipe; sample.KEY for sampling."),
         click.option("--name", help="The model's name in the workspace.  [default: the ranker's]"),
+        click.option("--force", is_flag=True, help="Replace a model of the same name instead of keeping it in models/earlier."),
         click.option("--seed", type=int, help="[default: 0]"),
     )  # fmt: skip
     for flag in reversed(flags):
@@ -49,6 +50,7 @@ def training_flags(function: Any) -> Any:
 def chosen_options(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """(keys of TrainingOptions, --set settings) from the values of `training_flags`."""
     chosen = dict(values)
+    chosen.pop("force")
     settings: tuple[str, ...] = chosen.pop("settings")
     if (limit := chosen.pop("max_time")) is not None:
         chosen["max_seconds"] = "none" if seconds(limit) is None else seconds(limit)
@@ -61,12 +63,12 @@ def chosen_options(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, .
 @click.option("--recipe", metavar="NAME", help="docs, ict, wikiformer, harp, prop, or a TOML file.")
 @click.option(
     "--ranker",
-    type=click.Choice(["bi-encoder", "cross-encoder", "late-interaction", "knrm", "conv-knrm"]),
-    help="A bi-encoder finds; a cross-encoder reorders what was found.  [default: bi-encoder]",
+    metavar="KIND",
+    help=f"{', '.join(RANKERS)}, or a plugin's. A bi-encoder finds; a cross-encoder reorders what was found.  [default: bi-encoder]",
 )
 @click.option("--task-mix", metavar="MIX", help="Tasks and weights, as srr=1,ict=3.  [default: by ranker]")
-@click.option("--resume", is_flag=True, help="Go on from the newest checkpoint of an unfinished run.")
-@click.option("--dry-run", is_flag=True, help="Measure and say what would be done, then stop.")
+@click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of an unfinished run.")
+@click.option("--dry-run", is_flag=True, help="Measure and say what would be done, then stop; the workspace is not written.")
 @training_flags
 @common_options
 @click.pass_context
@@ -76,8 +78,8 @@ def command(
 ) -> None:  # fmt: skip
     """Train a ranker on the Examples of the corpus, within the time given, and save it in the workspace.
 
-    Measures this machine first and says what it will do. Examples are drawn when there are none yet. A run that was stopped goes on
-    with `--resume`, alone or with the flags it was begun with.
+    Measures this machine first and says what it will do. Examples are drawn when there are none yet. A run that was stopped continues
+    with `--resume`, alone or with the flags it was begun with. A model of the same name is kept in models/earlier.
     """
     chosen, settings = chosen_options(flags)
     from structformer.training import train, training_options, unfinished_options
@@ -89,7 +91,7 @@ def command(
     if resume and not recipe and not settings and all(value is None for key, value in chosen.items() if key not in ("name", "max_seconds")):
         options = unfinished_options(workspace, options)
     with watched(out, verbose) as listener:
-        result = train(workspace, options, dry_run=dry_run, resume=resume, listener=listener)
+        result = train(workspace, options, dry_run=dry_run, resume=resume, force=flags["force"], listener=listener)
     if not dry_run and of_first_process():
         save_config(ctx, result.folder)
     print_result(out, result, workspace, options.seed, dry_run)

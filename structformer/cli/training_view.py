@@ -130,7 +130,7 @@ def print_plan(out: Output, plan: TrainingPlan) -> None:
 
 
 def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int, dry_run: bool) -> None:
-    """Say what came of a run."""
+    """Print a run's result."""
     if not of_first_process():
         return
     if dry_run:
@@ -144,8 +144,10 @@ def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int
     if result.development:
         scores = ", ".join(f"{_share(share)} {score:.3f}" for share, score in result.development.items())
         out.result(f"nDCG@10 on {result.judged_by}: {scores}")
+        if result.default_score is not None:
+            out.result(f"the encoder that the search uses without this model scores {result.default_score:.3f}")
         if not result.better_than_base and result.kept:
-            out.result(f"not better than untrained on {result.judged_by}: give it more time before you use it")
+            out.result(f"not better than untrained on {result.judged_by}: the search will not use it by itself; give it more time")
         elif not result.better_than_base:
             out.result(f"not better than the base on {result.judged_by}: the base's weights are kept")
         elif result.kept < 1:
@@ -153,7 +155,18 @@ def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int
     if result.steps == result.plan.steps:
         out.say(f"to repeat this exactly: --max-steps {result.steps} --seed {seed}")
     out.say(f"curves: structformer report {result.folder.name} -w {workspace}")
-    out.say(f"\nnext: structformer index -w {workspace}")
+    out.say(f"\nnext: {_next(result, workspace)}")
+
+
+def _next(result: TrainingResult, workspace: Path) -> str:
+    """What to do with the model: a bi-encoder is indexed, the others order what was found."""
+    name = result.folder.name
+    if result.plan.ranker == "bi-encoder":
+        better = result.better_than_base is not False
+        return f"structformer index -w {workspace}" + ("" if better and name == "bi-encoder" else f" --encoder {name}")
+    if result.plan.ranker == "late-interaction":
+        return f'structformer search -w {workspace} --pipeline late:{name} "your question"'
+    return f'structformer search -w {workspace} --pipeline "hybrid:base >> rerank:{name}" "your question"'
 
 
 def _share(share: float) -> str:

@@ -6,7 +6,7 @@ resumes after a kill and how a re-ingest reads only what changed.
 
 from __future__ import annotations
 
-import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from structformer.corpus.rows import DOCUMENTS, SECTIONS, SOURCES, Row, group_sections
-from structformer.errors import CorpusError
+from structformer.errors import WorkspaceError
+from structformer.storage.digests import sha256_of
 
 TABLES = ("sections", "documents", "sources")
 _ROW_GROUP_CHARACTERS = 4_000_000
 _ROW_GROUP_ROWS = 20_000
+_SHARD_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{20}-(?:0|[0-9a-f]{10})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,10 @@ class _Table:
         self.flush()
         self._writer.close()
 
+    def abandon(self) -> None:
+        """Write nothing more: pyarrow would try again, and complain, when the object goes."""
+        self._writer.is_open = False
+
 
 class ShardWriter:
     """Writes a shard's tables into a folder."""
@@ -74,8 +80,13 @@ class ShardWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for table in (self._sections, self._documents, self._sources):
-            table.close()
+        tables = (self._sections, self._documents, self._sources)
+        try:
+            for table in tables if error is None else ():
+                table.close()
+        finally:
+            for table in tables:
+                table.abandon()
 
     def add_document(self, row: Row, section_rows: list[Row]) -> None:
         self._documents.add({**row, "number": self.documents})
@@ -88,13 +99,13 @@ class ShardWriter:
 
 
 def read_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
-    """A table's rows, one row group in memory at a time. Raises CorpusError on a broken file."""
+    """A table's rows, one row group in memory at a time. Raises WorkspaceError on a broken file."""
     try:
         with pq.ParquetFile(path) as file:
             for group in range(file.num_row_groups):
                 yield from file.read_row_group(group, columns=columns).to_pylist()
     except (OSError, pa.ArrowException) as error:
-        raise CorpusError(f"{path} cannot be read ({error}); ingest again with --fresh") from error
+        raise WorkspaceError(f"{path} cannot be read ({error}); ingest again with --fresh") from error
 
 
 def read_shard(folder: Path, *, links: bool = True) -> Iterator[tuple[Row, list[Row]]]:
@@ -117,14 +128,13 @@ def describe_shard(folder: Path) -> ShardInfo:
         sources=len(dict.fromkeys(paths)),
         documents=rows("documents"),
         sections=rows("sections"),
-        digests=tuple(file_digest(folder / f"{table}.parquet") for table in TABLES),
+        digests=tuple(sha256_of(folder / f"{table}.parquet") for table in TABLES),
     )
 
 
-def file_digest(path: Path) -> str:
-    """sha256 of a file's content, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def is_shard_name(name: str) -> bool:
+    """Whether a folder's name is that of a shard: three digests in hexadecimal."""
+    return _SHARD_NAME.fullmatch(name) is not None
 
 
 def path_order(path: str) -> list[str]:

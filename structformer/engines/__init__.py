@@ -1,1 +1,8 @@
-"""Execution of the same steps on one machine or many."""
+"""Engines: the same function over many tasks, on this machine's cores or elsewhere."""
+
+from __future__ import annotations
+
+from structformer.engines.engine import Engine, Lost, Work, get_engine
+from structformer.engines.local import LocalEngine
+
+__all__ = ["Engine", "LocalEngine", "Lost", "Work", "get_engine"]

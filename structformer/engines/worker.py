@@ -1,7 +1,7 @@
-"""The worker process: takes tasks as pickles on standard input, gives progress and results on standard output.
+"""The worker process: takes tasks as pickles on standard input, returns progress and results on standard output.
 
 A process of its own interpreter, not a fork, so that it can be killed when a file exceeds its limits and so that
-a script that calls `ingest` needs no `if __name__ == "__main__"`.
+a script that calls `ingest` needs no `if __name__ == "__main__"`. It keeps its limits itself, and ends with its parent.
 """
 
 from __future__ import annotations
@@ -9,8 +9,15 @@ from __future__ import annotations
 import importlib
 import os
 import pickle
+import signal
 import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
+
+from structformer.storage.files import writing_errors
 
 
 def main() -> None:
@@ -23,21 +30,64 @@ def main() -> None:
         pickle.dump((kind, value), outgoing)
         outgoing.flush()
 
-    memory_bytes: int = pickle.load(incoming)
+    try:
+        parent, memory_bytes, seconds = pickle.load(incoming)
+    except EOFError:
+        return
+    _end_with(parent)
     _limit_memory(memory_bytes)
+
+    def begin(item: Any) -> None:
+        _limit_time(seconds)
+        send("item", item)
+
     while True:
         try:
             name, task = pickle.load(incoming)
-        except EOFError:
+        except (EOFError, KeyboardInterrupt):
             return
         try:
             module, _, function = name.partition(":")
-            result = getattr(importlib.import_module(module), function)(task, lambda item: send("item", item))
+            _limit_time(seconds)
+            with writing_errors(_target(task)):
+                result = getattr(importlib.import_module(module), function)(task, begin)
             send("done", result)
         except KeyboardInterrupt:
             return
+        except BrokenPipeError:
+            return  # nobody is left to hear of it
         except BaseException as error:
-            send("error", f"{type(error).__name__}: {error}")
+            send("error", (type(error).__name__, str(error)))
+
+
+def _target(task: Any) -> Path:
+    """What a task writes, for the message when the disk is full."""
+    return Path(next((value for name in ("shards", "folder", "output") if (value := getattr(task, name, None))), "the workspace"))
+
+
+def _end_with(parent: int) -> None:
+    """End when the parent does, at once where the system can do that, else within a second."""
+    if sys.platform == "linux":
+        import ctypes
+
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))  # PR_SET_PDEATHSIG: also within a library that never returns
+    if os.name == "posix":
+        if os.getppid() != parent:
+            os._exit(1)
+        threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+def _limit_time(seconds: float) -> None:
+    """The system ends this process when it has used that much processor time from now on."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def _limit_memory(memory_bytes: int) -> None:

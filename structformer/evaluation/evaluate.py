@@ -10,17 +10,20 @@ from typing import Any
 import ir_measures
 
 from structformer.corpus import Corpus
-from structformer.corpus.storage import write_bytes, write_json
 from structformer.errors import ModelError, UsageError
 from structformer.evaluation.judgements import Judgements, Run, read_run, write_run
 from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test
 from structformer.graph import ReferenceGraph
+from structformer.models.kinds import ranker_kind
 from structformer.models.registry import read_record, trained_models
 from structformer.retrieval.index import encoder_location
-from structformer.retrieval.pipeline import ENCODER, UNTRAINED, Pipeline, Stage, as_pipeline, dense, hybrid, lexical, rerank
+from structformer.retrieval.pipeline import ENCODER, UNTRAINED, Pipeline, as_pipeline, dense, hybrid, lexical, rerank
 from structformer.retrieval.retriever import AnyPipeline, Retriever
+from structformer.retrieval.stage import Stage, make_stage
 from structformer.sampling import Samples
 from structformer.sampling.held_out import held_out_queries
+from structformer.storage.files import write_bytes, write_json
+from structformer.workspace import Workspace
 
 MEASURES = ("nDCG@10", "RR@10", "Success@1")
 CAVEAT = (
@@ -135,8 +138,9 @@ class Evaluation:
         return found
 
 
-def default_pipelines(workspace: Path) -> list[Pipeline]:
-    """BM25; dense, RRF and hybrid, untrained; dense and hybrid of each trained bi-encoder; reranking; as far as the models are there."""
+def default_pipelines(workspace: Workspace) -> list[Pipeline]:
+    """BM25; dense, RRF and hybrid, untrained; dense and hybrid of each trained bi-encoder; late interaction; reranking with each model that
+    reads pairs; as far as the models are there."""
     stages: list[Stage] = [lexical()]
     try:
         encoder_location(workspace, UNTRAINED)
@@ -144,13 +148,16 @@ def default_pipelines(workspace: Path) -> list[Pipeline]:
     except ModelError:
         pass
     models = trained_models(workspace)
-    kinds = {name: read_record(workspace, name).kind for name in models}
+    kinds = {name: ranker_kind(read_record(workspace, name).kind) for name in models}
+    alone: list[Stage] = []
     for name in sorted(models, key=lambda name: (name != ENCODER, name)):
-        if kinds[name] == "bi-encoder":
+        if kinds[name].first_stage == "dense":
             stages += [dense(name), hybrid(name)]
-    default = hybrid(ENCODER) if kinds.get(ENCODER) == "bi-encoder" else stages[-1]
-    pipelines = [as_pipeline(stage) for stage in stages]
-    return pipelines + [default >> rerank(name) for name in models if kinds[name] in ("cross-encoder", "kernel")]
+        elif kinds[name].first_stage:
+            alone.append(make_stage(kinds[name].first_stage, name))
+    default = hybrid(ENCODER) if ENCODER in kinds and kinds[ENCODER].first_stage == "dense" else stages[-1]
+    pipelines = [as_pipeline(stage) for stage in (*stages, *alone)]
+    return pipelines + [default >> rerank(name) for name in models if kinds[name].joint]
 
 
 def label(pipeline: Pipeline) -> str:
@@ -162,7 +169,7 @@ def label(pipeline: Pipeline) -> str:
 
 
 def evaluate(
-    workspace: str | Path,
+    workspace: str | Path | Workspace,
     judgements: Judgements,
     *,
     pipelines: Sequence[AnyPipeline] | None = None,
@@ -185,7 +192,7 @@ def evaluate(
     TREC's format, report.json and report.md there.
     Raises UsageError on an unknown measure, or when no query has a judgement.
     """
-    workspace = Path(workspace)
+    workspace = Workspace(workspace)
     parsed = [_measure(name) for name in measures]
     chosen = [as_pipeline(each) for each in pipelines] if pipelines is not None else default_pipelines(workspace)
     compared = [as_pipeline(each) for each in against]
@@ -231,8 +238,9 @@ def evaluate(
     return result
 
 
-def held_out_judgements(workspace: str | Path, *, seed: int | None = None) -> dict[str, Judgements]:
+def held_out_judgements(workspace: str | Path | Workspace, *, seed: int | None = None) -> dict[str, Judgements]:
     """Queries from the documents that `sample` held out, by kind. Raises UsageError when it held out none."""
+    workspace = Workspace(workspace)
     samples = Samples.open(workspace)
     corpus = Corpus.open(workspace)
     if samples.manifest["corpus"] != corpus.fingerprint:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from structformer.corpus.storage import write_bytes
 from structformer.errors import UsageError
+from structformer.storage.files import write_bytes
 
 Run = dict[str, list[tuple[str, float]]]
 _TOPIC = re.compile(r"<top>(.*?)</top>", re.DOTALL | re.IGNORECASE)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 
-from structformer.corpus.storage import write_bytes
 from structformer.evaluation.difference import Difference, QueryDifference
 from structformer.evaluation.evaluate import Evaluation, Row
-from structformer.ingest_page import page
+from structformer.ingest_page import escape, page
+from structformer.storage.files import write_bytes
 
 _PLOTS = """
 .mark{stroke:var(--ink);stroke-width:1.5}.grid{stroke:var(--line)}.win{fill:var(--good)}.loss{fill:var(--bad)}svg .name{fill:var(--ink)}

@@ -10,22 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from structformer.corpus import Corpus
-from structformer.corpus.storage import write_json
 from structformer.errors import ModelError, UsageError
 from structformer.evaluation.evaluate import Evaluation, evaluate
 from structformer.evaluation.experiment import Experiment, ExperimentRow
 from structformer.evaluation.judgements import Judgements
-from structformer.models.registry import model_folder, read_record
+from structformer.models.registry import read_record
 from structformer.retrieval.pipeline import parse_pipeline
+from structformer.storage.files import write_json
 from structformer.training import TrainingOptions, train, training_options
 from structformer.training.finetuning import judged_source, settle_finetuning
 from structformer.training.options import Listener
+from structformer.workspace import Workspace
 
 _ASKED_FOR = "experiment.json"
 
 
 def run_experiment(
-    workspace: str | Path,
+    workspace: str | Path | Workspace,
     judgements: Judgements,
     experiment: Experiment,
     *,
@@ -40,7 +41,7 @@ def run_experiment(
     A row whose model is there already, trained with the same options on this corpus, is not trained again, so that a killed experiment goes
     on where it was. A row that has nothing to train on is left out and named. Raises UsageError when no row is left.
     """
-    workspace = Path(workspace)
+    workspace = Workspace(workspace)
     rows = experiment.rows
     train_on, judged = split_queries(judgements, seed) if any(row.finetune for row in rows) else (judgements, judgements)
     kept: list[ExperimentRow] = []
@@ -83,7 +84,7 @@ def _searched(row: ExperimentRow) -> str:
 
 
 def _trained(
-    workspace: Path, row: ExperimentRow, judgements: Judgements, max_seconds: float | None, seed: int, say: Callable[[str], None]
+    workspace: Workspace, row: ExperimentRow, judgements: Judgements, max_seconds: float | None, seed: int, say: Callable[[str], None]
 ) -> None:
     if row.train is None:
         return
@@ -94,7 +95,12 @@ def _trained(
     options = training_options(recipe, chosen)
     corpus = Corpus.open(workspace).fingerprint
     listener = Listener(note=say)
-    _once(workspace, row.model, {"options": asdict(options), "corpus": corpus}, lambda: train(workspace, options, listener=listener))
+    _once(
+        workspace,
+        row.model,
+        {"options": asdict(options), "corpus": corpus},
+        lambda: train(workspace, options, force=True, listener=listener),
+    )
     if row.finetune:
         settled = settle_finetuning(workspace, row.model, {"seed": seed, "max_seconds": options.max_seconds})
         tuned: TrainingOptions = training_options(None, settled)
@@ -107,15 +113,15 @@ def _trained(
 
         def finetune() -> None:
             source, _ = judged_source(workspace, judgements.queries, judgements.qrels, negatives=7, seed=seed)
-            train(workspace, replace(tuned), source=source, listener=listener)
+            train(workspace, replace(tuned), force=True, source=source, listener=listener)
 
         _once(workspace, f"{row.model}-finetuned", asked, finetune)
 
 
-def _once(workspace: Path, name: str, asked: Mapping[str, Any], make: Callable[[], object]) -> None:
+def _once(workspace: Workspace, name: str, asked: Mapping[str, Any], make: Callable[[], object]) -> None:
     """Make a model unless it is there, made for the same."""
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()
-    path = model_folder(workspace, name) / _ASKED_FOR
+    path = workspace.model(name) / _ASKED_FOR
     if path.exists() and json.loads(path.read_text()).get("digest") == digest:
         return
     make()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from structformer.errors import ModelError
+from structformer.models.kinds import ranker_kind
 
 BERT_BASE = "google-bert/bert-base-uncased"
 MINILM_HUB = "sentence-transformers/all-MiniLM-L6-v2"
@@ -52,9 +53,10 @@ def resolve_base_model(name: str, ranker: str, *, hub_reachable: Callable[[str],
             return BaseModel(name, name)
         raise ModelError(f"{name} is neither a folder nor in the reach of the hub; {THREE_WAYS}")
     folder = packaged_minilm()
-    if ranker == "bi-encoder" and folder is not None:
+    sentence_encoder = ranker_kind(ranker).sentence_encoder
+    if sentence_encoder and folder is not None:
         return BaseModel("minilm", str(folder), "base model: MiniLM of structformer[offline], a sentence encoder already")
-    wanted = MINILM_HUB if ranker == "bi-encoder" else BERT_BASE
+    wanted = MINILM_HUB if sentence_encoder else BERT_BASE
     if (hub_reachable or _in_reach)(wanted):
         return BaseModel(wanted, wanted)
     if folder is not None:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from structformer.models.kinds import RankerOptions
 from structformer.models.lengths import length_buckets
 from structformer.models.loading import load_encoder, load_tokenizer
 from structformer.models.precision import fast_bf16
@@ -34,6 +35,11 @@ class BiEncoder:
     def load(cls, location: str) -> BiEncoder:
         """From a folder or hub name. Raises ModelError."""
         return cls(load_encoder(location), load_tokenizer(location))
+
+    @classmethod
+    def start(cls, location: str, kind: str, options: RankerOptions) -> BiEncoder:
+        """What training starts from; the options concern other kinds."""
+        return cls.load(location)
 
     @property
     def dimensions(self) -> int:
@@ -81,6 +87,19 @@ class BiEncoder:
     def encode_documents(self, documents: Sequence[str]) -> npt.NDArray[np.float32]:
         """Vectors of documents (index units), read up to DOCUMENT_TOKENS."""
         return self.encode(documents, DOCUMENT_TOKENS)
+
+    def score(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
+        """(pairs,) float32 cosines; equal queries are encoded once."""
+        distinct = list(dict.fromkeys(queries))
+        rows = {query: row for row, query in enumerate(distinct)}
+        vectors = self.encode_queries(distinct)[[rows[query] for query in queries]]
+        found: npt.NDArray[np.float32] = (vectors * self.encode_documents(documents)).sum(1)
+        return found
+
+    def score_all(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
+        """(queries, documents) float32: every query with every document."""
+        found: npt.NDArray[np.float32] = self.encode_queries(queries) @ self.encode_documents(documents).T
+        return found
 
     def save(self, folder: Path) -> None:
         """Write weights (safetensors), tokenizer and the modules that sentence-transformers reads."""

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from structformer.models.kinds import RankerOptions
 from structformer.models.lengths import length_buckets
 from structformer.models.loading import load_classifier, load_tokenizer
 
@@ -35,6 +36,11 @@ class CrossEncoder:
         """From a folder or hub name; a base model without a head gets a fresh one. Raises ModelError."""
         return cls(load_classifier(location), load_tokenizer(location), max_tokens)
 
+    @classmethod
+    def start(cls, location: str, kind: str, options: RankerOptions) -> CrossEncoder:
+        """What training starts from."""
+        return cls.load(location, options.document_tokens)
+
     def encode_pairs(self, queries: Sequence[str], documents: Sequence[str], query_tokens: Sequence[int]) -> dict[str, list[list[int]]]:
         """Token ids of the pairs without padding, by feature; queries are cut to so many tokens each, documents to what is left."""
         encoded = self.tokenizer(
@@ -57,6 +63,11 @@ class CrossEncoder:
                 scores[[start + number for number in numbers]] = self.model(**batch).logits.squeeze(-1).float().cpu().numpy()
         self.model.train(training)
         return scores
+
+    def score_all(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
+        """(queries, documents) float32; slow, since every pair is read."""
+        pairs = [(query, document) for query in queries for document in documents]
+        return self.score([query for query, _ in pairs], [document for _, document in pairs]).reshape(len(queries), len(documents))
 
     def _shorten(self, queries: Sequence[str], tokens: Sequence[int]) -> list[str]:
         """Queries cut after so many tokens, at the token's end in the text, so that they give the same tokens again."""

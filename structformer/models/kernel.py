@@ -16,6 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from structformer.errors import ModelError
 from structformer.models.cross_encoder import CrossEncoder
+from structformer.models.kinds import RankerOptions
 from structformer.models.loading import load_encoder, load_tokenizer
 
 KINDS = ("knrm", "conv-knrm")
@@ -92,7 +93,10 @@ def _side(ids: torch.Tensor, chosen: torch.Tensor) -> tuple[torch.Tensor, torch.
 class KernelRanker(CrossEncoder):
     """KNRM or Conv-KNRM behind the cross-encoder's interface: it scores pairs, and trains on the same Examples."""
 
-    kind = "kernel"
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """Which of the two it is."""
+        return str(self.model.architecture)
 
     @classmethod
     def load(cls, location: str, max_tokens: int = MAX_TOKENS, architecture: str = "knrm") -> KernelRanker:
@@ -110,6 +114,11 @@ class KernelRanker(CrossEncoder):
         with torch.no_grad():
             model.embedding.weight.copy_(words)
         return cls(model, tokenizer, max_tokens)
+
+    @classmethod
+    def start(cls, location: str, kind: str, options: RankerOptions) -> KernelRanker:
+        """What training starts from."""
+        return cls.load(location, options.document_tokens, kind)
 
     def save(self, folder: Path) -> None:
         """Write weights (safetensors), their shape and the tokenizer."""

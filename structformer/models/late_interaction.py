@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from structformer.errors import ModelError
+from structformer.models.kinds import RankerOptions
 from structformer.models.lengths import length_buckets
 from structformer.models.loading import load_encoder, load_tokenizer
 
@@ -100,6 +101,12 @@ class LateInteraction:
         if weights.exists():
             model.projection.weight.data.copy_(load_file(weights)["linear.weight"])
         return cls(model, tokenizer, options)
+
+    @classmethod
+    def start(cls, location: str, kind: str, options: RankerOptions) -> LateInteraction:
+        """What training starts from."""
+        chosen = LateInteractionOptions(similarity=options.similarity, mean=options.mean_max_sim, dimensions=options.dimensions)
+        return cls.load(location, chosen)
 
     def encode_query_tokens(self, queries: Sequence[str]) -> list[list[int]]:
         """Token ids of queries, cut to N_q or padded to it with [MASK]."""

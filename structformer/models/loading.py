@@ -50,6 +50,7 @@ def load_classifier(location: str) -> Any:
 def _load(kind: Any, location: str, what: str, **options: Any) -> Any:
     quiet_transformers()
     try:
-        return kind.from_pretrained(location, **options)
+        # Said and not left to the default, which asks on a terminal and runs what it is told to.
+        return kind.from_pretrained(location, trust_remote_code=False, **options)
     except (OSError, ValueError) as error:
         raise ModelError(f"no {what} can be loaded from {location}: {error}") from error

@@ -15,6 +15,7 @@ import torch
 from structformer.errors import ModelError
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
+from structformer.models.kinds import Ranker
 from structformer.models.precision import fast_bf16
 
 FOLDER = "onnx"
@@ -38,7 +39,7 @@ class _Wrapped(torch.nn.Module):
         return result
 
 
-def export_onnx(ranker: BiEncoder | CrossEncoder, folder: Path, *, int8: bool = False) -> Path:
+def export_onnx(ranker: Ranker, folder: Path, *, int8: bool = False) -> Path:
     """Write `onnx/model.onnx` into a model's folder, with `int8` also `onnx/model_int8.onnx` with 8-bit weights; gives the file that
     the search will use. Raises ModelError when the packages for it are missing."""
     missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
@@ -134,4 +135,4 @@ def load_for_search(kind: str, location: str) -> BiEncoder | CrossEncoder:
 
     from structformer.models.loading import load_tokenizer
 
-    return loaded(OnnxModel(path, AutoConfig.from_pretrained(location)), load_tokenizer(location))
+    return loaded(OnnxModel(path, AutoConfig.from_pretrained(location, trust_remote_code=False)), load_tokenizer(location))

@@ -6,10 +6,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from structformer.corpus.storage import read_json, write_json
 from structformer.errors import ModelError
+from structformer.storage.files import read_json, write_json
+from structformer.storage.seal import Sealed
+from structformer.workspace import Workspace
 
 RECORD = "structformer.json"
+_NOT_LOADED = frozenset({"README.md", "training.jsonl", "command.json", "experiment.json"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +25,17 @@ class ModelRecord:
     fingerprint: str
     training: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def better_than_base(self) -> bool:
+        """False when the training's own judgement found it no better than what it started from."""
+        return self.training.get("better_than_base") is not False
 
-def model_folder(workspace: str | Path, name: str) -> Path:
-    """The folder of a model by its name in the workspace, by its path in the workspace, or by its path."""
-    folder = Path(workspace) / "models" / name
-    others = (Path(workspace) / name, Path(name))
+
+def model_folder(workspace: str | Path | Workspace, name: str) -> Path:
+    """The folder of a model by its name in the workspace, by its path in the workspace, or by its path; for reading only."""
+    workspace = Workspace(workspace)
+    folder = workspace.models / name
+    others = (workspace.path / name, Path(name))
     return (
         folder
         if folder.exists()
@@ -34,21 +43,36 @@ def model_folder(workspace: str | Path, name: str) -> Path:
     )
 
 
+def checked_model(workspace: str | Path | Workspace, name: str) -> Path:
+    """The folder of a model whose files are as they were written. A model from elsewhere has no digests and is not compared.
+
+    Raises ModelError when there is no such model, WorkspaceError when a file of it has changed.
+    """
+    folder = model_folder(workspace, name)
+    if not folder.exists():
+        read_record(workspace, name)
+    sealed = Sealed(folder, f"train {name} again", Workspace(workspace).stamps)
+    if sealed.sealed:
+        sealed.paths(file for file in sealed.names() if file not in _NOT_LOADED)
+    return folder
+
+
 def write_record(folder: Path, record: ModelRecord) -> None:
     """Store a model's record beside its weights."""
     write_json(folder / RECORD, asdict(record))
 
 
-def read_record(workspace: str | Path, name: str) -> ModelRecord:
+def read_record(workspace: str | Path | Workspace, name: str) -> ModelRecord:
     """The record of a trained model. Raises ModelError when there is no such model."""
     folder = model_folder(workspace, name)
     if not (folder / RECORD).exists():
         there = ", ".join(trained_models(workspace)) or "none"
-        raise ModelError(f"no model {name!r} in {workspace} (there: {there}): run `structformer train --ranker {name}` first")
-    return ModelRecord(**read_json(folder / RECORD))
+        raise ModelError(f"no model {name!r} in {workspace} (there: {there}); `structformer train --help` says how to train one")
+    sealed = Sealed(folder, f"train {name} again", Workspace(workspace).stamps)
+    return ModelRecord(**(sealed.json(RECORD) if sealed.sealed else read_json(folder / RECORD)))
 
 
-def model_kind(workspace: str | Path, name: str) -> str:
+def model_kind(workspace: str | Path | Workspace, name: str) -> str:
     """The kind of a model: by its record, or for a model from elsewhere by its files. Raises ModelError when there is no such model."""
     folder = model_folder(workspace, name)
     if (folder / RECORD).exists() or not (folder / "config.json").exists():
@@ -57,7 +81,6 @@ def model_kind(workspace: str | Path, name: str) -> str:
     return "cross-encoder" if architectures[0].endswith("ForSequenceClassification") else "bi-encoder"
 
 
-def trained_models(workspace: str | Path) -> list[str]:
-    """Names of the workspace's trained models."""
-    folder = Path(workspace) / "models"
-    return sorted(path.parent.name for path in folder.glob(f"*/{RECORD}") if not path.parent.name.startswith("."))
+def trained_models(workspace: str | Path | Workspace) -> list[str]:
+    """Names of the workspace's trained models, without those that were replaced."""
+    return sorted(path.parent.name for path in Workspace(workspace).models.glob(f"*/{RECORD}") if not path.parent.name.startswith("."))

@@ -21,8 +21,8 @@ from structformer.headings import is_see_also
 from structformer.passages import query_like, sentences
 from structformer.retrieval.hits import Filter, Hit
 from structformer.retrieval.pipeline import ENCODER, UNTRAINED
+from structformer.retrieval.ranking import Ranking
 from structformer.retrieval.retriever import AnyPipeline, Retriever, checked_query
-from structformer.retrieval.stages import Ranking
 
 CHOICES = ("first", "embedding", "classifier", "titles")
 DOCUMENTS = 3
@@ -117,7 +117,7 @@ class SearchAgent:
         }
 
     def _section_titles(self, ranking: Ranking) -> list[str]:
-        owners = self._retriever.stages.owners
+        owners = self._retriever.opened.owners
         titles: dict[str, None] = {}
         for document in list(dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked))[: self._documents]:
             begin, end = np.searchsorted(owners, [document, document + 1])
@@ -129,7 +129,7 @@ class SearchAgent:
     def _encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         for name in (ENCODER, UNTRAINED):
             try:
-                return self._retriever.stages.encoder(name)[0].encode_queries(texts)
+                return self._retriever.opened.encoder(name)[0].encode_queries(texts)
             except ModelError:
                 continue
         raise ModelError("the agent compares titles by a bi-encoder: train one, or install structformer[offline]; --agent first needs none")

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from structformer.errors import CorpusError
+from structformer.errors import WorkspaceError
 from structformer.models.bi_encoder import BiEncoder
 
 _CHUNK = 512
@@ -85,7 +85,7 @@ class DenseIndex:
         self.overviews = _opened(overview_path(path))
         self.owners = owners
         if len(self.vectors) != len(owners) or (len(owners) and owners[-1] >= len(self.overviews)):
-            raise CorpusError(f"{path} is not of this index: run `structformer index` again")
+            raise WorkspaceError(f"{path} is not of this index: run `structformer index` again")
 
     def search(self, vector: Vectors, k: int) -> list[tuple[int, float]]:
         """Up to k (unit number, cosine), best first; equal scores in unit order."""
@@ -136,7 +136,7 @@ def _opened(path: Path) -> Vectors:
         # Copy-on-write: torch asks for arrays that may be written to.
         found: Vectors = np.load(path, mmap_mode="c", allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise CorpusError(f"{path} cannot be read ({error}): run `structformer index` again") from error
+        raise WorkspaceError(f"{path} cannot be read ({error}): run `structformer index` again") from error
     return found
 
 

@@ -14,7 +14,10 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from structformer.retrieval.bm25 import idf, saturation
+from structformer.retrieval.index import Index
 from structformer.retrieval.units import Units
+from structformer.storage.files import temporary_name
 
 Words = Callable[[str], list[str]]
 _FILE = "terms.sqlite"
@@ -28,15 +31,14 @@ class CollectionStatistics:
         self.units, self.words = self._database.execute("SELECT units, words FROM totals").fetchone()
 
     @classmethod
-    def of(cls, folder: Path, units: Units, words: Words) -> CollectionStatistics:
+    def of(cls, index: Index, units: Units, words: Words) -> CollectionStatistics:
         """The statistics of an index, counted when they are not there yet."""
-        path = folder / _FILE
-        if not path.exists():
-            temporary = path.with_name(f".tmp-{os.getpid()}-{_FILE}")
-            temporary.unlink(missing_ok=True)
-            _count(temporary, units, words)
-            os.replace(temporary, path)
-        return cls(path)
+        if not index.has(_FILE):
+            with index.adding("counting terms", [_FILE]):
+                temporary = index.folder / temporary_name(_FILE)
+                _count(temporary, units, words)
+                os.replace(temporary, index.folder / _FILE)
+        return cls(index.path(_FILE))
 
     @property
     def average_words(self) -> float:
@@ -67,17 +69,13 @@ def _count(path: Path, units: Units, words: Words) -> None:
 
 
 def bm25(query: Sequence[str], text: Sequence[str], statistics: CollectionStatistics, *, k1: float, b: float) -> float:
-    """BM25 of a text for the query's terms; the idf is ln(1 + (N - n + 0.5) / (n + 0.5)), never below zero.
-
-    Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009, eq. 3.15, with Lucene's idf.
-    """
+    """BM25 of a text for the query's terms (see structformer.retrieval.bm25)."""
     counts = Counter(text)
-    norm = k1 * (1 - b + b * len(text) / max(statistics.average_words, 1e-9))
     total = 0.0
     for term in dict.fromkeys(query):
         if frequency := counts[term]:
             found, _ = statistics.frequencies(term)
-            total += math.log(1 + (statistics.units - found + 0.5) / (found + 0.5)) * frequency * (k1 + 1) / (frequency + norm)
+            total += idf(found, statistics.units) * saturation(frequency, len(text), statistics.average_words, k1=k1, b=b)
     return total
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structformer.retrieval.ranking import Ranked, top_k
+
 RRF_K = 60
-Ranked = list[tuple[int, float]]
 Floats = npt.NDArray[np.float64]
 
 
@@ -46,18 +47,7 @@ def reciprocal_rank_fusion(lists: Sequence[Sequence[tuple[int, float]]], k: int)
     for ranked in lists:
         for rank, (unit, _) in enumerate(ranked, 1):
             scores[unit] = scores.get(unit, 0.0) + 1.0 / (RRF_K + rank)
-    return best(scores, k)
-
-
-def best(scores: Mapping[int, float], k: int) -> Ranked:
-    """The k best, equal scores in unit order."""
-    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
-
-
-def shares(ranked: Sequence[tuple[int, float]]) -> dict[int, float]:
-    """Scores as shares of the best one."""
-    highest = max((score for _, score in ranked), default=0.0)
-    return {number: score / highest for number, score in ranked} if highest > 0 else {}
+    return top_k(scores, k)
 
 
 def learn_weights(

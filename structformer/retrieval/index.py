@@ -4,55 +4,60 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structformer import __version__
 from structformer.corpus import Corpus
-from structformer.corpus.shards import file_digest
-from structformer.corpus.storage import fsync_folder, lock, read_json, replacing_folder, write_json
-from structformer.errors import CorpusError, ModelError
+from structformer.errors import ModelError, WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.models.base import resolve_base_model
-from structformer.models.registry import model_folder, read_record, trained_models
+from structformer.models.registry import checked_model, model_folder, read_record, trained_models
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights
 from structformer.retrieval.lexical import LexicalIndex, LexicalWriter
 from structformer.retrieval.pipeline import ENCODER, UNTRAINED
 from structformer.retrieval.units import IndexedDocuments, Units, corpus_units, document_writer, unit_writer
+from structformer.storage.files import building_folder, fsync_folder, fsync_tree, read_json, write_json, writing_errors
+from structformer.storage.seal import seal, seal_of
+from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
     from structformer.models.bi_encoder import BiEncoder
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
+_WAIT_SECONDS = 600.0  # for another command that writes the workspace, before something is added to the index
 Progress = Callable[[str, int, int], None]
 
 
 def build_index(
-    workspace: str | Path = ".structformer",
+    workspace: str | Path | Workspace = ".structformer",
     *,
     encoders: list[str] | None = None,
     language: str = "auto",
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Index the workspace's corpus. encoders: names of bi-encoders ("base": the untrained one) whose vectors are made;
-    None takes the trained bi-encoder, else the base where one is at hand. language: whose stemmer is used; "auto" takes the one that most
-    documents declare, else English.
+    None takes the trained bi-encoder if it is better than its base, else the base where one is at hand. language: whose stemmer is
+    used; "auto" takes the one that most documents declare, else English.
 
-    Texts that the index before held already keep their vectors. Gives the index's manifest. Raises CorpusError when there is no
+    Texts that the index before held already keep their vectors. Returns the index's manifest. Raises WorkspaceError when there is no
     corpus, ModelError on an unknown encoder.
     """
-    workspace = Path(workspace)
+    workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
-    graph = ReferenceGraph.open(workspace, corpus)
     if encoders is None:
         encoders = default_encoders(workspace)
     for encoder in encoders:
         encoder_location(workspace, encoder)  # a wrong name fails before the work begins
     if language == "auto":
         language = corpus_language(corpus)
-    with lock(workspace), replacing_folder(workspace / "index") as folder:
+    with workspace.publishing("structformer index") as publication:
+        corpus = Corpus.open(workspace)
+        graph = ReferenceGraph.open(workspace, corpus)
+        folder = publication.folder("index")
         lexical = LexicalWriter(folder / "lexical", language)
         count = 0
         with unit_writer(folder) as units, document_writer(folder) as documents:
@@ -65,18 +70,15 @@ def build_index(
                 if progress:
                     progress("lexical", number, corpus.document_count)
         lexical.close()
-        files = {
-            str(path.relative_to(folder)): [path.stat().st_size, file_digest(path)]
-            for path in sorted(folder.rglob("*"))
-            if path.is_file() and not path.name.endswith(".lock")
-        }
         manifest = {
             "format_version": FORMAT_VERSION, "corpus": corpus.fingerprint, "tool_version": __version__, "language": language,
-            "units": count, "documents": corpus.document_count, "files": files,
+            "units": count, "documents": corpus.document_count,
         }  # fmt: skip
         write_json(folder / "manifest.json", manifest)
+        (folder / "dense").mkdir()
+        before = workspace.folder("index") if workspace.has("index") else None
         for encoder in encoders:
-            _make_vectors(folder, workspace, encoder, manifest, progress)
+            _make_vectors(folder, before, workspace, encoder, manifest, progress)
     return {**manifest, "encoders": encoders}
 
 
@@ -87,18 +89,24 @@ def corpus_language(corpus: Corpus) -> str:
     return min(declared, key=lambda code: (-declared[code], code)) if declared else "en"
 
 
-def default_encoders(workspace: Path) -> list[str]:
-    """The trained bi-encoder when there is one, else the untrained base when one is at hand, else none."""
-    if ENCODER in trained_models(workspace):
+def default_encoders(workspace: Workspace) -> list[str]:
+    """The trained bi-encoder when there is one that is better than what it started from; else the untrained base when one is at hand,
+    else none."""
+    if trained_encoder(workspace):
         return [ENCODER]
     try:
         encoder_location(workspace, UNTRAINED)
     except ModelError:
-        return []
+        return [ENCODER] if ENCODER in trained_models(workspace) else []
     return [UNTRAINED]
 
 
-def encoder_location(workspace: Path, encoder: str) -> tuple[str, str]:
+def trained_encoder(workspace: Workspace) -> bool:
+    """Whether there is a trained bi-encoder that its own training found better than the untrained one."""
+    return ENCODER in trained_models(workspace) and read_record(workspace, ENCODER).better_than_base
+
+
+def encoder_location(workspace: Workspace, encoder: str) -> tuple[str, str]:
     """(folder or hub name, name of its vectors' file). "base" is the base of the trained bi-encoder, or the default's."""
     if encoder != UNTRAINED:
         record = read_record(workspace, encoder)
@@ -107,108 +115,113 @@ def encoder_location(workspace: Path, encoder: str) -> tuple[str, str]:
         record = read_record(workspace, ENCODER)
         if record.base_location:
             return record.base_location, f"base-{record.base.replace('/', '--')}"
-        raise ModelError("the bi-encoder was trained from scratch: it has no untrained base to compare with")
     base = resolve_base_model("auto", "bi-encoder")
     return base.location, f"base-{base.name.replace('/', '--')}"
 
 
-def read_index(workspace: Path) -> tuple[Path, dict[str, Any]]:
-    """The index's folder and manifest. Raises CorpusError when there is none, it is older than the corpus, or a file of it is not as it was
-    written."""
-    folder = workspace / "index"
-    if not (folder / "manifest.json").exists():
-        raise CorpusError(f"no index in {workspace}: run `structformer index` first")
-    try:
-        manifest: dict[str, Any] = read_json(folder / "manifest.json")
-    except CorpusError as error:
-        raise CorpusError(f"{error}: run `structformer index` again") from error
-    if manifest.get("format_version") != FORMAT_VERSION:
-        raise CorpusError(f"the index in {workspace} is of another version: run `structformer index` again")
-    if is_stale(workspace, manifest):
-        raise CorpusError(f"the index in {workspace} is of an earlier corpus: run `structformer index` again")
-    for name, (size, _) in manifest["files"].items():
-        path = folder / name
-        found = path.stat().st_size if path.exists() else -1
-        if found != size:
-            what = "missing" if found < 0 else f"{found} bytes long where {size} were written"
-            raise CorpusError(f"{path} is {what}: run `structformer index` again")
-    return folder, manifest
+class Index:
+    """The current index of a workspace, held open: its files stay, and stay the same, whatever is published meanwhile."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Raises WorkspaceError when there is none, it is of another version or older than the corpus, or a file of it has changed."""
+        self.workspace = workspace
+        self._sealed, self._hold = workspace.sealed("index")
+        self.folder = self._sealed.folder
+        self.manifest: dict[str, Any] = self._sealed.json("manifest.json")
+        if self.manifest.get("format_version") != FORMAT_VERSION:
+            raise WorkspaceError(f"the index in {workspace} is of another version: run `structformer index` again")
+        if self.manifest["corpus"] != Corpus.open(workspace).fingerprint:
+            raise WorkspaceError(f"the index in {workspace} is of an earlier corpus: run `structformer index` again")
+        self._sealed.paths(name for name in self._sealed.names() if name.startswith(("units.", "documents.", "lexical/")))
+
+    def path(self, name: str) -> Path:
+        """The path of a file of the index, compared with what was written. Raises WorkspaceError."""
+        return self._sealed.path(name)
+
+    def has(self, name: str) -> bool:
+        """Whether the index has such a file."""
+        return (self.folder / name).exists()
+
+    @contextmanager
+    def adding(self, what: str, names: Sequence[str]) -> Iterator[None]:
+        """Add files to the index: the block writes them, each under its final name at once. Waits for who else writes the workspace."""
+        with self.workspace.writing(what, wait=_WAIT_SECONDS):
+            if not all(self.has(name) for name in names):
+                with writing_errors(self.folder):
+                    yield
+                seal(self.folder, names, to=seal_of(names[0].replace("/", "-")))
+
+    def has_vectors(self, encoder: str) -> bool:
+        """Whether the index has an encoder's vectors. Raises ModelError when there is no such encoder."""
+        return self.has(_vectors(encoder_location(self.workspace, encoder)[1])[0])
+
+    def vectors(self, encoder: str, progress: Progress | None = None) -> tuple[Path, FusionWeights]:
+        """The file of an encoder's vectors, made when it is missing, and the hybrid's weights learned for it."""
+        names = _vectors(encoder_location(self.workspace, encoder)[1])
+        if not all(self.has(name) for name in names):
+            with self.adding(f"making the vectors of {encoder}", names):
+                _make_vectors(self.folder, None, self.workspace, encoder, self.manifest, progress)
+        path, *_, weights = [self.path(name) for name in names]
+        try:
+            return path, FusionWeights.of(read_json(weights)["weights"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise WorkspaceError(f"{weights} cannot be read ({error}): run `structformer index` again") from error
 
 
-def is_stale(workspace: Path, manifest: dict[str, Any] | None = None) -> bool:
+def is_stale(workspace: str | Path | Workspace) -> bool:
     """Whether there is an index, of an earlier corpus than the workspace's."""
-    path = workspace / "index" / "manifest.json"
-    if manifest is None:
-        if not path.exists():
-            return False
-        manifest = read_json(path)
-    return manifest.get("corpus") != Corpus.open(workspace).fingerprint
+    workspace = Workspace(workspace)
+    if not workspace.has("index"):
+        return False
+    sealed, _ = workspace.sealed("index")
+    return bool(sealed.json("manifest.json")["corpus"] != Corpus.open(workspace).fingerprint)
 
 
-def vectors_path(workspace: Path, encoder: str) -> Path:
-    """Where an encoder's vectors stand in the index."""
-    return workspace / "index" / "dense" / f"{encoder_location(workspace, encoder)[1]}.npy"
+def _vectors(name: str) -> list[str]:
+    """The files of an encoder's vectors: units' and overviews', the digests of their texts, and the hybrid's weights."""
+    suffixes = (".npy", ".digests.npy", ".overviews.npy", ".overviews.digests.npy", ".fusion.json")
+    return [f"dense/{name}{suffix}" for suffix in suffixes]
 
 
-def ensure_vectors(workspace: Path, encoder: str, progress: Progress | None = None) -> Path:
-    """The file of an encoder's vectors for the current index, made when it is missing."""
-    path = vectors_path(workspace, encoder)
-    folder, manifest = read_index(workspace)
-    if not path.exists() or not _weights_path(path).exists():
-        _make_vectors(folder, workspace, encoder, manifest, progress)
-    return path
-
-
-def fusion_weights(path: Path) -> FusionWeights:
-    """The hybrid's weights learned for the encoder of these vectors."""
-    weights_path = _weights_path(path)
-    try:
-        return FusionWeights.of(read_json(weights_path)["weights"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise CorpusError(f"{weights_path} cannot be read ({error}): run `structformer index` again") from error
-
-
-def _weights_path(path: Path) -> Path:
-    return path.with_name(f"{path.stem}.fusion.json")
-
-
-def _make_vectors(folder: Path, workspace: Path, encoder: str, manifest: dict[str, Any], progress: Progress | None) -> None:
-    """Encode units and overviews into an index's folder, and learn the hybrid's weights."""
+def _make_vectors(
+    folder: Path, before: Path | None, workspace: Workspace, encoder: str, manifest: dict[str, Any], progress: Progress | None
+) -> None:
+    """Encode units and overviews into an index's folder, and learn the hybrid's weights. before: the folder of the index before."""
     from structformer.models.bi_encoder import BiEncoder
     from structformer.retrieval.dense import KnownVectors, encode_texts, overview_path
 
     location, name = encoder_location(workspace, encoder)
-    final = folder / "dense" / f"{name}.npy"
-    before = workspace / "index" / "dense" / f"{name}.npy"
-    final.parent.mkdir(exist_ok=True)
+    if encoder != UNTRAINED:
+        checked_model(workspace, encoder)
     model = BiEncoder.load(location).for_bulk()
     units, documents = Units(folder / "units.arrow"), IndexedDocuments(folder / "documents.arrow")
-    temporary = final.with_name(f".tmp-{os.getpid()}-{final.name}")
+    earlier = (before or folder) / "dense" / f"{name}.npy"
     total = len(units) + len(documents)
-    try:
-        for target, earlier, texts, count, start in (
-            (overview_path(temporary), overview_path(before), (each.overview for each in documents), len(documents), 0),
-            (temporary, before, (unit.ranker_text for unit in units), len(units), len(documents)),
+    with building_folder(folder) as building:
+        path = building.folder / f"{name}.npy"
+        for target, known, texts, count, start in (
+            (overview_path(path), overview_path(earlier), (each.overview for each in documents), len(documents), 0),
+            (path, earlier, (unit.ranker_text for unit in units), len(units), len(documents)),
         ):
             encode_texts(
-                texts, count, model, target, KnownVectors(earlier),
+                texts, count, model, target, KnownVectors(known),
                 lambda done, _, start=start: progress(encoder, start + done, total) if progress else None,  # type: ignore[misc]
             )  # fmt: skip
-        weights = _weights(folder, workspace, manifest, units, documents, model if encoder == UNTRAINED else None)
-        digests = {
-            path.name.replace(temporary.stem, final.stem, 1): file_digest(path) for path in sorted(final.parent.glob(f"{temporary.stem}.*"))
-        }
-        write_json(_weights_path(final), {"weights": asdict(weights), "files": digests})
-        for made in sorted(final.parent.glob(f"{temporary.stem}.*")):
-            os.replace(made, made.with_name(made.name.replace(temporary.stem, final.stem, 1)))
-    finally:
-        for left in final.parent.glob(f"{temporary.stem}.*"):
-            left.unlink(missing_ok=True)
-    fsync_folder(final.parent)
+        if encoder != UNTRAINED and not read_record(workspace, encoder).base_location:
+            weights = DEFAULT_WEIGHTS  # trained from scratch: there is no untrained encoder whose scores are like its own
+        else:
+            weights = _weights(folder, workspace, manifest, units, documents, model if encoder == UNTRAINED else None)
+        write_json(building.folder / f"{name}.fusion.json", {"weights": asdict(weights)})
+        fsync_tree(building.folder)
+        (folder / "dense").mkdir(exist_ok=True)
+        # The vectors' own file last: `has_vectors` looks for it.
+        for made in sorted(building.folder.iterdir(), key=lambda each: each == path):
+            os.replace(made, folder / "dense" / made.name)
+    fsync_folder(folder / "dense")
 
 
 def _weights(
-    folder: Path, workspace: Path, manifest: dict[str, Any], units: Units, documents: IndexedDocuments, untrained: BiEncoder | None
+    folder: Path, workspace: Workspace, manifest: dict[str, Any], units: Units, documents: IndexedDocuments, untrained: BiEncoder | None
 ) -> FusionWeights:
     """The hybrid's weights, learned with the untrained encoder (loaded when None) once for the index; the defaults where there is none."""
     from structformer.models.bi_encoder import BiEncoder
@@ -216,7 +229,7 @@ def _weights(
 
     path = folder / "fusion.json"
     if path.exists():
-        return FusionWeights.of(read_json(path))
+        return FusionWeights.of(read_json(path, digest=True))
     if untrained is None:
         try:
             location, _ = encoder_location(workspace, UNTRAINED)
@@ -225,23 +238,5 @@ def _weights(
         untrained = BiEncoder.load(location).for_bulk()
     lexical = LexicalIndex(folder / "lexical", manifest["language"])
     weights = learned_weights(Corpus.open(workspace), units, documents, lexical, untrained, units.numbers("document"))
-    write_json(path, asdict(weights))
+    write_json(path, asdict(weights), digest=True)
     return weights
-
-
-def check_index(workspace: Path) -> list[str]:
-    """Problems found by comparing the index's files with their recorded digests; empty when all is well or there is no index."""
-    if not (workspace / "index" / "manifest.json").exists():
-        return []
-    try:
-        folder, manifest = read_index(workspace)
-        digests = {folder / name: digest for name, (_, digest) in manifest["files"].items()}
-        for record in sorted((folder / "dense").glob("*.fusion.json")):
-            digests.update({record.parent / name: digest for name, digest in read_json(record)["files"].items()})
-    except CorpusError as error:
-        return [str(error)]
-    return [
-        f"{path}: missing" if not path.exists() else f"{path}: content differs from its recorded sha256"
-        for path, digest in digests.items()
-        if not path.exists() or file_digest(path) != digest
-    ]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import tantivy
 
 from structformer.analysis import analyzer, any_term_query, query_terms, spaced
-from structformer.errors import CorpusError
+from structformer.errors import WorkspaceError
+from structformer.retrieval.bm25 import idf, saturation
+from structformer.retrieval.ranking import in_order
 from structformer.retrieval.units import IndexedDocument, Unit
 
 # Boosts of the fields' BM25 scores, which are summed. Titles, paths and anchor texts are short, so their scores are high by
@@ -19,7 +20,6 @@ from structformer.retrieval.units import IndexedDocument, Unit
 FIELDS = {"title": 0.1, "path": 0.1, "text": 0.75, "exact": 0.25, "incoming": 0.2}
 DOCUMENT_FIELDS = {"text": 0.75, "exact": 0.25}
 _EXACT = "exact"
-_K1, _B = 1.2, 0.75  # tantivy's
 _HEAP_BYTES = 128 * 1024 * 1024
 _UNITS, _DOCUMENTS = "units", "documents"
 
@@ -91,7 +91,7 @@ class _Searcher:
                 index.register_tokenizer(field, words)
             self._searcher = index.searcher()
         except (ValueError, OSError) as error:
-            raise CorpusError(f"the lexical index in {folder} cannot be opened ({error}): run `structformer index` again") from error
+            raise WorkspaceError(f"the lexical index in {folder} cannot be opened ({error}): run `structformer index` again") from error
         self._schema = index.schema
         self._fields = fields
         self._folder = folder
@@ -103,12 +103,10 @@ class _Searcher:
         total = 0.0
         for field, text in texts.items():
             words = self._analyzers[field].analyze(spaced(text))
-            length = _K1 * (1 - _B + _B * len(words) / max(average[field], 1e-9))
             for term in query_terms(self._analyzers[field], query):
                 if frequency := words.count(term):
                     found = self._searcher.doc_freq(field, term)
-                    rarity = math.log(1 + (count - found + 0.5) / (found + 0.5))
-                    total += self._fields[field] * rarity * frequency * (_K1 + 1) / (frequency + length)
+                    total += self._fields[field] * idf(found, count) * saturation(frequency, len(words), average[field])
         return total
 
     def search(self, query: str, k: int, documents: Collection[int] | None) -> list[tuple[int, float]]:
@@ -124,8 +122,8 @@ class _Searcher:
             hits = self._searcher.search(parsed, limit=k, count=False).hits
             found = [(int(self._searcher.doc(address)["number"][0]), float(score)) for score, address in hits]
         except (ValueError, OSError) as error:
-            raise CorpusError(f"the lexical index in {self._folder} cannot be read ({error}): run `structformer index` again") from error
-        return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+            raise WorkspaceError(f"the lexical index in {self._folder} cannot be read ({error}): run `structformer index` again") from error
+        return in_order(found)
 
 
 def _unit_texts(unit: Unit) -> dict[str, str]:

@@ -13,73 +13,22 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from structformer.errors import UsageError
+from structformer.retrieval.stage import Stage, make_stage, stage_kinds
 
 UNTRAINED = "base"  # the encoder name that means: the untrained base model
 ENCODER = "bi-encoder"
-Value = float | str
 
 
-@dataclass(frozen=True, slots=True)
-class StageKind:
-    """What a stage of a name is. role: "first" finds units, "scores" orders those found anew. model: the one it takes when none is
-    named, "" for none. options: its options with their defaults."""
-
-    role: str
-    model: str
-    options: Mapping[str, Value]
-
-
-# k: units that a first stage gives, or that a later one looks at (the rest follow in their own order).
-KINDS: dict[str, StageKind] = {
-    "lexical": StageKind("first", "", {"k": 200}),
-    "dense": StageKind("first", ENCODER, {"k": 200}),
-    "late": StageKind("first", "late-interaction", {"k": 200}),
-    "hybrid": StageKind("first", ENCODER, {"k": 200, "weights": "learned"}),
-    "dense-fusion": StageKind("scores", ENCODER, {"k": 200, "weights": "learned"}),
-    "bm25": StageKind("scores", "", {"k": 200, "k1": 1.2, "b": 0.75}),
-    "ql": StageKind("scores", "", {"k": 200, "mu": 1000.0}),
-    "tfidf": StageKind("scores", "", {"k": 200}),
-    "rerank": StageKind("scores", "cross-encoder", {"k": 50}),
-}
-FUSIONS = ("learned", "rrf")
-FIRST_STAGES = tuple(name for name, kind in KINDS.items() if kind.role == "first")
 _STAGE = re.compile(
     r"""\s*(?P<name>[\w-]+)(?: : (?P<short>[\w./~-]+) | \(\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[\w./~-]*))\s*\) )?
     (?:\[(?P<options>[^\]]*)\])?\s*""",
     re.VERBOSE,
 )
-_BARE = re.compile(r"[\w./~-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One stage: its name, the model it uses ("" for none) and the options that are not their defaults, sorted."""
-
-    name: str
-    model: str
-    options: tuple[tuple[str, Value], ...] = ()
-
-    def option(self, name: str) -> Value:
-        """An option's value."""
-        return dict(self.options).get(name, KINDS[self.name].options[name])
-
-    @property
-    def k(self) -> int:
-        return int(self.option("k"))
-
-    def __rshift__(self, other: Stage | Pipeline) -> Pipeline:
-        return Pipeline((self,)) >> other
-
-    def __str__(self) -> str:
-        model = "" if not self.model else f":{self.model}" if _BARE.fullmatch(self.model) else f'("{self.model}")'
-        options = ", ".join(f"{name}={value:g}" if not isinstance(value, str) else f"{name}={value}" for name, value in self.options)
-        return f"{self.name}{model}" + (f"[{options}]" if options else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +38,10 @@ class Pipeline:
     stages: tuple[Stage, ...]
 
     def __post_init__(self) -> None:
-        if not self.stages or KINDS[self.stages[0].name].role != "first":
-            raise UsageError(f"a pipeline begins with one of {', '.join(FIRST_STAGES)}")
+        if not self.stages or not self.stages[0].kind.finds:
+            raise UsageError(f"a pipeline begins with one of {', '.join(name for name, kind in stage_kinds().items() if kind.finds)}")
         for stage in self.stages[1:]:
-            if KINDS[stage.name].role == "first":
+            if stage.kind.finds:
                 raise UsageError(f"{stage.name} finds units and so stands first; then come {', '.join(_later())}")
 
     def __rshift__(self, other: Stage | Pipeline) -> Pipeline:
@@ -107,38 +56,7 @@ class Pipeline:
 
 
 def _later() -> list[str]:
-    return [name for name, kind in KINDS.items() if kind.role != "first"]
-
-
-def make_stage(name: str, model: str | None = None, **options: Any) -> Stage:
-    """A stage by name. Raises UsageError naming what there is."""
-    kind = KINDS.get(name)
-    if kind is None:
-        raise UsageError(f"no stage {name!r}; there are: {', '.join(KINDS)}")
-    if model and not kind.model:
-        raise UsageError(f"the stage {name} takes no model")
-    chosen: dict[str, Value] = {}
-    for key, value in options.items():
-        if key not in kind.options:
-            raise UsageError(f"{name} has no option {key!r}; there are: {', '.join(kind.options)}")
-        chosen[key] = _checked(name, key, value, kind.options[key])
-    given = tuple(sorted((key, value) for key, value in chosen.items() if value != kind.options[key]))
-    return Stage(name, model or kind.model, given)
-
-
-def _checked(name: str, key: str, value: Any, default: Value) -> Value:
-    if isinstance(default, str):
-        if value not in FUSIONS:
-            raise UsageError(f"{name}[{key}={value}]: choose {' or '.join(FUSIONS)}")
-        return str(value)
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = -1.0
-    whole = isinstance(default, int)
-    if isinstance(value, bool) or not 0 <= number < 1e9 or (whole and (number < 1 or number != int(number))):
-        raise UsageError(f"{name}[{key}={value}]: it must be a {'whole number of at least 1' if whole else 'number of at least 0'}")
-    return int(number) if whole else number
+    return [name for name, kind in stage_kinds().items() if not kind.finds]
 
 
 def parse_pipeline(text: str) -> Pipeline:
@@ -149,7 +67,7 @@ def parse_pipeline(text: str) -> Pipeline:
     for part in text.split(">>"):
         found = _STAGE.fullmatch(part)
         if found is None:
-            raise UsageError(f'{part.strip() or text!r} is no stage; write NAME, NAME:MODEL or NAME("MODEL"), then [option=value, ...]')
+            raise UsageError(f'{part.strip() or text!r} is not a stage; write NAME, NAME:MODEL or NAME("MODEL"), then [option=value, ...]')
         options: dict[str, str] = {}
         for setting in filter(None, map(str.strip, (found["options"] or "").split(","))):
             key, equals, value = setting.partition("=")

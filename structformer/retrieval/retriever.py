@@ -7,13 +7,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from structformer.errors import CorpusError, ModelError, UsageError
-from structformer.retrieval.fusion import FusionWeights, Ranked
+from structformer.errors import ModelError, UsageError, WorkspaceError
+from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter, Hit
-from structformer.retrieval.index import vectors_path
-from structformer.retrieval.pipeline import ENCODER, UNTRAINED, Pipeline, Stage, as_pipeline, hybrid, lexical
+from structformer.retrieval.index import trained_encoder
+from structformer.retrieval.opened import OpenedIndex
+from structformer.retrieval.pipeline import ENCODER, UNTRAINED, Pipeline, as_pipeline, hybrid, lexical
+from structformer.retrieval.ranking import Ranked, Ranking
 from structformer.retrieval.snippet import snippet
-from structformer.retrieval.stages import Ranking, Stages
+from structformer.retrieval.stage import Stage
+from structformer.workspace import Workspace
 
 __all__ = ["Hit", "Retriever"]
 AnyPipeline = str | Pipeline | Stage
@@ -22,24 +25,25 @@ AnyPipeline = str | Pipeline | Stage
 class Retriever:
     """Searches a workspace's index. Models are loaded when a pipeline first needs them."""
 
-    def __init__(self, workspace: Path) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
-        self.stages = Stages(workspace)
-        self.units = self.stages.units
-        self.documents = self.stages.documents
+        self.opened = OpenedIndex(workspace)
+        self.units = self.opened.units
+        self.documents = self.opened.documents
 
     @classmethod
-    def open(cls, workspace: str | Path = ".structformer") -> Retriever:
-        """Open a workspace's index. Raises CorpusError when it is missing, broken or older than the corpus."""
-        return cls(Path(workspace))
+    def open(cls, workspace: str | Path | Workspace = ".structformer") -> Retriever:
+        """Open a workspace's index. Raises WorkspaceError when it is missing, changed or older than the corpus."""
+        return cls(Workspace(workspace))
 
     def default_pipeline(self) -> Pipeline:
-        """Hybrid with the trained bi-encoder, or the untrained one whose vectors there are; lexical without any."""
-        for encoder in (ENCODER, UNTRAINED):
+        """Hybrid with the trained bi-encoder, or the untrained one whose vectors there are; lexical without any. A trained one that is
+        not better than its base comes last."""
+        for encoder in (ENCODER, UNTRAINED) if trained_encoder(self.workspace) else (UNTRAINED, ENCODER):
             try:
-                if vectors_path(self.workspace, encoder).exists():
+                if self.opened.index.has_vectors(encoder):
                     return as_pipeline(hybrid(encoder))
-            except (ModelError, CorpusError):  # a missing model only means another default
+            except (ModelError, WorkspaceError):  # a missing model only means another default
                 continue
         return as_pipeline(lexical())
 
@@ -68,7 +72,7 @@ class Retriever:
                     continue
                 break
             found.setdefault(key, []).append((number, score))
-        terms = self.stages.lexical.terms(ranking.query)
+        terms = self.opened.lexical.terms(ranking.query)
         hits: list[Hit] = []
         for sections in found.values():
             first, *others = (self._hit(number, score, ranking, terms) for number, score in sections)
@@ -77,7 +81,7 @@ class Retriever:
 
     def rank(self, queries: Sequence[str], pipeline: AnyPipeline | None = None, *, where: Filter | None = None) -> list[Ranking]:
         """For each query the ranked units, with each stage's scores."""
-        return self.stages.run(queries, self.pipeline(pipeline), self.allowed(where))
+        return self.opened.run(queries, self.pipeline(pipeline), self.allowed(where))
 
     def rank_documents(
         self, queries: Sequence[str], pipeline: AnyPipeline | None = None, k: int = 100, *, where: Filter | None = None
@@ -88,7 +92,7 @@ class Retriever:
     def documents_of(self, ranked: Ranked, k: int) -> list[tuple[str, float]]:
         """Up to k (document id, score) of ranked units, a document scoring as its best unit."""
         best: dict[int, float] = {}
-        owners = self.stages.owners
+        owners = self.opened.owners
         for number, score in ranked:
             best.setdefault(int(owners[number]), score)
             if len(best) >= k:
@@ -106,12 +110,12 @@ class Retriever:
     def weights(self, pipeline: Pipeline) -> FusionWeights | None:
         """The learned weights that a pipeline's fusion uses, None where it has no such stage."""
         fused = [stage for stage in pipeline.stages if "fusion" in stage.name or stage.name == "hybrid"]
-        return self.stages.weights(fused[0].model) if fused and fused[0].option("weights") == "learned" else None
+        return self.opened.weights(fused[0].model) if fused and fused[0].option("weights") == "learned" else None
 
     def _hit(self, number: int, score: float, ranking: Ranking, terms: Sequence[str]) -> Hit:
         unit = self.units[number]
         scores = {stage: by_unit[number] for stage, by_unit in ranking.scores.items() if number in by_unit}
-        shown, spans = snippet(unit.text, terms, self.stages.lexical.words)
+        shown, spans = snippet(unit.text, terms, self.opened.lexical.words)
         metadata = self.documents[unit.document].values()
         return Hit(unit.document_id, unit.title, unit.path, unit.anchor, shown, unit.text, score, scores, spans, metadata)
 

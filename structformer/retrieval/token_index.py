@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from structformer.corpus.storage import fsync_folder
-from structformer.errors import CorpusError
+from structformer.errors import WorkspaceError
 from structformer.models.late_interaction import LateInteraction, TokenVectors
 from structformer.retrieval.units import Units
+from structformer.storage.files import fsync_folder, temporary_name
 
 _CHUNK = 256
 _TOKENS_AT_ONCE = 131_072
@@ -23,12 +23,17 @@ def _starts_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.starts.npy")
 
 
+def token_files(name: str) -> list[str]:
+    """The files of an index that hold a model's token vectors: the vectors, and where each unit's begin."""
+    return [name, name.removesuffix(".npy") + ".starts.npy"]
+
+
 @torch.inference_mode()
 def write_token_vectors(units: Units, ranker: LateInteraction, path: Path, progress: Callable[[int, int], None] | None = None) -> None:
     """Write the (tokens, dimensions) float16 vectors of all units one after another, and where each unit's begin."""
     ranker.model.eval()
     path.parent.mkdir(exist_ok=True)
-    temporary = path.with_name(f".tmp-{os.getpid()}-{path.name}")
+    temporary = path.with_name(temporary_name(path.name))
     starts = [0]
     dimensions = ranker.options.dimensions
     try:
@@ -66,9 +71,9 @@ class TokenIndex:
             self._vectors = np.load(path, mmap_mode="r", allow_pickle=False)
             self._starts = np.load(_starts_path(path), allow_pickle=False)
         except (OSError, ValueError) as error:
-            raise CorpusError(f"{path} cannot be read ({error}): delete it, it is made again") from error
+            raise WorkspaceError(f"{path} cannot be read ({error}): delete it, it is made again") from error
         if len(self._starts) != len(owners) + 1 or (len(self._starts) and self._starts[-1] != len(self._vectors)):
-            raise CorpusError(f"{path} is not of this index: run `structformer index` again")
+            raise WorkspaceError(f"{path} is not of this index: run `structformer index` again")
         self._owners = owners
 
     @torch.inference_mode()

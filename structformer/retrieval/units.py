@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from structformer.corpus import Corpus
 from structformer.document import Document
-from structformer.errors import CorpusError
+from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.overview import overview
 from structformer.passages import PASSAGE_WORDS, passages, with_path
@@ -156,7 +156,7 @@ class _Table:
         try:
             self._file = pa.ipc.open_file(pa.memory_map(str(path)))
         except (OSError, pa.ArrowException) as error:
-            raise CorpusError(f"{path} cannot be read ({error}): run `structformer index` again") from error
+            raise WorkspaceError(f"{path} cannot be read ({error}): run `structformer index` again") from error
         batches = self._file.num_record_batches
         last = self._file.get_batch(batches - 1).num_rows if batches else 0
         self._count = (batches - 1) * _BATCH_ROWS + last if batches else 0

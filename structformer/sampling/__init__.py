@@ -6,19 +6,21 @@ from structformer.sampling.drawing import sample
 from structformer.sampling.example import Census, Example, SamplingOptions
 from structformer.sampling.held import is_held_out
 from structformer.sampling.store import Samples
-from structformer.sampling.tasks import CLASSIC, DEFAULT_TASKS, HARP, WIKIFORMER, document_examples, task_names
+from structformer.sampling.task import Form, Need, Task
+from structformer.sampling.tasks import DEFAULT_TASKS, document_examples, needs_attention, tasks
 
 __all__ = [
-    "CLASSIC",
     "DEFAULT_TASKS",
-    "HARP",
-    "WIKIFORMER",
     "Census",
     "Example",
+    "Form",
+    "Need",
     "Samples",
     "SamplingOptions",
+    "Task",
     "document_examples",
     "is_held_out",
+    "needs_attention",
     "sample",
-    "task_names",
+    "tasks",
 ]

@@ -16,6 +16,7 @@ from structformer.sampling.example import Census, Example
 from structformer.sampling.harp import POISSON_MEAN, poisson
 from structformer.sampling.neighbourhood import Neighbourhood
 from structformer.sampling.stop_words import STOP_WORDS
+from structformer.sampling.task import Form, Need, Task
 
 _KEEP_SENTENCE = 0.1
 _MIN_QUERY_WORDS, _MAX_QUERY_WORDS = 4, 40
@@ -200,7 +201,20 @@ def _passage_at(text: str, position: int) -> str:
 
 def _other_pages(here: Neighbourhood, rng: Random, excluded: set[int]) -> list[str]:
     """First passages of random documents, with their titles in front as positives have their paths."""
-    wanted = 7 if here.view.options.negatives is None else here.view.options.negatives
+    wanted = here.view.options.wanted_negatives
     numbers = here.random_pages(rng, excluded, here.pages.abstract, wanted, here.view.options.min_words)
     cut = (with_path(here.pages.title(number), next(passages(here.pages.abstract(number), PASSAGE_WORDS), "")) for number in numbers)
     return list(dict.fromkeys(cut))
+
+
+TASKS = (
+    Task("ict", inverse_cloze, "classic", form=Form.PATH, source="Lee et al., ACL 2019, section 4", default=True),
+    Task("bfs", body_first_selection, "classic", in_corpus=True, form=Form.PATH, source="Chang et al., ICLR 2020, section 3.2"),
+    Task("wlp", wiki_link_prediction, "classic", in_corpus=True, form=Form.PATH, source="Chang et al., ICLR 2020, section 3.2"),
+    Task(
+        "rop", representative_words_prediction, "classic", in_corpus=True, needs=Need.LINKS | Need.COLLECTION, replaceable=False,
+        source="Ma et al., PROP, WSDM 2021, section 3.2",
+    ),
+    # Overviews differ from passages in form, so passages cannot stand in for the batch's other overviews.
+    Task("ovs", overview_selection, "classic", replaceable=False, default=True),
+)  # fmt: skip

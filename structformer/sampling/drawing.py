@@ -15,10 +15,9 @@ from typing import Any
 from structformer import __version__
 from structformer.collection import without_garbage_collection
 from structformer.corpus import Corpus
-from structformer.corpus.storage import lock, replacing_folder, write_json
 from structformer.document import LinkKind
-from structformer.engines.pool import WorkerPool
-from structformer.errors import CorpusError, UsageError
+from structformer.engines import Engine, Work, get_engine
+from structformer.errors import UsageError, WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.sampling.content import DocumentView
 from structformer.sampling.example import Census, SamplingOptions
@@ -28,13 +27,15 @@ from structformer.sampling.negatives import PassageTable, write_passages
 from structformer.sampling.neighbourhood import Neighbourhood, Reference, WordWeights
 from structformer.sampling.pages import CollectionCounts, PageTable, write_collection, write_pages
 from structformer.sampling.store import PartWriter, Samples
-from structformer.sampling.tasks import DEFAULT_TASKS, HARP, corpus_samplers, generator, task_names, tree_samplers
+from structformer.sampling.task import Need, Task
+from structformer.sampling.tasks import DEFAULT_TASKS, chosen_tasks, drawn_examples, generator
+from structformer.storage.files import write_json
+from structformer.workspace import Workspace
 
 Progress = Callable[[int, int], None]
 _SECONDS = 3600.0  # that one shard may take
 _MEMORY_BYTES = 4 * 1024**3
 _AT_ONCE = 64  # documents whose attention is computed together
-_WITHOUT_LINKS = {"srr", "rwi", "ati"}  # tasks that never look at a link
 _REFERRING = {LinkKind.HYPERLINK.value, LinkKind.XREF.value, LinkKind.CITATION.value}
 
 
@@ -54,7 +55,7 @@ class DrawTask:
 
 
 def sample(
-    workspace: str | Path = ".structformer",
+    workspace: str | Path | Workspace = ".structformer",
     tasks: Iterable[str] = DEFAULT_TASKS,
     *,
     options: SamplingOptions | None = None,
@@ -63,70 +64,86 @@ def sample(
     held_out: float | None = None,
     weights: WordWeights | None = None,
     workers: int | None = None,
+    engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> Samples:
     """Draw the Examples of the tasks from the workspace's corpus and store them there.
 
     held_out: share of documents kept out for evaluation; None chooses by the corpus's size. weights: the attention that
     HARP's tasks draw words by. epoch: another one gives other random choices of the same seed.
-    Raises UsageError on an unknown task or one of HARP's without weights, CorpusError when there is no corpus.
+    Raises UsageError on an unknown task or one of HARP's without weights, WorkspaceError when there is no corpus.
     """
-    tasks = tuple(dict.fromkeys(tasks))
-    unknown = [task for task in tasks if task not in task_names()]
-    if unknown or not tasks:
-        raise UsageError(f"no task {', '.join(unknown) or '(none named)'}; there are: {', '.join(task_names())}")
-    by_attention = [task for task in tasks if task in HARP]
+    chosen = chosen_tasks(tasks)
+    by_attention = [task.name for task in chosen if task.by_attention]
     if by_attention and weights is None:
         raise UsageError(f"{', '.join(by_attention)} draw words by a model's attention: name the model (--attention-model)")
-    workspace = Path(workspace)
+    workspace = Workspace(workspace)
+    with workspace.publishing("structformer sample") as publication:
+        draw(
+            workspace, [task.name for task in chosen], publication.folder("samples"), options=options, seed=seed, epoch=epoch,
+            held_out=held_out, weights=weights, workers=workers, engine=engine, progress=progress,
+        )  # fmt: skip
+    return Samples.open(workspace)
+
+
+def draw(
+    workspace: Workspace, names: Sequence[str], folder: Path, *, options: SamplingOptions | None, seed: int, epoch: int = 0,
+    held_out: float | None = None, weights: WordWeights | None = None, workers: int | None = None, engine: str | Engine = "local",
+    progress: Progress | None = None,
+) -> None:  # fmt: skip
+    """Draw Examples into a folder, which `Samples.at` opens."""
     corpus = Corpus.open(workspace)
     graph = ReferenceGraph.open(workspace, corpus)
     options = options or SamplingOptions()
     share = held_out_share(corpus.document_count) if held_out is None else held_out
-    plain = tuple(task for task in tasks if task not in HARP)
+    chosen = chosen_tasks(names)
+    by_attention = [task for task in chosen if task.by_attention]
+    plain = tuple(task.name for task in chosen if not task.by_attention)
     census = Census()
-    with lock(workspace), replacing_folder(workspace / "samples") as folder:
-        beyond = any(task in corpus_samplers() for task in tasks)
-        drawn = [
-            DrawTask(str(workspace), str(folder), shard, "examples", plain, options, seed, epoch, share)
-            for shard in range(len(corpus.shards))
-        ]
-        steps = _Steps(progress, len(drawn) * (beyond + bool(plain) + bool(by_attention)))
-        if beyond:
-            pages = [DrawTask(str(workspace), str(folder), task.shard, "pages", tasks, options, seed, epoch, share) for task in drawn]
-            for _ in _run(pages, workers):
-                steps.next()
-            if "rop" in tasks:
-                write_collection(_page_folders(folder, len(drawn)), folder / "collection.json")
-        if options.negatives_from in ("random", "lexical"):
-            write_passages(corpus, folder / "passages", seed=seed, held_out=share)
-        parts: list[dict[str, Any]] = []
-        for shard, part in enumerate(_run(drawn, workers) if plain else ()):
-            _add_part(parts, f"{shard:05}", part, census)
+    beyond = any(task.in_corpus for task in chosen)
+    counted = any(Need.COLLECTION in task.needs for task in chosen)
+    drawn = [
+        DrawTask(str(workspace), str(folder), shard, "examples", plain, options, seed, epoch, share) for shard in range(len(corpus.shards))
+    ]
+    steps = _Steps(progress, len(drawn) * (beyond + bool(plain) + bool(by_attention)))
+    if beyond:
+        pages = [DrawTask(str(workspace), str(folder), task.shard, "pages", tuple(names), options, seed, epoch, share) for task in drawn]
+        for _ in _run(pages, engine, workers):
             steps.next()
-        if by_attention and weights is not None:
-            anchors = _anchor_table(graph, corpus, folder / "anchors.sqlite", seed, share) if "qdm" in by_attention else None
-            for task in drawn:
-                part = _draw_by_attention(task, corpus, graph, tuple(by_attention), weights, anchors)
-                _add_part(parts, f"{task.shard:05}-attention", part, census)
-                steps.next()
-        _clean(folder)
-        for task_name in tasks:
-            census.examples.setdefault(task_name, 0)
-        manifest = {
-            "corpus": corpus.fingerprint,
-            "tool_version": __version__,
-            "tasks": list(tasks),
-            "seed": seed,
-            "epoch": epoch,
-            "held_out": share,
-            "options": asdict(options),
-            "attention": getattr(weights, "fingerprint", None) if by_attention else None,
-            "census": census.as_dict(),
-            "parts": parts,
-        }
-        write_json(folder / "manifest.json", manifest)
-    return Samples.open(workspace)
+        if counted:
+            write_collection(_page_folders(folder, len(drawn)), folder / "collection.json")
+    if options.negatives_from in ("random", "lexical"):
+        write_passages(corpus, folder / "passages", seed=seed, held_out=share)
+    parts: list[dict[str, Any]] = []
+    for shard, part in enumerate(_run(drawn, engine, workers) if plain else ()):
+        _add_part(parts, f"{shard:05}", part, census)
+        steps.next()
+    if by_attention and weights is not None:
+        anchors = (
+            _anchor_table(graph, corpus, folder / "anchors.sqlite", seed, share)
+            if any(Need.ANCHORS in task.needs for task in by_attention)
+            else None
+        )
+        for task in drawn:
+            part = _draw_by_attention(task, corpus, graph, by_attention, weights, anchors)
+            _add_part(parts, f"{task.shard:05}-attention", part, census)
+            steps.next()
+    _clean(folder)
+    for name in names:
+        census.examples.setdefault(name, 0)
+    manifest = {
+        "corpus": corpus.fingerprint,
+        "tool_version": __version__,
+        "tasks": list(names),
+        "seed": seed,
+        "epoch": epoch,
+        "held_out": share,
+        "options": asdict(options),
+        "attention": getattr(weights, "fingerprint", None) if by_attention else None,
+        "census": census.as_dict(),
+        "parts": parts,
+    }
+    write_json(folder / "manifest.json", manifest)
 
 
 class _Steps:
@@ -141,23 +158,18 @@ class _Steps:
             self._progress(self._done, self._total)
 
 
-def _run(tasks: Sequence[DrawTask], workers: int | None) -> Iterator[Census]:
+def _run(tasks: Sequence[DrawTask], engine: str | Engine, workers: int | None) -> Iterator[Census]:
     count = min(workers or os.cpu_count() or 1, max(1, len(tasks)))
     if count == 1:
         for task in tasks:
             yield draw_shard(task, lambda item: None)
         return
-    pool: WorkerPool[DrawTask] = WorkerPool(
-        "structformer.sampling.drawing:draw_shard", workers=count, seconds=_SECONDS, memory_bytes=_MEMORY_BYTES, lost=_give_up
-    )
-    try:
-        yield from pool.run(tasks)
-    except RuntimeError as error:
-        raise CorpusError(f"sampling failed: {error}") from error
+    work = Work("structformer.sampling.drawing:draw_shard", workers=count, seconds=_SECONDS, memory_bytes=_MEMORY_BYTES, lost=_give_up)
+    yield from get_engine(engine).map(work, tasks)
 
 
 def _give_up(task: DrawTask, item: Any, reason: str) -> DrawTask:
-    raise CorpusError(f"drawing the Examples of {item} {reason}")
+    raise WorkspaceError(f"drawing the Examples of {item} {reason}")
 
 
 def _add_part(parts: list[dict[str, Any]], name: str, part: Census, census: Census) -> None:
@@ -185,42 +197,44 @@ def draw_shard(task: DrawTask, started: Callable[[str], None]) -> Census:
             out = folder / "pages" / f"{task.shard:05}"
             write_pages(
                 corpus, task.shard, out, seed=task.seed, held_out=task.held_out, min_words=task.options.min_words,
-                count_words="rop" in task.tasks,
+                count_words=any(Need.COLLECTION in each.needs for each in chosen_tasks(task.tasks)),
             )  # fmt: skip
             return Census()
         return _draw(task, corpus, folder, started)
 
 
 def _draw(task: DrawTask, corpus: Corpus, folder: Path, started: Callable[[str], None]) -> Census:
-    trees, beyond = tree_samplers(), corpus_samplers()
+    chosen = chosen_tasks(task.tasks)
     graph = ReferenceGraph.open(task.workspace, corpus)
     pages = PageTable(corpus, _page_folders(folder, len(corpus.shards)))
     collection = CollectionCounts(folder / "collection.json") if (folder / "collection.json").exists() else None
     table = PassageTable(folder / "passages", graph, task.options) if (folder / "passages").exists() else None
     census = Census()
-    wants_graph = any(name in beyond for name in task.tasks)
+    wants_graph = any(each.in_corpus for each in chosen)
     with PartWriter(folder / f"{task.shard:05}") as writer:
         for here in _neighbourhoods(task, corpus, graph, pages, wants_graph):
             started(here.view.document.id)
             writer.next_document()
             here.collection = collection
-            for name in task.tasks:
-                rng = generator(task.seed, task.epoch, name, here.view.document.id)
-                found = trees[name](here.view, rng, census) if name in trees else beyond[name](here, rng, census)
+            document_id = here.view.document.id
+            for each in chosen:
+                rng = generator(task.seed, task.epoch, each.name, document_id)
+                found = drawn_examples(each, here if each.in_corpus else here.view, document_id, rng, census)
+                if table is not None:
+                    found = (table.replaced(each, example, here.number, rng) for example in found)
                 for example in found:
-                    writer.add(example if table is None else table.replaced(example, here.number, rng))
+                    writer.add(example)
     census.examples.update(writer.counts)
     return census
 
 
 def _draw_by_attention(
-    task: DrawTask, corpus: Corpus, graph: ReferenceGraph, tasks: tuple[str, ...], weights: WordWeights, anchors: Path | None
+    task: DrawTask, corpus: Corpus, graph: ReferenceGraph, tasks: Sequence[Task], weights: WordWeights, anchors: Path | None
 ) -> Census:
     """A shard's Examples of HARP's tasks, attention computed for many documents at once."""
     folder = Path(task.folder)
     pages = PageTable(corpus, _page_folders(folder, len(corpus.shards)))
     census = Census()
-    samplers = corpus_samplers()
     source = _neighbourhoods(task, corpus, graph, pages, True)
     with PartWriter(folder / f"{task.shard:05}-attention") as writer, closing(sqlite3.connect(anchors or ":memory:")) as database:
 
@@ -235,8 +249,10 @@ def _draw_by_attention(
                 here.weights = weights
                 if anchors is not None:
                     here.anchor_targets = targets
-                for name in tasks:
-                    for example in samplers[name](here, generator(task.seed, task.epoch, name, here.view.document.id), census):
+                for each in tasks:
+                    document_id = here.view.document.id
+                    rng = generator(task.seed, task.epoch, each.name, document_id)
+                    for example in drawn_examples(each, here, document_id, rng, census):
                         writer.add(example)
     census.examples.update(writer.counts)
     return census
@@ -247,7 +263,8 @@ def _neighbourhoods(task: DrawTask, corpus: Corpus, graph: ReferenceGraph, pages
     edges = graph.shard_edges(task.shard) if with_graph else iter(())
     edge = next(edges, None)
     for number, document in enumerate(
-        corpus.shard_documents(task.shard, links=not set(task.tasks) <= _WITHOUT_LINKS), corpus.starts[task.shard]
+        corpus.shard_documents(task.shard, links=any(each.needs for each in chosen_tasks(task.tasks or ("srr",)))),
+        corpus.starts[task.shard],
     ):
         references: list[Reference] = []
         while edge is not None and edge["source_document"] == number:

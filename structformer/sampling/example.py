@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from structformer.errors import UsageError
 
+DEFAULT_NEGATIVES = 7
 INNER = ("auto", "own", "subtree")
 NEGATIVES_FROM = ("document", "siblings", "random", "lexical")
 COMPAT = ("paper", "released-code")
@@ -32,7 +33,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class SamplingOptions:
-    """Options common to all samplers (DESIGN section 8).
+    """Options common to all samplers.
 
     min_words: texts with fewer words take no part, as positive or negative.
     negatives: negatives wanted in a group; None takes all there are. A group may have fewer, but at least one.
@@ -48,13 +49,18 @@ class SamplingOptions:
     """
 
     min_words: int = 20
-    negatives: int | None = 7
+    negatives: int | None = DEFAULT_NEGATIVES
     inner: str = "auto"
     separator: str = " "
     every_child: bool = True
     max_characters: int = 6000
     negatives_from: str = "document"
     compat: str = "paper"
+
+    @property
+    def wanted_negatives(self) -> int:
+        """Negatives to look for where "all there are" would be the whole corpus."""
+        return DEFAULT_NEGATIVES if self.negatives is None else self.negatives
 
     def __post_init__(self) -> None:
         for name, allowed in (("inner", INNER), ("negatives_from", NEGATIVES_FROM), ("compat", COMPAT)):

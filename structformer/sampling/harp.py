@@ -16,6 +16,7 @@ from structformer.sampling.content import nearly_equal, word_set
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import AnchoredSentence, Neighbourhood, WordWeights
 from structformer.sampling.stop_words import STOP_WORDS
+from structformer.sampling.task import Need, Task
 
 POISSON_MEAN = 3.0
 _QDM_PAIRS = 10  # of one query, at most, in the released code
@@ -183,3 +184,13 @@ def _anchor_query(sentence: AnchoredSentence, place: int, weights: WordWeights, 
 
 def _same(first: str, second: str) -> bool:
     return nearly_equal(word_set(first), word_set(second))
+
+
+_PAPER = "Ma et al., HARP, CIKM 2021"
+_NEEDS = Need.LINKS | Need.ATTENTION
+TASKS = (
+    Task("rqp", representative_query_prediction, "harp", True, _NEEDS, replaceable=False, source=f"{_PAPER}, section 3.2.1"),
+    Task("qdm", query_disambiguation_modeling, "harp", True, _NEEDS | Need.ANCHORS, replaceable=False, source=f"{_PAPER}, section 3.2.2"),
+    Task("rdp", representative_document_prediction, "harp", True, _NEEDS, replaceable=False, source=f"{_PAPER}, section 3.2.3"),
+    Task("acm", anchor_cooccurrence_modeling, "harp", True, _NEEDS, replaceable=False, source=f"{_PAPER}, section 3.2.4"),
+)

@@ -89,6 +89,20 @@ class DevelopmentSet:
     passages: list[str]
     relevant: list[frozenset[int]]
 
+    def reduced(self, share: float) -> DevelopmentSet:
+        """About that share of the queries, their passages, and that share of the others."""
+        kept = max(1, min(len(self.queries), round(share * len(self.queries))))
+        needed = sorted({number for numbers in self.relevant[:kept] for number in numbers})
+        wanted = {number for numbers in self.relevant for number in numbers}
+        others = [number for number in range(len(self.passages)) if number not in wanted]
+        chosen = needed + others[: round(share * len(others))]
+        places = {number: place for place, number in enumerate(chosen)}
+        return DevelopmentSet(
+            self.queries[:kept],
+            [self.passages[number] for number in chosen],
+            [frozenset(places[number] for number in numbers) for numbers in self.relevant[:kept]],
+        )
+
 
 def development_set(corpus: Corpus, *, seed: int, share: float, queries: int = 150, pool: int = 400) -> DevelopmentSet | None:
     """Sentences and paths of held-out documents against their passages, among other passages of the corpus.

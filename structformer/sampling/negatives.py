@@ -16,15 +16,12 @@ from structformer.passages import PASSAGE_WORDS, passages, with_path
 from structformer.sampling.content import DocumentView, nearly_equal, word_set
 from structformer.sampling.example import Example, SamplingOptions
 from structformer.sampling.held import is_held_out
+from structformer.sampling.task import Form, Task
 
 _FIELD = "text"
 _BOOSTS = {_FIELD: 1.0, "path": 0.2}
 _LOOKED_AT = 4  # hits per negative wanted
 _HEAP_BYTES = 64 * 1024 * 1024
-# Tasks whose positives begin with their path; negatives must not differ from them in form.
-_WITH_PATH = frozenset({"ict", "bfs", "wlp"})
-# Tasks that contrast queries, or pairs of given pages: their negatives are what they are about.
-KEPT = frozenset({"rwi", "rqp", "rop", "qdm", "rdp", "acm"})
 
 
 def write_passages(corpus: Corpus, folder: Path, *, seed: int, held_out: float) -> None:
@@ -69,21 +66,21 @@ class PassageTable:
         self._graph = graph
         self._options = options
 
-    def replaced(self, example: Example, number: int, rng: Random) -> Example:
+    def replaced(self, task: Task, example: Example, number: int, rng: Random) -> Example:
         """The Example with negatives from other documents in place of its own, as far as there are any.
 
         Never taken: passages of the document itself (`number`), of its see-also neighbours, with nearly the positive's
         words, or that hold the query word for word.
         """
-        if example.task in KEPT or len(set(example.queries)) > 1:
+        if not task.replaceable or len(set(example.queries)) > 1:
             return example
-        wanted = self._options.negatives if self._options.negatives is not None else 7
+        wanted = self._options.wanted_negatives
         query, positive = example.queries[0], example.documents[0]
         plain_query, positive_words = " ".join(query.lower().split()), word_set(positive)
         excluded = {number, *self._graph.see_also(number), *self._graph.see_also_of(number)}
         taken: list[str] = []
         for document, path, text in self._candidates(query, rng, _LOOKED_AT * wanted):
-            shown = with_path(path, text) if example.task in _WITH_PATH else text
+            shown = with_path(path, text) if task.form is Form.PATH else text
             plain = " ".join(text.lower().split())
             if (
                 document in excluded

@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from structformer.corpus.storage import read_json
-from structformer.errors import CorpusError
+from structformer.errors import WorkspaceError
 from structformer.sampling.example import Example
+from structformer.storage.files import read_json
+from structformer.storage.seal import Sealed
+from structformer.workspace import Hold, Workspace
 
 _EXAMPLE = pa.schema(
     [
@@ -155,9 +157,11 @@ def _once(texts: tuple[str, ...]) -> Sequence[str]:
 class Samples:
     """A workspace's Examples, read by number without loading them."""
 
-    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, manifest: dict[str, Any], sealed: Sealed | None = None, hold: Hold | None = None) -> None:
         self.folder = folder
         self.manifest = manifest
+        self._sealed = sealed
+        self._hold = hold
         self._parts: dict[str, list[str]] = {}
         self._ends: dict[str, list[int]] = {}
         for part in manifest["parts"]:
@@ -169,15 +173,15 @@ class Samples:
         self._files: dict[str, pa.ipc.RecordBatchFileReader] = {}
 
     @classmethod
-    def open(cls, workspace: str | Path = ".structformer", folder: str = "samples") -> Samples:
-        """Open a workspace's Examples. Raises CorpusError when there are none, or they are of an earlier version."""
-        path = Path(workspace) / folder
-        if not (path / "manifest.json").exists():
-            raise CorpusError(f"no Examples in {workspace}: run `structformer sample` first")
-        manifest = read_json(path / "manifest.json")
-        if "parts" not in manifest:
-            raise CorpusError(f"the Examples in {workspace} are of an earlier version: run `structformer sample` again")
-        return cls(path, manifest)
+    def open(cls, workspace: str | Path | Workspace = ".structformer", part: str = "samples") -> Samples:
+        """Open a workspace's Examples, or its "judged" ones. Raises WorkspaceError when there are none."""
+        sealed, hold = Workspace(workspace).sealed(part)
+        return cls(sealed.folder, sealed.json("manifest.json"), sealed, hold)
+
+    @classmethod
+    def at(cls, folder: Path) -> Samples:
+        """Examples that were drawn into a folder of their own."""
+        return cls(folder, read_json(folder / "manifest.json"))
 
     @property
     def fingerprint(self) -> str:
@@ -209,16 +213,17 @@ class Samples:
     def _file(self, part: str, table: str) -> pa.ipc.RecordBatchFileReader:
         key = f"{part}/{table}"
         if key not in self._files:
-            self._files[key] = open_arrow(self.folder / part / f"{table}.arrow")
+            name = f"{key}.arrow"
+            self._files[key] = open_arrow(self._sealed.path(name) if self._sealed else self.folder / name)
         return self._files[key]
 
 
 def open_arrow(path: Path) -> pa.ipc.RecordBatchFileReader:
-    """A memory-mapped Arrow file. Raises CorpusError on a broken one."""
+    """A memory-mapped Arrow file. Raises WorkspaceError on a broken one."""
     try:
         return pa.ipc.open_file(pa.memory_map(str(path)))
     except (OSError, pa.ArrowException) as error:
-        raise CorpusError(f"{path} cannot be read ({error}); run `structformer sample` again") from error
+        raise WorkspaceError(f"{path} cannot be read ({error}); run `structformer sample` again") from error
 
 
 def write_examples(folder: Path, examples: Iterable[Example]) -> dict[str, int]:

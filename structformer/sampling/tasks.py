@@ -1,81 +1,50 @@
-"""The tasks by name, and the random source that each document's Examples come from."""
+"""The tasks there are, and the random source that each document's Examples come from."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from random import Random
+from typing import Any
 
 from structformer.document import Document
+from structformer.errors import StructformerError, UsageError, WorkspaceError
 from structformer.plugins import load_plugins
-from structformer.sampling.classic import (
-    body_first_selection,
-    inverse_cloze,
-    overview_selection,
-    representative_words_prediction,
-    wiki_link_prediction,
-)
+from structformer.sampling import classic, harp, wikiformer
 from structformer.sampling.content import DocumentView
 from structformer.sampling.example import Census, Example, SamplingOptions
-from structformer.sampling.harp import (
-    anchor_cooccurrence_modeling,
-    query_disambiguation_modeling,
-    representative_document_prediction,
-    representative_query_prediction,
-)
-from structformer.sampling.neighbourhood import Neighbourhood
-from structformer.sampling.wikiformer import (
-    abstract_texts_identification,
-    long_texts_matching,
-    representative_words_identification,
-    simulated_reranking,
-)
+from structformer.sampling.task import Task
 
-TreeSampler = Callable[[DocumentView, Random, Census], Iterator[Example]]
-CorpusSampler = Callable[[Neighbourhood, Random, Census], Iterator[Example]]
-
-WIKIFORMER = ("srr", "rwi", "ati", "ltm")
-HARP = ("rqp", "qdm", "rdp", "acm")  # these need a model's attention
-CLASSIC = ("ict", "bfs", "wlp", "rop")
-DEFAULT_TASKS = (*WIKIFORMER, "ict", "ovs")
-_TREE: dict[str, TreeSampler] = {
-    "ati": abstract_texts_identification,
-    "ict": inverse_cloze,
-    "ovs": overview_selection,
-    "rwi": representative_words_identification,
-    "srr": simulated_reranking,
-}
-_CORPUS: dict[str, CorpusSampler] = {
-    "acm": anchor_cooccurrence_modeling,
-    "bfs": body_first_selection,
-    "ltm": long_texts_matching,
-    "qdm": query_disambiguation_modeling,
-    "rdp": representative_document_prediction,
-    "rop": representative_words_prediction,
-    "rqp": representative_query_prediction,
-    "wlp": wiki_link_prediction,
-}
+_BUILT_IN = (*wikiformer.TASKS, *harp.TASKS, *classic.TASKS)
+DEFAULT_TASKS = tuple(task.name for task in _BUILT_IN if task.default)
 
 
-def tree_samplers() -> dict[str, TreeSampler]:
-    """Samplers over one document's tree by task name: the built-in ones and those of plugins."""
-    found = dict(_TREE)
-    for supplied in load_plugins().manager.hook.structformer_samplers():
-        found.update(supplied)
-    return found
+@cache
+def tasks() -> dict[str, Task]:
+    """All tasks by name: the built-in ones and those of plugins."""
+    found = {task.name: task for task in _BUILT_IN}
+    supplied = load_plugins().supplied("structformer_tasks", "task", Task, found)
+    return {**found, **{name: task for name, (task, _) in supplied.items()}}
 
 
-def corpus_samplers() -> dict[str, CorpusSampler]:
-    """Samplers over a document's place in the corpus by task name: the built-in ones and those of plugins."""
-    found = dict(_CORPUS)
-    for supplied in load_plugins().manager.hook.structformer_corpus_samplers():
-        found.update(supplied)
-    return found
+def chosen_tasks(names: Iterable[str]) -> list[Task]:
+    """Tasks by name, each once. Raises UsageError naming those there are."""
+    wanted = list(dict.fromkeys(names))
+    unknown = [name for name in wanted if name not in tasks()]
+    if unknown or not wanted:
+        raise UsageError(f"no task {', '.join(unknown) or '(none named)'}; there are: {', '.join(sorted(tasks()))}")
+    return [tasks()[name] for name in wanted]
 
 
-def task_names() -> list[str]:
-    """All task names there are."""
-    return sorted({**tree_samplers(), **corpus_samplers()})
+def has_long_queries(name: str) -> bool:
+    """Whether queries of a task are as long as documents; Examples of judged queries are of no task."""
+    return name in tasks() and tasks()[name].long_query
+
+
+def needs_attention(names: Iterable[str]) -> bool:
+    """Whether a task among these draws words by a model's attention."""
+    return any(name in tasks() and tasks()[name].by_attention for name in names)
 
 
 def generator(seed: int, epoch: int, task: str, document_id: str) -> Random:
@@ -84,19 +53,30 @@ def generator(seed: int, epoch: int, task: str, document_id: str) -> Random:
     return Random(int.from_bytes(digest, "big"))
 
 
+def drawn_examples(task: Task, seen: Any, document_id: str, rng: Random, census: Census) -> Iterator[Example]:
+    """A document's Examples of a task. Raises WorkspaceError naming task and document when the task's own code fails."""
+    try:
+        yield from task.draw(seen, rng, census)
+    except StructformerError:
+        raise
+    except Exception as error:  # a plugin's mistake
+        raise WorkspaceError(
+            f"the task {task.name} failed on the document {document_id} ({type(error).__name__}: {error}): leave it out with --tasks"
+        ) from error
+
+
 def document_examples(
     document: Document,
-    tasks: Iterable[str],
+    names: Sequence[str],
     *,
     options: SamplingOptions | None = None,
     seed: int = 0,
     epoch: int = 0,
     census: Census | None = None,
 ) -> Iterator[Example]:
-    """The Examples of one document's tree, for the tree tasks among `tasks`."""
+    """The Examples of one document's tree, for those of the tasks that look at nothing else. Raises UsageError on an unknown task."""
     view = DocumentView(document, options or SamplingOptions())
     census = census if census is not None else Census()
-    samplers = tree_samplers()
-    for task in tasks:
-        if task in samplers:
-            yield from samplers[task](view, generator(seed, epoch, task, document.id), census)
+    for task in chosen_tasks(names):
+        if not task.in_corpus:
+            yield from drawn_examples(task, view, document.id, generator(seed, epoch, task.name, document.id), census)

@@ -9,6 +9,7 @@ from random import Random
 from structformer.sampling.content import DocumentView, in_random_order, nearly_equal, word_set
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import Neighbourhood
+from structformer.sampling.task import Need, Task
 
 _FAILED_DRAWS = 32  # in a row, after which there are hardly any other titles
 _MOST_QUERIES = 64
@@ -136,7 +137,7 @@ def long_texts_matching(here: Neighbourhood, rng: Random, census: Census) -> Ite
             census.drop("ltm", "neighbour too short or held out")
             continue
         words = word_set(content)
-        wanted = options.negatives if options.negatives is not None else 7
+        wanted = options.wanted_negatives
         drawn = here.random_pages(rng, adjacent, here.pages.head, 2 * wanted, options.min_words)
         others = dict.fromkeys(text for text in map(here.pages.head, drawn) if not nearly_equal(words, word_set(text)))
         texts = (content, *list(others)[:wanted])
@@ -144,3 +145,20 @@ def long_texts_matching(here: Neighbourhood, rng: Random, census: Census) -> Ite
             census.drop("ltm", "no documents to contrast with")
             continue
         yield Example("ltm", (query,) * len(texts), texts, here.view.document.id, (-1,) * len(texts))
+
+
+_PAPER = "Su et al., Wikiformer, AAAI 2024"
+TASKS = (
+    Task("srr", simulated_reranking, "wikiformer", needs=Need.NOTHING, source=f"{_PAPER}, eq. 3", default=True),
+    Task(
+        "rwi",
+        representative_words_identification,
+        "wikiformer",
+        needs=Need.NOTHING,
+        replaceable=False,
+        source=f"{_PAPER}, eq. 4",
+        default=True,
+    ),
+    Task("ati", abstract_texts_identification, "wikiformer", needs=Need.NOTHING, source=f"{_PAPER}, eq. 5", default=True),
+    Task("ltm", long_texts_matching, "wikiformer", in_corpus=True, long_query=True, source=f"{_PAPER}, eq. 6", default=True),
+)

@@ -1,4 +1,4 @@
-"""The model card: what a model was made from, how, and what came of it; the README.md that model hubs show."""
+"""The model card: what a model was made from, how, and its scores; the README.md that model hubs show."""
 
 from __future__ import annotations
 
@@ -7,15 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from structformer.corpus import Corpus
+from structformer.models.kinds import ranker_kind
 from structformer.models.registry import ModelRecord
 from structformer.training.logs import read_log
 
-_USE = {
-    "bi-encoder": ("SentenceTransformer", 'model.encode(["how do I ..."])', "sentence-similarity"),
-    "cross-encoder": ("CrossEncoder", 'model.predict([("how do I ...", "a passage")])', "text-ranking"),
-    "late-interaction": ("MultiVectorEncoder", 'model.encode_query(["how do I ..."])', "sentence-similarity"),
-    "kernel": ("KernelRanker", 'model.score(["how do I ..."], ["a passage"])', "text-ranking"),
-}
 _BARS = "▁▂▃▄▅▆▇█"
 _POINTS = 40
 
@@ -24,22 +19,18 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus) -> None:
     """Write the model's README.md."""
     training = record.training
     options, settings, plan = training["options"], training["settings"], training["plan"]
-    kind, use, pipeline = _USE[record.kind]
+    card = ranker_kind(record.kind).card
     name = settings["name"]
-    library = "structformer" if kind == "KernelRanker" else "sentence-transformers"
-    loading = (
-        f'from structformer.models.kernel import {kind}\n\nmodel = {kind}.load("path/to/{name}")'
-        if kind == "KernelRanker"
-        else f'from sentence_transformers import {kind}\n\nmodel = {kind}("path/to/{name}")'
-    )
+    call = f"{card.loader}.load" if card.library == "structformer" else card.loader
+    loading = f'from {card.module} import {card.loader}\n\nmodel = {call}("path/to/{name}")'
     base = f"base_model: {record.base}\n" if "/" in record.base else ""
     lines = [
-        f"---\nlibrary_name: {library}\npipeline_tag: {pipeline}\n{base}tags:\n- structformer\n- {record.kind}\n"
+        f"---\nlibrary_name: {card.library}\npipeline_tag: {card.tag}\n{base}tags:\n- structformer\n- {record.kind}\n"
         "license: other\nlicense_name: of-the-corpus-and-the-base-model\n---",
         f"# {name}",
         f"A {record.kind} trained by structformer {training['tool_version']} on the structure of a corpus, without annotations.",
         "## Use",
-        f"```python\n{loading}\n{use}\n```",
+        f"```python\n{loading}\n{card.call}\n```",
         "## Corpus",
         f"{corpus.document_count} documents, {corpus.section_count} sections (fingerprint `{training['corpus']}`). Examples:",
         _table(

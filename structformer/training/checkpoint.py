@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +19,25 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
-from structformer.corpus.shards import file_digest
-from structformer.corpus.storage import fsync_folder, read_json, remove_leftovers, write_json
-from structformer.errors import CorpusError, ModelError
+from structformer.errors import ModelError, WorkspaceError
+from structformer.storage.digests import fast_digest
+from structformer.storage.files import (
+    fsync_folder,
+    fsync_tree,
+    is_temporary,
+    read_json,
+    remove,
+    remove_temporaries,
+    temporary_name,
+    write_json,
+)
 
 KEPT = 2
 _STATE = "state.json"
 _WEIGHTS, _OPTIMIZER = "weights.safetensors", "optimizer.safetensors"
 _SEPARATOR = "//"
+_STEP = re.compile(r"step-\d{8}")
+_OURS = frozenset({"best", "run.json", "training.jsonl", "report.html"})
 
 Weights = Mapping[str, torch.Tensor]
 
@@ -36,13 +49,18 @@ class Checkpoints:
         self.folder = folder
 
     def clear(self) -> None:
-        """Remove all of them."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove all of them, and nothing else that may be in the folder."""
+        if self.folder.is_dir():
+            for path in list(self.folder.iterdir()):
+                if path.name in _OURS or _STEP.fullmatch(path.name) or is_temporary(path.name):
+                    remove(path)
+            with suppress(OSError):  # something of a user's is left
+                self.folder.rmdir()
 
     def prepare(self) -> None:
         """Make the folder and remove what a killed writer left."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(self.folder)
+        remove_temporaries(self.folder)
 
     def steps(self) -> list[int]:
         """Steps of which there is a checkpoint, ascending."""
@@ -51,21 +69,19 @@ class Checkpoints:
     def save(self, step: int, weights: Weights, optimizer: Mapping[str, Any], state: Mapping[str, Any], *, name: str = "") -> None:
         """Write a checkpoint and drop the older ones but KEPT. Raises ModelError when the disk is full, with what there still is."""
         final = self.folder / (name or f"step-{step:08}")
-        temporary = self.folder / f".tmp-{os.getpid()}-{final.name}"
+        temporary = self.folder / temporary_name()
         try:
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
             save_file(_contiguous(weights), temporary / _WEIGHTS)
             save_file(_flat(optimizer), temporary / _OPTIMIZER)
-            digests = {file: file_digest(temporary / file) for file in (_WEIGHTS, _OPTIMIZER)}
-            for file in digests:
-                with (temporary / file).open("rb") as handle:
-                    os.fsync(handle.fileno())
-            write_json(temporary / _STATE, {**state, "step": step, "digests": digests})
+            digests = {file: fast_digest(temporary / file) for file in (_WEIGHTS, _OPTIMIZER)}
+            write_json(temporary / _STATE, {**state, "step": step, "digests": digests}, digest=True)
+            fsync_tree(temporary)
             shutil.rmtree(final, ignore_errors=True)
             os.replace(temporary, final)
             fsync_folder(self.folder)
-        except (OSError, SafetensorError) as error:
+        except (OSError, SafetensorError, WorkspaceError) as error:
             shutil.rmtree(temporary, ignore_errors=True)
             raise self._not_saved(step, error) from error
         if not name:
@@ -85,29 +101,32 @@ class Checkpoints:
         """The folder of the newest complete checkpoint; one that is broken is passed over."""
         for step in reversed(self.steps()):
             folder = self.folder / f"step-{step:08}"
-            if self._complete(folder):
+            if self.is_complete(folder):
                 return folder
         return None
 
-    def _complete(self, folder: Path) -> bool:
+    def is_complete(self, folder: Path) -> bool:
+        """Whether a checkpoint is all there and as it was written."""
         try:
-            digests = read_json(folder / _STATE)["digests"]
-            return all(file_digest(folder / file) == digest for file, digest in digests.items())
-        except (OSError, CorpusError, KeyError, TypeError, AttributeError):
+            digests = read_json(folder / _STATE, digest=True)["digests"]
+            return all(fast_digest(folder / file) == digest for file, digest in digests.items())
+        except (OSError, WorkspaceError, KeyError, TypeError, AttributeError):
             return False
 
 
 def read_state(folder: Path) -> dict[str, Any]:
     """A checkpoint's state. Raises ModelError when it is none."""
     try:
-        state: dict[str, Any] = read_json(folder / _STATE)
-    except CorpusError as error:
-        raise ModelError(f"{folder} is no checkpoint of structformer: {error}") from error
+        state: dict[str, Any] = read_json(folder / _STATE, digest=True)
+    except WorkspaceError as error:
+        raise ModelError(f"{folder} is not a checkpoint of structformer: {error}") from error
     return state
 
 
 def read_weights(folder: Path) -> dict[str, torch.Tensor]:
-    """A checkpoint's weights, on the CPU. Raises ModelError when they can't be read."""
+    """A checkpoint's weights, on the CPU. Raises ModelError when they cannot be read or are not as they were written."""
+    if not Checkpoints(folder.parent).is_complete(folder):
+        raise ModelError(f"the checkpoint {folder} has changed since it was written; remove it, and an older one is taken")
     try:
         return load_file(folder / _WEIGHTS)
     except (OSError, SafetensorError) as error:

@@ -8,39 +8,29 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from structformer.models.bi_encoder import BiEncoder
-from structformer.models.cross_encoder import CrossEncoder
-from structformer.models.late_interaction import LateInteraction
+from structformer.models.kinds import Ranker, ranker_kind
 from structformer.sampling.held_out import DevelopmentSet
 
 _CANDIDATES = 20  # passages per query that a cross-encoder scores
 _ASKED = 60  # queries that it is asked
 
 Weights = dict[str, torch.Tensor]
-Ranker = BiEncoder | CrossEncoder | LateInteraction
 
 
 def development_score(ranker: Ranker, task: DevelopmentSet) -> float:
     """Mean nDCG@10 of a development set's queries, each with one relevant passage (any of a judged document's).
 
-    A cross-encoder, too slow for the whole pool, orders the relevant passage among _CANDIDATES others.
+    A ranker that reads query and document together, too slow for the whole pool, orders the relevant passage among _CANDIDATES others.
     """
-    if isinstance(ranker, CrossEncoder):
+    if ranker_kind(ranker.kind).joint:
         ranks = [_candidate_rank(ranker, task, number) for number in range(min(_ASKED, len(task.queries)))]
     else:
-        scores = _all_scores(ranker, task)
+        scores = ranker.score_all(task.queries, task.passages)
         ranks = [min(_rank(scores[query], passage) for passage in relevant) for query, relevant in enumerate(task.relevant)]
     return sum(1 / math.log2(rank + 1) for rank in ranks if rank <= 10) / len(ranks)
 
 
-def _all_scores(ranker: BiEncoder | LateInteraction, task: DevelopmentSet) -> npt.NDArray[np.float32]:
-    """(queries, passages) float32."""
-    if isinstance(ranker, BiEncoder):
-        return ranker.encode_queries(task.queries) @ ranker.encode_documents(task.passages).T
-    return ranker.score_all(task.queries, task.passages)
-
-
-def _candidate_rank(ranker: CrossEncoder, task: DevelopmentSet, query: int) -> int:
+def _candidate_rank(ranker: Ranker, task: DevelopmentSet, query: int) -> int:
     relevant = min(task.relevant[query])
     step = max(1, len(task.passages) // _CANDIDATES)
     others = [(relevant + 1 + step * number) % len(task.passages) for number in range(_CANDIDATES)]

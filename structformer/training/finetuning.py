@@ -12,9 +12,9 @@ from typing import Any
 
 from structformer import __version__
 from structformer.corpus import Corpus
-from structformer.corpus.storage import lock, replacing_folder, write_json
 from structformer.errors import UsageError
 from structformer.graph import ReferenceGraph
+from structformer.models.kinds import ranker_kind
 from structformer.models.registry import model_folder, read_record
 from structformer.passages import PASSAGE_WORDS, passages, with_path
 from structformer.sampling import Example, Samples, SamplingOptions
@@ -22,10 +22,11 @@ from structformer.sampling.content import DocumentView, nearly_equal, word_set
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.sampling.negatives import PassageTable, write_passages
 from structformer.sampling.store import write_examples
+from structformer.storage.files import write_json
 from structformer.training.trainer import Source
+from structformer.workspace import Workspace
 
 TASK = "judged"
-_FOLDER = "judged"
 _HITS = 200
 _SMALLEST_TO_HOLD_OUT = 20
 _HELD_OUT = 0.2
@@ -38,7 +39,7 @@ _POOL = 400
 Qrels = Mapping[str, Mapping[str, int]]
 
 
-def settle_finetuning(workspace: Path, model: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def settle_finetuning(workspace: Workspace, model: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """The options of fine-tuning a model, with what the user chose over them. Raises ModelError without it."""
     record = read_record(workspace, model)
     settings: dict[str, Any] = {
@@ -46,13 +47,13 @@ def settle_finetuning(workspace: Path, model: str, chosen: Mapping[str, Any]) ->
         "base_model": str(model_folder(workspace, model)),
         "mix": {TASK: 1.0},
         "learning_rate": _LEARNING_RATE,
-        "hard_negatives": _HARD_NEGATIVES if record.kind in ("bi-encoder", "late-interaction") else None,
-        "name": f"{model}-finetuned",
+        "hard_negatives": _HARD_NEGATIVES if ranker_kind(record.kind).in_batch_negatives else None,
+        "name": f"{Path(model).name}-finetuned",
     }
     return {**settings, **{key: value for key, value in chosen.items() if value is not None}}
 
 
-def judged_source(workspace: Path, queries: Mapping[str, str], qrels: Qrels, *, negatives: int, seed: int) -> tuple[Source, list[str]]:
+def judged_source(workspace: Workspace, queries: Mapping[str, str], qrels: Qrels, *, negatives: int, seed: int) -> tuple[Source, list[str]]:
     """Examples and development set of judged queries, and the judged documents that the corpus does not have.
 
     The positive of a query and a relevant document is the document's passage that BM25 ranks first for the query, or its first; the
@@ -77,7 +78,8 @@ def judged_source(workspace: Path, queries: Mapping[str, str], qrels: Qrels, *, 
     held = names[: int(_HELD_OUT * len(names))] if len(names) >= _SMALLEST_TO_HOLD_OUT else []
     asked = sorted(set(names) - set(held))
     cut = _passages_of(corpus, {document for documents in relevant.values() for document in documents}, seed)
-    with lock(workspace), replacing_folder(workspace / _FOLDER) as folder:
+    with Workspace(workspace).publishing("structformer finetune") as publication:
+        folder = publication.folder(TASK)
         write_passages(corpus, folder / "passages", seed=seed, held_out=0.0)
         table = PassageTable(folder / "passages", ReferenceGraph.open(workspace, corpus), SamplingOptions(negatives_from="lexical"))
         examples = _examples(asked, queries, relevant, numbers, cut[0], table, negatives)
@@ -90,7 +92,7 @@ def judged_source(workspace: Path, queries: Mapping[str, str], qrels: Qrels, *, 
             "parts": [{"name": "00000", "examples": counts}],
         }  # fmt: skip
         write_json(folder / "manifest.json", manifest)
-    return Source(Samples.open(workspace, _FOLDER), _development(held, queries, relevant, *cut), "held-out queries"), unknown
+    return Source(Samples.open(workspace, TASK), _development(held, queries, relevant, *cut), "held-out queries"), unknown
 
 
 def _examples(

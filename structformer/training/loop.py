@@ -16,6 +16,7 @@ import torch
 from accelerate import Accelerator
 
 from structformer.errors import ModelError
+from structformer.models.kinds import Ranker
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.checkpoint import Checkpoints, read_optimizer, read_state, read_weights
 from structformer.training.data import ExampleOrder
@@ -23,7 +24,7 @@ from structformer.training.development import development_score
 from structformer.training.loader import Loader, Place
 from structformer.training.logs import StepLog
 from structformer.training.memory import memory_errors
-from structformer.training.objectives import Objective, Prepared, Ranker
+from structformer.training.objectives import Objective, Prepared
 from structformer.training.options import Listener, TrainingOptions, TrainingPlan, TrainingStep
 from structformer.training.schedule import learning_rate
 from structformer.training.settings import Settings

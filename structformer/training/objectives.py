@@ -13,8 +13,10 @@ import torch
 from structformer.errors import UsageError
 from structformer.models.bi_encoder import BiEncoder, pool
 from structformer.models.cross_encoder import LONG_QUERY_TOKENS, QUERY_TOKENS, CrossEncoder
+from structformer.models.kinds import DISTILLING, ranker_kind
 from structformer.models.late_interaction import LateInteraction, TokenVectors
 from structformer.sampling import Example
+from structformer.sampling.tasks import has_long_queries
 from structformer.training.in_batch import batch_documents, negatives_allowed
 from structformer.training.inputs import Batching, TokenBatch, in_order, token_batches, tokens_in
 from structformer.training.losses import (
@@ -29,17 +31,7 @@ from structformer.training.losses import (
 from structformer.training.masked import MaskedHead, Masker
 
 SCALE = 20.0  # cosines are multiplied by this before a softmax: a temperature of 0.05
-Ranker = BiEncoder | CrossEncoder | LateInteraction
 Teacher = Callable[[Sequence[str], Sequence[str]], torch.Tensor]
-
-DISTILLING = ("margin-mse", "kl")
-_GROUP_LOSSES = ("softmax", "hinge", "softmax-hinge", *DISTILLING)
-LOSSES = {
-    "bi-encoder": ("infonce", *_GROUP_LOSSES),
-    "cross-encoder": _GROUP_LOSSES,
-    "late-interaction": ("infonce", *_GROUP_LOSSES, "negative-query", "mse"),
-    "kernel": _GROUP_LOSSES,
-}
 
 
 @dataclass(slots=True)
@@ -64,12 +56,14 @@ class Objective(torch.nn.Module, ABC):
     """A ranker with its loss. `forward` gives (Examples,) float losses and, with a head for masked words, as many of theirs."""
 
     def __init__(
-        self, ranker: Ranker, loss: str, *, group_size: int, margin: float = 1.0, head: MaskedHead | None = None,
-        teacher: Teacher | None = None, batching: Batching | None = None,
+        self, ranker: Any, loss: str, *, group_size: int, query_tokens: int = 48, document_tokens: int = 256, hard_negatives: int = 0,
+        margin: float = 1.0, head: MaskedHead | None = None, teacher: Teacher | None = None, batching: Batching | None = None,
     ) -> None:  # fmt: skip
+        """Every kind's objective is made with the same options and takes those that concern it. Raises UsageError on an unknown loss."""
         super().__init__()
-        if loss not in LOSSES[ranker.kind]:
-            raise UsageError(f"a {ranker.kind} has no loss {loss!r}; there are: {', '.join(LOSSES[ranker.kind])}")
+        kind = ranker_kind(ranker.kind)
+        if loss not in kind.losses:
+            raise UsageError(f"a {kind.name} has no loss {loss!r}; there are: {', '.join(kind.losses)}")
         if loss in DISTILLING and teacher is None:
             raise UsageError(f"the loss {loss} needs a teacher: see `structformer distill`")
         self.model = ranker.model
@@ -80,13 +74,16 @@ class Objective(torch.nn.Module, ABC):
         self.margin = margin
         self.teacher = teacher
         self.batching = batching or Batching("cpu")
+        self._query_tokens = query_tokens
+        self._document_tokens = document_tokens
+        self._hard_negatives = hard_negatives
         self._masker = Masker(ranker.tokenizer) if head is not None else None
-        if ranker.kind in ("bi-encoder", "late-interaction"):
+        if not kind.joint:
             # BERT's own pooling of [CLS] takes no part, and several processes wait for every gradient that there may be.
-            encoder = getattr(ranker.model, "encoder", None) if ranker.kind == "late-interaction" else ranker.model
-            pooler = getattr(encoder, "pooler", None)
-            for parameter in pooler.parameters() if pooler is not None else ():
-                parameter.requires_grad_(False)
+            encoders = [ranker.model, getattr(ranker.model, "encoder", None)]
+            for pooler in filter(None, (getattr(encoder, "pooler", None) for encoder in encoders)):
+                for parameter in pooler.parameters():
+                    parameter.requires_grad_(False)
 
     @abstractmethod
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
@@ -135,7 +132,7 @@ class CrossEncoderObjective(Objective):
 
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         queries, documents, sizes = self._pairs(examples)
-        long = [example.task == "ltm" for example, size in zip(examples, sizes, strict=True) for _ in range(size)]
+        long = [has_long_queries(example.task) for example, size in zip(examples, sizes, strict=True) for _ in range(size)]
         tokens = min(LONG_QUERY_TOKENS, self.ranker.max_tokens // 2 - 1)
         encoded = self.ranker.encode_pairs(queries, documents, [tokens if each else QUERY_TOKENS for each in long])
         owners = torch.tensor([number for number, size in enumerate(sizes) for _ in range(size)])
@@ -165,14 +162,6 @@ class BiEncoderObjective(Objective):
     """
 
     ranker: BiEncoder
-
-    def __init__(
-        self, ranker: BiEncoder, loss: str, *, query_tokens: int, document_tokens: int, hard_negatives: int, **options: Any
-    ) -> None:
-        super().__init__(ranker, loss, **options)
-        self._query_tokens = query_tokens
-        self._document_tokens = document_tokens
-        self._hard_negatives = hard_negatives
 
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         if self.loss != "infonce":
@@ -206,8 +195,8 @@ class BiEncoderObjective(Objective):
             (queries, self._query_tokens, "queries"),
             (documents, self._document_tokens, "documents"),
         ):
-            # LTM's queries are documents.
-            limits = [self._document_tokens if number >= 0 and examples[number].task == "ltm" else limit for number in examples_of]
+            # Queries that are documents themselves, as LTM's are.
+            limits = [self._document_tokens if number >= 0 and has_long_queries(examples[number].task) else limit for number in examples_of]
             numbers = [distinct.setdefault((text, tokens), len(distinct)) for text, tokens in zip(texts, limits, strict=True)]
             places[name] = torch.tensor(numbers, dtype=torch.long)
             owners.update(zip(numbers, examples_of, strict=True))
@@ -252,11 +241,6 @@ class LateInteractionObjective(Objective):
     or squared distance from 1 and 0; or InfoNCE with the batch's documents, or a teacher's scores."""
 
     ranker: LateInteraction
-
-    def __init__(self, ranker: LateInteraction, loss: str, *, document_tokens: int, hard_negatives: int, **options: Any) -> None:
-        super().__init__(ranker, loss, **options)
-        self._document_tokens = document_tokens
-        self._hard_negatives = hard_negatives
 
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         places: dict[str, torch.Tensor] = {}

@@ -8,19 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from structformer.errors import UsageError
+from structformer.models.kinds import ranker_kind, ranker_kinds
 from structformer.training.schedule import SCHEDULES
+from structformer.workspace import checked_name
 
-RANKERS = ("bi-encoder", "cross-encoder", "late-interaction", "knrm", "conv-knrm")
-# Sentences teach what a section and a document are about, paths where a section stands; the paper's four tasks weigh the same in its loss.
-_DOCS_MIX = {"ict": 3.0, "ovs": 1.5, "srr": 1.0, "rwi": 0.25, "ati": 0.25}
-DEFAULT_MIXES = {
-    "bi-encoder": _DOCS_MIX,
-    "cross-encoder": {"srr": 1.0, "rwi": 1.0, "ati": 1.0, "ltm": 1.0},
-    "late-interaction": {"ict": 3.0, "srr": 1.0, "ati": 0.25},
-    "knrm": {"ict": 3.0, "srr": 1.0},
-    "conv-knrm": {"ict": 3.0, "srr": 1.0},
-}
-DEFAULT_LOSSES = {"bi-encoder": "infonce", "cross-encoder": "softmax", "late-interaction": "infonce", "knrm": "hinge", "conv-knrm": "hinge"}
 TRACKERS = ("tensorboard", "trackio", "wandb")
 PRECISIONS = ("bf16", "fp16", "no")
 
@@ -89,7 +80,6 @@ class TrainingOptions:
 
     def __post_init__(self) -> None:
         for option, value, allowed in (
-            ("ranker", self.ranker, RANKERS),
             ("schedule", self.schedule, SCHEDULES),
             ("task_loss", self.task_loss or "sum", ("sum", "mean")),
             ("precision", self.precision or "no", PRECISIONS),
@@ -104,8 +94,14 @@ class TrainingOptions:
             value = getattr(self, field_name)
             if value is not None and value <= 0:
                 raise UsageError(f"{field_name} must be above 0")
-        if self.mlm and self.ranker not in ("bi-encoder", "cross-encoder"):
-            raise UsageError("masked language modelling goes with the bi-encoder and the cross-encoder")
+        if self.name is not None:
+            checked_name(self.name, "the model name")
+        kind = ranker_kind(self.ranker)
+        if self.mlm and not kind.masked_words:
+            able = ", ".join(name for name, each in ranker_kinds().items() if each.masked_words)
+            raise UsageError(f"masked language modelling does not go with {self.ranker}; it goes with {able}")
+        if self.loss is not None and self.loss not in kind.losses:
+            raise UsageError(f"a {self.ranker} has no loss {self.loss!r}; there are: {', '.join(kind.losses)}")
 
 
 # Options that don't change what comes of a run, and so may differ when it is resumed.
@@ -150,9 +146,9 @@ class TrainingStep:
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """What came of a run. development: nDCG@10 on the development set by share of the trained weights (0 the base, 1 the
-    trained); kept: the share that was saved; best_step: the step whose weights were taken; resumed_at: the step that the run went on
-    from, 0 for a new one."""
+    """The result of a run. development: nDCG@10 on the development set by share of the trained weights (0 the base, 1 the
+    trained); kept: the share that was saved; best_step: the step whose weights were taken; resumed_at: the step that the run continued
+    from, 0 for a new one; default_score: of the encoder that the search uses without a model trained from scratch."""
 
     folder: Path
     plan: TrainingPlan
@@ -164,6 +160,7 @@ class TrainingResult:
     best_step: int = 0
     judged_by: str = "held-out structure"
     resumed_at: int = 0
+    default_score: float | None = None
 
 
 @dataclass(slots=True)

@@ -24,6 +24,8 @@ from structformer.training.settings import Settings
 
 _MEASURED_STEPS = 5
 _MEASURED_SHARE = 0.05  # of the time given, at most, unless the first two steps take longer
+_PROBED_SHARE = 0.1  # of the development set, scored to see how long the whole takes
+_SCORED_SHARE = 0.05  # of the time, that one scoring of the development set may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,9 @@ class Measured:
 
 def measure(
     objective: Objective, order: ExampleOrder, settings: Settings, device: str, development: DevelopmentSet | None, options: TrainingOptions
-) -> Measured:
-    """Run a few steps without learning from them, and score the untrained ranker."""
+) -> tuple[Measured, DevelopmentSet | None]:
+    """Run a few steps without learning from them, and score the untrained ranker on the development set, or on as much of it as the
+    time allows, which is returned too."""
     objective.train()
     times: list[float] = []
     pairs: list[int] = []
@@ -56,13 +59,22 @@ def measure(
         objective.zero_grad(set_to_none=True)
         times.append((time.monotonic() - begun) * options.accumulation)
         pairs.append(prepared.pairs * options.accumulation)
-        if step and options.max_seconds is not None and sum(times) > _MEASURED_SHARE * options.max_seconds:
+        if options.max_seconds is not None and sum(times) > _MEASURED_SHARE * options.max_seconds:
             break
-    # The first step also warms the caches up.
-    seconds = sum(times[1:]) / len(times[1:])
+    # The first step also warms the caches up, so it counts only where there is no time for a second.
+    steady = slice(1 if len(times) > 1 else 0, None)
+    seconds = sum(times[steady]) / len(times[steady])
+    if development is not None and options.max_seconds is not None and options.max_steps is None:
+        begun = time.monotonic()
+        probe = development.reduced(_PROBED_SHARE)
+        development_score(objective.ranker, probe)
+        whole = (time.monotonic() - begun) / len(probe.passages) * len(development.passages)
+        affordable = _SCORED_SHARE * options.max_seconds
+        if whole > affordable:
+            development = development.reduced(affordable / whole)
     begun = time.monotonic()
     score = development_score(objective.ranker, development) if development is not None else 0.0
-    return Measured(seconds, sum(pairs[1:]) / sum(times[1:]), score, time.monotonic() - begun)
+    return Measured(seconds, sum(pairs[steady]) / sum(times[steady]), score, time.monotonic() - begun), development
 
 
 def make_plan(
@@ -78,6 +90,8 @@ def make_plan(
         affordable = max(1, int((options.max_seconds - reserve - spent) / measured.seconds))
         if affordable < steps:
             steps, limited_by = affordable, f"--max-time {options.max_seconds:g}s"
+        if spent + reserve + measured.seconds > options.max_seconds:
+            limited_by = f"--max-time {options.max_seconds:g}s, too little on this machine for more than the one step that is run"
     return TrainingPlan(
         ranker=options.ranker,
         base=base.name if not base.scratch else f"scratch ({options.size})",

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from html import escape
 from pathlib import Path
 from typing import Any
 
-from structformer.corpus.storage import read_json, write_bytes
 from structformer.errors import ModelError
-from structformer.ingest_page import page
+from structformer.ingest_page import escape, page
 from structformer.models.registry import RECORD, model_folder
+from structformer.storage.files import read_json, write_bytes
 from structformer.training.logs import read_log
-from structformer.training.unfinished import checkpoint_folder
+from structformer.workspace import Workspace
 
 _WIDTH, _HEIGHT = 640.0, 200.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 10.0, 8.0, 22.0
@@ -25,11 +24,11 @@ _CURVES = (
 )
 
 
-def write_report(workspace: str | Path, model: str, target: Path | None = None) -> Path:
+def write_report(workspace: str | Path | Workspace, model: str, target: Path | None = None) -> Path:
     """Write the page of a trained model, or of a run that isn't finished. Raises ModelError when there is neither."""
-    workspace = Path(workspace)
+    workspace = Workspace(workspace)
     folder = model_folder(workspace, model)
-    unfinished = checkpoint_folder(workspace, model)
+    unfinished = folder if (folder / RECORD).exists() else workspace.checkpoints(model)
     if not (folder / RECORD).exists() and (unfinished / "training.jsonl").exists():
         return _write(target or unfinished / "report.html", model, read_log(unfinished / "training.jsonl"), None)
     if not (folder / RECORD).exists():

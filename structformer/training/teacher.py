@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from pathlib import Path
 
 import torch
 
 from structformer.errors import ModelError
-from structformer.models.cross_encoder import CrossEncoder
-from structformer.models.registry import model_folder, read_record
+from structformer.models.kinds import ranker_kind
+from structformer.models.registry import checked_model, read_record
+from structformer.workspace import Workspace
 
 
 class CrossEncoderTeacher:
-    """Gives (pairs,) float scores. What it scored once it remembers: 24 bytes a pair, so that later epochs cost nothing."""
+    """Returns (pairs,) float scores; scores are cached, 24 bytes per pair, so that later epochs cost nothing."""
 
-    def __init__(self, workspace: Path, name: str, device: torch.device) -> None:
-        """Raises ModelError when there is no such model or it is no cross-encoder."""
+    def __init__(self, workspace: Workspace, name: str, device: torch.device) -> None:
+        """Raises ModelError when there is no such model or it is not a cross-encoder."""
         record = read_record(workspace, name)
-        if record.kind != "cross-encoder":
+        kind = ranker_kind(record.kind)
+        if not kind.joint:
             raise ModelError(f"{name} is a {record.kind}; only a cross-encoder teaches")
-        self._ranker = CrossEncoder.load(str(model_folder(workspace, name)))
+        self._ranker = kind.load(str(checked_model(workspace, name)))
         self._ranker.model.to(device).eval()
         self._known: dict[bytes, float] = {}
 

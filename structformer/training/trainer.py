@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -13,15 +15,17 @@ import torch
 
 from structformer import __version__
 from structformer.corpus import Corpus
-from structformer.corpus.storage import lock, replacing_folder
-from structformer.errors import CorpusError, ModelError
+from structformer.errors import ModelError, WorkspaceError
 from structformer.models.attention import AttentionWeights
 from structformer.models.base import BaseModel, resolve_base_model
-from structformer.models.bi_encoder import BiEncoder
+from structformer.models.kinds import Ranker, ranker_kind
 from structformer.models.registry import ModelRecord, write_record
 from structformer.models.scratch import make_scratch_model, weights_digest
-from structformer.sampling import DEFAULT_TASKS, HARP, Samples, SamplingOptions, sample
+from structformer.sampling import DEFAULT_TASKS, Samples, SamplingOptions, needs_attention, sample
+from structformer.sampling.drawing import draw
 from structformer.sampling.held_out import DevelopmentSet, development_set
+from structformer.storage.files import replacing_folder
+from structformer.storage.seal import Sealed, seal
 from structformer.training.card import write_card
 from structformer.training.checkpoint import Checkpoints, read_weights
 from structformer.training.data import ExampleOrder
@@ -29,11 +33,11 @@ from structformer.training.development import Weights, development_score, mix_we
 from structformer.training.logs import StepLog, check_trackers
 from structformer.training.loop import Run
 from structformer.training.memory import memory_errors
-from structformer.training.objectives import Ranker
 from structformer.training.options import Listener, TrainingOptions, TrainingResult
 from structformer.training.planning import agreed, make_plan, measure, planned_before
 from structformer.training.settings import Settings, device_name, identity, load_ranker, make_objective, prepare_model, settle
-from structformer.training.unfinished import checkpoint_folder, write_options
+from structformer.training.unfinished import write_options
+from structformer.workspace import Workspace
 
 _SAVING_SECONDS = 3.0
 # People's queries are unlike those drawn from structure, and half-way between two sets of weights lies most of the gain on the new kind of
@@ -53,26 +57,54 @@ class Source:
 
 @memory_errors("while training")
 def train(
-    workspace: str | Path = ".structformer",
+    workspace: str | Path | Workspace = ".structformer",
     options: TrainingOptions | None = None,
     *,
     dry_run: bool = False,
     resume: bool = False,
+    force: bool = False,
     source: Source | None = None,
     listener: Listener | None = None,
 ) -> TrainingResult:
     """Train a ranker on the workspace's Examples, drawing them first when there are none of the current corpus.
 
     Judges itself on held-out structure, where the corpus is large enough, and keeps the share of trained weights that
-    did best; when that is none, the base's weights are saved and `better_than_base` is False. With `resume` it goes on from the newest
-    checkpoint of an unfinished run of the same options and gives the weights that an undisturbed run would have given.
-    Raises CorpusError without a corpus; ModelError without a base model, Examples, memory, room on the disk or a finite loss.
+    did best; when that is none, the base's weights are saved and `better_than_base` is False. With `resume` it continues from the newest
+    checkpoint of an unfinished run of the same options and returns the weights that an undisturbed run would have returned.
+    An earlier model of the same name is kept in models/earlier, unless `force` replaces it. With `dry_run` the workspace is not written.
+    Raises WorkspaceError without a corpus, or while another process writes the workspace; ModelError without a base model, Examples,
+    memory, room on the disk or a finite loss.
     """
+    started = time.monotonic()
+    workspace, options, listener = Workspace(workspace), options or TrainingOptions(), listener or Listener()
+    Corpus.open(workspace)
+    with ExitStack() as stack:
+        if dry_run:
+            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="structformer-")))
+            places = _Places(scratch / "cache", scratch / "samples", scratch / "logs")
+        else:
+            if os.environ.get("RANK", "0") == "0":  # the first of several processes writes for all
+                stack.enter_context(workspace.writing("structformer train"))
+            places = _Places(workspace.cache, None, workspace.logs(options.name or options.ranker))
+        return _train(workspace, options, places, started, dry_run=dry_run, resume=resume, force=force, source=source, listener=listener)
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where a run writes beside its checkpoints and its model. samples: a folder for Examples that are not to be published."""
+
+    cache: Path
+    samples: Path | None
+    logs: Path
+
+
+def _train(
+    workspace: Workspace, options: TrainingOptions, places: _Places, started: float, *, dry_run: bool, resume: bool, force: bool,
+    source: Source | None, listener: Listener,
+) -> TrainingResult:  # fmt: skip
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
 
-    started = time.monotonic()
-    workspace, options, listener = Path(workspace), options or TrainingOptions(), listener or Listener()
     corpus = Corpus.open(workspace)
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -87,15 +119,15 @@ def train(
     AcceleratorState._reset_state()
     accelerator = Accelerator(
         cpu=device == "cpu", mixed_precision=settings.precision, log_with=list(options.report_to) or None,
-        project_dir=str(workspace / "logs" / settings.name),
+        project_dir=str(places.logs),
     )  # fmt: skip
     if not accelerator.is_main_process:
         listener = Listener()
-    checkpoints = Checkpoints(checkpoint_folder(workspace, settings.name))
+    checkpoints = Checkpoints(workspace.checkpoints(settings.name))
     base = resolve_base_model(options.base_model, options.ranker)
     with accelerator.main_process_first():
-        location = _scratch_model(workspace, corpus, options) if base.scratch else base.location
-        samples = source.samples if source else _current_samples(workspace, corpus, settings, options, location, listener)
+        location = _scratch_model(places.cache, corpus, options) if base.scratch else base.location
+        samples = source.samples if source else _current_samples(workspace, corpus, settings, options, location, places, listener)
     order = ExampleOrder(samples, settings.mix, settings.groups * options.accumulation * accelerator.num_processes, options.seed)
     if not order.mix:
         raise ModelError(_nothing_to_learn(settings.mix, samples, workspace))
@@ -108,7 +140,7 @@ def train(
     development = source.development if source else development_set(corpus, seed=manifest["seed"], share=manifest["held_out"])
     shares = _shares(ranker, base, options)
     name = identity(options, settings, samples.fingerprint)
-    measured = measure(objective, order, settings, device, development, options)
+    measured, development = measure(objective, order, settings, device, development, options)
     reserve = _SAVING_SECONDS + (len(shares) * measured.scoring_seconds if development is not None else 0.0)
     planned = make_plan(order, options, settings, base, device, measured, time.monotonic() - started, reserve)
     if resume and (newest := checkpoints.newest()) is not None:
@@ -116,7 +148,7 @@ def train(
     plan = agreed(replace(planned, processes=accelerator.num_processes), accelerator)
     if listener.plan:
         listener.plan(plan)
-    folder = workspace / "models" / settings.name
+    folder = workspace.model(settings.name)
     if dry_run:
         return TrainingResult(folder, plan, 0, time.monotonic() - started)
     base_weights = weights_of(ranker.model)
@@ -147,22 +179,25 @@ def train(
         judged_by = source.judged_by if source else "held-out structure"
         listener.say(f"judging on {judged_by} ..." if development is not None else "too few documents to hold any out: not judged")
         scores, kept = _judge(ranker, base_weights, development, shares, measured.base_score)
+        default_score = _default_score(ranker, base, development)
         result = replace(
             result, seconds=time.monotonic() - started, development=scores, kept=kept, best_step=best,
             judged_by=judged_by,
-            better_than_base=None if not scores else kept > 0 and scores[kept] > scores[0.0],
+            better_than_base=None if not scores else kept > 0 and scores[kept] > max(scores[0.0], default_score or 0.0),
+            default_score=default_score,
         )  # fmt: skip
-        _save(workspace, folder, ranker, base, options, settings, samples, result, checkpoints, corpus)
+        _save(workspace, ranker, base, options, settings, samples, result, checkpoints, corpus, force)
     accelerator.wait_for_everyone()
     return result
 
 
-def _scratch_model(workspace: Path, corpus: Corpus, options: TrainingOptions) -> str:
-    """The folder of the untrained model of this corpus, size and seed; made once."""
-    folder = workspace / "cache" / f"scratch-{corpus.fingerprint}-{options.size}-{options.seed}"
-    if not folder.exists():
+def _scratch_model(cache: Path, corpus: Corpus, options: TrainingOptions) -> str:
+    """The folder of the untrained model of this corpus, size and seed; made once, and again when a file of it has changed."""
+    folder = cache / f"scratch-{corpus.fingerprint}-{options.size}-{options.seed}"
+    if not folder.exists() or Sealed(folder, "train again").problems():
         with replacing_folder(folder) as temporary:
             make_scratch_model(lambda: _texts(corpus), temporary, size=options.size, seed=options.seed)
+            seal(temporary)
     return str(folder)
 
 
@@ -172,7 +207,7 @@ def _texts(corpus: Corpus) -> Iterator[str]:
             yield f"{section.title}\n{section.text}"
 
 
-def _nothing_to_learn(mix: Collection[str], samples: Samples, workspace: Path) -> str:
+def _nothing_to_learn(mix: Collection[str], samples: Samples, workspace: Workspace) -> str:
     dropped = samples.manifest["census"]["dropped"]
     reasons = "; ".join(f"{task}: {', '.join(dropped[task])}" for task in mix if dropped.get(task))
     return (
@@ -182,19 +217,24 @@ def _nothing_to_learn(mix: Collection[str], samples: Samples, workspace: Path) -
 
 
 def _current_samples(
-    workspace: Path, corpus: Corpus, settings: Settings, options: TrainingOptions, location: str, listener: Listener
+    workspace: Workspace, corpus: Corpus, settings: Settings, options: TrainingOptions, location: str, places: _Places, listener: Listener
 ) -> Samples:
     """The workspace's Examples; drawn when there are none of this corpus, of a task or with the options that are asked for."""
     tasks = list(settings.mix)
-    attention = AttentionWeights(location, workspace / "cache") if any(task in HARP for task in tasks) else None
+    attention = AttentionWeights(location, places.cache) if needs_attention(tasks) else None
     wanted = options.sampling
-    try:
-        samples = Samples.open(workspace)
-    except CorpusError:
+
+    def drawn_anew(names: Collection[str], chosen: SamplingOptions, seed: int, held_out: float | None = None) -> Samples:
+        if places.samples is None:
+            return sample(workspace, names, options=chosen, seed=seed, held_out=held_out, weights=attention)
+        places.samples.mkdir()
+        draw(workspace, list(names), places.samples, options=chosen, seed=seed, held_out=held_out, weights=attention)
+        return Samples.at(places.samples)
+
+    if not workspace.has("samples"):
         listener.say("no Examples yet: drawing them (structformer sample)")
-        return sample(
-            workspace, dict.fromkeys((*DEFAULT_TASKS, *tasks)), options=SamplingOptions(**wanted), seed=options.seed, weights=attention
-        )
+        return drawn_anew(dict.fromkeys((*DEFAULT_TASKS, *tasks)), SamplingOptions(**wanted), options.seed)
+    samples = Samples.open(workspace)
     manifest = samples.manifest
     drawn = list(manifest["tasks"])
     undrawn = [task for task in tasks if task not in drawn]
@@ -209,12 +249,23 @@ def _current_samples(
     else:
         listener.say("the Examples are of an earlier corpus or another model: drawing them again")
     if attention is None:
-        drawn = [task for task in drawn if task not in HARP]
+        drawn = [task for task in drawn if not needs_attention([task])]
     chosen = SamplingOptions(**{**manifest["options"], **wanted})
-    return sample(workspace, [*drawn, *undrawn], options=chosen, seed=manifest["seed"], held_out=manifest["held_out"], weights=attention)
+    return drawn_anew([*drawn, *undrawn], chosen, manifest["seed"], manifest["held_out"])
 
 
-def _teacher(options: TrainingOptions, workspace: Path, device: torch.device) -> Callable[..., torch.Tensor] | None:
+def _default_score(ranker: Ranker, base: BaseModel, development: DevelopmentSet | None) -> float | None:
+    """What the encoder scores that the search would use without this model; None where that is this model's own base."""
+    if development is None or not base.scratch or not ranker_kind(ranker.kind).sentence_encoder:
+        return None
+    try:
+        default = resolve_base_model("auto", "bi-encoder")
+    except ModelError:
+        return None
+    return development_score(ranker_kind(ranker.kind).load(default.location), development)
+
+
+def _teacher(options: TrainingOptions, workspace: Workspace, device: torch.device) -> Callable[..., torch.Tensor] | None:
     if options.teacher is None:
         return None
     from structformer.training.teacher import CrossEncoderTeacher
@@ -225,10 +276,10 @@ def _teacher(options: TrainingOptions, workspace: Path, device: torch.device) ->
 def _make_ready(checkpoints: Checkpoints, resume: bool, listener: Listener) -> None:
     if not resume:
         if steps := checkpoints.steps():
-            listener.say(f"beginning anew: the checkpoints of an unfinished run (step {steps[-1]}) are dropped")
+            listener.say(f"starting over: the checkpoints of an unfinished run (step {steps[-1]}) are dropped")
         checkpoints.clear()
     elif checkpoints.newest() is None:
-        listener.say("no checkpoint to go on from: beginning anew")
+        listener.say("no checkpoint to continue from: starting over")
     checkpoints.prepare()
 
 
@@ -240,7 +291,7 @@ def _set_weights(ranker: Ranker, weights: dict[str, torch.Tensor]) -> None:
 
 def _shares(ranker: Ranker, base: BaseModel, options: TrainingOptions) -> tuple[float, ...]:
     """Shares of trained weights to try. A fresh head, or a fresh model, has no base worth mixing with."""
-    return _SHARES if options.interpolate and isinstance(ranker, BiEncoder) and not base.scratch else (1.0,)
+    return _SHARES if options.interpolate and ranker_kind(ranker.kind).interpolates and not base.scratch else (1.0,)
 
 
 def _judge(
@@ -262,11 +313,11 @@ def _judge(
 
 
 def _save(
-    workspace: Path, folder: Path, ranker: Ranker, base: BaseModel, options: TrainingOptions, settings: Settings, samples: Samples,
-    result: TrainingResult, checkpoints: Checkpoints, corpus: Corpus,
+    workspace: Workspace, ranker: Ranker, base: BaseModel, options: TrainingOptions, settings: Settings, samples: Samples,
+    result: TrainingResult, checkpoints: Checkpoints, corpus: Corpus, force: bool,
 ) -> None:  # fmt: skip
     try:
-        with lock(workspace), replacing_folder(folder) as temporary:
+        with workspace.replacing_model(settings.name, keep=not force) as temporary:
             ranker.model.to("cpu")
             ranker.save(temporary)
             if (log := checkpoints.folder / "training.jsonl").exists():
@@ -284,12 +335,13 @@ def _save(
                 "development": {f"{share:g}": score for share, score in result.development.items()},
                 "kept": result.kept,
                 "better_than_base": result.better_than_base,
+                "default_score": result.default_score,
             }
             record = ModelRecord(ranker.kind, base.name, base.location, weights_digest(str(temporary)), training)
             write_record(temporary, record)
             write_card(temporary, record, corpus)
-    except OSError as error:
+    except WorkspaceError as error:
         steps = checkpoints.steps()
-        again = f"; step {steps[-1]} is kept: make room and run `structformer train --resume`" if steps else ""
-        raise ModelError(f"the model could not be saved in {folder} ({os.strerror(error.errno or 0)}){again}") from error
+        again = f"; step {steps[-1]} is kept: `structformer train --resume` saves it then" if steps else ""
+        raise ModelError(f"the model could not be saved: {error}{again}") from error
     checkpoints.clear()

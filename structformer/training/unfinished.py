@@ -6,27 +6,23 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from structformer.corpus.storage import read_json, write_json
-from structformer.errors import UsageError
+from structformer.errors import UsageError, WorkspaceError
+from structformer.storage.files import read_json, write_json
 from structformer.training.options import TrainingOptions
+from structformer.workspace import Workspace
 
 _FILE = "run.json"
 
 
-def checkpoint_folder(workspace: Path, name: str) -> Path:
-    """Where a run's checkpoints are while it is not finished."""
-    return workspace / "checkpoints" / name
-
-
 def write_options(folder: Path, options: TrainingOptions) -> None:
     """Store a run's options beside its checkpoints."""
-    write_json(folder / _FILE, asdict(options))
+    write_json(folder / _FILE, asdict(options), digest=True)
 
 
-def unfinished_options(workspace: Path, asked: TrainingOptions) -> TrainingOptions:
+def unfinished_options(workspace: str | Path | Workspace, asked: TrainingOptions) -> TrainingOptions:
     """The options of the workspace's unfinished run (the one called `asked.name`, where there are several), with the time limit that
     is asked for now. Raises UsageError when there is none, or there are several and none is named."""
-    found = sorted(path.parent for path in (workspace / "checkpoints").glob(f"*/{_FILE}"))
+    found = Workspace(workspace).unfinished(_FILE)
     if asked.name:
         found = [folder for folder in found if folder.name == asked.name]
     if len(found) > 1:
@@ -34,7 +30,10 @@ def unfinished_options(workspace: Path, asked: TrainingOptions) -> TrainingOptio
     if not found:
         called = f" called {asked.name}" if asked.name else ""
         raise UsageError(f"no unfinished run{called} in {workspace}: give the flags that it was begun with, or train without --resume")
-    value: dict[str, Any] = read_json(found[0] / _FILE)
+    try:
+        value: dict[str, Any] = read_json(found[0] / _FILE, digest=True)
+    except WorkspaceError as error:
+        raise WorkspaceError(f"{error}: give the flags that the run was begun with, with --resume") from error
     known = {field.name for field in fields(TrainingOptions)}
     stored: dict[str, Any] = {key: item for key, item in value.items() if key in known}
     options = TrainingOptions(**{**stored, "report_to": tuple(stored["report_to"])})

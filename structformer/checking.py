@@ -1,0 +1,70 @@
+"""Checking a workspace: every file that a command reads, compared with what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from structformer.corpus import Corpus
+from structformer.errors import WorkspaceError
+from structformer.storage.digests import fast_digest
+from structformer.storage.files import read_json
+from structformer.storage.seal import SEAL, Sealed
+from structformer.workspace import ADVICE, Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file that is not as it was written, and what to do."""
+
+    text: str
+    advice: str
+
+
+def check_workspace(workspace: str | Path | Workspace) -> list[Problem]:
+    """What is not as it was written, whatever was compared before; empty when all is well. Raises WorkspaceError when there is no
+    workspace."""
+    workspace = Workspace(workspace)
+    workspace.state()
+    return list(_problems(workspace))
+
+
+def _problems(workspace: Workspace) -> Iterator[Problem]:
+    current = workspace.state()["current"]
+    for part in ADVICE:
+        if part in current:
+            for text in Sealed(workspace.folder(part), ADVICE[part]).problems():
+                yield Problem(text, f"{ADVICE[part]} again")
+    if "corpus" in current:
+        try:
+            for text in Corpus.open(workspace).check():
+                yield Problem(text, "ingest again with --fresh")
+        except WorkspaceError:
+            pass  # its manifest is among the problems already
+    for folder in (*sorted(workspace.models.glob("*")), *sorted((workspace.models / "earlier").glob("*"))):
+        if (folder / SEAL).is_file():
+            for text in Sealed(folder, "").problems():
+                yield Problem(text, f"train {folder.name} again")
+    for state in sorted((workspace.path / "checkpoints").glob("*/*/state.json")):
+        for text in _checkpoint_problems(state):
+            yield Problem(text, "delete that checkpoint: --resume takes the one before it")
+    for run in sorted((workspace.path / "checkpoints").glob("*/run.json")):
+        try:
+            read_json(run, digest=True)
+        except WorkspaceError as error:
+            yield Problem(str(error), "resume with the flags that the run was begun with")
+    for folder in sorted(workspace.cache.glob("*")) if workspace.cache.is_dir() else []:
+        if (folder / SEAL).is_file():
+            for text in Sealed(folder, "").problems():
+                yield Problem(text, f"delete {folder}: it is made again")
+
+
+def _checkpoint_problems(state: Path) -> Iterator[str]:
+    try:
+        digests = read_json(state, digest=True)["digests"]
+        for name, digest in digests.items():
+            if fast_digest(state.parent / name) != digest:
+                yield f"{state.parent / name}: content differs from its recorded digest"
+    except (WorkspaceError, OSError, KeyError, TypeError) as error:
+        yield f"{state}: {error}"

@@ -1,0 +1,33 @@
+"""Texts of a corpus made safe to show: control and bidirectional characters as escapes, on terminals, in JSON, XML and HTML."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from typing import Any
+
+_UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, formats (bidirectional ones among them), lone surrogates, line separators
+_JOINERS = "\u200c\u200d"  # emoji and several scripts are written with these
+
+
+def visible(text: str, *, keep: str = "\n\t") -> str:
+    """The text with what cannot be seen, or changes how other text is seen, as escapes such as \\x9b and \\u202e."""
+    if text.isprintable():
+        return text
+    return "".join(c if c in keep or c in _JOINERS or not _is_unsafe(c) else c.encode("unicode_escape").decode() for c in text)
+
+
+def _is_unsafe(character: str) -> bool:
+    return unicodedata.category(character) in _UNSAFE
+
+
+def safe_json(value: Any, *, indent: int | None = 1) -> str:
+    """JSON that a terminal may show: the same value, with unsafe characters in strings as JSON's own escapes."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    if text.isprintable():
+        return text
+    return "".join(c if c == "\n" or c in _JOINERS or not _is_unsafe(c) else _json_escape(c) for c in text)
+
+
+def _json_escape(character: str) -> str:
+    return json.dumps(character)[1:-1]

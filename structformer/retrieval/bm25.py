@@ -1,0 +1,20 @@
+"""BM25's parts, for scorers of single texts: what the lexical index would score a text that is not in it, and the exact scorers.
+
+Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009, eq. 3.15, with Lucene's idf.
+"""
+
+from __future__ import annotations
+
+import math
+
+K1, B = 1.2, 0.75  # tantivy's, which cannot be set there
+
+
+def idf(found: int, texts: int) -> float:
+    """ln(1 + (N - n + 0.5) / (n + 0.5)) of a term in `found` of `texts` texts, never below zero."""
+    return math.log(1 + (texts - found + 0.5) / (found + 0.5))
+
+
+def saturation(frequency: int, words: int, average_words: float, *, k1: float = K1, b: float = B) -> float:
+    """What a term's frequency in a text of so many words counts: f (k1 + 1) / (f + k1 (1 - b + b words / average))."""
+    return frequency * (k1 + 1) / (frequency + k1 * (1 - b + b * words / max(average_words, 1e-9)))

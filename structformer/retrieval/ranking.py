@@ -1,0 +1,44 @@
+"""Rankings: units with scores, best first; what is equal stands in the order of the index, decided here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+Ranked = list[tuple[int, float]]
+
+
+@dataclass(slots=True)
+class Ranking:
+    """What a pipeline made of one query: the ranked units, and each stage's scores by unit."""
+
+    query: str
+    ranked: Ranked = field(default_factory=list)
+    scores: dict[str, dict[int, float]] = field(default_factory=dict)
+
+    def add(self, stage: str, ranked: Ranked) -> None:
+        """Take a stage's order over."""
+        self.ranked = ranked
+        self.scores[stage] = dict(ranked)
+
+
+def in_order(scored: Iterable[tuple[int, float]]) -> Ranked:
+    """(number, score) pairs, best first; equal scores in the order of their numbers."""
+    return sorted(scored, key=lambda item: (-item[1], item[0]))
+
+
+def top_k(scores: Mapping[int, float], k: int) -> Ranked:
+    """The k best by score."""
+    return in_order(scores.items())[:k]
+
+
+def normalize_by_max(ranked: Sequence[tuple[int, float]]) -> dict[int, float]:
+    """Scores as shares of the best one; empty when no score is above zero."""
+    highest = max((score for _, score in ranked), default=0.0)
+    return {number: score / highest for number, score in ranked} if highest > 0 else {}
+
+
+def append_tail(head: Ranked, tail: Ranked) -> Ranked:
+    """A reordered head, then the rest of the ranking in its own order, with scores below the head's last."""
+    floor = head[-1][1] if head else 0.0
+    return head + [(unit, floor - 1.0 - place) for place, (unit, _) in enumerate(tail)]

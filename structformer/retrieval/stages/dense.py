@@ -1,0 +1,92 @@
+"""`dense`: cosines of a bi-encoder's vectors; `hybrid`: these and words together; `dense-fusion`: vectors for units found otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from structformer.retrieval.fusion import reciprocal_rank_fusion
+from structformer.retrieval.opened import OpenedIndex
+from structformer.retrieval.ranking import Ranked, Ranking, append_tail, normalize_by_max, top_k
+from structformer.retrieval.stage import Stage, StageKind
+
+_LEARNED, _RRF = "learned", "rrf"
+Vector = npt.NDArray[np.float32]
+
+
+def _found(
+    opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None, *, with_overviews: bool
+) -> list[tuple[Ranking, Vector, Ranked]]:
+    """Each query's ranking, vector, and units by their vectors."""
+    encoder, index, weights = opened.encoder(stage.model)
+    vectors = encoder.encode_queries([ranking.query for ranking in rankings])
+    weight = weights.overview if with_overviews else 0.0
+    found = index.search_all(vectors, stage.k, overview_weight=weight, documents=documents)
+    return list(zip(rankings, vectors, found, strict=True))
+
+
+def _dense(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
+    for ranking, _, by_vector in _found(opened, stage, rankings, documents, with_overviews=False):
+        ranking.add(stage.name, by_vector)
+
+
+def _hybrid(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
+    learned = stage.option("weights") == _LEARNED
+    for ranking, vector, by_vector in _found(opened, stage, rankings, documents, with_overviews=learned):
+        lexical = opened.lexical.search(ranking.query, stage.k, documents)
+        if learned:
+            whole = normalize_by_max(opened.lexical.search_documents(ranking.query, stage.k, documents))
+            units = sorted({unit for unit, _ in (*lexical, *by_vector)})
+            ranking.add(stage.name, _weighed(opened, ranking, vector, units, normalize_by_max(lexical), whole, stage))
+        else:
+            ranking.scores["dense"] = dict(by_vector)
+            ranking.add(stage.name, reciprocal_rank_fusion([lexical, by_vector], stage.k))
+        ranking.scores["lexical"] = dict(lexical)
+
+
+def _fusion(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
+    encoder, index, _ = opened.encoder(stage.model)
+    vectors = encoder.encode_queries([ranking.query for ranking in rankings])
+    for ranking, vector in zip(rankings, vectors, strict=True):
+        head, tail = ranking.ranked[: stage.k], ranking.ranked[stage.k :]
+        units = [unit for unit, _ in head]
+        if stage.option("weights") == _RRF:
+            cosines, _ = index.scores(vector, np.array(units, np.int64))
+            dense = top_k(dict(zip(units, map(float, cosines), strict=True)), stage.k)
+            ranking.scores["dense"] = dict(dense)
+            fused = reciprocal_rank_fusion([head, dense], stage.k)
+        else:
+            # The share is of the best that may be found, as in `hybrid`: a filter must not change it.
+            whole = normalize_by_max(opened.lexical.search_documents(ranking.query, stage.k, documents))
+            fused = _weighed(opened, ranking, vector, units, normalize_by_max(head), whole, stage)
+        ranking.add(stage.name, append_tail(fused, tail))
+
+
+def _weighed(
+    opened: OpenedIndex, ranking: Ranking, vector: Vector, units: list[int], lexical: Mapping[int, float], whole: Mapping[int, float],
+    stage: Stage,
+) -> Ranked:  # fmt: skip
+    """The best units by the weighted sum of their four scores, which the ranking keeps."""
+    _, index, weights = opened.encoder(stage.model)
+    numbers = np.array(units, np.int64)
+    cosines, overviews = index.scores(vector, numbers)
+    owners = index.owners[numbers].tolist() if units else []
+    by_document = [whole.get(owner, 0.0) for owner in owners]
+    features = np.stack([cosines, overviews, np.array([lexical.get(unit, 0.0) for unit in units]), np.array(by_document)], axis=1)
+    totals = features.astype(np.float64) @ weights.as_array() if units else np.empty(0)
+    ranking.scores.update(
+        dense=dict(zip(units, map(float, cosines), strict=True)),
+        overview=dict(zip(units, map(float, overviews), strict=True)),
+        document=dict(zip(units, by_document, strict=True)),
+    )
+    return top_k(dict(zip(units, map(float, totals), strict=True)), stage.k)
+
+
+_CHOICES = {"weights": (_LEARNED, _RRF)}
+DENSE = StageKind("dense", _dense, finds=True, options={"k": 200}, model="bi-encoder")
+HYBRID = StageKind("hybrid", _hybrid, finds=True, options={"k": 200, "weights": _LEARNED}, model="bi-encoder", choices=_CHOICES)
+DENSE_FUSION = StageKind(
+    "dense-fusion", _fusion, finds=False, options={"k": 200, "weights": _LEARNED}, model="bi-encoder", choices=_CHOICES
+)

@@ -1,0 +1,59 @@
+"""A sampling task: how its Examples are drawn, what it needs for that, and what its Examples are like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Flag, StrEnum, auto
+from typing import Any
+
+from structformer.sampling.example import Example
+from structformer.workspace import checked_name
+
+
+class Need(Flag):
+    """What a task looks at beside the sections' texts and titles."""
+
+    NOTHING = 0
+    LINKS = auto()  # the document's links
+    ATTENTION = auto()  # a model's attention, which words are drawn by
+    COLLECTION = auto()  # how often words stand in the whole collection
+    ANCHORS = auto()  # which documents an anchor text leads to
+
+
+class Form(StrEnum):
+    """How a document's text is shown to the ranker; negatives that differ from the positive in form give the answer away."""
+
+    TEXT = "text"  # the passage alone
+    PATH = "path"  # with its path of titles in front
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task by its name.
+
+    draw: called with (what it looks at, the document's own Random, the Census), yields Examples; what it looks at is the document's
+    tree (DocumentView), or with `in_corpus` its place in the corpus (Neighbourhood). replaceable: whether `--negatives-from` may put
+    other negatives in the place of its own, shown in `form`. long_query: queries are as long as documents. source: paper and section.
+    default: whether `structformer sample` draws it unasked.
+    """
+
+    name: str
+    draw: Callable[[Any, Any, Any], Iterator[Example]]
+    family: str = ""
+    in_corpus: bool = False
+    needs: Need = Need.LINKS
+    form: Form = Form.TEXT
+    replaceable: bool = True
+    long_query: bool = False
+    source: str = ""
+    default: bool = False
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, "the task name")
+        if not callable(self.draw):
+            raise TypeError(f"the task {self.name} cannot draw: {self.draw!r} is not callable")
+
+    @property
+    def by_attention(self) -> bool:
+        return Need.ATTENTION in self.needs

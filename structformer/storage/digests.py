@@ -1,0 +1,30 @@
+"""Digests: sha256 where a name is made of one, XXH3 where a file is compared with what was written."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import xxhash
+
+_BLOCK = 1 << 20
+
+
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file's content, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fast_digest(path: Path) -> str:
+    """The XXH3 digest (128 bits) of a file's content: it tells damage, at the speed of memory, but resists no attacker."""
+    found = xxhash.xxh3_128()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            found.update(block)
+    return found.hexdigest()
+
+
+def bytes_digest(data: bytes) -> str:
+    """The XXH3 digest (128 bits) of bytes."""
+    return xxhash.xxh3_128_hexdigest(data)

@@ -1,0 +1,200 @@
+"""Writing so that a reader never sees half a version: temporary name, fsync, rename, fsync of the folder."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import secrets
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from structformer.errors import StructformerError, WorkspaceError
+from structformer.storage.digests import bytes_digest
+
+_DIGEST = "digest"
+_TEMPORARY = ".structformer-tmp-"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def temporary_name(final: str = "") -> str:
+    """A new name for what is not finished yet, recognised by `is_temporary`."""
+    return f"{_TEMPORARY}{secrets.token_hex(8)}{'-' if final else ''}{final}"
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a name is one that `temporary_name` makes; nothing of a user's is called so."""
+    token = name.removeprefix(_TEMPORARY)[:16]
+    return name.startswith(_TEMPORARY) and len(token) == 16 and not set(token) - set("0123456789abcdef")
+
+
+def remove_temporaries(folder: Path) -> None:
+    """Delete what killed writers left in a folder. Only for the holder of the workspace's lock."""
+    for entry in list(folder.iterdir()) if folder.is_dir() else []:
+        if is_temporary(entry.name):
+            remove(entry)
+
+
+def remove(path: Path) -> None:
+    """Delete a file or a folder that we made; what cannot be deleted stays."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing_errors(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while writing into one line that names `path`. Raises WorkspaceError."""
+    try:
+        yield
+    except StructformerError:
+        raise
+    except (OSError, sqlite3.Error) as error:  # pyarrow's errors of files are OSErrors too
+        raise WorkspaceError(_not_written(path, error)) from error
+    except Exception as error:
+        # safetensors, tantivy and tokenizers have errors of their own for a full disk.
+        if not any(text in str(error) for text in ("No space left", "File too large", "Read-only file system", "os error")):
+            raise
+        raise WorkspaceError(_not_written(path, error)) from error
+
+
+def _not_written(path: Path, error: BaseException) -> str:
+    number = getattr(error, "errno", None)
+    reason = getattr(error, "strerror", None) or str(error)
+    place = getattr(error, "filename", None) or path
+    full = number in _FULL or any(text in str(error) for text in ("No space left", "disk is full", "File too large"))
+    return f"{place} cannot be written ({reason})" + ("; make room there and run the command again" if full else "")
+
+
+def fsync_folder(folder: Path) -> None:
+    """Make renames in a folder durable."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return  # platforms on which folders cannot be opened
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def fsync_tree(folder: Path) -> None:
+    """Make all files below a folder durable, readable by whoever may read the workspace."""
+    mode = folder.stat().st_mode & 0o666
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            # safetensors and numpy create files that nobody else may read.
+            if os.name == "posix" and path.stat().st_mode & 0o777 != mode:
+                path.chmod(mode)
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Replace a file at once with `data`. Raises WorkspaceError when it cannot be written."""
+    temporary = path.with_name(temporary_name())
+    with writing_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        fsync_folder(path.parent)
+
+
+def write_json(path: Path, value: Any, *, digest: bool = False) -> None:
+    """Replace a JSON file at once; keys sorted, so that equal values are equal bytes.
+
+    digest: add a digest of the value (an object), so that `read_json` notices a changed byte.
+    """
+    if digest:
+        value = {**value, _DIGEST: bytes_digest(_encoded(value))}
+    write_bytes(path, _encoded(value))
+
+
+def _encoded(value: Any) -> bytes:
+    return (json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+
+
+def read_json(path: Path, *, digest: bool = False) -> Any:
+    """The value of a JSON file. Raises WorkspaceError when it is missing or broken; with `digest` also when it has changed since
+    `write_json` wrote it."""
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise WorkspaceError(f"{path} is missing") from error
+    except (OSError, ValueError) as error:
+        raise WorkspaceError(f"{path} cannot be read ({error})") from error
+    if digest:
+        recorded = value.pop(_DIGEST, None) if isinstance(value, dict) else None
+        if recorded != bytes_digest(_encoded(value)):
+            raise WorkspaceError(f"{path} has changed since it was written")
+    return value
+
+
+@contextmanager
+def replacing_folder(final: Path, *, earlier: Path | None = None) -> Iterator[Path]:
+    """A temporary folder that becomes `final` when the block ends without an error.
+
+    What stood there goes to `earlier`, or away with None. Only for folders that are known to be ours.
+    """
+    with writing_errors(final):
+        final.parent.mkdir(parents=True, exist_ok=True)
+        temporary = final.with_name(temporary_name())
+        temporary.mkdir()
+        try:
+            yield temporary
+            fsync_tree(temporary)
+            old = earlier or final.with_name(temporary_name())
+            if final.exists():
+                old.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(final, old)
+            os.replace(temporary, final)
+            if earlier is None and old.exists():
+                remove(old)
+            fsync_folder(final.parent)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def building_folder(parent: Path) -> Iterator[FolderBuilder]:
+    """A temporary folder in `parent` that `become` gives its name; without that it goes away."""
+    with writing_errors(parent):
+        parent.mkdir(parents=True, exist_ok=True)
+        temporary = parent / temporary_name()
+        temporary.mkdir()
+        try:
+            yield FolderBuilder(temporary)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+class FolderBuilder:
+    """A folder that is being written and gets its name at the end, from what was written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def become(self, name: str, *, replace: bool = False) -> Path:
+        """Give the folder its name. One of that name, and so of that content, is kept, or with `replace` written over file by file."""
+        fsync_tree(self.folder)
+        final = self.folder.with_name(name)
+        if not final.exists():
+            os.replace(self.folder, final)
+            fsync_folder(final.parent)
+        elif replace:
+            for path in sorted(self.folder.iterdir()):
+                os.replace(path, final / path.name)
+            fsync_folder(final)
+        return final

@@ -1,0 +1,159 @@
+"""Seals: a folder's list of its files with their digests, so that a changed byte is noticed when a file is opened.
+
+Hashing gigabytes at every search would be slow, so a file that was once compared is remembered by size, time of change and
+inode (`Stamps`), and compared again only when one of these differs. `structformer check` always compares.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from structformer.errors import WorkspaceError
+from structformer.storage.digests import fast_digest
+from structformer.storage.files import is_temporary, read_json, write_bytes, write_json
+
+SEAL = "seal.json"
+_MORE = ".seal.json"  # suffix of the seals of what was added later
+
+
+class Stamps:
+    """Which files were compared with their digests already. Losing them costs time, nothing else."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._known: dict[str, list[Any]] = {}
+        self._changed = False
+        try:
+            value = json.loads(path.read_bytes()) if path is not None else {}
+            self._known = value if isinstance(value, dict) else {}
+        except (OSError, ValueError):
+            self._known = {}
+
+    def matches(self, path: Path, digest: str) -> bool:
+        """Whether a file's content has this digest; hashed only when its size, time of change or inode is not the remembered one."""
+        status = path.stat()
+        stamp = [status.st_size, status.st_mtime_ns, status.st_ino, digest]
+        if self._known.get(str(path)) == stamp:
+            return True
+        if fast_digest(path) != digest:
+            return False
+        self._known[str(path)] = stamp
+        self._changed = True
+        return True
+
+    def save(self) -> None:
+        """Remember for the next process, where that is possible."""
+        if not self._changed or self._path is None:
+            return
+        self._changed = False
+        there = {name: stamp for name, stamp in self._known.items() if os.path.exists(name)}
+        try:
+            write_bytes(self._path, json.dumps(there).encode())
+        except (WorkspaceError, OSError):  # a workspace that may only be read
+            return
+
+
+def seal(folder: Path, names: Iterable[str] | None = None, *, to: str = SEAL) -> None:
+    """Record the digests of a folder's files, of all or of those named (paths relative to it), in a seal beside them."""
+    chosen = sorted(names) if names is not None else sorted(_files(folder))
+    write_json(folder / to, {"files": {name: fast_digest(folder / name) for name in chosen}}, digest=True)
+
+
+def seal_of(name: str) -> str:
+    """The name of the seal of something that is added to a sealed folder later."""
+    return f"{name}{_MORE}"
+
+
+def is_seal(name: str) -> bool:
+    """Whether a file of this name is a seal."""
+    return name == SEAL or name.endswith(_MORE)
+
+
+def _files(folder: Path) -> Iterable[str]:
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and not is_seal(path.name) and not path.name.endswith(".lock") and not is_temporary(path.name):
+            yield name
+
+
+class Sealed:
+    """A sealed folder. advice: what to run when a file is not what was written."""
+
+    def __init__(self, folder: Path, advice: str, stamps: Stamps | None = None) -> None:
+        self.folder = folder
+        self._advice = advice
+        self._stamps = stamps or Stamps(None)
+        self._digests: dict[str, str] | None = None
+
+    @property
+    def sealed(self) -> bool:
+        """Whether the folder has a seal at all; a model from elsewhere has none."""
+        return (self.folder / SEAL).exists()
+
+    def names(self) -> list[str]:
+        """The sealed files."""
+        return sorted(self._sealed())
+
+    def path(self, name: str) -> Path:
+        """The path of a file of the folder. Raises WorkspaceError when it is missing or not as it was written."""
+        path = self.folder / name
+        digest = self._sealed().get(name) or self._sealed(again=True).get(name)
+        if digest is None:
+            raise WorkspaceError(f"{path} is not listed in {self.folder / SEAL}: {self._advice}")
+        self._compare(path, digest)
+        return path
+
+    def paths(self, names: Iterable[str]) -> None:
+        """Compare several files at once."""
+        for name in names:
+            self.path(name)
+        self._stamps.save()
+
+    def _compare(self, path: Path, digest: str) -> None:
+        try:
+            same = self._stamps.matches(path, digest)
+        except FileNotFoundError as error:
+            raise WorkspaceError(f"{path} is missing: {self._advice}") from error
+        except OSError as error:
+            raise WorkspaceError(f"{path} cannot be read ({error.strerror or error})") from error
+        if not same:
+            raise WorkspaceError(f"{path} has changed since it was written: {self._advice}")
+
+    def json(self, name: str) -> Any:
+        """The value of a sealed JSON file. Raises WorkspaceError."""
+        value = read_json(self.path(name))
+        self._stamps.save()
+        return value
+
+    def _sealed(self, *, again: bool = False) -> dict[str, str]:
+        if self._digests is None or again:
+            found: dict[str, str] = {}
+            try:
+                for path in [self.folder / SEAL, *sorted(self.folder.glob(f"*{_MORE}"))]:
+                    found.update(read_json(path, digest=True)["files"])
+            except WorkspaceError as error:
+                raise WorkspaceError(f"{error}: {self._advice}") from error
+            self._digests = found
+        return self._digests
+
+    def problems(self) -> list[str]:
+        """Every file that is missing or not as it was written, whatever is remembered of it."""
+        try:
+            names = self.names()
+        except WorkspaceError as error:
+            return [str(error)]
+        found: list[str] = []
+        for name in names:
+            path = self.folder / name
+            try:
+                if fast_digest(path) != self._sealed()[name]:
+                    found.append(f"{path}: content differs from its recorded digest")
+            except FileNotFoundError:
+                found.append(f"{path}: missing")
+            except OSError as error:
+                found.append(f"{path}: cannot be read ({error.strerror or error})")
+        return found

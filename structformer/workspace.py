@@ -1,0 +1,437 @@
+"""The workspace: the one place that knows where things are, who may write, and what is current.
+
+    workspace.json    the marker: format version, the current generation of every part, the corpus's sources
+    structformer.lock held for the whole of every command that writes; structformer.lock.json says by whom
+    corpus/shards/    the corpus's shards, named by what went into them
+    corpus/000003/    a generation of the corpus: its manifest; likewise graph/, samples/, index/, judged/
+    models/NAME/      a trained model; models/earlier/ holds those that were replaced
+    checkpoints/NAME/ an unfinished run
+    evaluation/NAME/  an evaluation's runs and reports
+    cache/, logs/     what can be made again; what trackers write
+
+What is published is a new generation, made visible by replacing workspace.json. A reader holds the generation that it opened (`hold`),
+and one that is neither current nor held is deleted by the next writer. Nothing else in the folder is ever deleted or replaced.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import BaseFileLock, FileLock, Timeout
+
+from structformer.errors import UsageError, WorkspaceError
+from structformer.storage.files import (
+    fsync_folder,
+    fsync_tree,
+    is_temporary,
+    read_json,
+    remove,
+    remove_temporaries,
+    replacing_folder,
+    temporary_name,
+    write_json,
+    writing_errors,
+)
+from structformer.storage.seal import SEAL, Sealed, Stamps, seal
+
+MARKER = "workspace.json"
+_LOCK, _HOLDER = "structformer.lock", "structformer.lock.json"
+FORMAT, FORMAT_VERSION = "structformer workspace", 1
+# The parts that are published in generations, each with the command that makes it.
+ADVICE = {
+    "corpus": "run `structformer ingest FOLDER`",
+    "graph": "run `structformer ingest`",
+    "samples": "run `structformer sample`",
+    "index": "run `structformer index`",
+    "judged": "run `structformer finetune`",
+}
+_NAMES = {"corpus": "corpus", "graph": "reference graph", "samples": "Examples", "index": "index", "judged": "judged Examples"}
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
+_GENERATION = re.compile(r"\d{6,}")
+
+
+def checked_name(name: str, what: str = "name") -> str:
+    """A name that is safe as a folder's: letters, digits, ".", "_", "-", not beginning or ending with a dot. Raises UsageError."""
+    if not _NAME.fullmatch(name) or name.endswith("."):
+        raise UsageError(f"{what} {name!r}: use letters, digits, '.', '_' and '-', at most 100, neither beginning nor ending with a dot")
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where documents of the corpus come from: a folder or file, and the label in front of its documents' paths, "" for none."""
+
+    label: str
+    path: str
+
+
+class Hold:
+    """Keeps a generation from being deleted for as long as this object lives, or its process."""
+
+    def __init__(self, lock: BaseFileLock | None) -> None:
+        if lock is not None:
+            weakref.finalize(self, _release, lock)
+
+
+def _release(lock: BaseFileLock) -> None:
+    try:
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release(force=True)
+    except OSError:  # the workspace is gone; so is what was held
+        return
+
+
+@dataclass(slots=True)
+class _Writer:
+    """The lock that this process holds on a workspace: the thread that does, and how often it entered."""
+
+    thread: int
+    depth: int
+    lock: BaseFileLock
+
+
+_writers: dict[Path, _Writer] = {}
+_holds: weakref.WeakValueDictionary[tuple[Path, str, str], Hold] = weakref.WeakValueDictionary()
+_stamps: dict[Path, Stamps] = {}
+_guard = threading.Lock()
+
+
+class Workspace:
+    """A workspace by its path; nothing is read or written until a method is called."""
+
+    def __init__(self, path: str | Path | Workspace = ".structformer") -> None:
+        self.path: Path = path.path if isinstance(path, Workspace) else Path(path)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    # Paths
+
+    @property
+    def marker(self) -> Path:
+        return self.path / MARKER
+
+    @property
+    def shards(self) -> Path:
+        """The folder of the corpus's shards, which its generations share."""
+        return self.path / "corpus" / "shards"
+
+    @property
+    def reports(self) -> Path:
+        """The folder of the last ingest's report."""
+        return self.path / "corpus"
+
+    @property
+    def models(self) -> Path:
+        return self.path / "models"
+
+    @property
+    def cache(self) -> Path:
+        return self.path / "cache"
+
+    def model(self, name: str) -> Path:
+        """The folder of a model that the workspace trains. Raises UsageError on what is not a name."""
+        return self.models / checked_name(name, "the model name")
+
+    def checkpoints(self, name: str) -> Path:
+        """The folder of a run's checkpoints while it is not finished. Raises UsageError on what is not a name."""
+        return self.path / "checkpoints" / checked_name(name, "the run name")
+
+    def unfinished(self, file: str) -> list[Path]:
+        """Folders of the unfinished runs, those with a `file` in them."""
+        return sorted(path.parent for path in (self.path / "checkpoints").glob(f"*/{file}"))
+
+    def logs(self, name: str) -> Path:
+        return self.path / "logs" / checked_name(name, "the run name")
+
+    def evaluation(self, name: str) -> Path:
+        """The folder of an evaluation. Raises UsageError on what is not a name."""
+        return self.path / "evaluation" / checked_name(name, "the evaluation's name")
+
+    @property
+    def experiments(self) -> Path:
+        return self.path / "experiments"
+
+    # State
+
+    def exists(self) -> bool:
+        """Whether the folder is a workspace."""
+        return self.marker.is_file()
+
+    def state(self) -> dict[str, Any]:
+        """The marker's content. Raises WorkspaceError when this is no workspace, or one of another version."""
+        if not self.exists():
+            raise WorkspaceError(self._not_one())
+        value: dict[str, Any] = read_json(self.marker, digest=True)
+        if value.get("format") != FORMAT or value.get("format_version") != FORMAT_VERSION:
+            raise WorkspaceError(
+                f"{self.path} is a workspace of format version {value.get('format_version')}, this version of structformer reads "
+                f"{FORMAT_VERSION}: ingest into another folder"
+            )
+        return value
+
+    def _not_one(self) -> str:
+        if self.path.is_dir() and any(self.path.iterdir()):
+            return f"{self.path} is not a workspace (it has no {MARKER}): name another folder with -w"
+        flag = "" if self.path == Path(".structformer") else f" -w {self.path}"
+        return f"no corpus in {self.path}: run `structformer ingest FOLDER{flag}` first"
+
+    def sources(self) -> list[Source]:
+        """Where the corpus's documents come from; none before the first ingest."""
+        if not self.exists():
+            return []
+        return [Source(each["label"], each["path"]) for each in self.state().get("sources", [])]
+
+    def has(self, part: str) -> bool:
+        """Whether a part was published."""
+        return self.exists() and part in self.state()["current"]
+
+    def folder(self, part: str) -> Path:
+        """The folder of a part's current generation. Raises WorkspaceError naming the command that makes it."""
+        generation = self.state()["current"].get(part)
+        if generation is None:
+            raise WorkspaceError(f"no {_NAMES[part]} in {self.path}: {ADVICE[part]} first")
+        return self.path / part / str(generation)
+
+    def hold(self, part: str) -> tuple[Path, Hold]:
+        """The folder of a part's current generation, and what keeps it from being deleted. Raises WorkspaceError."""
+        while True:
+            folder = self.folder(part)
+            held = self._held(part, folder.name)
+            if self.folder(part) == folder:  # else it was replaced, and maybe deleted, before it was held
+                return folder, held
+
+    def _held(self, part: str, generation: str) -> Hold:
+        key = (self.path.resolve(), part, generation)
+        with _guard:
+            hold = _holds.get(key)
+            if hold is None:
+                path = self.path / "holds" / f"{part}-{generation}-{secrets.token_hex(6)}.lock"
+                lock: BaseFileLock | None = FileLock(path, timeout=0, thread_local=False)
+                try:
+                    path.parent.mkdir(exist_ok=True)
+                    assert lock is not None
+                    lock.acquire()
+                except (OSError, Timeout):  # a workspace that may only be read is not written by us either
+                    lock = None
+                hold = _holds[key] = Hold(lock)
+            return hold
+
+    def sealed(self, part: str) -> tuple[Sealed, Hold]:
+        """A part's current generation, whose files are compared with what was written when they are opened. Raises WorkspaceError."""
+        folder, hold = self.hold(part)
+        return Sealed(folder, f"{ADVICE[part]} again", self.stamps), hold
+
+    @property
+    def stamps(self) -> Stamps:
+        """Which files of this workspace were compared with their digests already."""
+        key = self.path.resolve()
+        with _guard:
+            if key not in _stamps:
+                _stamps[key] = Stamps(self.path / "cache" / "compared.json")
+            return _stamps[key]
+
+    # Writing
+
+    @contextmanager
+    def writing(self, what: str, *, wait: float = 0.0) -> Iterator[None]:
+        """Be the only writer. The folder becomes a workspace if it is empty or not there. what: the command, for who else wants to write.
+
+        May be entered again by the same thread. Raises UsageError on a folder that is not a workspace and not empty, WorkspaceError
+        naming who writes when that does not end within `wait` seconds.
+        """
+        self._refuse_others()
+        key = self.path.resolve()
+        me = threading.get_ident()
+        with _guard:
+            writer = _writers.get(key)
+            if writer is not None and writer.thread == me:
+                writer.depth += 1
+        if writer is None or writer.thread != me:
+            writer = self._locked(key, me, what, wait)
+        try:
+            yield
+        finally:
+            writer.depth -= 1
+            if not writer.depth:
+                with suppress(OSError):
+                    self._remove_temporaries()  # of workers that were stopped when another one failed
+                self._unlock(key, writer)
+
+    def _refuse_others(self) -> None:
+        """Raise UsageError when the folder holds what is not ours."""
+        if self.exists():
+            self.state()
+            return
+        if self.path.exists() and not self.path.is_dir():
+            raise UsageError(f"{self.path} is a file: name a folder with -w")
+        entries = sorted(entry.name for entry in self.path.iterdir()) if self.path.is_dir() else []
+        others = [name for name in entries if name not in (_LOCK, _HOLDER) and not is_temporary(name)]
+        if others and not self.exists():  # it may have been made since
+            raise UsageError(
+                f"{self.path} is not a workspace, and not empty ({', '.join(others[:3])}{', ...' if len(others) > 3 else ''}): "
+                "name an empty or new folder with -w"
+            )
+
+    def _locked(self, key: Path, me: int, what: str, wait: float) -> _Writer:
+        lock = FileLock(self.path / _LOCK, thread_local=False)
+        with writing_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            try:
+                lock.acquire(timeout=wait, poll_interval=0.02)
+            except Timeout as error:
+                raise WorkspaceError(f"{self.path} is being written by {self._holder()}: wait for it to end") from error
+        writer = _Writer(me, 1, lock)
+        with _guard:
+            _writers[key] = writer
+        try:
+            if not self.exists():
+                self._write_state({"current": {}, "kept": {}, "sources": []})
+            with writing_errors(self.path):
+                since = time.strftime("%Y-%m-%d %H:%M:%S")
+                holder = {"pid": os.getpid(), "host": socket.gethostname(), "command": what, "since": since}
+                (self.path / _HOLDER).write_text(json.dumps(holder), encoding="utf-8")
+            self._tidy()
+        except BaseException:
+            self._unlock(key, writer)
+            raise
+        return writer
+
+    def _unlock(self, key: Path, writer: _Writer) -> None:
+        (self.path / _HOLDER).unlink(missing_ok=True)
+        with _guard:
+            _writers.pop(key, None)
+        writer.lock.release(force=True)
+
+    def _holder(self) -> str:
+        try:
+            holder = read_json(self.path / _HOLDER)
+            return f"`{holder['command']}` (process {holder['pid']} on {holder['host']}, since {holder['since']})"
+        except (WorkspaceError, KeyError, TypeError):
+            return "another process"
+
+    def _write_state(self, state: Mapping[str, Any]) -> None:
+        write_json(self.marker, {**state, "format": FORMAT, "format_version": FORMAT_VERSION}, digest=True)
+
+    def _tidy(self) -> None:
+        """Remove what killed writers left, and the generations that are neither current nor held."""
+        self._remove_temporaries()
+        state = self.state()
+        kept: dict[str, list[str]] = {}
+        for part, generations in state["kept"].items():
+            current = state["current"].get(part)
+            for generation in generations:
+                if generation == current or (_GENERATION.fullmatch(generation) and self._is_held(part, generation)):
+                    kept.setdefault(part, []).append(generation)
+        self._remove_unlisted(state["current"], state["kept"])
+        gone = [(part, name) for part, names in state["kept"].items() for name in names if name not in kept.get(part, [])]
+        for part, name in gone:
+            if _GENERATION.fullmatch(name):
+                remove(self.path / part / name)
+        if gone:
+            self._write_state({**state, "kept": kept})
+
+    def _remove_temporaries(self) -> None:
+        for folder in (self.path, self.shards, self.models, self.cache, *(self.path / part for part in ADVICE)):
+            remove_temporaries(folder)
+
+    def _remove_unlisted(self, current: Mapping[str, str], kept: Mapping[str, list[str]]) -> None:
+        """Generations that a killed writer had named but not yet listed; each is known by its number and its seal."""
+        for part in ADVICE:
+            folder = self.path / part
+            for entry in folder.iterdir() if folder.is_dir() else ():
+                listed = entry.name in kept.get(part, []) or entry.name == current.get(part)
+                if not listed and _GENERATION.fullmatch(entry.name) and (entry / SEAL).is_file():
+                    remove(entry)
+
+    def _is_held(self, part: str, generation: str) -> bool:
+        for path in (self.path / "holds").glob(f"{part}-{generation}-*.lock"):
+            lock = FileLock(path, timeout=0, thread_local=False)
+            try:
+                lock.acquire()
+            except Timeout:
+                return True
+            except OSError:
+                continue
+            path.unlink(missing_ok=True)
+            lock.release(force=True)
+        return False
+
+    @contextmanager
+    def publishing(self, what: str, *, wait: float = 0.0) -> Iterator[Publication]:
+        """Write new generations of one part or several, which become current together when the block ends without an error.
+
+        Raises what `writing` raises, and WorkspaceError when the disk is full.
+        """
+        with self.writing(what, wait=wait), ExitStack() as stack:
+            publication = Publication(self, stack)
+            with writing_errors(self.path):
+                yield publication
+                self._publish(publication)
+            self._tidy()
+
+    def _publish(self, publication: Publication) -> None:
+        state = self.state()
+        current, kept = dict(state["current"]), {part: list(names) for part, names in state["kept"].items()}
+        for part, temporary in publication.folders.items():
+            seal(temporary)
+            fsync_tree(temporary)
+            taken = [int(path.name) for path in (self.path / part).iterdir() if _GENERATION.fullmatch(path.name)]
+            name = f"{max(taken, default=0) + 1:06}"
+            os.replace(temporary, self.path / part / name)
+            fsync_folder(self.path / part)
+            current[part] = name
+            kept.setdefault(part, []).append(name)
+        changes = {} if publication.sources is None else {"sources": [{"label": s.label, "path": s.path} for s in publication.sources]}
+        self._write_state({**state, "current": current, "kept": kept, **changes})
+
+    @contextmanager
+    def replacing_model(self, name: str, *, keep: bool = True) -> Iterator[Path]:
+        """A folder that becomes the model `name`. One that was there goes to models/earlier, with its date, or away without `keep`.
+
+        Raises UsageError when a folder of that name is there that is not a model of ours.
+        """
+        final = self.model(name)
+        earlier = self.models / "earlier" / f"{name}.{dated_name()}" if keep else None
+        if final.exists() and not (final / SEAL).is_file():
+            raise UsageError(f"{final} was not written by structformer: move it away, or train with another --name")
+        with self.writing(f"saving the model {name}"), replacing_folder(final, earlier=earlier) as folder:
+            yield folder
+            # People edit a model's card.
+            seal(folder, [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file() and path.name != "README.md"])
+
+
+class Publication:
+    """The generations that a writer is making. sources: of a new corpus, None to leave them as they are."""
+
+    def __init__(self, workspace: Workspace, stack: ExitStack) -> None:
+        self._workspace = workspace
+        self._stack = stack
+        self.folders: dict[str, Path] = {}
+        self.sources: list[Source] | None = None
+
+    def folder(self, part: str) -> Path:
+        """The folder of a part's new generation, made at the first call."""
+        if part not in self.folders:
+            path = self._workspace.path / part / temporary_name()
+            path.mkdir(parents=True)
+            self.folders[part] = path
+            self._stack.callback(remove, path)
+        return self.folders[part]
+
+
+def dated_name() -> str:
+    """The time as a name: 2026-01-31-120000, with a few letters more, so that two of one second differ."""
+    return f"{time.strftime('%Y-%m-%d-%H%M%S')}-{secrets.token_hex(2)}"

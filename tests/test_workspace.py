@@ -1,0 +1,473 @@
+"""Nothing of the user's is lost, nobody reads half a thing, and one command writes at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from structformer import Corpus
+from structformer.checking import check_workspace
+from structformer.errors import UsageError, WorkspaceError
+from structformer.graph import ReferenceGraph, build_graph
+from structformer.ingest import ingest
+from structformer.retrieval.index import build_index
+from structformer.retrieval.retriever import Retriever
+from structformer.sampling import Samples, sample
+from structformer.training import training_options
+from structformer.training.checkpoint import Checkpoints
+from structformer.training.unfinished import unfinished_options
+from structformer.workspace import Workspace, checked_name
+
+from conftest import write_pages
+
+
+def structformer(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "structformer", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+# -- names ---------------------------------------------------------------------------------------------------------------
+
+BAD_NAMES = ["../..", "/tmp/x", "a/b", ".", "..", ".hidden", "", "a\\b", "x" * 101, "a b", "end.", "na\nme", "C:x", "ü"]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_a_name_that_is_a_path_is_a_usage_error_wherever_it_comes_from(name, tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    for use in (checked_name, workspace.model, workspace.checkpoints, workspace.evaluation, workspace.logs):
+        with pytest.raises(UsageError, match="use letters, digits"):
+            use(name)
+    with pytest.raises(UsageError, match="use letters, digits"):
+        training_options(None, {"name": name})
+    with pytest.raises(UsageError, match="use letters, digits"):
+        training_options(None, {}, [f"name={json.dumps(name)}"])
+
+
+@pytest.mark.parametrize("name", ["bi-encoder", "run_1", "v1.2", "2026-01-31", "A"])
+def test_ordinary_names_are_names(name):
+    assert checked_name(name) == name
+
+
+def test_a_name_in_the_configuration_cannot_delete_what_lies_around_the_workspace(pages, tmp_path):
+    project = tmp_path / "project"
+    thesis = project / "thesis" / "precious.txt"
+    thesis.parent.mkdir(parents=True)
+    thesis.write_text("years of work")
+    ingest(pages, project / "ws", workers=1)
+    (project / "ws" / "checkpoints").mkdir()
+    (project / "structformer.toml").write_text('[train]\nname = "../.."\n')
+    before = files(project)
+    ran = structformer("train", "-w", "ws", "--max-steps", "2", cwd=project)
+    assert ran.returncode == 2
+    assert "use letters, digits" in ran.stderr
+    assert files(project) == before
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text('[train]\nname = "../../thesis"\n')
+    (project / "structformer.toml").unlink()
+    for arguments in (("train", "--recipe", recipe), ("train", "--name", "/tmp"), ("distill", "--name", ".."), ("export", "../../thesis", "--onnx"),
+                      ("evaluate", "--held-out-structure", "--name", "../..")):  # fmt: skip
+        ran = structformer(*arguments, "-w", "ws", cwd=project)
+        assert ran.returncode == 2, ran.stderr
+        assert thesis.read_text() == "years of work"
+
+
+def test_clearing_checkpoints_leaves_what_is_not_a_checkpoint(tmp_path):
+    folder = tmp_path / "run"
+    (folder / "step-00000002").mkdir(parents=True)
+    (folder / "step-00000002" / "weights.safetensors").write_bytes(b"")
+    (folder / "notes.txt").write_text("mine")
+    Checkpoints(folder).clear()
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+
+
+# -- whose folder it is --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [["graph/thesis.txt", "lock"], ["corpus/.tmp-notes"], ["index/report.docx"], [".hidden"]])
+def test_a_folder_of_somebody_elses_is_not_taken_for_a_workspace(names, pages, tmp_path):
+    own = write_pages(tmp_path / "own", dict.fromkeys(names, "mine"))
+    before = files(own)
+    with pytest.raises(UsageError, match="is not a workspace, and not empty"):
+        ingest(pages, own)
+    with pytest.raises(UsageError, match="is not a workspace, and not empty"), Workspace(own).writing("anything"):
+        pass
+    with pytest.raises(WorkspaceError, match="is not a workspace"):
+        Corpus.open(own)
+    assert files(own) == before
+
+
+def test_an_empty_folder_becomes_a_workspace_and_a_wrong_request_leaves_none(pages, tmp_path):
+    (tmp_path / "w").mkdir()
+    ingest(pages, tmp_path / "w", workers=1)
+    assert Workspace(tmp_path / "w").exists()
+    with pytest.raises(UsageError, match="does not exist"):
+        ingest(tmp_path / "nowhere", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_files_that_a_user_puts_into_a_workspace_stay(pages, tmp_path):
+    ingest(pages, tmp_path / "w", workers=1)
+    mine = [
+        "corpus/notes.md",
+        "corpus/shards/notes.md",
+        "graph/.tmp-123-graph",
+        "models/bi-encoder/notes.txt",
+        "index/000009/mine.txt",
+        "corpus/.old-1-x",
+    ]
+    write_pages(tmp_path / "w", dict.fromkeys(mine, "mine"))
+    (pages / "new.md").write_text("# New\n")
+    ingest(pages, tmp_path / "w", workers=1, fresh=True)
+    build_index(tmp_path / "w", encoders=[])
+    build_index(tmp_path / "w", encoders=[])
+    for name in mine:
+        assert (tmp_path / "w" / name).read_text() == "mine", name
+    with pytest.raises(UsageError, match="was not written by structformer"), Workspace(tmp_path / "w").replacing_model("bi-encoder"):
+        pass
+
+
+# -- what ingest replaces ------------------------------------------------------------------------------------------------
+
+
+def test_a_corpus_of_other_sources_is_replaced_or_added_to_only_when_that_is_asked_for(tmp_path):
+    docs = write_pages(tmp_path / "docs", {"a.md": "# A\n\nSee [B](../blog/b.md).\n"})
+    blog = write_pages(tmp_path / "blog", {"b.md": "# B\n"})
+    workspace = tmp_path / "w"
+    ingest(docs, workspace, workers=1)
+    with pytest.raises(UsageError, match="--add reads this beside it, --replace in its place"):
+        ingest(blog, workspace)
+    assert list(Corpus.open(workspace).document_ids()) == ["a.md"]
+    ingest(blog, workspace, add=True, workers=1)
+    assert list(Corpus.open(workspace).document_ids()) == ["a.md", "blog/b.md"]
+    (blog / "c.md").write_text("# C\n")
+    ingest(workspace=workspace, workers=1)  # the same sources again
+    assert list(Corpus.open(workspace).document_ids()) == ["a.md", "blog/b.md", "blog/c.md"]
+    ingest(blog, workspace, replace_sources=True, workers=1)
+    assert list(Corpus.open(workspace).document_ids()) == ["b.md", "c.md"]
+
+
+def test_several_sources_are_named_by_their_folders_and_link_to_each_other(tmp_path):
+    docs = write_pages(tmp_path / "x" / "docs", {"a.md": "# A\n\nSee [B](../blog/b.md) and [C](c.md).\n", "c.md": "# C\n"})
+    blog = write_pages(tmp_path / "y" / "blog", {"b.md": "# B\n"})
+    other = write_pages(tmp_path / "z" / "docs", {"a.md": "# Another A\n"})
+    ingest([docs, blog, other], tmp_path / "w", workers=1)
+    corpus = Corpus.open(tmp_path / "w")
+    assert list(corpus.document_ids()) == ["blog/b.md", "docs/a.md", "docs/c.md", "docs-2/a.md"]
+    edges = [(edge["source_document"], edge["target_document"]) for edge in ReferenceGraph.open(tmp_path / "w").edges()]
+    assert edges == [(1, 0), (1, 2)]
+    again = ingest([other, docs, blog], tmp_path / "w", workers=1)
+    assert (again.parsed, list(Corpus.open(tmp_path / "w").document_ids())) == (0, list(corpus.document_ids()))
+
+
+def test_evaluations_and_models_are_kept_unless_forced(pages, tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    for text in ("first", "second"):
+        with workspace.replacing_model("m") as folder:
+            (folder / "weights").write_text(text)
+    [earlier] = (workspace.models / "earlier").iterdir()
+    assert ((workspace.models / "m" / "weights").read_text(), (earlier / "weights").read_text()) == ("second", "first")
+    with workspace.replacing_model("m", keep=False) as folder:
+        (folder / "weights").write_text("third")
+    assert len(list((workspace.models / "earlier").iterdir())) == 1
+
+
+# -- one writer ----------------------------------------------------------------------------------------------------------
+
+HOLD = "import sys, time\nfrom structformer.workspace import Workspace\nwith Workspace(sys.argv[1]).writing('a test'): print('in', flush=True); time.sleep(60)"
+COUNT = """
+import os, sys
+from pathlib import Path
+from structformer.workspace import Workspace
+workspace, inside = Workspace(sys.argv[1]), Path(sys.argv[2])
+for _ in range(int(sys.argv[3])):
+    with workspace.writing("counting", wait=60):
+        os.close(os.open(inside, os.O_CREAT | os.O_EXCL))
+        inside.unlink()
+"""
+
+
+def test_processes_never_write_together(tmp_path):
+    command = [sys.executable, "-c", COUNT, str(tmp_path / "w"), str(tmp_path / "inside"), "150"]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(4)]
+    assert [process.wait(120) for process in processes] == [0, 0, 0, 0], [process.communicate()[1] for process in processes]
+
+
+def test_threads_never_write_together_and_one_may_enter_again(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    inside = 0
+    most = 0
+
+    def work() -> None:
+        nonlocal inside, most
+        for _ in range(20):
+            with Workspace(tmp_path / "w").writing("a thread", wait=60), workspace.writing("the same thread"):
+                inside += 1
+                most = max(most, inside)
+                time.sleep(0.0005)
+                inside -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1
+
+
+def test_who_writes_is_named_and_a_killed_writer_is_no_obstacle(tmp_path):
+    writer = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path / "w")], stdout=subprocess.PIPE)
+    assert writer.stdout is not None
+    writer.stdout.readline()
+    with (
+        pytest.raises(WorkspaceError, match=rf"by `a test` \(process {writer.pid} on .*, since .*\): wait"),
+        Workspace(tmp_path / "w").writing("me"),
+    ):
+        pass
+    writer.kill()
+    writer.wait()
+    with Workspace(tmp_path / "w").writing("me"):
+        pass
+
+
+# -- publishing ----------------------------------------------------------------------------------------------------------
+
+READ = """
+import sys
+from structformer.retrieval.retriever import Retriever
+from structformer.workspace import Workspace
+opened = 0
+while not Workspace(sys.argv[1]).path.joinpath("stop").exists():
+    retriever = Retriever.open(sys.argv[1])
+    hits = retriever.search("bowline", k=3, pipeline="lexical")
+    assert hits and hits[0].document_id == "knots.md", hits
+    stamp = retriever.opened.index.manifest["tool_version"]
+    assert retriever.documents[0].id == "index.md", stamp
+    opened += 1
+print(opened)
+"""
+
+
+def test_readers_never_see_a_gap_while_an_index_is_published_again_and_again(workspace):
+    build_index(workspace, encoders=[])
+    readers = [subprocess.Popen([sys.executable, "-c", READ, str(workspace)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    time.sleep(2)
+    for _ in range(15):
+        build_index(workspace, encoders=[])
+    (workspace / "stop").touch()
+    opened = [int(reader.communicate(timeout=60)[0] or 0) for reader in readers]
+    assert [reader.returncode for reader in readers] == [0, 0]
+    assert min(opened) > 0
+    with Workspace(workspace).writing("tidying up"):
+        pass
+    assert len(list((workspace / "index").iterdir())) == 1
+
+
+def test_what_a_reader_holds_stays_until_it_lets_go(workspace):
+    build_index(workspace, encoders=[])
+    retriever = Retriever.open(workspace)
+    first = retriever.opened.index.folder
+    build_index(workspace, encoders=[])
+    assert first.exists()
+    assert retriever.search("bowline", pipeline="lexical >> bm25")[0].document_id == "knots.md"
+    del retriever
+    build_index(workspace, encoders=[])
+    assert not first.exists()
+
+
+def test_a_failure_publishes_nothing_and_leaves_nothing(workspace):
+    before = files(workspace)
+
+    def fail() -> None:
+        with Workspace(workspace).publishing("failing") as publication:
+            (publication.folder("index") / "half").write_text("half")
+            raise RuntimeError("in the middle")
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert files(workspace) == before
+
+
+def test_what_killed_writers_left_is_cleared_by_the_next(workspace):
+    code = "import sys, os, signal\nfrom structformer.workspace import Workspace\n" \
+           "with Workspace(sys.argv[1]).publishing('x') as p:\n (p.folder('index') / 'a').write_text('a'); os.kill(os.getpid(), signal.SIGKILL)"  # fmt: skip
+    subprocess.run([sys.executable, "-c", code, str(workspace)], check=False)
+    assert any((workspace / "index").iterdir())
+    with Workspace(workspace).writing("next"):
+        pass
+    assert not any((workspace / "index").iterdir())
+
+
+# -- changed bytes -------------------------------------------------------------------------------------------------------
+
+
+def flip(path: Path, rng: random.Random) -> None:
+    data = bytearray(path.read_bytes())
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    path.write_bytes(bytes(data))
+
+
+def what_is_read(workspace: Path) -> list[object]:
+    """All that commands read of a workspace without models."""
+    corpus = Corpus.open(workspace)
+    graph = ReferenceGraph.open(workspace, corpus)
+    retriever = Retriever.open(workspace)
+    return [
+        list(corpus.documents()), list(graph.edges()), graph.statistics, list(Samples.open(workspace)), list(corpus.sources()),
+        *([hit.as_dict() for hit in retriever.search(query, pipeline="lexical >> bm25")] for query in ("bowline", "sails in strong wind")),
+    ]  # fmt: skip
+
+
+def test_a_flipped_bit_is_noticed_and_never_changes_an_answer(workspace):
+    sample(workspace, ["srr", "ict"])
+    build_index(workspace, encoders=[])
+    whole = what_is_read(workspace)
+    place = Workspace(workspace)
+    folders = [place.folder(part) for part in ("corpus", "graph", "samples", "index")]
+    kinds = sorted(
+        {
+            path
+            for folder in (*folders, place.shards)
+            for path in folder.rglob("*")
+            if path.is_file() and path.stat().st_size and path.suffix != ".lock"
+        }
+    )
+    kinds = [path for path in kinds if path.name != "command.json"] + [place.marker]
+    rng = random.Random(5)
+    silent, unchecked = [], []
+    for path in kinds:
+        kept = path.read_bytes()
+        flip(path, rng)
+        try:
+            if what_is_read(workspace) != whole:
+                silent.append(path)
+        except WorkspaceError:
+            pass
+        try:
+            if not check_workspace(workspace):
+                unchecked.append(path)
+        except WorkspaceError:
+            pass
+        path.write_bytes(kept)
+    assert silent == []
+    assert [path.name for path in unchecked] == []
+    assert what_is_read(workspace) == whole
+
+
+def test_a_damaged_shard_is_made_again_by_the_next_ingest(pages, tmp_path):
+    ingest(pages, tmp_path / "w", workers=1)
+    corpus = Corpus.open(tmp_path / "w")
+    path = corpus.shard_folder(corpus.shards[0]) / "sections.parquet"
+    whole = path.read_bytes()
+    flip(path, random.Random(3))
+    ingest(pages, tmp_path / "w", workers=1)
+    assert path.read_bytes() == whole
+    assert check_workspace(tmp_path / "w") == []
+
+
+def test_the_options_of_an_unfinished_run_are_not_read_when_changed(tmp_path):
+    from structformer.training.unfinished import write_options
+
+    workspace = Workspace(tmp_path / "w")
+    with workspace.writing("x"):
+        write_options(workspace.checkpoints("r"), training_options(None, {"seed": 3}))
+    assert unfinished_options(workspace, training_options(None, {})).seed == 3
+    path = workspace.checkpoints("r") / "run.json"
+    path.write_text(path.read_text().replace('"seed": 3', '"seed": 2'))
+    with pytest.raises(WorkspaceError, match="has changed"):
+        unfinished_options(workspace, training_options(None, {}))
+
+
+# -- full disks, read-only disks -------------------------------------------------------------------------------------------
+
+LIMITED = """
+import resource, runpy, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
+sys.argv = ["structformer", *sys.argv[2:]]
+runpy.run_module("structformer", run_name="__main__")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file-size limits are POSIX's")
+@pytest.mark.parametrize("size", [500, 5_000, 20_000])
+def test_a_file_that_may_not_grow_is_one_line_with_its_path_and_leaves_nothing_half_made(size, tmp_path):
+    pages = write_pages(tmp_path / "pages", {f"p{n}.md": f"# Page {n}\n\nText [link](p{n // 2}.md) {n}.\n" for n in range(300)})
+    ran = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(size), "ingest", str(pages), "-w", str(tmp_path / "w")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    [line] = [line for line in ran.stderr.splitlines() if line]
+    assert line.startswith("error: ")
+    assert "cannot be written" in line
+    assert str(tmp_path / "w") in line
+    assert not list((tmp_path / "w").rglob(".structformer-tmp-*"))
+    ingest(pages, tmp_path / "w")
+    assert check_workspace(tmp_path / "w") == []
+
+
+# -- workers ---------------------------------------------------------------------------------------------------------------
+
+SPIN = """
+import sys
+from structformer.engines import LocalEngine, Work
+def lost(task, item, reason): raise SystemExit(reason)
+for _ in LocalEngine().map(Work("spinning:run", 1, float(sys.argv[1]), 1 << 30, lost), ["task"]): pass
+"""
+SPINNING = """
+import os, sys, time
+def run(task, begin):
+    begin("item")
+    print(os.getpid(), file=sys.stderr, flush=True)
+    while True: sum(range(10**6))
+"""
+
+
+def spinning(tmp_path: Path, seconds: float) -> tuple[subprocess.Popen[str], int]:
+    """A process with a worker that never ends, and the worker's number."""
+    (tmp_path / "spinning.py").write_text(SPINNING)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    parent = subprocess.Popen([sys.executable, "-c", SPIN, str(seconds)], stderr=subprocess.PIPE, text=True, env=environment)
+    assert parent.stderr is not None
+    return parent, int(parent.stderr.readline())
+
+
+def test_workers_die_with_their_parent(tmp_path):
+    parent, worker = spinning(tmp_path, 600)
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    for _ in range(50):
+        try:
+            os.kill(worker, 0)
+            if Path(f"/proc/{worker}/stat").read_text().split()[2] == "Z":
+                return
+        except (ProcessLookupError, FileNotFoundError):
+            return
+        time.sleep(0.1)
+    pytest.fail("the worker goes on without its parent")
+
+
+def test_a_workers_time_is_processor_time_and_it_keeps_the_limit_itself(tmp_path):
+    parent, _ = spinning(tmp_path, 1)
+    assert parent.stderr is not None
+    assert "took over 1 s of processor time" in parent.stderr.read()
+
+
+def test_the_graph_alone_can_be_built_again(workspace):
+    before = list(ReferenceGraph.open(workspace).edges())
+    build_graph(workspace, workers=1)
+    assert list(ReferenceGraph.open(workspace).edges()) == before
