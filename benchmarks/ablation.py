@@ -36,7 +36,7 @@ ROWS: dict[str, dict[str, float] | None] = {
 
 def prepare(shared: Path, name: str, work: Path) -> Path:
     """Ingest, sample all tasks and index a set; gives its workspace."""
-    from structformer.ingest import ingest
+    from structformer.ingestion import ingest
     from structformer.models.attention import AttentionWeights
     from structformer.models.base import resolve_base_model
     from structformer.retrieval.index import build_index

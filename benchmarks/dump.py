@@ -46,7 +46,7 @@ def make(shared: Path, megabytes: int, path: Path) -> float:
 
 def run(source: Path, workspace: Path, workers: int) -> tuple[float, float, float]:
     """(seconds, MB of the parent at most, MB of a worker at most)."""
-    command = [sys.executable, "-c", "import sys; from structformer.ingest import ingest; ingest(sys.argv[1], sys.argv[2], workers=int(sys.argv[3]))",
+    command = [sys.executable, "-c", "import sys; from structformer.ingestion import ingest; ingest(sys.argv[1], sys.argv[2], workers=int(sys.argv[3]))",
                str(source), str(workspace), str(workers)]  # fmt: skip
     began = time.monotonic()
     process = subprocess.Popen(command)

@@ -18,8 +18,9 @@ from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
+from structformer.formats.source import SourceFile
+from structformer.ingestion.walk import FolderFiles
 from structformer.plugins import load_plugins
-from structformer.sources import FolderFiles, SourceFile
 
 
 def speed(function: Callable[[str, bytes], object], sources: list[tuple[str, bytes]], seconds: float) -> float:

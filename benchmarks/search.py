@@ -36,7 +36,7 @@ def pages(shared: Path, folder: Path, sections: int) -> None:
     if folder.exists():
         return
     from structformer import Corpus
-    from structformer.ingest import ingest
+    from structformer.ingestion import ingest
 
     texts: list[tuple[str, str]] = []
     for name in ("php-docbook", "wikipedia-extracted"):
@@ -69,7 +69,7 @@ def report(what: str, value: float, unit: str, bar: float, *, least: bool = Fals
 
 def index(corpus: Path, workspace: Path) -> int:
     """Ingest and index; gives the number of units."""
-    from structformer.ingest import ingest
+    from structformer.ingestion import ingest
     from structformer.retrieval.index import build_index
     from structformer.workspace import Workspace
 

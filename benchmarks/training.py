@@ -119,7 +119,7 @@ def peer_speed(workspace: Path, ranker: str, steps: int, model: str) -> float:
     from datasets import Dataset
     from structformer.models.base import resolve_base_model
     from structformer.sampling import Samples
-    from structformer.training.data import ExampleOrder
+    from structformer.training.example_order import ExampleOrder
 
     samples = Samples.open(workspace)
     order = ExampleOrder(samples, MIX[ranker], GROUPS[ranker], 0)

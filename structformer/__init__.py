@@ -1,10 +1,21 @@
-"""structformer turns a structured corpus into a custom retriever, without annotations."""
+"""structformer turns a structured corpus into a custom retriever, without annotations.
+
+    import structformer
+
+    structformer.ingest("docs", "workspace")
+    structformer.train("workspace")
+    structformer.index("workspace")
+    for hit in structformer.Retriever.open("workspace").search("how do I undo a commit", k=5):
+        print(hit.breadcrumb, hit.address)
+
+Every name below is imported when it is first used, so that `import structformer` brings in no torch.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from structformer._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from structformer.corpus import Corpus as Corpus
@@ -12,23 +23,35 @@ if TYPE_CHECKING:
     from structformer.document import Link as Link
     from structformer.document import LinkKind as LinkKind
     from structformer.document import Section as Section
-    from structformer.ingest import read as read
-    from structformer.retrieval.retriever import Retriever as Retriever
+    from structformer.errors import ModelError as ModelError
+    from structformer.errors import ReadError as ReadError
+    from structformer.errors import StructformerError as StructformerError
+    from structformer.errors import UsageError as UsageError
+    from structformer.errors import WorkspaceError as WorkspaceError
+    from structformer.evaluation import evaluate as evaluate
+    from structformer.formats import Limits as Limits
+    from structformer.graph import ReferenceGraph as ReferenceGraph
+    from structformer.ingestion import ingest as ingest
+    from structformer.ingestion import read as read
+    from structformer.plugins import hookimpl as hookimpl
+    from structformer.retrieval import Retriever as Retriever
+    from structformer.retrieval import build_index as index  # noqa: F401
+    from structformer.sampling import Samples as Samples
+    from structformer.sampling import SamplingOptions as SamplingOptions
     from structformer.sampling import sample as sample
+    from structformer.training import TrainingOptions as TrainingOptions
     from structformer.training import train as train
+    from structformer.workspace import Workspace as Workspace
 
-# Imported when first asked for, so that `import structformer` and `structformer --help` bring in no torch.
+# Each name with the package that defines it; `index` is called build_index there, beside the class Index.
 _PUBLIC = {
-    "Corpus": "structformer.corpus",
-    "Document": "structformer.document",
-    "Link": "structformer.document",
-    "LinkKind": "structformer.document",
-    "Section": "structformer.document",
-    "read": "structformer.ingest",
-    "Retriever": "structformer.retrieval.retriever",
-    "sample": "structformer.sampling",
-    "train": "structformer.training",
-}
+    "Corpus": "corpus", "Document": "document", "Limits": "formats", "Link": "document", "LinkKind": "document", "ModelError": "errors",
+    "ReadError": "errors", "ReferenceGraph": "graph", "Retriever": "retrieval", "Samples": "sampling", "SamplingOptions": "sampling",
+    "Section": "document", "StructformerError": "errors", "TrainingOptions": "training", "UsageError": "errors", "Workspace": "workspace",
+    "WorkspaceError": "errors", "evaluate": "evaluation", "hookimpl": "plugins", "index": "retrieval", "ingest": "ingestion",
+    "read": "ingestion", "sample": "sampling", "train": "training",
+}  # fmt: skip
+_RENAMED = {"index": "build_index"}
 __all__ = ["__version__", *sorted(_PUBLIC)]
 
 
@@ -36,5 +59,9 @@ def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         import importlib
 
-        return getattr(importlib.import_module(_PUBLIC[name]), name)
+        return getattr(importlib.import_module(f"structformer.{_PUBLIC[name]}"), _RENAMED.get(name, name))
     raise AttributeError(f"module 'structformer' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,96 +4,21 @@ from __future__ import annotations
 
 import difflib
 import importlib.metadata
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, BinaryIO, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 import pluggy
 
-from structformer.document import Document, Link
 from structformer.errors import UsageError, WorkspaceError
-from structformer.names import add_page_suffixes
-from structformer.sources import SourceFile
+from structformer.formats.protocol import Format, StreamFormat, format_options
+from structformer.text.names import add_page_suffixes
 
 GROUP = "structformer"
 T = TypeVar("T")
 hookspec = pluggy.HookspecMarker(GROUP)
 hookimpl = pluggy.HookimplMarker(GROUP)
-
-
-@dataclass(frozen=True, slots=True)
-class FormatOption:
-    """An option of a format: its name, what it does, the values that it takes (any where there are none listed), and a check of a value
-    that raises UsageError."""
-
-    name: str
-    help: str
-    choices: tuple[str, ...] = ()
-    check: Callable[[str], object] | None = None
-
-
-@runtime_checkable
-class Format(Protocol):
-    """What a format plugin supplies: a pure function from bytes to Documents, with no network and no global state.
-
-    An attribute `options`, a tuple of FormatOption, says what `read` takes; any other name is refused before a file is read.
-    """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def suffixes(self) -> tuple[str, ...]: ...
-    @property
-    def media_types(self) -> tuple[str, ...]: ...
-    @property
-    def completeness(self) -> str: ...
-    def sniff(self, head: bytes, path: str) -> float:
-        """0..1: how sure it is, from the first bytes, that a file of unknown suffix is of this format."""
-        ...
-
-    def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """The source's Documents; a dump yields many. Raises ReadError, and nothing else, on what it cannot read."""
-        ...
-
-    def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """Names that the link may mean, best first, each "name" or "name#anchor"; the reference graph looks them up."""
-        ...
-
-
-@runtime_checkable
-class StreamFormat(Format, Protocol):
-    """A format with sources of many documents, which are read piece by piece on all cores."""
-
-    @property
-    def stream_suffixes(self) -> tuple[str, ...]:
-        """Suffixes of files whose first bytes must be looked at; "" for none."""
-        ...
-
-    def streams(self, head: bytes) -> bool:
-        """Whether a file with these first bytes is such a source."""
-        ...
-
-    def pieces(self, stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
-        """Pieces of some megabytes that `read` takes each by itself; a str says what had to be left out. Raises ReadError.
-
-        limit: bytes that one document may have.
-        """
-        ...
-
-
-@runtime_checkable
-class CompositeFormat(Format, Protocol):
-    """A format whose files take in others, which then are no documents of their own."""
-
-    def parts(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a source takes in, and those that these take in."""
-        ...
-
-
-def format_options(format: Format) -> tuple[FormatOption, ...]:
-    """What a format's `read` takes as options: its attribute `options`, none when it has no such attribute."""
-    return tuple(getattr(format, "options", ()))
 
 
 class Hooks:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from structformer import sample
 from structformer.graph import build_graph
-from structformer.ingest import ingest
+from structformer.ingestion import ingest
 
 from conftest import write_pages
 

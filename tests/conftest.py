@@ -73,7 +73,7 @@ def write_pages(folder: Path, pages: dict[str, str]) -> Path:
 def workspace(pages: Path, tmp_path: Path) -> Path:
     """A workspace with the small pages ingested and their links resolved."""
     from structformer.graph import build_graph
-    from structformer.ingest import ingest
+    from structformer.ingestion import ingest
 
     folder = tmp_path / "workspace"
     ingest(pages, folder, workers=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structformer import Document, read
-from structformer.sources import SourceFile
+from structformer.formats.source import SourceFile
 
 
 class Folder:

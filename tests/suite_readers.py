@@ -7,7 +7,7 @@ from typing import Any
 
 from structformer import read
 from structformer.document import LinkKind
-from structformer.headings import github_slug
+from structformer.text.headings import github_slug
 
 
 def _read(data: bytes, format: str, **options: Any) -> dict[str, Any]:

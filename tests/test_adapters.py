@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from structformer import Corpus, Retriever
+from structformer.adapters.exporting import export_beir, export_datasets, export_docsearch, export_training_rows
 from structformer.errors import UsageError
-from structformer.exporting import export_beir, export_datasets, export_docsearch, export_training_rows
 from structformer.retrieval.index import build_index
 from structformer.sampling import Samples
 

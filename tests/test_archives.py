@@ -14,9 +14,10 @@ import pytest
 import zstandard
 from structformer import Corpus
 from structformer.errors import ReadError
+from structformer.formats.limits import Limits
 from structformer.graph import build_graph
-from structformer.ingest import ingest, read
-from structformer.sources import FileFilter, Limits
+from structformer.ingestion import ingest, read
+from structformer.ingestion.walk import FileFilter
 
 PAGES = {
     "docs/index.md": "# Start\n\nSee [the knots](knots.html#bowline).\n",

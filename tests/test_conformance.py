@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from structformer.conformance import RULES, Sample, check_format
+from structformer.checks.formats import RULES, Sample, check_format
 from structformer.document import Document, Link, LinkKind, Section, Source
 from structformer.plugins import load_plugins
 

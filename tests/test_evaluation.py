@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap, permutation_test
 from structformer.errors import UsageError
+from structformer.evaluation.comparison import evaluate
 from structformer.evaluation.difference import difference
-from structformer.evaluation.evaluate import evaluate
 from structformer.evaluation.experiment import experiment_names, read_experiment
 from structformer.evaluation.judgements import (
     Judgements,
@@ -175,7 +175,7 @@ def test_metrics_are_trec_evals_on_a_real_run(shared, npm, tmp_path):
     """nDCG@10, MRR and MAP of the npm manual's run, by pytrec_eval on the written files, which is trec_eval itself."""
     import pytrec_eval
     from structformer.graph import build_graph
-    from structformer.ingest import ingest
+    from structformer.ingestion import ingest
 
     ingest(npm, tmp_path / "w", format="markdown")
     build_graph(tmp_path / "w")

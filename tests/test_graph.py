@@ -6,7 +6,7 @@ import pytest
 from structformer import Corpus
 from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph, build_graph
-from structformer.ingest import ingest
+from structformer.ingestion import ingest
 
 from conftest import write_pages
 

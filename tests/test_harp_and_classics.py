@@ -13,18 +13,18 @@ from structformer import Document, Section, sample
 from structformer.document import Source
 from structformer.errors import UsageError
 from structformer.graph import build_graph
-from structformer.ingest import ingest
+from structformer.ingestion import ingest
 from structformer.models.attention import AttentionWeights
 from structformer.models.base import packaged_minilm
 from structformer.sampling import Census, Example, SamplingOptions
-from structformer.sampling.classic import (
+from structformer.sampling.neighbourhood import Neighbourhood, Reference, sentence_spans
+from structformer.sampling.tasks.classic import (
     DIRICHLET_MU,
     body_first_selection,
     representative_words_prediction,
     wiki_link_prediction,
 )
-from structformer.sampling.content import DocumentView
-from structformer.sampling.harp import (
+from structformer.sampling.tasks.harp import (
     anchor_cooccurrence_modeling,
     draw_words,
     poisson,
@@ -32,7 +32,7 @@ from structformer.sampling.harp import (
     representative_document_prediction,
     representative_query_prediction,
 )
-from structformer.sampling.neighbourhood import Neighbourhood, Reference, sentence_spans
+from structformer.sampling.view import DocumentView
 
 from conftest import write_pages
 
@@ -168,7 +168,7 @@ def test_the_released_code_of_wikiformer_takes_the_first_deep_section():
     from test_sampling import tree
 
     view = DocumentView(tree(), SamplingOptions(min_words=1, compat="released-code"))
-    from structformer.sampling.wikiformer import simulated_reranking
+    from structformer.sampling.tasks.wikiformer import simulated_reranking
 
     [example] = simulated_reranking(view, Random(0), Census())
     assert example.queries[0] == "Boats Sails Reefing"

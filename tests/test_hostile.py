@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from structformer.corpus import Corpus
-from structformer.sources import display_path
+from structformer.ingestion.walk import display_path
 
 WATCH = """
 import os, sys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from structformer import read
-from structformer.sources import SourceFile
+from structformer.formats.source import SourceFile
 
 from reading import links, one, outline, text
 from structformer_html import HtmlFormat

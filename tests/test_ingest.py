@@ -15,17 +15,17 @@ from pathlib import Path
 import pytest
 from structformer import Corpus, read
 from structformer.errors import UsageError, WorkspaceError
-from structformer.ingest import ingest
-from structformer.sources import Limits
+from structformer.formats.limits import Limits
+from structformer.ingestion import ingest
 from structformer.workspace import Workspace
 
 from conftest import write_pages
 
 
 def contents(workspace: Path) -> dict[str, str]:
-    """Every file of the current corpus and of its report, by its digest."""
+    """Every file of the current corpus and of its report, by its digest; not the page, which says when it was made."""
     place = Workspace(workspace)
-    files = [*place.shards.rglob("*"), *place.folder("corpus").iterdir(), *(path for path in place.reports.iterdir() if path.is_file())]
+    files = [*place.shards.rglob("*"), *place.folder("corpus").iterdir(), *place.reports.glob("report.json*")]
     names = {path: path.relative_to(place.folder("corpus") if path.parent == place.folder("corpus") else place.reports) for path in files}
     return {str(names[path]): hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.is_file()}
 

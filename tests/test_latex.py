@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structformer.graph import build_graph
-from structformer.ingest import ingest
+from structformer.ingestion import ingest
 
 from reading import Folder, links, one, outline, text
 from structformer_latex import LatexFormat

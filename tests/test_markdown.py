@@ -137,7 +137,7 @@ def test_footnotes_stay_where_they_are_written():
 
 
 def test_nesting_beyond_any_sense_is_kept_as_text_and_reported():
-    from structformer.sources import SourceFile
+    from structformer.formats.source import SourceFile
 
     from structformer_markdown import MarkdownFormat
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from structformer.passages import passages, query_like, sentences
+from structformer.text.passages import passages, query_like, sentences
 
 
 def test_sentences_end_at_stops_and_line_breaks_not_at_abbreviations():

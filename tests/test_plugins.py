@@ -12,9 +12,9 @@ import pytest
 
 GOOD = '''
 import click
-from structformer.builder import TreeBuilder
+from structformer.formats.builder import TreeBuilder
 from structformer.document import Source
-from structformer.names import path_candidates, path_names
+from structformer.text.names import path_candidates, path_names
 from structformer.plugins import hookimpl
 from structformer.sampling import Example, Task
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from structformer import Retriever, train
 from structformer.errors import ModelError, UsageError, WorkspaceError
-from structformer.ingest import ingest
+from structformer.ingestion import ingest
 from structformer.models.bi_encoder import BiEncoder
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights, learn_weights, reciprocal_rank_fusion
 from structformer.retrieval.index import build_index

@@ -28,9 +28,9 @@ from structformer.models.onnx import OnnxModel, load_for_search
 from structformer.sampling import Samples, SamplingOptions
 from structformer.training import Listener, TrainingOptions, read_recipe, recipe_names, training_options
 from structformer.training.checkpoint import Checkpoints
-from structformer.training.data import ExampleOrder
+from structformer.training.example_order import ExampleOrder
 from structformer.training.logs import read_log
-from structformer.training.settings import load_ranker, make_objective, settle
+from structformer.training.resolve import load_ranker, make_objective, settle
 
 from boats import boats
 
@@ -171,7 +171,7 @@ def test_two_processes_do_what_one_with_twice_the_accumulation_does(corpus, tmp_
         "ddp": ["torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29641"],
         "fsdp": ["accelerate.commands.launch", "--config_file", str(tmp_path / "fsdp.yaml")],
     }[launcher]
-    command = [sys.executable, "-m", *command, "-m", "structformer.train", *map(str, flags), "--name", "two"]
+    command = [sys.executable, "-m", *command, "-m", "structformer.cli.train", *map(str, flags), "--name", "two"]
     both = subprocess.run(command, capture_output=True, text=True, check=False)
     assert both.returncode == 0, both.stderr[-2000:]
     assert both.stdout.count("saved in") == 1
@@ -193,7 +193,7 @@ def test_the_chunks_of_a_step_are_its_examples_once(corpus):
 
 def test_the_best_of_the_evaluated_checkpoints_is_kept(tmp_path, npm):
     from structformer.graph import build_graph
-    from structformer.ingest import ingest
+    from structformer.ingestion import ingest
 
     ingest(npm, tmp_path / "w", format="markdown")
     build_graph(tmp_path / "w")

@@ -12,9 +12,9 @@ from structformer import Document, Section, sample
 from structformer.document import Source
 from structformer.errors import UsageError, WorkspaceError
 from structformer.sampling import Census, Samples, SamplingOptions, document_examples, is_held_out
-from structformer.sampling.content import DocumentView, nearly_equal, word_set
 from structformer.sampling.neighbourhood import Neighbourhood
-from structformer.sampling.wikiformer import long_texts_matching
+from structformer.sampling.tasks.wikiformer import long_texts_matching
+from structformer.sampling.view import DocumentView, nearly_equal, word_set
 
 FREE = SamplingOptions(min_words=1)
 
@@ -208,7 +208,7 @@ def test_the_number_of_workers_changes_nothing(workspace, tmp_path):
 
 def test_held_out_documents_give_no_examples(npm, tmp_path):
     from structformer.graph import build_graph
-    from structformer.ingest import ingest
+    from structformer.ingestion import ingest
 
     ingest(npm, tmp_path / "w", format="markdown")
     build_graph(tmp_path / "w")

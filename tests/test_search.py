@@ -9,19 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from structformer import Corpus, Retriever, train
-from structformer.checking import check_workspace
+from structformer.corpus.checking import check_workspace
 from structformer.errors import UsageError, WorkspaceError
 from structformer.graph import build_graph
-from structformer.ingest import ingest
+from structformer.ingestion import ingest
 from structformer.models.kernel import KernelRanker
 from structformer.models.late_interaction import LateInteraction
-from structformer.overview import overview
 from structformer.retrieval.agent import SearchAgent
 from structformer.retrieval.exact import CollectionStatistics, bm25, query_likelihood, tf_idf
 from structformer.retrieval.hits import Filter, parse_filter
 from structformer.retrieval.index import build_index
 from structformer.retrieval.learning import opening_queries
 from structformer.retrieval.pipeline import late, lexical, parse_pipeline, rerank
+from structformer.text.overview import overview
 from structformer.training import TrainingOptions
 from structformer.workspace import Workspace
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from structformer.graph import build_graph
-from structformer.ingest import ingest
+from structformer.ingestion import ingest
 from structformer.retrieval.index import build_index
 from structformer.workspace import Workspace
 

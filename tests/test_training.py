@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from structformer import sample, train
 from structformer.errors import ModelError, UsageError
 from structformer.graph import build_graph
-from structformer.ingest import ingest
+from structformer.ingestion import ingest
 from structformer.models.base import THREE_WAYS, packaged_minilm, resolve_base_model
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
 from structformer.models.registry import read_record
 from structformer.sampling import Example, Samples
 from structformer.training import Listener, TrainingOptions
-from structformer.training.data import ExampleOrder, parse_mix, permuted
+from structformer.training.example_order import ExampleOrder, parse_mix, permuted
 from structformer.training.in_batch import negatives_allowed
 from structformer.training.losses import group_softmax, info_nce
 

@@ -11,9 +11,9 @@ import mwparserfromhell
 import pytest
 import zstandard
 from structformer import Corpus
+from structformer.formats.source import SourceFile
 from structformer.graph import build_graph
-from structformer.ingest import ingest, read
-from structformer.sources import SourceFile
+from structformer.ingestion import ingest, read
 
 from reading import links, one, outline, text
 from structformer_wikitext import WikitextFormat

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 from structformer import Corpus
-from structformer.checking import check_workspace
+from structformer.corpus.checking import check_workspace
 from structformer.errors import UsageError, WorkspaceError
 from structformer.graph import ReferenceGraph, build_graph
-from structformer.ingest import ingest
+from structformer.ingestion import ingest
 from structformer.retrieval.index import build_index
 from structformer.retrieval.retriever import Retriever
 from structformer.sampling import Samples, sample

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from structformer.passages import sentences
 from structformer.plugins import hookimpl
 from structformer.sampling import Census, Example, Task
-from structformer.sampling.content import DocumentView
+from structformer.sampling.view import DocumentView
+from structformer.text.passages import sentences
 
 
 def opening(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from structformer.plugins import Format, hookimpl
+from structformer.formats.protocol import Format
+from structformer.plugins import hookimpl
 
 from structformer_html.format import HtmlFormat
 

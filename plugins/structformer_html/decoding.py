@@ -9,7 +9,7 @@ import codecs
 import re
 
 import webencodings
-from structformer.sources import SourceFile, guess_encoding
+from structformer.formats.source import SourceFile, guess_encoding
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
 _SPACE = b"\t\n\f\r "

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urljoin
 
-from structformer.builder import TreeBuilder
-from structformer.collection import without_garbage_collection
 from structformer.document import Document, Link, LinkKind, Source
-from structformer.names import is_external, link_names, path_names, url_names
-from structformer.plugins import FormatOption
-from structformer.sources import SourceFile
+from structformer.formats.builder import TreeBuilder
+from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.protocol import FormatOption
+from structformer.formats.source import SourceFile
+from structformer.text.names import is_external, link_names, path_names, url_names
 
 from structformer_html.decoding import decode_page
 from structformer_html.main_content import main_content

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from selectolax.lexbor import LexborNode
-from structformer.builder import TreeBuilder
 from structformer.document import LinkKind
-from structformer.headings import is_see_also
-from structformer.markup import Tag, tokens
+from structformer.formats.builder import TreeBuilder
+from structformer.text.headings import is_see_also
+from structformer.text.markup import Tag, tokens
 
 _PARAGRAPHS = (
     "address article aside blockquote body center dd details dir div dl fieldset figure footer form frameset header hgroup hr html "

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from structformer.builder import TreeBuilder
-from structformer.collection import without_garbage_collection
 from structformer.document import Document, Link, LinkKind, Source
-from structformer.names import link_names, normalize, path_names
-from structformer.sources import SourceFile, decode
+from structformer.formats.builder import TreeBuilder
+from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.source import SourceFile, decode
+from structformer.text.names import link_names, normalize, path_names
 
 from structformer_latex.reader import TexReader
 

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
-from structformer.builder import TreeBuilder
 from structformer.document import LinkKind, Section
+from structformer.formats.builder import TreeBuilder
 
 from structformer_latex.bibliography import Entry, parse_bibtex
 from structformer_latex.commands import (

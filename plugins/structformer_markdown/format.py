@@ -7,12 +7,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from markdown_it.token import Token
-from structformer.builder import TreeBuilder
-from structformer.collection import without_garbage_collection
 from structformer.document import Document, Link, Source
-from structformer.names import is_external, link_names, normalize, path_candidates, path_names, split_fragment, wiki_name, without_suffix
-from structformer.plugins import FormatOption
-from structformer.sources import SourceFile, decode
+from structformer.formats.builder import TreeBuilder
+from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.protocol import FormatOption
+from structformer.formats.source import SourceFile, decode
+from structformer.text.names import (
+    is_external,
+    link_names,
+    normalize,
+    path_candidates,
+    path_names,
+    split_fragment,
+    wiki_name,
+    without_suffix,
+)
 
 from structformer_markdown.front_matter import split_front_matter
 from structformer_markdown.grammar import MAX_NESTING, parse

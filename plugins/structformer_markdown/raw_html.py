@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from structformer.builder import TreeBuilder
-from structformer.markup import Tag, tokens
+from structformer.formats.builder import TreeBuilder
+from structformer.text.markup import Tag, tokens
 
 _NO_RAW_TEXT: frozenset[str] = frozenset()
 _HIDDEN = frozenset({"script", "style", "template", "noscript"})

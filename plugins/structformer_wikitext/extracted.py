@@ -6,10 +6,10 @@ import re
 from html import unescape
 from urllib.parse import unquote
 
-from structformer.builder import TreeBuilder
 from structformer.document import LinkKind
-from structformer.headings import is_see_also
-from structformer.markup import Tag, tokens
+from structformer.formats.builder import TreeBuilder
+from structformer.text.headings import is_see_also
+from structformer.text.markup import Tag, tokens
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)\.?[ \t]*")
 _BULLET = re.compile(r"(?:BULLET|INDENT|NUMBER|DEF)::::[-.:]?\s*|[-*•]\s+")

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
-from structformer.builder import TreeBuilder, stem_title
-from structformer.collection import without_garbage_collection
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError, UsageError
-from structformer.names import is_external, normalize, path_names, split_fragment, url_names, wiki_name
-from structformer.plugins import FormatOption
-from structformer.sources import SourceFile, decode
+from structformer.formats.builder import TreeBuilder, stem_title
+from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.protocol import FormatOption
+from structformer.formats.source import SourceFile, decode
+from structformer.text.names import is_external, normalize, path_names, split_fragment, url_names, wiki_name
 
 from structformer_wikitext.dump import RawPage, dump_pages, extracted_pages, head_of, kind_of, pieces
 from structformer_wikitext.extracted import read_extracted

@@ -6,9 +6,9 @@ import re
 from html import unescape
 from urllib.parse import unquote
 
-from structformer.builder import TreeBuilder
 from structformer.document import LinkKind
-from structformer.markup import Tag, parse_attributes
+from structformer.formats.builder import TreeBuilder
+from structformer.text.markup import Tag, parse_attributes
 
 from structformer_wikitext.markup import (
     MARK,

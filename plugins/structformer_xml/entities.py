@@ -12,7 +12,7 @@ from functools import lru_cache
 from html.entities import html5
 
 from structformer.errors import ReadError
-from structformer.sources import SourceFile
+from structformer.formats.source import SourceFile
 
 _REFERENCE = re.compile(rb"&([A-Za-z_:\x80-\xff][\w.:\x80-\xff-]*);")
 _DECLARATION = re.compile(rb"""<!ENTITY\s+([^\s%"'<>]+)\s+(?:"([^"]*)"|'([^']*)')\s*>""")

@@ -8,14 +8,14 @@ from itertools import chain
 from typing import Any
 
 from lxml import etree
-from structformer.builder import TreeBuilder
-from structformer.collection import without_garbage_collection
 from structformer.document import Document, Link, Source
 from structformer.errors import ReadError
-from structformer.headings import github_slug
-from structformer.names import link_names, normalize, path_names
-from structformer.plugins import FormatOption
-from structformer.sources import SourceFile
+from structformer.formats.builder import TreeBuilder
+from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.protocol import FormatOption
+from structformer.formats.source import SourceFile
+from structformer.text.headings import github_slug
+from structformer.text.names import link_names, normalize, path_names
 
 from structformer_xml.entities import external_entities
 from structformer_xml.including import Inclusions, included_paths

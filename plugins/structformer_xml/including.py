@@ -10,7 +10,7 @@ from typing import Any
 
 from lxml import etree
 from structformer.errors import ReadError
-from structformer.sources import SourceFile
+from structformer.formats.source import SourceFile
 
 from structformer_xml.parsing import content, parse
 

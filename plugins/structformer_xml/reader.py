@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from lxml import etree
-from structformer.builder import TreeBuilder
 from structformer.document import LinkKind
+from structformer.formats.builder import TreeBuilder
 
 from structformer_xml.vocabulary import Vocabulary
 

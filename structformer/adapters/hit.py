@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from structformer.passages import with_path
 from structformer.retrieval.hits import Hit
+from structformer.text.passages import with_path
 
 
 def content(hit: Hit) -> str:

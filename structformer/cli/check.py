@@ -18,8 +18,8 @@ def command(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_
 
     Exit code 1 when one differs.
     """
-    from structformer.checking import check_workspace
     from structformer.corpus import Corpus
+    from structformer.corpus.checking import check_workspace
 
     out = output(ctx)
     problems = check_workspace(workspace)

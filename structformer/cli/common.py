@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from structformer.printing import safe_json, visible
+from structformer.text.visible import safe_json, visible
 
 DEFAULT_CONFIG = "structformer.toml"
 _COMMON = ("workspace", "config", "quiet", "verbose", "as_json")

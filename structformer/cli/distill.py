@@ -37,7 +37,7 @@ def command(
     """
     chosen, settings = chosen_options(flags)
     from structformer.training import train, training_options
-    from structformer.training.data import parse_mix
+    from structformer.training.example_order import parse_mix
 
     chosen.update(ranker=ranker, teacher=teacher, mix=parse_mix(task_mix) if task_mix else None)
     chosen["loss"] = chosen["loss"] or "margin-mse"

@@ -12,8 +12,8 @@ from structformer.cli.common import common_options, output, printable, save_conf
 from structformer.cli.search import fresh_index, stale_option
 
 if TYPE_CHECKING:
+    from structformer.evaluation.comparison import Evaluation
     from structformer.evaluation.difference import Difference
-    from structformer.evaluation.evaluate import Evaluation
     from structformer.evaluation.judgements import Judgements
 
 _LISTED = 10
@@ -67,8 +67,8 @@ def command(
     Writes run files, report.json, report.md and report.html into a folder of their own. Exit code 1 when the qrels name
     documents that the corpus does not have, or queries that are not there (they are listed; the scores count unknown documents as never found).
     """
+    from structformer.evaluation.comparison import CAVEAT, evaluate, held_out_judgements
     from structformer.evaluation.difference import difference, texts_of
-    from structformer.evaluation.evaluate import CAVEAT, evaluate, held_out_judgements
     from structformer.evaluation.page import write_page
     from structformer.retrieval.retriever import Retriever
     from structformer.workspace import Workspace, dated_name

@@ -30,8 +30,8 @@ def command(
 
     On a CPU the search uses a model's exported file from then on; that needs structformer[onnx].
     """
+    from structformer.adapters.exporting import export_beir, export_datasets, export_docsearch, export_training_rows
     from structformer.evaluation.judgements import read_judgements, write_judgements
-    from structformer.exporting import export_beir, export_datasets, export_docsearch, export_training_rows
 
     out = output(ctx)
     if onnx != (model is not None):

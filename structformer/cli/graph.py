@@ -23,7 +23,7 @@ def command() -> None:
 @click.pass_context
 def stats(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> None:
     """Links resolved, external, unresolved and ambiguous per kind, with examples; degrees of the see-also graph."""
-    from structformer.graph_view import statistics
+    from structformer.graph.views import statistics
 
     out = output(ctx)
     found = statistics(workspace)
@@ -49,7 +49,7 @@ def stats(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_js
 @click.pass_context
 def check(ctx: click.Context, limit: int, workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> int:
     """Dead links within the corpus, each with its page and section. Exit code 1 when there are any."""
-    from structformer.graph_view import dead_links
+    from structformer.graph.views import dead_links
 
     out = output(ctx)
     total = 0
@@ -79,7 +79,7 @@ def check(ctx: click.Context, limit: int, workspace: Path, quiet: bool, verbose:
 def export(ctx: click.Context, target: Path, kinds: tuple[str, ...], workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> None:
     """Write the graph: FILE.parquet an edge list of sections, FILE.graphml documents and their references."""
     from structformer.errors import UsageError
-    from structformer.graph_view import export_graphml, export_parquet, parse_kinds
+    from structformer.graph.views import export_graphml, export_parquet, parse_kinds
 
     writers = {".parquet": export_parquet, ".graphml": export_graphml}
     if target.suffix.lower() not in writers:

@@ -48,8 +48,9 @@ def command(
     same PATHs or none, only what changed is read; killed, it continues where it was. A corpus that came from other PATHs is left alone
     unless --add or --replace is given. Exit code: 0 done, warnings or not; 1 nothing could be read; 2 a usage error.
     """
-    from structformer.ingest import ingest
-    from structformer.sources import FileFilter, Limits
+    from structformer.formats.limits import Limits
+    from structformer.ingestion import ingest
+    from structformer.ingestion.walk import FileFilter
     from structformer.workspace import Workspace
 
     if add and replace_sources:

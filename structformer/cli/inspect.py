@@ -57,7 +57,7 @@ def command(
 def _documents(source: str | None, format: str | None, workspace: Path, options: dict[str, str]) -> Iterator[Document]:
     from structformer.corpus import Corpus
     from structformer.errors import UsageError
-    from structformer.ingest import read
+    from structformer.ingestion import read
     from structformer.workspace import Workspace
 
     if source is None:
@@ -112,8 +112,8 @@ def _as_dict(document: Document) -> dict[str, Any]:
 
 def _suggested_mapping(source: str | None, format: str) -> str:
     from structformer.errors import UsageError
+    from structformer.formats.source import SourceFile
     from structformer.plugins import load_plugins
-    from structformer.sources import SourceFile
 
     if source is None or not Path(source).is_file():
         raise UsageError("--suggest-mapping needs a file of the vocabulary")

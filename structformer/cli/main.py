@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from structformer import __version__
+from structformer._version import __version__
 from structformer.errors import StructformerError
 
 # Each command's module is imported when it is asked for, so that `--help` is quick. The texts stand here for that reason.
@@ -39,6 +39,7 @@ class LazyGroup(click.Group):
     """Knows its commands' names and short helps, and imports a command when it is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        self._add_plugin_commands()
         return [*COMMANDS, *sorted(set(super().list_commands(ctx)) - set(COMMANDS))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -21,7 +21,7 @@ def command(ctx: click.Context, model: str, target: Path | None, workspace: Path
 
     Of a run that goes on or was stopped, its checkpoints' record so far.
     """
-    from structformer.training.report import write_report
+    from structformer.training.page import write_report
 
     out = output(ctx)
     path = write_report(workspace, model, target)

@@ -83,7 +83,7 @@ def command(
     """
     chosen, settings = chosen_options(flags)
     from structformer.training import train, training_options, unfinished_options
-    from structformer.training.data import parse_mix
+    from structformer.training.example_order import parse_mix
 
     out = output(ctx)
     chosen.update(ranker=ranker, mix=parse_mix(task_mix) if task_mix else None)
@@ -95,3 +95,11 @@ def command(
     if not dry_run and of_first_process():
         save_config(ctx, result.folder)
     print_result(out, result, workspace, options.seed, dry_run)
+
+
+if __name__ == "__main__":  # for torchrun and accelerate launch, which start modules
+    import sys
+
+    from structformer.cli.main import main
+
+    main(["train", *sys.argv[1:]])

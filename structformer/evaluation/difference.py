@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from structformer.evaluation.evaluate import Evaluation, Row
+from structformer.evaluation.comparison import Evaluation, Row
 from structformer.retrieval.units import IndexedDocuments
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError
-from structformer.evaluation.evaluate import Evaluation, evaluate
+from structformer.evaluation.comparison import Evaluation, evaluate
 from structformer.evaluation.experiment import Experiment, ExperimentRow
 from structformer.evaluation.judgements import Judgements
 from structformer.models.registry import read_record

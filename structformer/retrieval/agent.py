@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import ModelError, UsageError
-from structformer.headings import is_see_also
-from structformer.passages import query_like, sentences
 from structformer.retrieval.hits import Filter, Hit
 from structformer.retrieval.pipeline import ENCODER, UNTRAINED
 from structformer.retrieval.ranking import Ranking
 from structformer.retrieval.retriever import AnyPipeline, Retriever, checked_query
+from structformer.text.headings import is_see_also
+from structformer.text.passages import query_like, sentences
 
 CHOICES = ("first", "embedding", "classifier", "titles")
 DOCUMENTS = 3

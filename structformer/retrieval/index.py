@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from structformer import __version__
+from structformer._version import __version__
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, WorkspaceError
 from structformer.graph import ReferenceGraph

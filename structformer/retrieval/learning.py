@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from structformer.corpus import Corpus
 from structformer.models.bi_encoder import BiEncoder
-from structformer.overview import overview
-from structformer.passages import query_like, sentences
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, Floats, FusionWeights, learn_weights
 from structformer.retrieval.lexical import LexicalIndex, document_text
 from structformer.retrieval.units import IndexedDocuments, Unit, Units, document_units
+from structformer.text.overview import overview
+from structformer.text.passages import query_like, sentences
 
 _MOST_QUERIES = 200
 _FEWEST_QUERIES = 20

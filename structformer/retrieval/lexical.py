@@ -7,11 +7,11 @@ from pathlib import Path
 
 import tantivy
 
-from structformer.analysis import analyzer, any_term_query, query_terms, spaced
 from structformer.errors import WorkspaceError
 from structformer.retrieval.bm25 import idf, saturation
 from structformer.retrieval.ranking import in_order
 from structformer.retrieval.units import IndexedDocument, Unit
+from structformer.text.lexical_analysis import analyzer, any_term_query, query_terms, spaced
 
 # Boosts of the fields' BM25 scores, which are summed. Titles, paths and anchor texts are short, so their scores are high by
 # themselves; with boosts near 1 they drown the text.

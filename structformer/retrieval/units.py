@@ -18,8 +18,8 @@ from structformer.corpus import Corpus
 from structformer.document import Document
 from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph
-from structformer.overview import overview
-from structformer.passages import PASSAGE_WORDS, passages, with_path
+from structformer.text.overview import overview
+from structformer.text.passages import PASSAGE_WORDS, passages, with_path
 
 _UNITS = pa.schema(
     [

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from structformer.sampling.drawing import sample
+from structformer.sampling.draw_examples import sample
 from structformer.sampling.example import Census, Example, SamplingOptions
-from structformer.sampling.held import is_held_out
+from structformer.sampling.held_out import is_held_out
 from structformer.sampling.store import Samples
 from structformer.sampling.task import Form, Need, Task
 from structformer.sampling.tasks import DEFAULT_TASKS, document_examples, needs_attention, tasks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -9,12 +10,24 @@ from random import Random
 
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
-from structformer.passages import PASSAGE_WORDS, passages, query_like, sentences, with_path
-from structformer.sampling.content import DocumentView
 from structformer.sampling.example import SamplingOptions
-from structformer.sampling.held import is_held_out
+from structformer.sampling.view import DocumentView
+from structformer.text.passages import PASSAGE_WORDS, passages, query_like, sentences, with_path
 
 _MIN_WORDS = 5
+_SMALLEST_TO_HOLD_OUT = 40
+_MOST_HELD_OUT = 300
+
+
+def is_held_out(document_id: str, seed: int, share: float) -> bool:
+    """Whether a document is held out; depends on nothing but its id, the seed and the share."""
+    digest = hashlib.sha256(f"held-out/{seed}/{document_id}".encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:6], "big") < share * 2**48
+
+
+def held_out_share(document_count: int) -> float:
+    """The default share of held-out documents: a tenth, none in a corpus under 40 documents, about 300 at most."""
+    return 0.0 if document_count < _SMALLEST_TO_HOLD_OUT else min(0.1, _MOST_HELD_OUT / document_count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ from random import Random
 
 import tantivy
 
-from structformer.analysis import analyzer, any_term_query, spaced
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
-from structformer.passages import PASSAGE_WORDS, passages, with_path
-from structformer.sampling.content import DocumentView, nearly_equal, word_set
 from structformer.sampling.example import Example, SamplingOptions
-from structformer.sampling.held import is_held_out
+from structformer.sampling.held_out import is_held_out
 from structformer.sampling.task import Form, Task
+from structformer.sampling.view import DocumentView, nearly_equal, word_set
+from structformer.text.lexical_analysis import analyzer, any_term_query, spaced
+from structformer.text.passages import PASSAGE_WORDS, passages, with_path
 
 _FIELD = "text"
 _BOOSTS = {_FIELD: 1.0, "path": 0.2}

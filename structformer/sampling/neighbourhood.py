@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
 
-from structformer.passages import sentences
-from structformer.sampling.content import DocumentView
+from structformer.sampling.view import DocumentView
+from structformer.text.passages import sentences
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from structformer.corpus import Corpus
-from structformer.sampling.content import document_abstract, document_text, words_of
-from structformer.sampling.held import is_held_out
+from structformer.sampling.held_out import is_held_out
 from structformer.sampling.store import Texts, TextWriter
+from structformer.sampling.view import document_abstract, document_text, words_of
 from structformer.storage.files import read_json
 
 _HEAD_CHARACTERS = 3000

@@ -10,19 +10,19 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from structformer import __version__
+from structformer._version import __version__
 from structformer.corpus import Corpus
 from structformer.errors import UsageError
 from structformer.graph import ReferenceGraph
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import model_folder, read_record
-from structformer.passages import PASSAGE_WORDS, passages, with_path
 from structformer.sampling import Example, Samples, SamplingOptions
-from structformer.sampling.content import DocumentView, nearly_equal, word_set
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.sampling.negatives import PassageTable, write_passages
 from structformer.sampling.store import write_examples
+from structformer.sampling.view import DocumentView, nearly_equal, word_set
 from structformer.storage.files import write_json
+from structformer.text.passages import PASSAGE_WORDS, passages, with_path
 from structformer.training.trainer import Source
 from structformer.workspace import Workspace
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from structformer.sampling import Example
-from structformer.sampling.content import nearly_equal, word_set
+from structformer.sampling.view import nearly_equal, word_set
 
 
 def batch_documents(examples: Sequence[Example], own: int) -> tuple[list[str], list[str]]:

@@ -19,16 +19,16 @@ from structformer.errors import ModelError
 from structformer.models.kinds import Ranker
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.checkpoint import Checkpoints, read_optimizer, read_state, read_weights
-from structformer.training.data import ExampleOrder
-from structformer.training.development import development_score
+from structformer.training.example_order import ExampleOrder
+from structformer.training.judging import development_score
 from structformer.training.loader import Loader, Place
 from structformer.training.logs import StepLog
-from structformer.training.memory import memory_errors
 from structformer.training.objectives import Objective, Prepared
 from structformer.training.options import Listener, TrainingOptions, TrainingPlan, TrainingStep
+from structformer.training.out_of_memory import memory_errors
+from structformer.training.resolve import Settings
 from structformer.training.schedule import learning_rate
-from structformer.training.settings import Settings
-from structformer.training.state import module_state, optimizer_state, set_state
+from structformer.training.state_dicts import module_state, optimizer_state, set_state
 
 _MAX_GRADIENT_NORM = 1.0
 _SAVE_STEPS = 500  # between checkpoints, with several processes

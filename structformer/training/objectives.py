@@ -17,8 +17,8 @@ from structformer.models.kinds import DISTILLING, ranker_kind
 from structformer.models.late_interaction import LateInteraction, TokenVectors
 from structformer.sampling import Example
 from structformer.sampling.tasks import has_long_queries
+from structformer.training.batching import Batching, TokenBatch, in_order, token_batches, tokens_in
 from structformer.training.in_batch import batch_documents, negatives_allowed
-from structformer.training.inputs import Batching, TokenBatch, in_order, token_batches, tokens_in
 from structformer.training.losses import (
     distilled_kl,
     group_softmax,
@@ -210,7 +210,7 @@ class BiEncoderObjective(Objective):
         for batch in prepared.batches["texts"]:
             moved = batch.to(self.model.device)
             hidden = self.model(**moved.features).last_hidden_state
-            parts.append(pool(hidden, moved.features["attention_mask"]))
+            parts.append(self.pool(hidden, moved.features["attention_mask"]))
             if self.head is not None and moved.labels is not None:
                 masked.append(self.head(hidden, moved.labels))
         vectors = in_order(prepared.batches["texts"], parts)
@@ -223,6 +223,10 @@ class BiEncoderObjective(Objective):
         if not masked:
             return losses, None
         return losses, self._masked(prepared.batches["texts"], masked, places["owners"], len(prepared.examples))
+
+    def pool(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """(texts, dimensions) from (texts, tokens, dimensions) and the (texts, tokens) mask; what the ranker's `encode` does."""
+        return pool(hidden, mask)
 
     def _info_nce(
         self, queries: torch.Tensor, documents: torch.Tensor, places: dict[str, torch.Tensor], prepared: Prepared

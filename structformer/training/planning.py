@@ -14,13 +14,13 @@ import torch
 from structformer.models.base import BaseModel
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.checkpoint import read_state
-from structformer.training.data import ExampleOrder
-from structformer.training.development import development_score
+from structformer.training.example_order import ExampleOrder
+from structformer.training.judging import development_score
 from structformer.training.loop import chunk_seed
-from structformer.training.memory import memory_errors
 from structformer.training.objectives import Objective
 from structformer.training.options import TrainingOptions, TrainingPlan
-from structformer.training.settings import Settings
+from structformer.training.out_of_memory import memory_errors
+from structformer.training.resolve import Settings
 
 _MEASURED_STEPS = 5
 _MEASURED_SHARE = 0.05  # of the time given, at most, unless the first two steps take longer

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from structformer import __version__
+from structformer._version import __version__
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, WorkspaceError
 from structformer.models.attention import AttentionWeights
@@ -22,20 +22,20 @@ from structformer.models.kinds import Ranker, ranker_kind
 from structformer.models.registry import ModelRecord, write_record
 from structformer.models.scratch import make_scratch_model, weights_digest
 from structformer.sampling import DEFAULT_TASKS, Samples, SamplingOptions, needs_attention, sample
-from structformer.sampling.drawing import draw
+from structformer.sampling.draw_examples import draw
 from structformer.sampling.held_out import DevelopmentSet, development_set
 from structformer.storage.files import replacing_folder
 from structformer.storage.seal import Sealed, seal
 from structformer.training.card import write_card
 from structformer.training.checkpoint import Checkpoints, read_weights
-from structformer.training.data import ExampleOrder
-from structformer.training.development import Weights, development_score, mix_weights, weights_of
+from structformer.training.example_order import ExampleOrder
+from structformer.training.judging import Weights, development_score, mix_weights, weights_of
 from structformer.training.logs import StepLog, check_trackers
 from structformer.training.loop import Run
-from structformer.training.memory import memory_errors
 from structformer.training.options import Listener, TrainingOptions, TrainingResult
+from structformer.training.out_of_memory import memory_errors
 from structformer.training.planning import agreed, make_plan, measure, planned_before
-from structformer.training.settings import Settings, device_name, identity, load_ranker, make_objective, prepare_model, settle
+from structformer.training.resolve import Settings, device_name, identity, load_ranker, make_objective, prepare_model, settle
 from structformer.training.unfinished import write_options
 from structformer.workspace import Workspace
 

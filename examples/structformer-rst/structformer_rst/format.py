@@ -9,11 +9,11 @@ from typing import Any
 from docutils import nodes
 from docutils.core import publish_doctree
 from docutils.parsers.rst import Directive, directives, roles
-from structformer.builder import TreeBuilder
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError
-from structformer.names import link_names, normalize, path_names
-from structformer.sources import SourceFile, decode
+from structformer.formats.builder import TreeBuilder
+from structformer.formats.source import SourceFile, decode
+from structformer.text.names import link_names, normalize, path_names
 
 _SETTINGS = {
     "file_insertion_enabled": False,  # nothing but the given bytes is read

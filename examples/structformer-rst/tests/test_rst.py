@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from structformer.conformance import Sample, check_format
-from structformer.sources import SourceFile
+from structformer.checks.formats import Sample, check_format
+from structformer.formats.source import SourceFile
 from structformer_rst import RstFormat
 
 SAMPLES = [Sample(path.name, path.read_bytes()) for path in sorted((Path(__file__).parent / "samples").iterdir())]

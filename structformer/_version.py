@@ -1,0 +1,3 @@
+"""The version, which the build reads too."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,150 @@
+"""The corpus on disk: shards of documents, listed by a manifest; read as a stream, checked by digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from structformer.corpus.rows import Row, rows_document
+from structformer.corpus.shards import TABLES, ShardInfo, read_rows, read_shard
+from structformer.document import Document
+from structformer.errors import WorkspaceError
+from structformer.storage.digests import sha256_of
+from structformer.storage.seal import Sealed
+from structformer.workspace import Hold, Workspace
+
+FORMAT_VERSION = 2
+
+__all__ = ["FORMAT_VERSION", "Corpus", "manifest_value"]
+
+
+def manifest_value(shards: list[ShardInfo], tool_version: str) -> dict[str, Any]:
+    """The manifest's content: nothing that depends on the machine, the time or the way the corpus came about."""
+    return {"format_version": FORMAT_VERSION, "tool_version": tool_version, "shards": [asdict(shard) for shard in shards]}
+
+
+class Corpus:
+    """An ingested corpus. Documents are numbered from 0 in the order of their sources' paths."""
+
+    def __init__(self, folder: Path, shards_folder: Path, shards: list[ShardInfo], hold: Hold | None = None) -> None:
+        self.folder = folder
+        self.shards_folder = shards_folder
+        self.shards = shards
+        self._hold = hold
+        self.starts = [0]
+        for shard in shards:
+            self.starts.append(self.starts[-1] + shard.documents)
+
+    @classmethod
+    def open(cls, workspace: str | Path | Workspace = ".structformer") -> Corpus:
+        """Open a workspace's corpus. Raises WorkspaceError when there is none or it is of another format version."""
+        workspace = Workspace(workspace)
+        folder, hold = workspace.hold("corpus")
+        return cls.at(workspace, folder, hold)
+
+    @classmethod
+    def at(cls, workspace: Workspace, folder: Path, hold: Hold | None = None) -> Corpus:
+        """A generation of the corpus by its folder. Raises WorkspaceError."""
+        manifest = Sealed(folder, "ingest again", workspace.stamps).json("manifest.json")
+        if manifest.get("format_version") != FORMAT_VERSION:
+            raise WorkspaceError(
+                f"{folder} has format version {manifest.get('format_version')}, this version reads {FORMAT_VERSION}; ingest again"
+            )
+        shards = [ShardInfo(**{**shard, "digests": tuple(shard["digests"])}) for shard in manifest["shards"]]
+        return cls(folder, workspace.shards, shards, hold)
+
+    @property
+    def document_count(self) -> int:
+        return self.starts[-1]
+
+    @property
+    def section_count(self) -> int:
+        return sum(shard.sections for shard in self.shards)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the corpus's whole content; what was made from another content has another one."""
+        digests = json.dumps([shard.digests for shard in self.shards]).encode()
+        return hashlib.sha256(digests).hexdigest()[:16]
+
+    def shard_folder(self, shard: ShardInfo) -> Path:
+        return self.shards_folder / shard.key
+
+    def documents(self) -> Iterator[Document]:
+        """All documents in number order, read as a stream."""
+        for number in range(len(self.shards)):
+            yield from self.shard_documents(number)
+
+    def shard_documents(self, number: int, *, links: bool = True) -> Iterator[Document]:
+        """The documents of one shard; the first has the number `starts[number]`. links=False leaves links and anchors out, which
+        reads faster."""
+        for row, section_rows in read_shard(self._compared(self.shards[number]), links=links):
+            yield rows_document(row, section_rows)
+
+    def document_ids(self) -> Iterator[str]:
+        """Ids in number order, without reading the sections."""
+        for shard in self.shards:
+            for row in self.rows(shard, "documents", ["id"]):
+                yield row["id"]
+
+    def document(self, document_id: str) -> Document:
+        """One document by its id. Raises WorkspaceError when there is none of that id."""
+        for number, shard in enumerate(self.shards):
+            ids = [row["id"] for row in self.rows(shard, "documents", ["id"])]
+            if document_id in ids:
+                return next(document for document in self.shard_documents(number) if document.id == document_id)
+        raise WorkspaceError(f"no document {document_id!r} in {self.folder}")
+
+    def rows(self, shard: ShardInfo, table: str, columns: list[str] | None = None) -> Iterator[Row]:
+        """The rows of one table of a shard. Raises WorkspaceError when the file is not as it was written."""
+        return read_rows(self._compared(shard, (table,)) / f"{table}.parquet", columns)
+
+    def _compared(self, shard: ShardInfo, tables: Sequence[str] = ("documents", "sections")) -> Path:
+        folder = self.shard_folder(shard)
+        for table in tables:
+            path = folder / f"{table}.parquet"
+            if not _is_as_written(path, shard.digests[TABLES.index(table)]):
+                raise WorkspaceError(f"{path} has changed since it was written: ingest again with --fresh")
+        return folder
+
+    def sources(self) -> Iterator[dict[str, Any]]:
+        """One row per source file: path, format, sha256, size, status, documents, messages."""
+        for shard in self.shards:
+            yield from self.rows(shard, "sources")
+
+    def check(self) -> list[str]:
+        """Problems found by comparing every file with its recorded digest; empty when all is well."""
+        problems: list[str] = []
+        for shard in self.shards:
+            for table, digest in zip(TABLES, shard.digests, strict=True):
+                path = self.shard_folder(shard) / f"{table}.parquet"
+                if not path.exists():
+                    problems.append(f"{path}: missing")
+                elif sha256_of(path) != digest:
+                    problems.append(f"{path}: content differs from its recorded sha256")
+        return problems
+
+
+_compared_files: dict[str, tuple[int, int, int, str]] = {}  # by path: size, time of change, inode, sha256
+_guard = threading.Lock()
+
+
+def _is_as_written(path: Path, digest: str) -> bool:
+    """Whether a file has this sha256; hashed once in a process, until its size, time of change or inode is another."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise WorkspaceError(f"{path} cannot be read ({error.strerror or error}); ingest again with --fresh") from error
+    stamp = (status.st_size, status.st_mtime_ns, status.st_ino, digest)
+    if _compared_files.get(str(path)) == stamp:
+        return True
+    if sha256_of(path) != digest:
+        return False
+    with _guard:
+        _compared_files[str(path)] = stamp
+    return True

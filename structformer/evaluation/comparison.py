@@ -1,0 +1,306 @@
+"""Comparing pipelines and runs on judged queries, or on held-out structure when nobody has judged any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from structformer.corpus import Corpus
+from structformer.errors import ModelError, UsageError
+from structformer.evaluation.judgements import Judgements, Run, read_run, write_run
+from structformer.evaluation.measures import Evaluator, parse_measure
+from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test
+from structformer.graph import ReferenceGraph
+from structformer.models.kinds import ranker_kind
+from structformer.models.registry import read_record, trained_models
+from structformer.retrieval.index import encoder_location
+from structformer.retrieval.pipeline import ENCODER, UNTRAINED, Pipeline, as_pipeline, dense, hybrid, lexical, rerank
+from structformer.retrieval.retriever import AnyPipeline, Retriever
+from structformer.retrieval.stage import Stage, make_stage
+from structformer.sampling import Samples
+from structformer.sampling.held_out import held_out_queries
+from structformer.storage.files import write_bytes, write_json
+from structformer.workspace import Workspace
+
+MEASURES = ("nDCG@10", "RR@10", "Success@1")
+CAVEAT = (
+    "Held-out structure shows whether training on this corpus carries over to documents it was not trained on. Its queries are "
+    "titles, paths and link sentences, not what people type, and title and path queries share words with the paths that are indexed."
+)
+_DEPTH = 100
+_CHUNK = 256
+_BM25 = str(as_pipeline(lexical()))
+_BASELINES = (_BM25, str(as_pipeline(dense(UNTRAINED))), str(as_pipeline(hybrid(UNTRAINED, weights="rrf"))))
+_LABELS = {
+    **dict(zip(_BASELINES, ("BM25", "dense untrained", "RRF untrained"), strict=True)),
+    str(as_pipeline(hybrid(UNTRAINED))): "hybrid untrained",
+    str(as_pipeline(dense())): "dense trained",
+    str(as_pipeline(hybrid())): "hybrid trained",
+    str(as_pipeline(hybrid(weights="rrf"))): "RRF trained",
+}
+BEST_BASELINE = "best baseline"
+
+
+@dataclass(slots=True)
+class Row:
+    """One pipeline's result. scores: mean by measure; interval: 95 % bootstrap interval of the first; against: by the name of what it is
+    compared with, the difference in the first measure and its Holm-corrected p-value."""
+
+    pipeline: str
+    label: str
+    scores: dict[str, float]
+    per_query: dict[str, dict[str, float]]
+    run: Run
+    interval: tuple[float, float]
+    against: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """A comparison of pipelines on the same queries. baseline: the label of the best of BM25, the untrained dense search and their
+    reciprocal rank fusion, "" when none of them is among the rows."""
+
+    title: str
+    measures: list[str]
+    judgements: Judgements
+    rows: list[Row]
+    unknown_documents: list[str]
+    unjudged_queries: list[str]
+    unasked_queries: list[str]
+    caveat: str = ""
+    baseline: str = ""
+
+    @property
+    def queries(self) -> int:
+        """How many queries were asked."""
+        return len(next(iter(self.rows[0].per_query.values()))) if self.rows else 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The comparison as JSON types, without the per-query scores."""
+        return {
+            "title": self.title,
+            "measures": self.measures,
+            "queries": self.queries,
+            "baseline": self.baseline,
+            "rows": [
+                {
+                    "pipeline": row.pipeline,
+                    "label": row.label,
+                    "scores": row.scores,
+                    "interval": list(row.interval),
+                    "against": {name: {"difference": value[0], "p": value[1]} for name, value in row.against.items()},
+                }
+                for row in self.rows
+            ],
+            "unknown_documents": self.unknown_documents,
+            "unjudged_queries": self.unjudged_queries,
+            "unasked_queries": self.unasked_queries,
+            "caveat": self.caveat,
+        }
+
+    def compared(self) -> list[str]:
+        """Names of what the rows are compared with."""
+        return list(dict.fromkeys(name for row in self.rows for name in row.against))
+
+    def note(self) -> str:
+        """What the columns mean."""
+        parts = [f"95 %: bootstrap interval of {self.measures[0]}."]
+        if self.compared():
+            parts.append(f"vs: difference in {self.measures[0]}; p: paired randomisation test, Holm-corrected over the rows.")
+        if f"vs {BEST_BASELINE}" in self.compared():
+            parts.append(f"The best of BM25, dense untrained and their RRF: {self.baseline}.")
+        return " ".join(parts)
+
+    def as_markdown(self) -> str:
+        """The comparison as a Markdown table."""
+        compared = self.compared()
+        head = ["pipeline", *self.measures, "95 %", *(f"{name} (p)" for name in compared)]
+        lines = [f"{self.title}: {self.queries} queries", "", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+        for row in self.rows:
+            cells = [
+                row.label,
+                *(f"{row.scores[measure]:.4f}" for measure in self.measures),
+                f"{row.interval[0]:.3f}-{row.interval[1]:.3f}",
+            ]
+            cells += [f"{row.against[name][0]:+.4f} ({row.against[name][1]:.4f})" if name in row.against else "" for name in compared]
+            lines.append("| " + " | ".join(cells) + " |")
+        lines += ["", self.note()]
+        return "\n".join([*lines, *(["", self.caveat] if self.caveat else [])]) + "\n"
+
+    def row(self, name: str) -> Row:
+        """A row by its label or its pipeline. Raises UsageError."""
+        found = next((row for row in self.rows if name in (row.label, row.pipeline)), None)
+        if found is None:
+            raise UsageError(f"no row {name!r}; there are: {', '.join(row.label for row in self.rows)}")
+        return found
+
+
+def default_pipelines(workspace: Workspace) -> list[Pipeline]:
+    """BM25; dense, RRF and hybrid, untrained; dense and hybrid of each trained bi-encoder; late interaction; reranking with each model that
+    reads pairs; as far as the models are there."""
+    stages: list[Stage] = [lexical()]
+    try:
+        encoder_location(workspace, UNTRAINED)
+        stages += [dense(UNTRAINED), hybrid(UNTRAINED, weights="rrf"), hybrid(UNTRAINED)]
+    except ModelError:
+        pass
+    models = trained_models(workspace)
+    kinds = {name: ranker_kind(read_record(workspace, name).kind) for name in models}
+    alone: list[Stage] = []
+    for name in sorted(models, key=lambda name: (name != ENCODER, name)):
+        if kinds[name].first_stage == "dense":
+            stages += [dense(name), hybrid(name)]
+        elif kinds[name].first_stage:
+            alone.append(make_stage(kinds[name].first_stage, name))
+    default = hybrid(ENCODER) if ENCODER in kinds and kinds[ENCODER].first_stage == "dense" else stages[-1]
+    pipelines = [as_pipeline(stage) for stage in (*stages, *alone)]
+    return pipelines + [default >> rerank(name) for name in models if kinds[name].joint]
+
+
+def label(pipeline: Pipeline) -> str:
+    """A pipeline's name in tables."""
+    first = str(pipeline.first)
+    return " + ".join(
+        [_LABELS.get(first, first), *(stage.model if stage.name == "rerank" else str(stage) for stage in pipeline.stages[1:])]
+    )
+
+
+def evaluate(
+    workspace: str | Path | Workspace,
+    judgements: Judgements,
+    *,
+    pipelines: Sequence[AnyPipeline] | None = None,
+    labels: Sequence[str] = (),
+    runs: Sequence[Path] = (),
+    measures: Sequence[str] = MEASURES,
+    against: Sequence[AnyPipeline] = (),
+    standard: bool = True,
+    title: str = "judged queries",
+    caveat: str = "",
+    seed: int = 0,
+    output: Path | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Evaluation:
+    """Run every pipeline on the judged queries and compare them, with each other and with run files.
+
+    Unknown document ids in the qrels count as relevant documents that nothing can find, and are listed; so are judged queries that are
+    not there. labels: names of the pipelines in the table. against: pipelines that the others are compared with; `standard` adds BM25 and
+    the best baseline, as far as they are among them. With `output`, writes runs in
+    TREC's format, report.json and report.md there.
+    Raises UsageError on an unknown measure, or when no query has a judgement.
+    """
+    workspace = Workspace(workspace)
+    parsed = [parse_measure(name) for name in measures]
+    chosen = [as_pipeline(each) for each in pipelines] if pipelines is not None else default_pipelines(workspace)
+    compared = [as_pipeline(each) for each in against]
+    chosen += [each for each in compared if each not in chosen]
+    asked = {
+        query: text for query, text in judgements.queries.items() if any(grade > 0 for grade in judgements.qrels.get(query, {}).values())
+    }
+    if not asked:
+        raise UsageError("no query has a relevant document in the qrels: do their query ids belong together?")
+    retriever = Retriever.open(workspace)
+    known = set(Corpus.open(workspace).document_ids())
+    unknown = sorted({document for query in asked for document in judgements.qrels[query]} - known)
+    evaluator = Evaluator(parsed, {query: judgements.qrels[query] for query in asked})
+    names = [*labels, *(label(each) for each in chosen[len(labels) :])]
+    found = [
+        (str(each), name, _run(retriever, each, asked, judgements.exclude, progress)) for each, name in zip(chosen, names, strict=True)
+    ]
+    for path in runs:
+        tag, run = read_run(path)
+        found.append((str(path), f"{tag} ({path.name})", {query: run[query] for query in asked if query in run}))
+    rows: list[Row] = []
+    for pipeline, name, run in found:
+        per_query: dict[str, dict[str, float]] = {str(measure): dict.fromkeys(asked, 0.0) for measure in parsed}
+        for measure, query, value in evaluator.values(run):
+            per_query[measure][query] = value
+        scores = {measure: sum(values.values()) / len(values) for measure, values in per_query.items()}
+        interval = bootstrap_interval(list(per_query[str(parsed[0])].values()), seed=seed)
+        rows.append(Row(pipeline, name, scores, per_query, run, interval))
+        if output:
+            write_run(output / "runs" / f"{len(rows):02}-{_file_name(name)}.run", run, _file_name(name))
+    result = Evaluation(
+        title, [str(measure) for measure in parsed], judgements, rows, unknown,
+        unjudged_queries=sorted(set(judgements.queries) - set(asked)),
+        unasked_queries=sorted(set(judgements.qrels) - set(judgements.queries)),
+        caveat=caveat,
+    )  # fmt: skip
+    _compare(result, [str(each) for each in compared], seed, standard)
+    if output:
+        write_json(output / "report.json", {**result.as_dict(), "per_query": {row.label: row.per_query for row in rows}})
+        write_bytes(output / "report.md", result.as_markdown().encode())
+    return result
+
+
+def held_out_judgements(workspace: str | Path | Workspace, *, seed: int | None = None) -> dict[str, Judgements]:
+    """Queries from the documents that `sample` held out, by kind. Raises UsageError when it held out none."""
+    workspace = Workspace(workspace)
+    samples = Samples.open(workspace)
+    corpus = Corpus.open(workspace)
+    if samples.manifest["corpus"] != corpus.fingerprint:
+        raise UsageError("the Examples are of an earlier corpus: run `structformer sample` and `structformer train` again")
+    share = samples.manifest["held_out"]
+    if not share:
+        raise UsageError("no document was held out (a small corpus trains on all); sample with --held-out 0.1 and train again")
+    graph = ReferenceGraph.open(workspace, corpus)
+    found: dict[str, Judgements] = {}
+    for number, query in enumerate(held_out_queries(corpus, graph, seed=samples.manifest["seed"] if seed is None else seed, share=share)):
+        judgements = found.setdefault(query.kind, Judgements({}, {}))
+        name = f"{query.kind}-{number}"
+        judgements.queries[name] = query.text
+        judgements.qrels[name] = {query.document_id: 1}
+        if query.exclude:
+            judgements.exclude[name] = query.exclude
+    return found
+
+
+def _run(
+    retriever: Retriever,
+    pipeline: Pipeline,
+    queries: dict[str, str],
+    exclude: dict[str, str],
+    progress: Callable[[str, int, int], None] | None,
+) -> Run:
+    """The run, its scores replaced by falling ones, so that no tool breaks ties in another order than the ranking's."""
+    run: Run = {}
+    names = list(queries)
+    for start in range(0, len(names), _CHUNK):
+        part = names[start : start + _CHUNK]
+        ranked = retriever.rank_documents([queries[name] for name in part], pipeline, _DEPTH + 1)
+        for name, documents in zip(part, ranked, strict=True):
+            kept = [document for document, _ in documents if document != exclude.get(name)][:_DEPTH]
+            run[name] = [(document, float(_DEPTH - place)) for place, document in enumerate(kept)]
+        if progress:
+            progress(label(pipeline), min(start + _CHUNK, len(names)), len(names))
+    return run
+
+
+def _compare(result: Evaluation, against: Sequence[str], seed: int, standard: bool) -> None:
+    """Tests against BM25, the best baseline, and the rows asked for."""
+    measure = result.measures[0]
+    by_pipeline = {row.pipeline: row for row in result.rows}
+    wanted: dict[str, Row] = {}
+    if standard and _BM25 in by_pipeline:
+        wanted["vs BM25"] = by_pipeline[_BM25]
+    baselines = [by_pipeline[name] for name in _BASELINES if name in by_pipeline]
+    if standard and len(baselines) > 1:
+        best = max(baselines, key=lambda row: row.scores[measure])
+        result.baseline = best.label
+        wanted[f"vs {BEST_BASELINE}"] = best
+    wanted.update({f"vs {by_pipeline[name].label}": by_pipeline[name] for name in against})
+    for name, other in wanted.items():
+        rows = [row for row in result.rows if row is not other]
+        second = other.per_query[measure]
+        values = [
+            randomisation_test(list(row.per_query[measure].values()), [second[query] for query in row.per_query[measure]], seed=seed)
+            for row in rows
+        ]
+        for row, p in zip(rows, holm(values), strict=True):
+            row.against[name] = (row.scores[measure] - other.scores[measure], p)
+
+
+def _file_name(text: str) -> str:
+    return "-".join("".join(c if c.isalnum() else " " for c in text).split()).lower()

@@ -1,0 +1,20 @@
+"""What format plugins import: the protocol, the source, the tree builder; and what checks a format."""
+
+from __future__ import annotations
+
+from structformer.formats.builder import TreeBuilder
+from structformer.formats.limits import Limits
+from structformer.formats.protocol import CompositeFormat, Format, FormatOption, StreamFormat
+from structformer.formats.source import Neighbours, SourceFile, decode
+
+__all__ = [
+    "CompositeFormat",
+    "Format",
+    "FormatOption",
+    "Limits",
+    "Neighbours",
+    "SourceFile",
+    "StreamFormat",
+    "TreeBuilder",
+    "decode",
+]

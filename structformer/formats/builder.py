@@ -1,0 +1,369 @@
+"""Builds a Document tree from the stream of headings, text and links that a format plugin finds."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from structformer.document import Document, Link, LinkKind, Section, Source
+from structformer.text.headings import Slugs, github_slug, is_see_also
+from structformer.text.names import INDEX_STEMS
+
+_TITLELESS_STEMS = INDEX_STEMS | {"home"}  # files that are called after their folder; a wiki's home is none by its path
+_SEPARATORS = {"": 0, " ": 1, "\n": 2, "\n\n": 3}
+
+
+@dataclass(slots=True)
+class _OpenLink:
+    kind: LinkKind
+    target: str
+    start: int = -1
+
+
+class _Buffer:
+    """Text under construction, with the links that are open in it and a separator due before the next text."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.length = 0
+        self.due = ""
+        self.held = 0  # line ends of verbatim text, kept only if more of it follows
+        self.open_links: list[_OpenLink] = []
+        self.links: list[Link] = []
+
+    def separate(self, separator: str) -> None:
+        if _SEPARATORS[separator] > _SEPARATORS[self.due]:
+            self.due = separator
+
+    def append(self, text: str) -> None:
+        if not text:
+            return
+        if self.due or self.held:
+            if self.length:
+                separator = "\n" * self.held if self.held and _SEPARATORS[self.due] < 2 else self.due
+                self.parts.append(separator)
+                self.length += len(separator)
+            self.due = ""
+            self.held = 0
+        if self.open_links:
+            for link in self.open_links:
+                if link.start < 0:
+                    link.start = self.length
+        self.parts.append(text)
+        self.length += len(text)
+
+    def append_verbatim(self, text: str) -> None:
+        core = text.strip("\n")
+        if not core:
+            self.held += len(text)
+            return
+        self.held += len(text) - len(text.lstrip("\n"))
+        self.append(core)
+        self.held = len(text) - len(text.rstrip("\n"))
+
+    def close_link(self) -> None:
+        if not self.open_links:
+            return
+        link = self.open_links.pop()
+        if link.start < 0:
+            self.links.append(Link(link.kind, link.target, ""))
+        else:
+            # The anchor's own parts are few and at the end, so this stays linear in the text.
+            self.links.append(Link(link.kind, link.target, self._slice_from(link.start), link.start, self.length))
+
+    def _slice_from(self, start: int) -> str:
+        taken: list[str] = []
+        position = self.length
+        for part in reversed(self.parts):
+            if position <= start:
+                break
+            position -= len(part)
+            taken.append(part)
+        return "".join(reversed(taken))[max(0, start - position) :]
+
+    def text(self) -> str:
+        return "".join(self.parts)
+
+
+class TreeBuilder:
+    """Receives a document's content in source order and returns its tree.
+
+    slugs: give every section the anchors that generators make of titles, for formats whose anchors are not written down.
+
+    Headings nest under the nearest shallower heading, whatever levels are jumped; text before any heading is the
+    root's. White space between inline texts is one space; `line` and `paragraph` ask for a break before what follows.
+    """
+
+    def __init__(self, *, slugs: bool = True) -> None:
+        self.root = Section("")
+        self._stack = [self.root]
+        self._buffers: dict[int, _Buffer] = {id(self.root): _Buffer()}
+        self._body = self._buffers[id(self.root)]
+        self._heading: _Buffer | None = None
+        self._heading_level = 0
+        self._heading_anchors: list[str] = []
+        self._slugs = Slugs() if slugs else None
+        self._order = [self.root]
+
+    @property
+    def in_heading(self) -> bool:
+        return self._heading is not None
+
+    def text(self, text: str) -> None:
+        """Append inline text; white space at its ends becomes one space at most, or nothing at a block's start."""
+        target = self._heading or self._body
+        core = text.strip(" \t\r\n\f\v")
+        if not core:
+            if text:
+                target.separate(" ")
+            return
+        if text[0] != core[0]:
+            target.separate(" ")
+        target.append(core)
+        if text[-1] != core[-1]:
+            target.separate(" ")
+
+    def flow(self, text: str) -> None:
+        """Append inline text as markup languages have it: any run of white space is one space."""
+        words = text.split()
+        target = self._heading or self._body
+        if not words:
+            if text and not target.due:
+                target.due = " "
+            return
+        if not target.due and text[0].isspace():
+            target.due = " "
+        target.append(" ".join(words))
+        if text[-1].isspace():
+            target.due = " "
+
+    def space(self) -> None:
+        """White space between inline texts."""
+        target = self._heading or self._body
+        if not target.due:
+            target.due = " "
+
+    def verbatim(self, text: str) -> None:
+        """Append text exactly as it stands: code, math. Line ends at the two ends of a block are not text."""
+        (self._heading or self._body).append_verbatim(text)
+
+    def line(self) -> None:
+        """What follows begins on a new line."""
+        if self._heading is not None:
+            self._heading.separate(" ")
+        elif self._body.due != "\n\n":
+            self._body.due = "\n"
+
+    def paragraph(self) -> None:
+        """What follows begins after a blank line."""
+        if self._heading is None:
+            self._body.due = "\n\n"
+        else:
+            self._heading.separate(" ")
+
+    def open_link(self, target: str, kind: LinkKind = LinkKind.HYPERLINK) -> None:
+        (self._heading or self._body).open_links.append(_OpenLink(kind, target))
+
+    def link_text(self, target: str, text: str, kind: LinkKind = LinkKind.HYPERLINK) -> None:
+        """A link whose anchor text is plain: the same as opening it, letting the text flow, and closing it."""
+        target_buffer = self._heading or self._body
+        words = text.split()
+        if not words:
+            target_buffer.links.append(Link(kind, target, ""))
+            if text and not target_buffer.due:
+                target_buffer.due = " "
+            return
+        if not target_buffer.due and text[0].isspace():
+            target_buffer.due = " "
+        core = " ".join(words)
+        target_buffer.append(core)
+        end = target_buffer.length
+        target_buffer.links.append(Link(kind, target, core, end - len(core), end))
+        if text[-1].isspace():
+            target_buffer.due = " "
+
+    def close_link(self) -> None:
+        """Close the innermost open link; without one, nothing happens."""
+        (self._heading or self._body).close_link()
+
+    @property
+    def in_link(self) -> bool:
+        return bool((self._heading or self._body).open_links)
+
+    def add_link(self, target: str, text: str = "", kind: LinkKind = LinkKind.HYPERLINK) -> None:
+        """A reference with no place in the text: an image, a category, a redirect."""
+        (self._heading or self._body).links.append(Link(kind, target, text))
+
+    def add_image(self, target: str, alternative: str) -> None:
+        """An image: its alternative text is text, except within a link, where it is a badge or a logo."""
+        if self.in_link or not alternative:
+            self.add_link(target, alternative, LinkKind.EMBED)
+        else:
+            self.open_link(target, LinkKind.EMBED)
+            self.text(alternative)
+            self.close_link()
+
+    @property
+    def is_empty(self) -> bool:
+        """True while there is neither text nor a heading."""
+        return len(self._order) == 1 and self._heading is None and not self._body.length
+
+    def current_text(self) -> str:
+        """The own text, so far, of the section being read."""
+        return self._body.text()
+
+    def has_anchor_prefix(self, prefix: str) -> bool:
+        """Whether any section so far has an anchor that begins so."""
+        return any(anchor.startswith(prefix) for section in self._order for anchor in section.anchors)
+
+    def add_anchor(self, anchor: str) -> None:
+        """A place that links can name: the heading being read or, outside one, the current section."""
+        if not anchor:
+            return
+        if self._heading is not None:
+            self._heading_anchors.append(anchor)
+        elif anchor not in self._stack[-1].anchors:
+            self._stack[-1].anchors += (anchor,)
+
+    def open_heading(self, level: int, anchors: tuple[str, ...] = ()) -> None:
+        """Begin a heading; all text until `close_heading` is its title."""
+        if self._heading is not None:
+            self.close_heading()
+        while self._body.open_links:
+            self._body.close_link()
+        self._heading = _Buffer()
+        self._heading_level = level
+        self._heading_anchors = list(anchors)
+
+    def close_heading(self) -> Section | None:
+        """End the heading and begin its section; without an open heading, nothing happens."""
+        if self._heading is None:
+            return None
+        heading, self._heading = self._heading, None
+        while heading.open_links:
+            heading.close_link()
+        title = " ".join(heading.text().split())
+        explicit = self._heading_anchors
+        anchors = self._slugs.anchors(title, explicit) if self._slugs else tuple(dict.fromkeys(filter(None, explicit)))
+        section = Section(title, self._heading_level, anchors=anchors)
+        while len(self._stack) > 1 and self._stack[-1].level >= section.level:
+            self._stack.pop()
+        self._stack[-1].children.append(section)
+        self._stack.append(section)
+        self._order.append(section)
+        self._body = self._buffers[id(section)] = _Buffer()
+        # A title's links have no place in the section's text, so their spans are empty.
+        self._body.links += [Link(link.kind, link.target, link.text) for link in heading.links]
+        return section
+
+    def leave(self, level: int) -> None:
+        """End the sections of this level and deeper: what follows belongs to the section around them."""
+        self.close_heading()
+        while self._body.open_links:
+            self._body.close_link()
+        while len(self._stack) > 1 and self._stack[-1].level >= level:
+            self._stack.pop()
+        self._body = self._buffers[id(self._stack[-1])]
+        self._body.separate("\n\n")
+
+    def return_to(self, section: Section) -> None:
+        """What follows, until the next heading, goes on at the end of an earlier section's own text."""
+        self.close_heading()
+        self._stack.append(section)
+        self._body = self._buffers[id(section)]
+        self._body.separate("\n\n")
+
+    def finish(
+        self,
+        source: Source,
+        *,
+        id: str | None = None,
+        title: str | None = None,
+        names: tuple[str, ...] = (),
+        language: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        promote: bool | None = None,
+    ) -> Document:
+        """The finished Document. Its title is, in order: `title`, the first level-1 heading, the file's stem.
+
+        promote: make a level-1 heading that comes first and is the only one the root; None does so unless `title` says that the
+        document is called otherwise, so that the heading is a section of it.
+        """
+        self.close_heading()
+        for section in self._order:
+            buffer = self._buffers[id_(section)]
+            while buffer.open_links:
+                buffer.close_link()
+            section.text = buffer.text()
+            section.links = buffer.links
+        tops = [section for section in self._order[1:] if section.level == 1]
+        root = self.root
+        # A heading without a letter names nothing, so it stays a section of its own.
+        same = title is None or " ".join(title.split()).casefold() == (tops[0].title.casefold() if tops else "")
+        if (
+            (same if promote is None else promote)
+            and len(tops) == 1
+            and self._order[1] is tops[0]
+            and any(c.isalnum() for c in tops[0].title)
+        ):
+            promote_to_root(root, tops[0])
+        first = tops[0].title if tops else ""
+        document_title = title or first or stem_title(source.path)
+        root.title = root.title or document_title
+        mark_see_also(root)
+        return Document(
+            id=id or source.path,
+            title=document_title,
+            root=root,
+            source=source,
+            names=names,
+            language=language,
+            metadata=metadata or {},
+        )
+
+
+id_ = id  # `finish` has a parameter of the built-in's name, since that is what the field is called.
+
+
+def promote_to_root(root: Section, only: Section) -> None:
+    """Make the only level-1 heading, when it comes first, the root itself; text before it stays in front."""
+    shift = len(root.text) + 2 if root.text and only.text else 0 if only.text else len(root.text)
+    for link in only.links:
+        if link.end > link.start:
+            link.start += shift
+            link.end += shift
+    root.title = only.title
+    root.text = "\n\n".join(text for text in (root.text, only.text) if text)
+    slug = github_slug(only.title)  # also without explicit anchors, so that a root that is a heading can be told from one that is none
+    root.anchors = tuple(dict.fromkeys((*root.anchors, *only.anchors, *((slug,) if slug else ()))))
+    root.links += only.links
+    root.children = only.children
+
+
+_PLAIN_KINDS = (LinkKind.HYPERLINK, LinkKind.XREF)
+_SEE_ALSO_LINE = re.compile(r"see also\b", re.IGNORECASE)
+
+
+def mark_see_also(root: Section) -> None:
+    """Turn the plain links below every "See also" heading, and on lines that begin so, into see-also links."""
+    for section in root.walk():
+        if section is not root and is_see_also(section.title):
+            for listed in section.walk():
+                for link in listed.links:
+                    if link.kind in _PLAIN_KINDS:
+                        link.kind = LinkKind.SEE_ALSO
+        elif section.links and "ee also" in section.text:
+            for link in section.links:
+                line = section.text.rfind("\n", 0, link.start) + 1
+                if link.kind in _PLAIN_KINDS and link.end > link.start and _SEE_ALSO_LINE.match(section.text, line):
+                    link.kind = LinkKind.SEE_ALSO
+
+
+def stem_title(path: str) -> str:
+    """A file's stem as its title; an index page is called after its folder."""
+    file = PurePosixPath(re.sub(r"[?#].*$", "", path) or path)
+    if file.stem.lower() in _TITLELESS_STEMS and file.parent.name:
+        return file.parent.name
+    return file.stem or path

@@ -1,0 +1,153 @@
+"""One file as a format plugin sees it: its bytes, its neighbours, its text."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from pathlib import Path
+from typing import Protocol
+
+from structformer.errors import ReadError
+from structformer.text.names import join
+
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
+         (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))  # fmt: skip
+HEAD_BYTES = 4096
+
+
+class Neighbours(Protocol):
+    """The other files that a source may take parts from: those of its ingested folder, or of its archive."""
+
+    def get(self, path: str) -> bytes | None:
+        """A file's content by its path relative to the root; None when it isn't there, is too large, or lies outside."""
+        ...
+
+    def find(self, suffix: str) -> list[str]:
+        """Paths of all files with that suffix, in order."""
+        ...
+
+
+class SourceFile:
+    """One file as a plugin sees it: its path relative to the root, its bytes, its neighbours, and a place for warnings."""
+
+    def __init__(self, path: str, data: bytes | None = None, location: Path | None = None, neighbours: Neighbours | None = None) -> None:
+        self.path = path
+        self.warnings: list[str] = []
+        self.dependencies: set[str] = set()
+        self.aliases: list[tuple[str, str]] = []
+        self._data = data
+        self._location = location
+        self._neighbours = neighbours
+
+    def read(self) -> bytes:
+        """The whole content. Raises ReadError when the file can't be read."""
+        if self._data is not None:
+            return self._data
+        assert self._location is not None
+        try:
+            return self._location.read_bytes()
+        except OSError as error:
+            raise ReadError(f"cannot be read ({error.strerror or error})") from error
+
+    def open(self, target: str) -> SourceFile | None:
+        """Another file of the ingested root, `target` being relative to this file's folder; None when there is none.
+
+        Nothing outside the root is opened. What was asked for is remembered in `dependencies`, so that a change of that file
+        makes an ingest read this one again.
+        """
+        if self._neighbours is None or target.startswith(("/", "~", "\\")) or re.match(r"[a-zA-Z]:", target):
+            return None
+        path = join(self.path.rpartition("/")[0], target)
+        return self._part(path) if path else None
+
+    def companions(self, suffix: str) -> list[SourceFile]:
+        """All files of the ingested root with a suffix, as entity files and bibliographies are that no file names."""
+        if self._neighbours is None:
+            return []
+        self.dependencies.add(f"*{suffix}")
+        return [part for path in self._neighbours.find(suffix) if (part := self._part(path)) is not None]
+
+    def _part(self, path: str) -> SourceFile | None:
+        assert self._neighbours is not None
+        self.dependencies.add(path)
+        data = self._neighbours.get(path)
+        if data is None:
+            return None
+        opened = SourceFile(path, data, neighbours=self._neighbours)
+        # What a part asks for and what it has to say belong to the whole.
+        opened.dependencies, opened.warnings = self.dependencies, self.warnings
+        return opened
+
+    def alias(self, name: str, target: str) -> None:
+        """Another name of the document that has the name `target`, wherever it is: a redirect."""
+        self.aliases.append((name, target))
+
+    def warn(self, message: str) -> None:
+        """Report something about this file that its reader should know; say the place and what was done."""
+        self.warnings.append(message)
+
+
+def guess_encoding(data: bytes) -> str | None:
+    """The name of a Python codec for bytes that are not UTF-8 and declare nothing; None when nothing tells."""
+    if (wide := _wide(data)) is not None:
+        return wide
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(data[:262144]).best()
+    return best.encoding if best else None
+
+
+def _wide(data: bytes) -> str | None:
+    """UTF-16 without its mark: every second byte of Western text is zero."""
+    sample = data[:4096]
+    if len(sample) < 8 or b"\x00" not in sample:
+        return None
+    even, odd = sample[0::2].count(0), sample[1::2].count(0)
+    for name, zeros, others in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
+        if zeros * 5 > len(sample) and others * 20 < len(sample):
+            try:
+                data[: len(data) // 2 * 2].decode(name)
+            except UnicodeDecodeError:
+                continue
+            return name
+    return None
+
+
+def decode(source: SourceFile) -> str:
+    """The source's text. UTF-8 unless a byte-order mark or the bytes say otherwise, which is reported.
+
+    Raises ReadError on binary content.
+    """
+    data = source.read()
+    for bom, encoding in _BOMS:
+        if data.startswith(bom):
+            try:
+                return data.decode(encoding)
+            except UnicodeDecodeError as error:
+                source.warn(f"byte {error.start}: not valid {encoding} despite its mark; bad bytes replaced")
+                return data.decode(encoding, "replace")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return _guess(source, data, error.start)
+    if b"\x00" in data[:4096] and (wide := _wide(data)) is not None:
+        source.warn(f"no encoding declared; read as {wide}")
+        return data.decode(wide, "replace")
+    if (nuls := text.count("\x00")) > 16 and nuls * 20 > len(text):
+        raise ReadError("binary content (NUL bytes): skipped", f"byte {data.index(0)}")
+    if nuls:
+        source.warn(f"byte {data.index(0)}: {nuls} NUL byte{'s' * (nuls > 1)} replaced")
+    return text.replace("\x00", "\ufffd")
+
+
+def _guess(source: SourceFile, data: bytes, place: int) -> str:
+    # Texts have no control characters; three in a hundred bytes mean an image, an archive, a program.
+    sample = data[:65536]
+    controls = sum(byte < 32 and byte not in (9, 10, 12, 13, 27) for byte in sample)
+    if (b"\x00" in sample or controls * 100 > 3 * len(sample)) and _wide(data) is None:
+        raise ReadError("binary content: skipped", f"byte {place}")
+    encoding = guess_encoding(data) or "cp1252"
+    text = data.decode(encoding, "replace").replace("\x00", "\ufffd")
+    bad = text.count("\ufffd")
+    source.warn(f"byte {place}: not UTF-8; read as {encoding}" + (f", {bad} bad bytes replaced" if bad else ""))
+    return text

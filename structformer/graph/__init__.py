@@ -1,0 +1,7 @@
+"""The reference graph: raw link targets resolved to edges between sections."""
+
+from __future__ import annotations
+
+from structformer.graph.graph import ReferenceGraph, build_graph, write_graph
+
+__all__ = ["ReferenceGraph", "build_graph", "write_graph"]

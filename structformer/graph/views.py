@@ -1,0 +1,188 @@
+"""Views of the reference graph: statistics, dead links, exports."""
+
+from __future__ import annotations
+
+import bisect
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from structformer.corpus import Corpus
+from structformer.document import LinkKind
+from structformer.errors import UsageError
+from structformer.graph.graph import Names, ReferenceGraph, resolve_link
+from structformer.storage.parquet import parquet_writer
+from structformer.text.visible import visible
+
+_LISTED = 20_000
+EXPORT = pa.schema(
+    [
+        ("source", pa.string()),
+        ("source_section", pa.string()),
+        ("target", pa.string()),
+        ("target_section", pa.string()),
+        ("kind", pa.string()),
+        ("text", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLink:
+    """A link within the corpus that leads nowhere, to more than one place, or to a page without its anchor."""
+
+    document: str
+    section: str
+    kind: str
+    target: str
+    text: str
+    outcome: str
+
+
+def dead_links(workspace: str | Path) -> Iterator[DeadLink]:
+    """All links that don't resolve as written, in document order; links to other sites are not looked at."""
+    corpus = Corpus.open(workspace)
+    graph = ReferenceGraph.open(workspace, corpus)
+    with closing(Names(graph.folder / "names.sqlite")) as names:
+        for number, document in enumerate(corpus.documents()):
+            for section, path in document.root.walk_with_path():
+                for link in section.links:
+                    outcome, _, _ = resolve_link(link, document, number, names)
+                    if outcome in ("unresolved", "ambiguous", "dead_anchor"):
+                        title = " > ".join(each.title for each in path)
+                        yield DeadLink(document.id, title, link.kind.value, link.target, link.text, outcome)
+
+
+def statistics(workspace: str | Path) -> dict[str, Any]:
+    """Counts of outcomes per kind with examples, edges per kind, and the degrees of the see-also graph."""
+    corpus = Corpus.open(workspace)
+    graph = ReferenceGraph.open(workspace, corpus)
+    edges: Counter[str] = Counter()
+    linked: set[int] = set()
+    for edge in graph.edges():
+        edges[edge["kind"]] += 1
+        if edge["source_document"] != edge["target_document"]:
+            linked.update((edge["source_document"], edge["target_document"]))
+    out = Counter(len(graph.see_also(number)) for number in range(corpus.document_count))
+    incoming: Counter[int] = Counter()
+    for number in range(corpus.document_count):
+        incoming.update(graph.see_also(number))
+    return {
+        "documents": corpus.document_count,
+        "sections": corpus.section_count,
+        "documents_with_edges": len(linked),
+        "edges": dict(sorted(edges.items())),
+        **{key: graph.statistics[key] for key in ("links", "examples")},
+        "see_also": {
+            "edges": graph.see_also_edges,
+            "documents_with_outgoing": sum(count for degree, count in out.items() if degree),
+            "documents_with_incoming": len(incoming),
+            "out_degrees": {str(degree): out[degree] for degree in sorted(out)},
+            "highest_in_degree": max(incoming.values(), default=0),
+        },
+    }
+
+
+def export_parquet(workspace: str | Path, path: Path, *, kinds: frozenset[str] | None = None) -> int:
+    """Write the edge list, ids and paths of titles written out; gives the number of edges."""
+    count = 0
+    rows: list[dict[str, str]] = []
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with parquet_writer(path, EXPORT) as writer:
+        for row in _rows(workspace, kinds):
+            rows.append(row)
+            count += 1
+            if len(rows) >= _LISTED:
+                writer.write_table(pa.Table.from_pylist(rows, schema=EXPORT))
+                rows.clear()
+        writer.write_table(pa.Table.from_pylist(rows, schema=EXPORT))
+    return count
+
+
+def export_graphml(workspace: str | Path, path: Path, *, kinds: frozenset[str] | None = None) -> int:
+    """Write documents as nodes and their references as edges in GraphML; gives the number of edges.
+
+    Source: GraphML 1.1 (graphml.graphdrawing.org). Control and bidirectional characters are written as escapes.
+    """
+    from lxml import etree
+
+    corpus = Corpus.open(workspace)
+    graph = ReferenceGraph.open(workspace, corpus)
+    namespace = "http://graphml.graphdrawing.org/xmlns"
+    count = 0
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with etree.xmlfile(str(path), encoding="utf-8") as file:
+        file.write_declaration()
+        with file.element("graphml", nsmap={None: namespace}):
+            for key, where, name in (("d0", "node", "title"), ("d1", "node", "id"), ("d2", "edge", "kind"), ("d3", "edge", "text")):
+                file.write(etree.Element("key", {"id": key, "for": where, "attr.name": name, "attr.type": "string"}))
+            with file.element("graph", edgedefault="directed"):
+                for number, document in enumerate(corpus.documents()):
+                    with file.element("node", id=f"n{number}"):
+                        _data(file, "d0", document.title)
+                        _data(file, "d1", document.id)
+                for edge in graph.edges():
+                    if kinds is not None and edge["kind"] not in kinds:
+                        continue
+                    count += 1
+                    with file.element("edge", source=f"n{edge['source_document']}", target=f"n{edge['target_document']}"):
+                        _data(file, "d2", edge["kind"])
+                        _data(file, "d3", edge["text"] or "")
+    return count
+
+
+def _data(file: Any, key: str, text: str) -> None:
+    with file.element("data", key=key):
+        file.write(visible("".join(c for c in text if c not in "\ufffe\uffff")))
+
+
+def _rows(workspace: str | Path, kinds: frozenset[str] | None) -> Iterator[dict[str, str]]:
+    corpus = Corpus.open(workspace)
+    graph = ReferenceGraph.open(workspace, corpus)
+    ids = list(corpus.document_ids())
+    titles = _SectionTitles(corpus)
+    for edge in graph.edges():
+        if kinds is not None and edge["kind"] not in kinds:
+            continue
+        yield {
+            "source": ids[edge["source_document"]],
+            "source_section": titles.path(edge["source_document"], edge["source_section"]),
+            "target": ids[edge["target_document"]],
+            "target_section": titles.path(edge["target_document"], edge["target_section"]),
+            "kind": edge["kind"],
+            "text": edge["text"] or "",
+        }
+
+
+class _SectionTitles:
+    """Paths of titles, read shard by shard, the last few shards kept."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._kept: dict[int, list[list[str]]] = {}
+
+    def path(self, document: int, section: int) -> str:
+        shard = bisect.bisect_right(self._corpus.starts, document) - 1
+        if shard not in self._kept:
+            if len(self._kept) >= 8:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[shard] = [
+                [" > ".join(each.title for each in path) for _, path in found.root.walk_with_path()]
+                for found in self._corpus.shard_documents(shard)
+            ]
+        listed = self._kept[shard][document - self._corpus.starts[shard]]
+        return listed[section] if 0 <= section < len(listed) else ""
+
+
+def parse_kinds(names: tuple[str, ...]) -> frozenset[str] | None:
+    """Kinds by name. Raises UsageError on one that does not exist."""
+    known = {kind.value for kind in LinkKind}
+    for name in names:
+        if name not in known:
+            raise UsageError(f"no kind of link {name!r}; there are {', '.join(sorted(known))}")
+    return frozenset(names) or None

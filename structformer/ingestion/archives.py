@@ -1,0 +1,383 @@
+"""Packed files and archives, read in place and within bounds: nothing is unpacked to disk and no member's name is trusted.
+
+A compressed file (`page.html.gz`) is read as the file it holds. An archive (`docs.zip`, `paper.tar.gz`, `book.epub`) is a folder of
+its members. Members that are links, devices, encrypted or named to lead elsewhere are passed over and said.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import posixpath
+import re
+import stat
+import tarfile
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from structformer.errors import ReadError
+from structformer.formats.limits import Limits
+
+_PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".lzma": "xz", ".zst": "zstd", ".zstd": "zstd"}
+_TAR_SHORT = {".tgz": ".tar.gz", ".tbz": ".tar.bz2", ".tbz2": ".tar.bz2", ".txz": ".tar.xz", ".tzst": ".tar.zst"}
+_BLOCK = 1 << 20
+_ZIP_HEADER = 30  # bytes of a member's local header before its name
+_PARALLEL_BYTES = 16_000_000  # from this size on bzip2's blocks are decoded side by side
+_RATIO_BYTES = 100_000_000  # from this size on the ratio counts: short files compress to nearly nothing
+_HELD_BYTES = 400_000_000  # unpacked size up to which an archive's members can refer to each other
+_BROKEN = (
+    EOFError,
+    OSError,
+    zlib.error,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+)
+
+
+def packing(path: str) -> tuple[str, str]:
+    """(path without the suffix of compression, the compression); ("a.tar" for "a.tgz"); the path itself and "" when it has none."""
+    lower = path.lower()
+    for short, long in _TAR_SHORT.items():
+        if lower.endswith(short):
+            return packing(path[: -len(short)] + long)
+    for suffix, kind in _PACKED.items():
+        if lower.endswith(suffix) and len(path) > len(suffix) and path[-len(suffix) - 1] != "/":
+            return path[: -len(suffix)], kind
+    return path, ""
+
+
+def archive_kind(path: str) -> str:
+    """ "zip", "tar", "epub" or "" by a path's suffix, compression apart."""
+    bare = packing(path)[0].lower()
+    for suffix in (".zip", ".tar", ".epub"):
+        if bare.endswith(suffix):
+            return suffix[1:]
+    return ""
+
+
+@contextmanager
+def decompressed(data: BinaryIO, kind: str, *, location: Path | None = None, workers: int = 1) -> Iterator[BinaryIO]:
+    """A stream of what a stream holds. location: its file, when it is one, for readers that decode in parallel."""
+    if kind == "gzip":
+        with gzip.GzipFile(fileobj=data) as stream:
+            yield stream  # type: ignore[misc]
+    elif kind == "bzip2":
+        if location is not None and workers > 1 and os.path.getsize(location) > _PARALLEL_BYTES:
+            from indexed_bzip2 import IndexedBzip2File
+
+            with IndexedBzip2File(str(location), parallelization=workers) as parallel:
+                yield parallel
+        else:
+            with bz2.BZ2File(data) as unpacked:
+                yield unpacked  # type: ignore[misc]
+    elif kind == "xz":
+        with lzma.LZMAFile(data) as opened:
+            yield opened  # type: ignore[misc]
+    elif kind == "zstd":
+        import zstandard
+
+        with zstandard.ZstdDecompressor(max_window_size=2**31).stream_reader(data, read_across_frames=True) as reader:
+            yield reader
+    else:
+        yield data
+
+
+def unpack(data: BinaryIO, kind: str, limits: Limits, packed_size: int) -> bytes:
+    """The whole content of a compressed file. Raises ReadError when it is damaged or larger than the limits allow."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        with decompressed(data, kind) as stream:
+            while block := stream.read(_BLOCK):
+                parts.append(block)
+                size += len(block)
+                if size > limits.file_bytes:
+                    raise ReadError(f"unpacks to over {limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped")
+                _check_ratio(size, packed_size, limits)
+    except ReadError:
+        raise
+    except Exception as error:  # _BROKEN is not all: zstandard's own error is not exported everywhere
+        raise ReadError(f"damaged {kind} data after {size} bytes ({_reason(error)}): skipped") from error
+    return b"".join(parts)
+
+
+def _check_ratio(size: int, packed: int, limits: Limits) -> None:
+    if size > _RATIO_BYTES and size > limits.ratio * max(1, packed):
+        raise ReadError(f"unpacks to over {limits.ratio} times its size: skipped")
+
+
+class Budget:
+    """What an archive may cost in all, whatever is nested in it: bytes, by themselves and as a multiple of its packed size, members, and
+    processor time, `seconds` and one more for every `bytes_per_second` unpacked. Once it is spent, nothing more of the archive is read."""
+
+    def __init__(self, limits: Limits, packed_size: int) -> None:
+        self._limits = limits
+        self._packed_size = packed_size
+        self._bytes = 0
+        self._members = 0
+        self._began = time.process_time()
+
+    def spend(self, size: int = 0, members: int = 0) -> None:
+        """Count what was unpacked. Raises ReadError when it is too much."""
+        limits = self._limits
+        self._bytes += size
+        self._members += members
+        if self._members > limits.archive_entries:
+            raise ReadError(f"over {limits.archive_entries} members: the rest is skipped")
+        if self._bytes > limits.archive_bytes:
+            raise ReadError(f"over {limits.archive_bytes / 1e9:.1f} GB in all: the rest is skipped")
+        if self._bytes > _RATIO_BYTES and self._bytes > limits.ratio * max(1, self._packed_size):
+            raise ReadError(f"unpacks to over {limits.ratio} times its size: the rest is skipped")
+        allowed = limits.seconds + self._bytes / limits.bytes_per_second
+        if time.process_time() - self._began > allowed:
+            raise ReadError(f"took over {allowed:.0f} s of processor time in all: the rest is skipped")
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file in an archive: its name, clean and relative; its bytes, or why they are not given."""
+
+    name: str
+    data: bytes = b""
+    problem: str = ""
+
+
+class ArchiveFiles:
+    """The members of an archive as the neighbours of each other."""
+
+    def __init__(self, prefix: str, get: Callable[[str], bytes | None], names: list[str]) -> None:
+        self._prefix = prefix + "/"
+        self._get = get
+        self._names = names
+        self._known = set(names)
+
+    def get(self, path: str) -> bytes | None:
+        name = path.removeprefix(self._prefix) if path.startswith(self._prefix) else ""
+        return self._get(name) if name in self._known else None
+
+    def find(self, suffix: str) -> list[str]:
+        return [self._prefix + name for name in self._names if name.endswith(suffix)]
+
+
+class Archive:
+    """An opened archive: its members in order, and its members as neighbours."""
+
+    def __init__(self, path: str, data: BinaryIO, limits: Limits, *, packed_size: int, outer: Archive | None = None) -> None:
+        """outer: the archive that this one is a member of, whose budget it shares."""
+        self.path = path
+        self.nesting: int = outer.nesting + 1 if outer else 0
+        self.budget: Budget = outer.budget if outer else Budget(limits, packed_size)
+        self._limits = limits
+        self._kind = archive_kind(path)
+        self._data = data
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[Iterator[Member], ArchiveFiles]]:
+        """(the members, one after the other; the neighbours). Raises ReadError when the archive itself is damaged."""
+        try:
+            if self._kind == "tar":
+                with self._tar() as found:
+                    yield found
+            else:
+                with self._zip() as found:
+                    yield found
+        except ReadError:
+            raise
+        except _BROKEN as error:
+            raise ReadError(f"damaged archive ({_reason(error)}): the rest is skipped") from error
+
+    @contextmanager
+    def _zip(self) -> Iterator[tuple[Iterator[Member], ArchiveFiles]]:
+        with zipfile.ZipFile(self._data) as archive:
+            infos: dict[str, zipfile.ZipInfo] = {}
+            members: list[tuple[str, zipfile.ZipInfo | None, str]] = []
+            listed = archive.infolist()
+            overlapping = _overlapping(listed)
+            for info in listed:
+                if info.is_dir():
+                    continue
+                name, problem = _clean(info.filename)
+                mode = info.external_attr >> 16
+                if not problem and info.create_system == 3 and mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode):
+                    problem = "no regular file (a link or a device): skipped"
+                if not problem and info.flag_bits & 1:
+                    problem = "encrypted: skipped"
+                if not problem and info.header_offset in overlapping:
+                    problem = "overlaps another member: skipped"
+                if not problem and name in infos:
+                    problem = "a second member of this name: skipped"
+                if problem:
+                    members.append((name, None, problem))
+                    continue
+                infos[name] = info
+                members.append((name, info, ""))
+            if self._kind == "epub":
+                members = _in_reading_order(members, lambda name: self._read_zip(archive, infos[name]).data if name in infos else None)
+
+            def get(name: str) -> bytes | None:
+                member = self._read_zip(archive, infos[name])
+                return None if member.problem else member.data
+
+            def walk() -> Iterator[Member]:
+                for name, info, problem in members:
+                    self.budget.spend(members=1)
+                    if info is None:
+                        yield Member(name, problem=problem)
+                        continue
+                    member = self._read_zip(archive, info, name)
+                    self.budget.spend(len(member.data))
+                    yield member
+
+            yield walk(), ArchiveFiles(self.path, get, sorted(infos))
+
+    def _read_zip(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str = "") -> Member:
+        name = name or info.filename
+        try:
+            with archive.open(info) as stream:
+                data = stream.read(self._limits.file_bytes + 1)
+        except _BROKEN as error:
+            return Member(name, problem=f"damaged ({_reason(error)}): skipped")
+        if len(data) > self._limits.file_bytes:
+            return Member(name, problem=f"over {self._limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped")
+        return Member(name, data)
+
+    @contextmanager
+    def _tar(self) -> Iterator[tuple[Iterator[Member], ArchiveFiles]]:
+        # A tar is a stream, so its members can only refer to each other when they are held; up to a bound they are.
+        with decompressed(self._data, packing(self.path)[1]) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+            ahead: list[Member] = []
+            held: dict[str, bytes] = {}
+            total = 0
+            rest = self._tar_members(archive)
+            failure: ReadError | None = None
+            try:
+                for member in rest:
+                    ahead.append(member)
+                    if not member.problem:
+                        held[member.name] = member.data
+                        total += len(member.data)
+                    if total > _HELD_BYTES:
+                        held = {}
+                        break
+            except ReadError as error:
+                failure = error
+
+            def walk() -> Iterator[Member]:
+                yield from ahead
+                if failure is not None:
+                    raise failure
+                yield from rest
+
+            yield walk(), ArchiveFiles(self.path, held.get, sorted(held))
+
+    def _tar_members(self, archive: tarfile.TarFile) -> Iterator[Member]:
+        seen: set[str] = set()
+        count = 0
+        try:
+            for info in archive:
+                count += 1
+                self.budget.spend(members=1)
+                if info.isdir():
+                    continue
+                name, problem = _clean(info.name)
+                if not problem and not info.isreg():
+                    problem = "no regular file (a link or a device): skipped"
+                if not problem and info.size > self._limits.file_bytes:
+                    problem = f"{info.size / 1e6:.1f} MB, over the limit of {self._limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped"
+                if not problem and name in seen:
+                    problem = "a second member of this name: skipped"
+                if problem:
+                    yield Member(name, problem=problem)
+                    continue
+                seen.add(name)
+                stream = archive.extractfile(info)
+                data = stream.read() if stream is not None else b""
+                self.budget.spend(len(data))
+                yield Member(name, data)
+        except ReadError:
+            raise
+        except _BROKEN as error:
+            raise ReadError(f"damaged archive after {count} members ({_reason(error)}): the rest is skipped") from error
+
+
+def _overlapping(infos: list[zipfile.ZipInfo]) -> set[int]:
+    """Header offsets of members that share bytes with another: a few kilobytes can so hold gigabytes.
+
+    Source: David Fifield, "A better zip bomb", WOOT 2019.
+    """
+    found: set[int] = set()
+    reached, last = -1, -1
+    for info in sorted(infos, key=lambda each: each.header_offset):
+        if info.header_offset < reached:
+            found |= {last, info.header_offset}
+        end = info.header_offset + _ZIP_HEADER + len(info.orig_filename.encode("utf-8", "surrogateescape")) + info.compress_size
+        if end > reached:
+            reached, last = end, info.header_offset
+    return found
+
+
+def _clean(name: str) -> tuple[str, str]:
+    """A member's name made relative, and why it is not followed, if it leads elsewhere."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+    shown = shown.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    if name.startswith("/") or "\\" in name or re.match(r"[A-Za-z]:", name) or ".." in name.split("/"):
+        return shown, "its name leads out of the archive: skipped"
+    clean = posixpath.normpath(shown)
+    return (clean, "") if clean not in (".", "") else (shown, "no name: skipped")
+
+
+def _in_reading_order(
+    members: list[tuple[str, zipfile.ZipInfo | None, str]], get: Callable[[str], bytes | None]
+) -> list[tuple[str, zipfile.ZipInfo | None, str]]:
+    """An EPUB's pages in the order of its spine, then the other members, its navigation left out.
+
+    Source: EPUB 3.3, sections 4.2.6.3.1 (container.xml) and 5.7 (spine).
+    """
+    from lxml import etree
+
+    def parse(data: bytes | None) -> Any:
+        if data is None:
+            return None
+        parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False)
+        try:
+            return etree.fromstring(data, parser)
+        except (etree.XMLSyntaxError, ValueError):
+            return None
+
+    container = parse(get("META-INF/container.xml"))
+    rootfile = container.find(".//{*}rootfile") if container is not None else None
+    package_path = rootfile.get("full-path") if rootfile is not None else None
+    package = parse(get(package_path)) if package_path else None
+    if package is None:
+        return members
+    folder = posixpath.dirname(str(package_path))
+    items = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
+    order: list[str] = []
+    for reference in package.iterfind(".//{*}spine/{*}itemref"):
+        item = items.get(reference.get("idref"))
+        if item is not None and "nav" not in (item.get("properties") or "").split():
+            order.append(posixpath.normpath(posixpath.join(folder, item.get("href") or "")))
+    navigation = {
+        posixpath.normpath(posixpath.join(folder, item.get("href") or ""))
+        for item in items.values()
+        if "nav" in (item.get("properties") or "").split() or item.get("media-type") == "application/x-dtbncx+xml"
+    }
+    places = {name: number for number, name in enumerate(order)}
+    kept = [member for member in members if member[0] not in navigation]
+    return sorted(kept, key=lambda member: places.get(member[0], len(places)))

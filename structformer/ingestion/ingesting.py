@@ -1,0 +1,290 @@
+"""Ingest: files to corpus and reference graph, on all cores, resumable after a kill, reading again only what changed.
+
+Sources are walked in a fixed order and cut into shards at places that depend on their paths alone, so an added file
+changes one shard. Corpus and graph become current together, when both are complete.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from structformer._version import __version__
+from structformer.corpus import Corpus, manifest_value
+from structformer.corpus.shards import ShardInfo, is_shard_name, path_order
+from structformer.document import Document
+from structformer.engines import Engine, Work, get_engine
+from structformer.errors import ReadError, UsageError, WorkspaceError
+from structformer.formats.limits import Limits
+from structformer.formats.protocol import StreamFormat
+from structformer.formats.source import SourceFile
+from structformer.graph import ReferenceGraph, write_graph
+from structformer.ingestion.archives import decompressed, packing
+from structformer.ingestion.page import write_ingest_page
+from structformer.ingestion.reading import Reader, Status
+from structformer.ingestion.report import IngestReport, complete, corpus_messages
+from structformer.ingestion.shard import ShardResult, ShardTask, without_lost
+from structformer.ingestion.survey import Ignored, SourceFiles, SurveyedFile, cut, survey
+from structformer.ingestion.walk import FileFilter
+from structformer.plugins import Plugins, load_plugins
+from structformer.storage.files import remove, write_bytes, write_json
+from structformer.workspace import Source, Workspace
+
+Progress = Callable[[str, int, int], None]
+
+
+def read(path_or_bytes: str | Path | bytes, format: str | None = None, **options: Any) -> Iterator[Document]:
+    """The Documents of a file, a folder, an archive, a dump or bytes, without a corpus.
+
+    Raises ReadError on a file that cannot be read, UsageError on bytes without a format, on an unknown format or option and on a
+    file that no format recognises. In a folder, files that cannot be read are passed over.
+
+    >>> [section.title for document in read(b"# Knots\\n\\n## Bowline\\n", "markdown") for section in document.sections()]
+    ['Knots', 'Bowline']
+    """
+    plugins = load_plugins()
+    plugins.check_options(options)
+    if isinstance(path_or_bytes, bytes):
+        if format is None:
+            raise UsageError("bytes need a format: read(data, format='markdown')")
+        yield from plugins.format(format).read(SourceFile("document", path_or_bytes), options)
+        return
+    root = Path(path_or_bytes)
+    if not root.exists():
+        raise UsageError(f"{root} does not exist")
+    if format is not None:
+        plugins.format(format)
+    limits = Limits()
+    sources = (Source("", str(root)),)
+    reader = Reader(plugins, options, limits, SourceFiles(sources, limits))
+    for file in survey(sources, plugins, limits, format=format):
+        if file.problem or file.part:
+            if root.is_file() and file.problem:
+                raise ReadError(file.problem)
+            continue
+        if file.stream:
+            yield from _read_stream(file, plugins, reader, limits)
+            continue
+        reading = reader.file(file.path, Path(file.location), file.format)
+        yield from reading
+        own = reading.own
+        if root.is_file() and own.status in (Status.FAILED, Status.SKIPPED):
+            message = own.messages[-1] if own.messages else str(own.status)
+            if own.status is Status.SKIPPED:
+                raise UsageError(f"{root}: {message}; name one of {', '.join(plugins.formats)}")
+            raise ReadError(message)
+
+
+def _read_stream(file: SurveyedFile, plugins: Plugins, reader: Reader, limits: Limits) -> Iterator[Document]:
+    format = plugins.format(file.format)
+    assert isinstance(format, StreamFormat)
+    for piece, _ in _pieces(file, format, limits, workers=1):
+        if isinstance(piece, bytes):
+            yield from reader.piece(file.path, piece, format)
+
+
+def ingest(
+    paths: str | Path | Sequence[str | Path] = (),
+    workspace: str | Path | Workspace = ".structformer",
+    *,
+    add: bool = False,
+    replace_sources: bool = False,
+    format: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    workers: int | None = None,
+    engine: str | Engine = "local",
+    limits: Limits | None = None,
+    wanted: FileFilter | None = None,
+    fresh: bool = False,
+    progress: Progress | None = None,
+) -> IngestReport:
+    """Read all documents below `paths` into the workspace's corpus, and resolve their links into its reference graph.
+
+    paths: folders or files; none reads those of the last ingest again. Documents below one path are named by their place in it;
+    of several paths each has a label in front, the folder's name. A corpus that came from other paths is not replaced unless
+    `replace_sources` says so; `add` reads the paths beside those that are there. wanted: which of the files. engine: where shards are made.
+    fresh: read every file again, whatever an earlier ingest left. progress(stage, done, total): bytes while "reading", shards while "resolving links".
+    Raises UsageError when a path does not exist, no path is known, or the corpus has other sources; WorkspaceError when another
+    process is writing the workspace.
+    """
+    workspace = Workspace(workspace)
+    began = time.monotonic()
+    plugins = load_plugins()
+    if format is not None:
+        plugins.format(format)
+    plugins.check_options(options or {})
+    limits = limits or Limits()
+    given = [paths] if isinstance(paths, str | Path) else list(paths)
+    for path in given:
+        if not Path(path).exists():
+            raise UsageError(f"{path} does not exist")
+    choose_sources(workspace, given, add=add, replace_sources=replace_sources)  # a wrong request leaves no workspace behind
+    report = IngestReport()
+    runner = get_engine(engine)
+    with workspace.writing("structformer ingest"):
+        with workspace.publishing("structformer ingest") as publication:
+            sources = choose_sources(workspace, given, add=add, replace_sources=replace_sources)
+            publication.sources = list(sources)
+            ignored = Ignored()
+            files = list(survey(sources, plugins, limits, own=workspace.path.resolve(), format=format, wanted=wanted, ignored=ignored))
+            report.ignored, report.ignored_suffixes = ignored.count, ignored.suffixes
+            shards = _made_shards(workspace, sources, files, options or {}, limits, plugins, runner, workers, fresh, report, progress)
+            folder = publication.folder("corpus")
+            write_json(folder / "manifest.json", manifest_value(shards, __version__))
+            corpus = Corpus(folder, workspace.shards, shards)
+            resolving = (lambda done, total: progress("resolving links", done, total)) if progress else None
+            graph = write_graph(corpus, publication.folder("graph"), engine=runner, workers=workers, progress=resolving)
+            _write_report(workspace, report, corpus, graph, sources)
+        _remove_shards(workspace, keep={shard.key for shard in shards} | _held_shards(workspace))
+    report.seconds = time.monotonic() - began
+    return report
+
+
+def _made_shards(
+    workspace: Workspace, sources: tuple[Source, ...], files: list[SurveyedFile], options: Mapping[str, Any], limits: Limits,
+    plugins: Plugins, engine: Engine, workers: int | None, fresh: bool, report: IngestReport, progress: Progress | None,
+) -> list[ShardInfo]:  # fmt: skip
+    """The shards of the files, made by worker processes where they are not there already."""
+    count = max(1, workers or os.cpu_count() or 1)
+    earlier = str(workspace.folder("corpus")) if workspace.has("corpus") else ""
+    base = ShardTask((), sources, str(workspace.shards), (), earlier, tuple(sorted(options.items())), limits, fresh=fresh)
+    work = Work(
+        "structformer.ingestion.shard:make_shard",
+        workers=count if any(file.stream for file in files) else min(count, max(1, len(files))),
+        seconds=limits.seconds,
+        memory_bytes=limits.memory_bytes,
+        lost=without_lost,
+    )
+    total = sum(file.size for file in files)
+    shards: list[ShardInfo] = []
+    done = 0
+    results: Iterator[ShardResult] = engine.map(work, _tasks(files, base, _known_shards(workspace), plugins, count))
+    for result in results:
+        shards.append(result.info)
+        report.parsed += result.parsed
+        report.unchanged += result.copied + result.kept
+        done += result.bytes
+        if progress:
+            progress("reading", min(done, total), total)
+    return shards
+
+
+def choose_sources(workspace: Workspace, paths: Sequence[str | Path], *, add: bool, replace_sources: bool) -> tuple[Source, ...]:
+    """The sources of the next corpus. Raises UsageError when there are none, or those of the corpus would be lost unasked."""
+    there = workspace.sources()
+    given = list(dict.fromkeys(str(Path(path).resolve()) for path in paths))
+    if not given:
+        if not there:
+            raise UsageError(f"name the folder or file to read: structformer ingest PATH -w {workspace}")
+        gone = [source.path for source in there if not Path(source.path).exists()]
+        if gone:
+            raise UsageError(f"{gone[0]}, of which the corpus was made, does not exist: name the PATHs to read, with --replace")
+        return tuple(there)
+    if there and not replace_sources:
+        known = [source.path for source in there]
+        if add:
+            taken = {source.label for source in there}
+            new = [path for path in given if path not in known]
+            return (*there, *_labelled(new, taken | _top_names(there)))
+        if set(given) != set(known):
+            raise UsageError(
+                f"the corpus of {workspace} came from {', '.join(known)}: "
+                "--add reads this beside it, --replace in its place, -w OTHER into another workspace"
+            )
+        return tuple(there)
+    return (Source("", given[0]),) if len(given) == 1 else tuple(_labelled(given, set()))
+
+
+def _labelled(paths: Sequence[str], taken: set[str]) -> Iterator[Source]:
+    for path in paths:
+        name = Path(path).name or "root"
+        label = next(
+            each for number in range(1, len(paths) + len(taken) + 2) if (each := f"{name}-{number}" if number > 1 else name) not in taken
+        )
+        taken = taken | {label}
+        yield Source(label, path)
+
+
+def _top_names(sources: Sequence[Source]) -> set[str]:
+    """Names at the top of a source without a label, which a label would collide with."""
+    return {entry.name for source in sources if not source.label and Path(source.path).is_dir() for entry in Path(source.path).iterdir()}
+
+
+def _write_report(workspace: Workspace, report: IngestReport, corpus: Corpus, graph: ReferenceGraph, sources: Sequence[Source]) -> None:
+    complete(report, corpus)
+    report.links, report.see_also_edges = graph.statistics["links"], graph.see_also_edges
+    lines = (json.dumps({"file": path, "message": message}, ensure_ascii=False) for path, message in corpus_messages(corpus))
+    write_bytes(workspace.reports / "report.jsonl", "".join(line + "\n" for line in lines).encode("utf-8", "backslashreplace"))
+    # How the corpus came about (what was read and what copied) is not part of it, so that equal corpora are equal bytes.
+    passing = ("parsed", "unchanged", "ignored", "ignored_suffixes")
+    write_json(workspace.reports / "report.json", {key: value for key, value in report.as_dict().items() if key not in passing})
+    write_ingest_page(workspace.reports, report.as_dict(), corpus, graph, sources)
+
+
+def _tasks(files: list[SurveyedFile], base: ShardTask, known: list[ShardInfo], plugins: Plugins, workers: int) -> Iterator[ShardTask]:
+    for group in cut(files):
+        if group[0].stream:
+            yield from _stream_tasks(group[0], base, plugins, workers)
+        else:
+            yield replace(base, files=tuple(group), known=_overlapping(group, known))
+
+
+def _stream_tasks(file: SurveyedFile, base: ShardTask, plugins: Plugins, workers: int) -> Iterator[ShardTask]:
+    format = plugins.format(file.format)
+    assert isinstance(format, StreamFormat)
+    reached = 0
+    for number, (piece, position) in enumerate(_pieces(file, format, base.limits, workers=workers)):
+        size, reached = max(0, position - reached), max(reached, position)
+        if isinstance(piece, bytes):
+            yield replace(base, files=(replace(file, piece=number, size=size),), data=piece)
+        else:
+            yield replace(base, files=(replace(file, piece=number, size=size, problem=piece),))
+
+
+def _pieces(file: SurveyedFile, format: StreamFormat, limits: Limits, *, workers: int) -> Iterator[tuple[bytes | str, int]]:
+    """Pieces of a dump, or what is wrong with it, with the bytes of the file taken so far."""
+    try:
+        location = Path(file.location)
+        kind = packing(location.name)[1]
+        with location.open("rb") as packed, decompressed(packed, kind, location=location, workers=workers) as content:
+            for piece in format.pieces(content, limits.file_bytes):
+                yield piece, packed.tell()
+    except ReadError as error:
+        yield str(error), file.size
+    except Exception as error:  # whatever a decompressor says of damaged data
+        yield f"damaged ({error or type(error).__name__}): what stands before the damage is kept", file.size
+
+
+def _known_shards(workspace: Workspace) -> list[ShardInfo]:
+    try:
+        return Corpus.open(workspace).shards
+    except WorkspaceError:
+        return []
+
+
+def _overlapping(files: list[SurveyedFile], known: list[ShardInfo]) -> tuple[str, ...]:
+    first, last = path_order(files[0].path), path_order(files[-1].path)
+    return tuple(shard.key for shard in known if path_order(shard.first) <= last and first <= path_order(shard.last))
+
+
+def _held_shards(workspace: Workspace) -> set[str]:
+    """Shards of earlier generations that readers still hold."""
+    found: set[str] = set()
+    for generation in workspace.state()["kept"].get("corpus", []):
+        try:
+            found |= {shard.key for shard in Corpus.at(workspace, workspace.path / "corpus" / generation).shards}
+        except WorkspaceError:
+            continue
+    return found
+
+
+def _remove_shards(workspace: Workspace, *, keep: set[str]) -> None:
+    """Delete the shards that no corpus has any more."""
+    for entry in list(workspace.shards.iterdir()) if workspace.shards.is_dir() else []:
+        if is_shard_name(entry.name) and entry.name not in keep:
+            remove(entry)

@@ -1,0 +1,246 @@
+"""One source, whatever packs it, to its Documents: detection, decompression, archives, limits, and what is said about each file."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from structformer.document import Document
+from structformer.errors import ReadError, UsageError
+from structformer.formats.limits import Limits
+from structformer.formats.protocol import CompositeFormat, Format
+from structformer.formats.source import HEAD_BYTES, Neighbours, SourceFile
+from structformer.ingestion.archives import Archive, ArchiveFiles, archive_kind, decompressed, packing, unpack
+from structformer.plugins import Plugins
+
+ARCHIVE = "archive"
+Started = Callable[[str], None]
+
+
+class Status(StrEnum):
+    """What became of a file."""
+
+    READ = "read"
+    EMPTY = "empty"
+    PART = "part"  # taken in by another file
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of one file, or of one member of an archive."""
+
+    path: str
+    format: str = ""
+    why: str = ""
+    status: Status = Status.READ
+    documents: int = 0
+    messages: list[str] = field(default_factory=list)
+    dependencies: set[str] = field(default_factory=set)
+    aliases: list[tuple[str, str]] = field(default_factory=list)
+    bytes: int = 0
+    characters: int = 0
+
+
+def head_of(location: Path) -> bytes:
+    """The first bytes of a file, unpacked when it is compressed; empty when it cannot be read."""
+    kind = packing(location.name)[1]
+    try:
+        with location.open("rb") as file, decompressed(file, kind) as stream:
+            return stream.read(HEAD_BYTES)
+    except Exception:  # whatever is wrong with it is said when it is read
+        return b""
+
+
+class Reader:
+    """Reads files with the installed plugins, the same options and the same limits.
+
+    neighbours: the other files of the ingested folder, which a file may take parts from. started: called with a file's path
+    whenever work on it, or on a member of it, begins.
+    """
+
+    def __init__(
+        self, plugins: Plugins, options: Mapping[str, Any], limits: Limits, neighbours: Neighbours | None = None,
+        started: Started = lambda path: None,
+    ) -> None:  # fmt: skip
+        self._plugins = plugins
+        self._options = options
+        self._limits = limits
+        self._neighbours = neighbours
+        self._started = started
+
+    def file(self, path: str, location: Path, format_name: str = "") -> Reading:
+        """A file; its format is detected when none is named."""
+        own = Outcome(path, format_name)
+        return Reading([own], lambda outcomes: self._file(own, location, outcomes))
+
+    def piece(self, path: str, data: bytes, format: Format, why: str = "") -> Reading:
+        """A piece of a stream of documents."""
+        own = Outcome(path, format.name, why)
+        return Reading([own], lambda _: self._consume(SourceFile(packing(path)[0], data), own, format))
+
+    def _file(self, own: Outcome, location: Path, outcomes: list[Outcome]) -> Iterator[Document]:
+        path, format_name = own.path, own.format
+        bare, kind = packing(path)
+        try:
+            if format_name in ("", ARCHIVE) and archive_kind(path):
+                own.format, own.why = ARCHIVE, "suffix"
+                with location.open("rb") as file:
+                    archive = Archive(path, file, self._limits, packed_size=location.stat().st_size)
+                    yield from self._archive(archive, own, outcomes)
+                return
+            if kind:
+                with location.open("rb") as file:
+                    data = unpack(file, kind, self._limits, location.stat().st_size)
+                source = SourceFile(bare, data, neighbours=self._neighbours)
+            else:
+                source = SourceFile(path, location=location, neighbours=self._neighbours)
+            yield from self._source(source, own, format_name)
+        except ReadError as error:
+            own.status = Status.FAILED
+            own.messages.append(str(error))
+        except OSError as error:
+            own.status = Status.FAILED
+            own.messages.append(f"cannot be read ({error.strerror or error})")
+        except MemoryError:
+            own.status = Status.FAILED
+            own.messages.append(f"needs more than {self._limits.memory_bytes >> 20} MB of memory: skipped")
+
+    def _source(self, source: SourceFile, outcome: Outcome, format_name: str) -> Iterator[Document]:
+        data = source.read()
+        detected, why = self._plugins.detect(source.path, data[:HEAD_BYTES])
+        if format_name and why != "first bytes":
+            detected = self._plugins.format(format_name)
+            why = "suffix" if self._plugins.claiming(source.path) else outcome.why or why
+        if detected is None:
+            outcome.status = Status.SKIPPED
+            outcome.messages.append(why)
+            return
+        outcome.why = why
+        yield from self._consume(source, outcome, detected)
+
+    def _consume(self, source: SourceFile, outcome: Outcome, format: Format) -> Iterator[Document]:
+        outcome.format = format.name
+        try:
+            for document in format.read(source, self._options):
+                outcome.documents += 1
+                outcome.characters += sum(len(section.text) + len(section.title) for section in document.sections())
+                yield document
+        except UsageError:  # a wrong option is the request's fault, not the file's
+            raise
+        except ReadError as error:
+            outcome.status = Status.FAILED
+            source.warn(str(error))
+        except MemoryError:
+            outcome.status = Status.FAILED
+            source.warn("needs more memory than it may have: skipped")
+        except Exception as error:  # a plugin's mistake must cost this file only
+            outcome.status = Status.FAILED
+            source.warn(f"the {format.name} plugin failed ({type(error).__name__}: {error}): skipped")
+        if outcome.status is Status.READ and not outcome.documents and not source.aliases:
+            outcome.status = Status.EMPTY
+        outcome.bytes += len(source.read())
+        outcome.messages += source.warnings
+        outcome.dependencies |= source.dependencies
+        outcome.aliases += source.aliases
+
+    def _archive(self, archive: Archive, own: Outcome, outcomes: list[Outcome]) -> Iterator[Document]:
+        with archive.opened() as (members, neighbours):
+            parts = self._parts(neighbours)
+            empty = 0
+            for member in members:
+                path = f"{archive.path}/{member.name}"
+                self._started(own.path)
+                if member.problem:
+                    own.messages.append(f"{member.name}: {member.problem}")
+                    continue
+                if archive_kind(member.name):
+                    yield from self._nested(archive, path, member.data, own, outcomes)
+                    continue
+                outcome = Outcome(path)
+                data = member.data
+                bare, kind = packing(path)
+                if path in parts:
+                    outcome.status, outcome.why = Status.PART, "part of another member"
+                    outcomes.append(outcome)
+                    continue
+                try:
+                    if kind:
+                        data = unpack(io.BytesIO(data), kind, self._limits, len(data))
+                        archive.budget.spend(len(data))
+                except ReadError as error:
+                    own.messages.append(f"{member.name}: {error}")
+                    continue
+                found, why = self._plugins.detect(bare, data[:HEAD_BYTES])
+                if found is None:
+                    continue
+                outcome.why = f"{why}, in an archive"
+                if not data.strip():
+                    empty += 1
+                    continue
+                outcomes.append(outcome)
+                for document in self._consume(SourceFile(bare, data, neighbours=neighbours), outcome, found):
+                    own.documents += 1
+                    yield document
+            if empty:
+                own.messages.append(f"{empty} empty member{'s' * (empty > 1)}: no document")
+        if not own.documents and own.status is Status.READ:
+            own.status = Status.EMPTY
+
+    def _nested(self, archive: Archive, path: str, data: bytes, own: Outcome, outcomes: list[Outcome]) -> Iterator[Document]:
+        name = path[len(archive.path) + 1 :]
+        if archive.nesting + 1 >= self._limits.nesting:
+            own.messages.append(f"{name}: archives nested over {self._limits.nesting} deep: skipped")
+            return
+        inner = Archive(path, io.BytesIO(data), self._limits, packed_size=len(data), outer=archive)
+        before = len(own.messages)
+        try:
+            yield from self._archive(inner, own, outcomes)
+        except ReadError as error:
+            own.messages.append(str(error))
+        own.messages[before:] = [f"{name}: {message}" for message in own.messages[before:]]
+
+    def _parts(self, neighbours: ArchiveFiles) -> set[str]:
+        """Paths of members that other members take in."""
+        found: set[str] = set()
+        for format in self._plugins.formats.values():
+            if not isinstance(format, CompositeFormat):
+                continue
+            for suffix in format.suffixes:
+                for path in neighbours.find(suffix):
+                    data = neighbours.get(path)
+                    if data is not None:
+                        found |= safe_parts(format, SourceFile(path, data, neighbours=neighbours))
+        return found
+
+
+class Reading:
+    """The Documents of one file, read as they are asked for. outcomes: the file's own first; complete when all are read.
+
+    Nothing but UsageError is raised: what goes wrong is in the outcomes.
+    """
+
+    def __init__(self, outcomes: list[Outcome], documents: Callable[[list[Outcome]], Iterator[Document]]) -> None:
+        self.outcomes = outcomes
+        self._documents = documents(outcomes)
+
+    def __iter__(self) -> Iterator[Document]:
+        return self._documents
+
+    @property
+    def own(self) -> Outcome:
+        """The file's own outcome."""
+        return self.outcomes[0]
+
+
+def safe_parts(format: CompositeFormat, source: SourceFile) -> set[str]:
+    """The parts of a source; none where it cannot be read."""
+    try:
+        return format.parts(source)
+    except Exception:  # it will be read, and fail, by itself
+        return set()

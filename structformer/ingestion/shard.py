@@ -1,0 +1,282 @@
+"""Making one shard: its files' documents and what is said of each file, whether read anew or copied from an earlier shard.
+
+A shard is named by a digest of its inputs and of the other files that they took from; one that exists already is kept as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from structformer._version import __version__
+from structformer.corpus import FORMAT_VERSION
+from structformer.corpus.rows import Row, document_rows
+from structformer.corpus.shards import ShardInfo, ShardWriter, describe_shard, read_rows, read_shard
+from structformer.errors import ReadError, WorkspaceError
+from structformer.formats.limits import Limits
+from structformer.ingestion.reading import ARCHIVE, Outcome, Reader, Status
+from structformer.ingestion.survey import SourceFiles, SurveyedFile
+from structformer.plugins import load_plugins
+from structformer.storage.files import building_folder
+from structformer.storage.seal import Sealed
+from structformer.workspace import Source
+
+Document = tuple[Row, list[Row]]  # a document's row with its sections' rows
+
+
+@dataclass(frozen=True, slots=True)
+class ShardTask:
+    """One worker's task: make the shard of these files, or of a piece of one."""
+
+    files: tuple[SurveyedFile, ...]
+    sources: tuple[Source, ...]
+    shards: str
+    known: tuple[str, ...]  # earlier shards that may hold documents of the same, unchanged files
+    earlier: str  # the folder of the earlier corpus, "" for none
+    options: tuple[tuple[str, Any], ...]
+    limits: Limits
+    lost: tuple[tuple[str, str], ...] = ()  # files that cost a worker its life, and how
+    data: bytes | None = None
+    fresh: bool = False  # make the shard even when it exists
+
+
+@dataclass(frozen=True, slots=True)
+class ShardResult:
+    """The result of a task: the shard, and how many of its files were parsed, copied from before, or found finished."""
+
+    info: ShardInfo
+    parsed: int
+    copied: int
+    kept: int
+    bytes: int
+
+
+@dataclass(slots=True)
+class _Earlier:
+    """A file's rows in an earlier shard."""
+
+    sources: list[Row]
+    documents: list[Document]
+
+
+def make_shard(task: ShardTask, started: Callable[[str], None]) -> ShardResult:
+    """A worker's job: the shard of a task's files, made only when it does not exist."""
+    lost = dict(task.lost)
+    digests: dict[str, tuple[str, int]] = {}
+    problems: dict[str, str] = {}
+    for file in task.files:
+        started(file.path)
+        problem = file.problem or lost.get(file.path, "")
+        if not problem and task.data is not None:
+            digests[file.path] = hashlib.sha256(task.data).hexdigest(), len(task.data)
+            continue
+        if not problem:
+            try:
+                digests[file.path] = _digest(Path(file.location), task.limits, bounded=file.format != ARCHIVE)
+                continue
+            except ReadError as error:
+                problem = str(error)
+        problems[file.path] = problem
+    shards = Path(task.shards)
+    neighbours = _neighbours(task.sources, task.limits)
+    key = _key(task, digests, problems)
+    size = sum(file.size for file in task.files)
+    for folder in sorted(shards.glob(f"{key}-*")):
+        if not task.fresh and _is_whole(folder, task.earlier) and _dependencies_hold(folder, neighbours):
+            return ShardResult(describe_shard(folder), 0, 0, len(task.files), size)
+    with building_folder(shards) as building:
+        parsed, copied, dependencies = _write_shard(building.folder, task, digests, problems, neighbours, started)
+        folder = building.become(f"{key}-{_short_digest(sorted(dependencies))}", replace=True)
+    return ShardResult(describe_shard(folder), parsed, copied, 0, size)
+
+
+def _is_whole(folder: Path, earlier: str) -> bool:
+    """Whether a shard is as the earlier corpus recorded it; one that it did not record was finished before a kill."""
+    recorded = _recorded(earlier).get(folder.name)
+    try:
+        return recorded is None or describe_shard(folder).digests == recorded
+    except (OSError, WorkspaceError):
+        return False
+
+
+@lru_cache(maxsize=1)
+def _recorded(folder: str) -> dict[str, tuple[str, ...]]:
+    """The digests of the earlier corpus's shards by name."""
+    if not folder:
+        return {}
+    try:
+        shards = Sealed(Path(folder), "ingest again").json("manifest.json")["shards"]
+    except WorkspaceError:
+        return {}
+    return {shard["key"]: tuple(shard["digests"]) for shard in shards}
+
+
+@lru_cache(maxsize=1)
+def _neighbours(sources: tuple[Source, ...], limits: Limits) -> SourceFiles:
+    return SourceFiles(sources, limits)
+
+
+def _short_digest(lines: list[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()[:10] if lines else "0"
+
+
+def _dependencies_hold(folder: Path, neighbours: SourceFiles) -> bool:
+    """Whether the other files that a shard's sources took from are what they were."""
+    if folder.name.endswith("-0"):
+        return True
+    try:
+        return all(_row_holds(row, neighbours) for row in read_rows(folder / "sources.parquet", ["dependencies"]))
+    except WorkspaceError:
+        return False
+
+
+def _row_holds(row: Row, neighbours: SourceFiles) -> bool:
+    for dependency in row["dependencies"]:
+        digest, _, path = dependency.partition(" ")
+        if neighbours.digest(path) != digest:
+            return False
+    return True
+
+
+def _write_shard(
+    folder: Path, task: ShardTask, digests: Mapping[str, tuple[str, int]], problems: Mapping[str, str], neighbours: SourceFiles,
+    started: Callable[[str], None],
+) -> tuple[int, int, set[str]]:  # fmt: skip
+    """(files parsed, files copied, what they took from other files)."""
+    plugins = load_plugins()
+    reader = Reader(plugins, dict(task.options), task.limits, neighbours, started)
+    earlier = _earlier(task, digests, neighbours) if task.data is None else {}
+    parsed = copied = 0
+    dependencies: set[str] = set()
+    with ShardWriter(folder) as writer:
+        for file in task.files:
+            started(file.path)
+            digest, size = digests.get(file.path, ("", 0))
+            own: Row = {"sha256": digest, "size": size}
+            if file.path in problems:
+                outcome = Outcome(file.path, file.format, file.why, Status.SKIPPED if file.problem else Status.FAILED)
+                outcome.messages.append(problems[file.path])
+                writer.add_source(_source_row(outcome, file, own))
+                continue
+            if file.part:
+                writer.add_source(_source_row(Outcome(file.path, file.format, "part of another file", Status.PART), file, own))
+                continue
+            known = earlier.get((file.path, file.format, digest))
+            if known is not None:
+                copied += 1
+                for document_row, section_rows in known.documents:
+                    writer.add_document(document_row, section_rows)
+                for row in known.sources:
+                    dependencies.update(row["dependencies"])
+                    writer.add_source(row)
+                continue
+            parsed += 1
+            if task.data is not None:
+                reading = reader.piece(file.path, task.data, plugins.format(file.format), file.why)
+            else:
+                reading = reader.file(file.path, Path(file.location), file.format)
+            for document in reading:
+                writer.add_document(*document_rows(document, file.path))
+            for outcome in reading.outcomes:
+                row = _source_row(outcome, file, own if outcome is reading.own else {"sha256": "", "size": outcome.bytes})
+                row["dependencies"] = sorted(f"{neighbours.digest(path)} {path}" for path in outcome.dependencies)
+                dependencies.update(row["dependencies"])
+                writer.add_source(row)
+    return parsed, copied, dependencies
+
+
+def _source_row(outcome: Outcome, file: SurveyedFile, digest: Row) -> Row:
+    own = outcome.path == file.path
+    return {
+        **digest,
+        "path": outcome.path,
+        "file": file.path,
+        "piece": file.piece,
+        "format": outcome.format,
+        "why": outcome.why or file.why,
+        "status": outcome.status.value,
+        "documents": outcome.documents,
+        "messages": [*(file.notes if own else ()), *outcome.messages],
+        "dependencies": [],
+        "aliases": [{"name": name, "target": target} for name, target in outcome.aliases],
+        "bytes": outcome.bytes,
+        "characters": outcome.characters,
+    }
+
+
+def _earlier(task: ShardTask, digests: Mapping[str, tuple[str, int]], neighbours: SourceFiles) -> dict[tuple[str, str, str], _Earlier]:
+    """Rows of unchanged files from earlier shards, by (path, format asked for, digest)."""
+    found: dict[tuple[str, str, str], _Earlier] = {}
+    wanted = {(file.path, digests[file.path][0]): file for file in task.files if file.path in digests and not file.part}
+    signature = _signature(task)
+    for key in task.known:
+        folder = Path(task.shards) / key
+        if task.fresh or not key.startswith(signature) or not _is_whole(folder, task.earlier):
+            continue
+        try:
+            kept: dict[str, _Earlier] = {}
+            dropped: set[str] = set()
+            for row in read_rows(folder / "sources.parquet"):
+                if row["path"] == row["file"]:
+                    file = wanted.get((row["path"], row["sha256"]))
+                    # The messages of a copied source are its own, without notes of the walk that may have changed.
+                    if file is not None and row["status"] in (Status.READ, Status.EMPTY) and not file.notes:
+                        kept[row["file"]] = found[file.path, file.format, row["sha256"]] = _Earlier([], [])
+                if row["file"] in kept:
+                    kept[row["file"]].sources.append(row)
+                    if not _row_holds(row, neighbours):
+                        dropped.add(row["file"])
+            for document_row, section_rows in read_shard(folder):
+                if document_row["file"] in kept:
+                    kept[document_row["file"]].documents.append((document_row, section_rows))
+            found = {identity: rows for identity, rows in found.items() if identity[0] not in dropped}
+        except WorkspaceError:
+            continue  # a broken earlier shard is simply not reused
+    return found
+
+
+def _signature(task: ShardTask) -> str:
+    """The part of a shard's name that says by what its documents were read: versions and options."""
+    plugins = load_plugins()
+    versions = sorted((name, plugins.provider(name).version) for name in plugins.formats)
+    text = json.dumps([FORMAT_VERSION, __version__, sorted(task.options), versions], default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _key(task: ShardTask, digests: Mapping[str, tuple[str, int]], problems: Mapping[str, str]) -> str:
+    inputs = [
+        [
+            file.path,
+            file.format,
+            file.why,
+            digests.get(file.path, ("", 0))[0],
+            problems.get(file.path, ""),
+            list(file.notes),
+            file.part,
+            file.piece,
+        ]
+        for file in task.files
+    ]
+    text = json.dumps([inputs, task.limits.memory_bytes, task.limits.file_bytes])
+    return f"{_signature(task)}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
+
+
+def _digest(location: Path, limits: Limits, *, bounded: bool) -> tuple[str, int]:
+    try:
+        size = location.stat().st_size
+        if bounded and size > limits.file_bytes:
+            raise ReadError(f"{size / 1e6:.1f} MB, over the limit of {limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped")
+        with location.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest(), size
+    except OSError as error:
+        raise ReadError(f"cannot be read ({error.strerror or error}): skipped") from error
+
+
+def without_lost(task: ShardTask, path: Any, reason: str) -> ShardTask:
+    """The task to run when the worker died while it was at `path`."""
+    return replace(task, lost=(*task.lost, (str(path), f"{reason}: skipped")))

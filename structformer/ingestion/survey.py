@@ -1,0 +1,187 @@
+"""What there is to read below the given folders: each file with the format that reads it and why, or why it is passed over."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from structformer.corpus.shards import path_order
+from structformer.formats.limits import Limits
+from structformer.formats.protocol import CompositeFormat
+from structformer.formats.source import SourceFile
+from structformer.ingestion.archives import archive_kind, packing
+from structformer.ingestion.reading import ARCHIVE, head_of, safe_parts
+from structformer.ingestion.walk import FileFilter, FolderFiles, Found, walk
+from structformer.plugins import Plugins
+from structformer.workspace import Source
+
+_BIG_FILE = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyedFile:
+    """A file to read, or, with `problem`, one that is passed over and why. part: taken in by another file. stream: read piece by
+    piece; piece: the number of one, -1 for a whole file."""
+
+    path: str
+    location: str
+    format: str
+    size: int = 0
+    why: str = ""
+    problem: str = ""
+    notes: tuple[str, ...] = ()
+    part: bool = False
+    stream: bool = False
+    piece: int = -1
+
+
+@dataclass(slots=True)
+class Ignored:
+    """Files that no format reads, by suffix."""
+
+    count: int = 0
+    suffixes: Counter[str] = field(default_factory=Counter)
+
+
+class SourceFiles:
+    """The files below several sources as each other's neighbours, by the paths that their documents have."""
+
+    def __init__(self, sources: tuple[Source, ...], limits: Limits) -> None:
+        self._files = {source.label: FolderFiles(folder_of(source), limits) for source in sources}
+
+    def get(self, path: str) -> bytes | None:
+        files, inside = self._at(path)
+        return files.get(inside) if files else None
+
+    def find(self, suffix: str) -> list[str]:
+        found = [_labelled(label, path) for label, files in self._files.items() for path in files.find(suffix)]
+        return found if len(self._files) == 1 else sorted(found, key=path_order)
+
+    def digest(self, dependency: str) -> str:
+        """A digest of what a source took in: of one file, or with "*" in front of the list of files with a suffix."""
+        if dependency.startswith("*"):
+            if len(self._files) == 1:
+                return next(iter(self._files.values())).digest(dependency)
+            return hashlib.sha256("\n".join(self.find(dependency[1:])).encode("utf-8", "surrogateescape")).hexdigest()
+        files, inside = self._at(dependency)
+        return files.digest(inside) if files else ""
+
+    def _at(self, path: str) -> tuple[FolderFiles | None, str]:
+        label, _, inside = path.partition("/")
+        if label and label in self._files:
+            return self._files[label], inside
+        return self._files.get(""), path
+
+
+def folder_of(source: Source) -> Path:
+    """The folder that a source is, or is a file of."""
+    path = Path(source.path)
+    return path.parent if path.is_file() else path
+
+
+def _labelled(label: str, path: str) -> str:
+    return f"{label}/{path}" if label else path
+
+
+def survey(
+    sources: tuple[Source, ...],
+    plugins: Plugins,
+    limits: Limits,
+    *,
+    own: Path | None = None,
+    format: str | None = None,
+    wanted: FileFilter | None = None,
+    ignored: Ignored | None = None,
+) -> Iterator[SurveyedFile]:
+    """The files to read, in the order of their paths; those that others take in are marked.
+
+    own: the workspace, which is no source of itself. format: the only one to read.
+    """
+    ignored = ignored if ignored is not None else Ignored()
+    files: list[SurveyedFile] = []
+    walks = (_walk(source, wanted or FileFilter()) for source in sources)
+    for found, single in heapq.merge(*walks, key=lambda item: path_order(item[0].path)) if len(sources) > 1 else next(walks):
+        if own is not None and own in found.location.absolute().parents:
+            continue
+        file = _surveyed(found, format, plugins, limits)
+        if file is None and single:  # named with its format it is believed
+            file = SurveyedFile(found.path, str(found.location), format or "", found.size, "asked for" if format else "")
+        if file is None:
+            ignored.count += 1
+            ignored.suffixes[found.location.suffix.lower() or "(none)"] += 1
+        elif not file.problem or not found.location.is_symlink() or _should_report(file, plugins):
+            files.append(file)
+    included = _included_files(files, SourceFiles(sources, limits), plugins, limits) if len(files) > 1 else set()
+    for file in files:
+        yield replace(file, part=True) if file.path in included else file
+
+
+def _walk(source: Source, wanted: FileFilter) -> Iterator[tuple[Found, bool]]:
+    path = Path(source.path)
+    single = path.is_file()
+    for found in walk(path, wanted):
+        yield (replace(found, path=_labelled(source.label, found.path)) if source.label else found), single
+
+
+def _surveyed(found: Found, format: str | None, plugins: Plugins, limits: Limits) -> SurveyedFile | None:
+    """How a file is to be read; None for a file that is not a document."""
+    location = str(found.location)
+    if found.problem or found.note:
+        return SurveyedFile(found.path, location, "", problem=found.problem or found.note)
+    if archive_kind(found.path):
+        return SurveyedFile(found.path, location, ARCHIVE, found.size, "suffix")
+    bare, kind = packing(found.path)
+    if kind and (found.location.parent / packing(found.location.name)[0]).is_file():
+        return SurveyedFile(found.path, location, "", problem="the same file uncompressed stands beside it: skipped")
+    claimed = plugins.claiming(bare)
+    head = head_of(found.location) if len(claimed) != 1 or plugins.may_stream(bare) else b""
+    if head and (format is None or format in plugins.formats):
+        streaming = plugins.streaming(head)
+        if streaming is not None and format in (None, streaming.name):
+            return SurveyedFile(found.path, location, streaming.name, found.size, "first bytes", stream=True)
+    if format is not None:
+        own = plugins.format(format)
+        detected, _ = plugins.detect(bare, head)
+        if bare.lower().endswith(own.suffixes) or (detected is not None and detected.name == format):
+            return SurveyedFile(found.path, location, format, found.size, "asked for")
+        return None
+    detected, why = plugins.detect(bare, head)
+    return SurveyedFile(found.path, location, detected.name, found.size, why) if detected else None
+
+
+def _included_files(files: list[SurveyedFile], neighbours: SourceFiles, plugins: Plugins, limits: Limits) -> set[str]:
+    """Paths of files that others take in."""
+    found: set[str] = set()
+    for file in files:
+        format = plugins.formats.get(file.format)
+        if isinstance(format, CompositeFormat) and not file.problem and not file.stream and file.size <= limits.file_bytes:
+            found |= safe_parts(format, SourceFile(file.path, location=Path(file.location), neighbours=neighbours))
+    return found
+
+
+def _should_report(file: SurveyedFile, plugins: Plugins) -> bool:
+    """Passed-over symbolic links are reported when they would have been documents, or lead nowhere good."""
+    return bool(plugins.claiming(file.path)) or "its target is read" not in file.problem
+
+
+def cut(files: list[SurveyedFile]) -> Iterator[list[SurveyedFile]]:
+    """Groups of files, a shard each, cut where a file's path says so: about a 64th of all each, 8 to 2048 files on average."""
+    average = 8
+    while average < 2048 and average * 64 < len(files):
+        average *= 2
+    group: list[SurveyedFile] = []
+    for file in files:
+        alone = not file.problem and (file.size > _BIG_FILE or file.stream)
+        if group and (alone or len(group) >= 8 * average):
+            yield group
+            group = []
+        group.append(file)
+        if alone or int.from_bytes(hashlib.sha256(file.path.encode("utf-8", "surrogateescape")).digest()[:4], "big") % average == 0:
+            yield group
+            group = []
+    if group:
+        yield group

@@ -1,0 +1,207 @@
+"""Walking a folder in a fixed order, safely; the files below it as each other's neighbours."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from structformer.formats.limits import Limits
+from structformer.text.names import page_suffixes
+
+_IGNORED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
+_HIDDEN = re.compile(r"\.[^.]")
+_KEPT_BYTES = 32_000_000  # of neighbours, which many files of a folder ask for
+
+
+class FolderFiles:
+    """The regular files below a root. What a symbolic link leads to counts only when it is inside the root too."""
+
+    def __init__(self, root: Path, limits: Limits | None = None) -> None:
+        self._root = root.resolve()
+        self._limit = (limits or Limits()).file_bytes
+        self._found: dict[str, list[str]] = {}
+        self._digests: dict[str, str] = {}
+        self._kept: dict[str, bytes | None] = {}
+
+    def get(self, path: str) -> bytes | None:
+        if path not in self._kept:
+            location = self._location(path)
+            try:
+                data = location.read_bytes() if location is not None else None
+            except OSError:
+                data = None
+            if sum(len(each) for each in self._kept.values() if each) > _KEPT_BYTES:
+                self._kept.clear()
+            self._kept[path] = data
+        return self._kept[path]
+
+    def find(self, suffix: str) -> list[str]:
+        if suffix not in self._found:
+            self._found[suffix] = [
+                found.path for found in walk(self._root) if found.path.endswith(suffix) and not found.problem and not found.note
+            ]
+        return self._found[suffix]
+
+    def digest(self, dependency: str) -> str:
+        """A digest of what `SourceFile.open` or `companions` gives: of one file, or of the list of files with a suffix."""
+        if dependency not in self._digests:
+            if dependency.startswith("*"):
+                listed = "\n".join(self.find(dependency[1:]))
+                self._digests[dependency] = hashlib.sha256(listed.encode("utf-8", "surrogateescape")).hexdigest()
+            else:
+                data = self.get(dependency)
+                self._digests[dependency] = "" if data is None else hashlib.sha256(data).hexdigest()
+        return self._digests[dependency]
+
+    def _location(self, path: str) -> Path | None:
+        if "\x00" in path:
+            return None
+        try:
+            location = (self._root / path).resolve(strict=True)
+            inside = self._root in location.parents
+            status = location.stat()
+        except (OSError, RuntimeError, ValueError):
+            return None
+        return location if inside and stat.S_ISREG(status.st_mode) and status.st_size <= self._limit else None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that the walk came upon, or, with `problem`, something it passed over and why."""
+
+    path: str
+    location: Path
+    size: int = 0
+    problem: str = ""
+    note: str = ""
+
+
+def display_path(path: str) -> str:
+    """A path that can be stored and printed: undecodable bytes and control characters as escapes."""
+    text = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+@dataclass(frozen=True, slots=True)
+class FileFilter:
+    """Which files of a folder are wanted: patterns as in .gitignore, and whether .gitignore files are honoured."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    gitignore: bool = True
+
+
+def walk(root: Path, wanted: FileFilter | None = None) -> Iterator[Found]:
+    """Files below `root` in the order of their path components, the same on every machine.
+
+    Hidden entries, package folders and what .gitignore names are passed over. Symbolic links are not followed: what they point
+    to inside the root is found there anyway, and nothing outside it is opened. A single file is its own walk.
+    """
+    if root.is_file():
+        yield Found(display_path(root.name), root, root.stat().st_size)
+        return
+    rules = _Rules(wanted or FileFilter(gitignore=False))
+    stack: list[Iterator[os.DirEntry[str]]] = [_entries(root)]
+    rules.enter(root, "")
+    while stack:
+        entry = next(stack[-1], None)
+        if entry is None:
+            stack.pop()
+            rules.leave()
+            continue
+        location = Path(entry.path)
+        relative = location.relative_to(root).as_posix()
+        path = display_path(relative)
+        if _HIDDEN.match(entry.name) or entry.name in _IGNORED_FOLDERS:
+            continue
+        try:
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if (rules.active and rules.ignored(relative, is_folder)) or (not is_folder and not rules.wanted(relative)):
+                continue
+            if entry.is_symlink():
+                yield Found(path, location, problem=_link_problem(root, location))
+            elif is_folder:
+                if "." in entry.name and Path(entry.name).suffix in page_suffixes():
+                    yield Found(path, location, note="a folder despite its suffix: its files are read")
+                stack.append(_entries(location))
+                rules.enter(location, relative)
+            elif entry.is_file():
+                yield Found(path, location, entry.stat().st_size)
+            else:
+                yield Found(path, location, problem="not a regular file (a pipe, socket or device): skipped")
+        except OSError as error:
+            yield Found(path, location, problem=f"cannot be read ({error.strerror or error}): skipped")
+
+
+class _Rules:
+    """The patterns that hold at a place of the walk: the given ones, and those of the .gitignore files above it."""
+
+    def __init__(self, wanted: FileFilter) -> None:
+        self._gitignore = wanted.gitignore
+        self._include = self._exclude = None
+        if wanted.include or wanted.exclude:
+            import pathspec
+
+            self._include = pathspec.GitIgnoreSpec.from_lines(wanted.include) if wanted.include else None
+            self._exclude = pathspec.GitIgnoreSpec.from_lines(wanted.exclude) if wanted.exclude else None
+        self._stack: list[tuple[str, Any]] = []
+
+    @property
+    def active(self) -> bool:
+        return self._exclude is not None or any(spec is not None for _, spec in self._stack)
+
+    def enter(self, folder: Path, relative: str) -> None:
+        spec = None
+        file = folder / ".gitignore"
+        if self._gitignore and file.is_file() and not file.is_symlink():
+            import pathspec
+
+            try:
+                spec = pathspec.GitIgnoreSpec.from_lines(file.read_text(encoding="utf-8", errors="replace").splitlines())
+            except (OSError, ValueError):
+                spec = None
+        self._stack.append((f"{relative}/" if relative else "", spec))
+
+    def leave(self) -> None:
+        self._stack.pop()
+
+    def ignored(self, path: str, is_folder: bool) -> bool:
+        """Whether a path is left out; the file nearest to it decides."""
+        if self._exclude is not None and self._exclude.match_file(path + "/" * is_folder):
+            return True
+        for prefix, spec in reversed(self._stack):
+            if spec is not None:
+                verdict = spec.check_file(path[len(prefix) :] + "/" * is_folder).include
+                if verdict is not None:
+                    return bool(verdict)
+        return False
+
+    def wanted(self, path: str) -> bool:
+        return self._include is None or bool(self._include.match_file(path))
+
+
+def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        return iter(sorted(entries, key=lambda entry: entry.name))
+
+
+def _link_problem(root: Path, location: Path) -> str:
+    try:
+        target = location.resolve(strict=True)
+    except FileNotFoundError:
+        return "symbolic link to nothing: skipped"
+    except (OSError, RuntimeError):
+        return "symbolic link that loops: skipped"
+    resolved_root = root.resolve()
+    if target == resolved_root or resolved_root in target.parents:
+        above = location.parent.resolve()
+        if target == above or target in above.parents:
+            return "symbolic link that loops: skipped"
+        return "symbolic link: its target is read where it stands"
+    return "symbolic link to outside the ingested folder: skipped"

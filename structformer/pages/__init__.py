@@ -1,0 +1,8 @@
+"""The frame, the style and the charts that all pages share."""
+
+from __future__ import annotations
+
+from structformer.pages.charts import changes, curve, histogram, intervals
+from structformer.pages.frame import render
+
+__all__ = ["changes", "curve", "histogram", "intervals", "render"]

@@ -1,0 +1,141 @@
+"""Charts as SVG: round ticks, axes with names, and margins that fit the labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from structformer.pages.frame import environment
+
+_WIDTH, _NARROW = 720.0, 460.0
+_LETTER = 7.2  # width of a letter at the labels' size
+_MAX_POINTS = 400  # of a curve
+_LEAST_SPAN = 0.05  # of the values: a curve that hardly moves should look like one
+_MAX_BARS = 40
+_MAX_LABEL = 40  # letters
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis from `low` to `high`, which are ticks themselves. ticks: (value, label)."""
+
+    name: str
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+
+    @classmethod
+    def over(cls, low: float, high: float, name: str, *, count: int = 5, whole: bool = False) -> Axis:
+        """An axis with about `count` round ticks: multiples of 1, 2 or 5 times a power of ten."""
+        span = max(high - low, 1e-12)
+        step = _round_step(span / max(1, count - 1))
+        if whole:
+            step = max(1.0, step)
+        first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+        last = max(last, first + 1)
+        decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+        values = [number * step for number in range(first, last + 1)]
+        largest = max(abs(value) for value in values)
+        scientific = largest >= 1e6 or (step < 1e-4 and largest > 0)
+        labels = [f"{value:.1e}" if scientific and value else f"{value:,.{decimals}f}" for value in values]
+        return cls(name, values[0], values[-1], tuple(zip(values, labels, strict=True)))
+
+
+def _round_step(step: float) -> float:
+    power = 10 ** math.floor(math.log10(step))
+    return float(next(factor * power for factor in (1, 2, 5, 10) if factor * power >= step * (1 - 1e-9)))
+
+
+@dataclass(slots=True)
+class _Frame:
+    """Where values lie on the drawing."""
+
+    x: Axis
+    y: Axis
+    height: float
+    left: float
+    bottom: float
+    right: float = 18.0
+    top: float = 12.0
+    width: float = _WIDTH
+
+    def px(self, value: float) -> float:
+        return round(self.left + (value - self.x.low) / (self.x.high - self.x.low) * (self.width - self.left - self.right), 1)
+
+    def py(self, value: float) -> float:
+        return round(self.top + (self.y.high - value) / (self.y.high - self.y.low) * (self.height - self.top - self.bottom), 1)
+
+
+def _draw(template: str, **values: object) -> Markup:
+    return Markup(environment().get_template(template).render(**values))
+
+
+def _label_width(labels: Sequence[str]) -> float:
+    return max((len(label) for label in labels), default=0) * _LETTER
+
+
+def curve(points: Sequence[tuple[int, float]], smooth: Sequence[tuple[int, float]], x_name: str, y_name: str) -> Markup:
+    """A curve over steps: thin the points, bold their smoothed course."""
+    low, high = min(value for _, value in points), max(value for _, value in points)
+    missing = max(0.0, _LEAST_SPAN * max(abs(low), abs(high), 1e-9) - (high - low))
+    y = Axis.over(low - missing / 2, high + missing / 2, y_name, count=4)
+    x = Axis.over(points[0][0], max(points[-1][0], points[0][0] + 1), x_name, whole=True)
+    frame = _Frame(x, y, height=230.0, left=_label_width([label for _, label in y.ticks]) + 34, bottom=42.0)
+
+    def path(values: Sequence[tuple[int, float]]) -> str:
+        step = max(1, len(values) // _MAX_POINTS)
+        return "M" + "L".join(f"{frame.px(at)} {frame.py(value)}" for at, value in [*values[:-1:step], values[-1]])
+
+    dots = [(frame.px(at), frame.py(value)) for at, value in points] if len(points) < 40 else []
+    raw = path(points) if list(smooth) != list(points) else ""
+    return _draw("curve.svg", frame=frame, raw=raw, line=path(smooth), dots=dots)
+
+
+def histogram(bars: Sequence[tuple[str, int]], name: str, unit: str) -> Markup:
+    """A bar for each name, with its count."""
+    shown = list(bars[:_MAX_BARS])
+    left = max(_label_width([label for label, _ in shown]) + 14, 60.0)
+    most = max((count for _, count in shown), default=0) or 1
+    room = _NARROW - left - _label_width([f"{most:,}"]) - 12
+    rows = [
+        {"label": label, "count": f"{count:,}", "y": 22 * number, "length": round(max(1.0 if count else 0.0, room * count / most), 1)}
+        for number, (label, count) in enumerate(shown)
+    ]
+    return _draw("histogram.svg", rows=rows, left=left, width=_NARROW, height=22 * len(rows) + 26, name=name, unit=unit)
+
+
+def intervals(rows: Sequence[tuple[str, float, float, float]], name: str) -> Markup:
+    """For each (label, score, low, high) a dot on a line from low to high."""
+    x = Axis.over(min(low for _, _, low, _ in rows), max(high for _, _, _, high in rows), name)
+    left = _label_width([_shortened(label) for label, *_ in rows]) + 18
+    frame = _Frame(x, Axis("", 0.0, float(len(rows)), ()), height=26.0 * len(rows) + 54, left=left, bottom=42.0)
+    marks = [
+        {"label": _shortened(label), "y": frame.py(len(rows) - place - 0.5),
+         "x": frame.px(score), "low": frame.px(low), "high": frame.px(high)}
+        for place, (label, score, low, high) in enumerate(rows)
+    ]  # fmt: skip
+    return _draw("intervals.svg", frame=frame, marks=marks)
+
+
+def _shortened(label: str) -> str:
+    return label if len(label) <= _MAX_LABEL else label[: _MAX_LABEL - 1] + "…"
+
+
+def changes(values: Sequence[float], y_name: str) -> Markup:
+    """Every query's change as a bar, from the greatest gain to the greatest loss."""
+    ordered = sorted(values, reverse=True)
+    reach = max((abs(value) for value in ordered), default=0.0) or 1.0
+    y = Axis.over(-reach, reach, y_name, count=5)
+    frame = _Frame(
+        Axis("queries, by their change", 0.0, float(len(ordered)), ()), y, 230.0, _label_width([t for _, t in y.ticks]) + 34, 30.0
+    )
+    width = (frame.width - frame.left - frame.right) / len(ordered)
+    bars = [
+        {"x": round(frame.left + place * width, 2), "width": round(max(width - 0.3, 0.3), 2), "y": frame.py(max(change, 0.0)),
+         "height": round(abs(frame.py(change) - frame.py(0.0)), 1), "kind": "win" if change > 0 else "loss"}
+        for place, change in enumerate(ordered) if change
+    ]  # fmt: skip
+    return _draw("changes.svg", frame=frame, bars=bars)

@@ -1,0 +1,37 @@
+"""Self-contained pages from templates: nothing is fetched, no script runs, and what a corpus says is shown, not obeyed."""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from structformer._version import __version__
+from structformer.text.visible import visible
+
+
+def _finalize(value: Any) -> Any:
+    """Texts with their control and bidirectional characters made visible; markup of ours as it is."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+@cache
+def environment() -> Environment:
+    """The templates of structformer/templates/pages."""
+    found = Environment(
+        loader=PackageLoader("structformer", "templates/pages"), autoescape=True, undefined=StrictUndefined, finalize=_finalize,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    found.filters["thousands"] = lambda value: f"{value:,}"
+    found.filters["percent"] = lambda value: f"{value:.0%}"
+    return found
+
+
+def render(template: str, *, title: str, about: str, **values: Any) -> bytes:
+    """A page of a template. title: what it is of; about: what it shows. Both are shown on top, with the time and the version."""
+    made = time.strftime("%Y-%m-%d %H:%M")
+    text = environment().get_template(template).render(title=title, about=about, made=made, version=__version__, **values)
+    return text.encode("utf-8", "backslashreplace")

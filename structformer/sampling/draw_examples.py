@@ -1,0 +1,299 @@
+"""Drawing a corpus's Examples: shard by shard on all cores, each shard a part of the store, the same whatever the number of workers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from structformer._version import __version__
+from structformer.corpus import Corpus
+from structformer.document import LinkKind
+from structformer.engines import Engine, Work, get_engine
+from structformer.errors import UsageError, WorkspaceError
+from structformer.formats.gc_pause import without_garbage_collection
+from structformer.graph import ReferenceGraph
+from structformer.sampling.example import Census, SamplingOptions
+from structformer.sampling.held_out import held_out_share, is_held_out
+from structformer.sampling.negatives import PassageTable, write_passages
+from structformer.sampling.neighbourhood import Neighbourhood, Reference, WordWeights
+from structformer.sampling.pages import CollectionCounts, PageTable, write_collection, write_pages
+from structformer.sampling.store import PartWriter, Samples
+from structformer.sampling.task import Need, Task
+from structformer.sampling.tasks import DEFAULT_TASKS, chosen_tasks, drawn_examples, generator
+from structformer.sampling.tasks.harp import attention_requests
+from structformer.sampling.view import DocumentView
+from structformer.storage.files import write_json
+from structformer.workspace import Workspace
+
+Progress = Callable[[int, int], None]
+_SECONDS = 3600.0  # that one shard may take
+_MEMORY_BYTES = 4 * 1024**3
+_AT_ONCE = 64  # documents whose attention is computed together
+_REFERRING = {LinkKind.HYPERLINK.value, LinkKind.XREF.value, LinkKind.CITATION.value}
+
+
+@dataclass(frozen=True, slots=True)
+class DrawTask:
+    """A worker's task: one shard's page texts, or one shard's Examples."""
+
+    workspace: str
+    folder: str
+    shard: int
+    what: str  # "pages" or "examples"
+    tasks: tuple[str, ...]
+    options: SamplingOptions
+    seed: int
+    epoch: int
+    held_out: float
+
+
+def sample(
+    workspace: str | Path | Workspace = ".structformer",
+    tasks: Iterable[str] = DEFAULT_TASKS,
+    *,
+    options: SamplingOptions | None = None,
+    seed: int = 0,
+    epoch: int = 0,
+    held_out: float | None = None,
+    weights: WordWeights | None = None,
+    workers: int | None = None,
+    engine: str | Engine = "local",
+    progress: Progress | None = None,
+) -> Samples:
+    """Draw the Examples of the tasks from the workspace's corpus and store them there.
+
+    held_out: share of documents kept out for evaluation; None chooses by the corpus's size. weights: the attention that
+    HARP's tasks draw words by. epoch: another one gives other random choices of the same seed.
+    Raises UsageError on an unknown task or one of HARP's without weights, WorkspaceError when there is no corpus.
+    """
+    chosen = chosen_tasks(tasks)
+    by_attention = [task.name for task in chosen if task.by_attention]
+    if by_attention and weights is None:
+        raise UsageError(f"{', '.join(by_attention)} draw words by a model's attention: name the model (--attention-model)")
+    workspace = Workspace(workspace)
+    with workspace.publishing("structformer sample") as publication:
+        draw(
+            workspace, [task.name for task in chosen], publication.folder("samples"), options=options, seed=seed, epoch=epoch,
+            held_out=held_out, weights=weights, workers=workers, engine=engine, progress=progress,
+        )  # fmt: skip
+    return Samples.open(workspace)
+
+
+def draw(
+    workspace: Workspace, names: Sequence[str], folder: Path, *, options: SamplingOptions | None, seed: int, epoch: int = 0,
+    held_out: float | None = None, weights: WordWeights | None = None, workers: int | None = None, engine: str | Engine = "local",
+    progress: Progress | None = None,
+) -> None:  # fmt: skip
+    """Draw Examples into a folder, which `Samples.at` opens."""
+    corpus = Corpus.open(workspace)
+    graph = ReferenceGraph.open(workspace, corpus)
+    options = options or SamplingOptions()
+    share = held_out_share(corpus.document_count) if held_out is None else held_out
+    chosen = chosen_tasks(names)
+    by_attention = [task for task in chosen if task.by_attention]
+    plain = tuple(task.name for task in chosen if not task.by_attention)
+    census = Census()
+    beyond = any(task.in_corpus for task in chosen)
+    counted = any(Need.COLLECTION in task.needs for task in chosen)
+    drawn = [
+        DrawTask(str(workspace), str(folder), shard, "examples", plain, options, seed, epoch, share) for shard in range(len(corpus.shards))
+    ]
+    steps = _Steps(progress, len(drawn) * (beyond + bool(plain) + bool(by_attention)))
+    if beyond:
+        pages = [DrawTask(str(workspace), str(folder), task.shard, "pages", tuple(names), options, seed, epoch, share) for task in drawn]
+        for _ in _run(pages, engine, workers):
+            steps.next()
+        if counted:
+            write_collection(_page_folders(folder, len(drawn)), folder / "collection.json")
+    if options.negatives_from in ("random", "lexical"):
+        write_passages(corpus, folder / "passages", seed=seed, held_out=share)
+    parts: list[dict[str, Any]] = []
+    for shard, part in enumerate(_run(drawn, engine, workers) if plain else ()):
+        _add_part(parts, f"{shard:05}", part, census)
+        steps.next()
+    if by_attention and weights is not None:
+        anchors = (
+            _anchor_table(graph, corpus, folder / "anchors.sqlite", seed, share)
+            if any(Need.ANCHORS in task.needs for task in by_attention)
+            else None
+        )
+        for task in drawn:
+            part = _draw_by_attention(task, corpus, graph, by_attention, weights, anchors)
+            _add_part(parts, f"{task.shard:05}-attention", part, census)
+            steps.next()
+    _clean(folder)
+    for name in names:
+        census.examples.setdefault(name, 0)
+    manifest = {
+        "corpus": corpus.fingerprint,
+        "tool_version": __version__,
+        "tasks": list(names),
+        "seed": seed,
+        "epoch": epoch,
+        "held_out": share,
+        "options": asdict(options),
+        "attention": getattr(weights, "fingerprint", None) if by_attention else None,
+        "census": census.as_dict(),
+        "parts": parts,
+    }
+    write_json(folder / "manifest.json", manifest)
+
+
+class _Steps:
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._done = 0
+
+    def next(self) -> None:
+        self._done += 1
+        if self._progress:
+            self._progress(self._done, self._total)
+
+
+def _run(tasks: Sequence[DrawTask], engine: str | Engine, workers: int | None) -> Iterator[Census]:
+    count = min(workers or os.cpu_count() or 1, max(1, len(tasks)))
+    if count == 1:
+        for task in tasks:
+            yield draw_shard(task, lambda item: None)
+        return
+    work = Work(
+        "structformer.sampling.draw_examples:draw_shard", workers=count, seconds=_SECONDS, memory_bytes=_MEMORY_BYTES, lost=_give_up
+    )
+    yield from get_engine(engine).map(work, tasks)
+
+
+def _give_up(task: DrawTask, item: Any, reason: str) -> DrawTask:
+    raise WorkspaceError(f"drawing the Examples of {item} {reason}")
+
+
+def _add_part(parts: list[dict[str, Any]], name: str, part: Census, census: Census) -> None:
+    parts.append({"name": name, "examples": dict(sorted(part.examples.items()))})
+    census.add(part)
+
+
+def _clean(folder: Path) -> None:
+    for name in ("pages", "passages"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for name in ("collection.json", "anchors.sqlite"):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _page_folders(folder: Path, shards: int) -> list[Path]:
+    return [folder / "pages" / f"{shard:05}" for shard in range(shards)]
+
+
+def draw_shard(task: DrawTask, started: Callable[[str], None]) -> Census:
+    """A worker's job: one shard's page texts, or its Examples of the tasks that need no attention."""
+    corpus = Corpus.open(task.workspace)
+    folder = Path(task.folder)
+    with without_garbage_collection():
+        if task.what == "pages":
+            out = folder / "pages" / f"{task.shard:05}"
+            write_pages(
+                corpus, task.shard, out, seed=task.seed, held_out=task.held_out, min_words=task.options.min_words,
+                count_words=any(Need.COLLECTION in each.needs for each in chosen_tasks(task.tasks)),
+            )  # fmt: skip
+            return Census()
+        return _draw(task, corpus, folder, started)
+
+
+def _draw(task: DrawTask, corpus: Corpus, folder: Path, started: Callable[[str], None]) -> Census:
+    chosen = chosen_tasks(task.tasks)
+    graph = ReferenceGraph.open(task.workspace, corpus)
+    pages = PageTable(corpus, _page_folders(folder, len(corpus.shards)))
+    collection = CollectionCounts(folder / "collection.json") if (folder / "collection.json").exists() else None
+    table = PassageTable(folder / "passages", graph, task.options) if (folder / "passages").exists() else None
+    census = Census()
+    wants_graph = any(each.in_corpus for each in chosen)
+    with PartWriter(folder / f"{task.shard:05}") as writer:
+        for here in _neighbourhoods(task, corpus, graph, pages, wants_graph):
+            started(here.view.document.id)
+            writer.next_document()
+            here.collection = collection
+            document_id = here.view.document.id
+            for each in chosen:
+                rng = generator(task.seed, task.epoch, each.name, document_id)
+                found = drawn_examples(each, here if each.in_corpus else here.view, document_id, rng, census)
+                if table is not None:
+                    found = (table.replaced(each, example, here.number, rng) for example in found)
+                for example in found:
+                    writer.add(example)
+    census.examples.update(writer.counts)
+    return census
+
+
+def _draw_by_attention(
+    task: DrawTask, corpus: Corpus, graph: ReferenceGraph, tasks: Sequence[Task], weights: WordWeights, anchors: Path | None
+) -> Census:
+    """A shard's Examples of HARP's tasks, attention computed for many documents at once."""
+    folder = Path(task.folder)
+    pages = PageTable(corpus, _page_folders(folder, len(corpus.shards)))
+    census = Census()
+    source = _neighbourhoods(task, corpus, graph, pages, True)
+    with PartWriter(folder / f"{task.shard:05}-attention") as writer, closing(sqlite3.connect(anchors or ":memory:")) as database:
+
+        def targets(text: str) -> list[int]:
+            rows = database.execute("SELECT target FROM anchors WHERE text = ? ORDER BY target LIMIT 64", (_anchor_key(text),))
+            return [number for (number,) in rows]
+
+        while some := list(islice(source, _AT_ONCE)):
+            weights.prepare(list(dict.fromkeys(request for here in some for request in attention_requests(here))))
+            for here in some:
+                writer.next_document()
+                here.weights = weights
+                if anchors is not None:
+                    here.anchor_targets = targets
+                for each in tasks:
+                    document_id = here.view.document.id
+                    rng = generator(task.seed, task.epoch, each.name, document_id)
+                    for example in drawn_examples(each, here, document_id, rng, census):
+                        writer.add(example)
+    census.examples.update(writer.counts)
+    return census
+
+
+def _neighbourhoods(task: DrawTask, corpus: Corpus, graph: ReferenceGraph, pages: PageTable, with_graph: bool) -> Iterator[Neighbourhood]:
+    """A shard's documents that are not held out, each with its references."""
+    edges = graph.shard_edges(task.shard) if with_graph else iter(())
+    edge = next(edges, None)
+    for number, document in enumerate(
+        corpus.shard_documents(task.shard, links=any(each.needs for each in chosen_tasks(task.tasks or ("srr",)))),
+        corpus.starts[task.shard],
+    ):
+        references: list[Reference] = []
+        while edge is not None and edge["source_document"] == number:
+            if edge["kind"] in _REFERRING and edge["end"] > edge["start"]:
+                references.append(Reference(edge["source_section"], edge["start"], edge["end"], edge["text"], edge["target_document"]))
+            edge = next(edges, None)
+        if is_held_out(document.id, task.seed, task.held_out):
+            continue
+        see_also = graph.see_also(number) if with_graph else ()
+        yield Neighbourhood(DocumentView(document, task.options), number, pages, see_also, references)
+
+
+def _anchor_key(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def _anchor_table(graph: ReferenceGraph, corpus: Corpus, path: Path, seed: int, held_out: float) -> Path:
+    """Which documents each anchor text leads to, in a table on disk."""
+    held = {number for number, name in enumerate(corpus.document_ids()) if held_out and is_held_out(name, seed, held_out)}
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA journal_mode=OFF")
+        database.execute("CREATE TABLE anchors (text TEXT, target INTEGER, PRIMARY KEY (text, target)) WITHOUT ROWID")
+        rows = (
+            (_anchor_key(edge["text"]), edge["target_document"])
+            for edge in graph.edges()
+            if edge["kind"] in _REFERRING and edge["text"].strip() and edge["target_document"] not in held
+        )
+        database.executemany("INSERT OR IGNORE INTO anchors VALUES (?, ?)", rows)
+        database.commit()
+    return path

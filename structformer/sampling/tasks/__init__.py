@@ -1,0 +1,82 @@
+"""The tasks there are, and the random source that each document's Examples come from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from random import Random
+from typing import Any
+
+from structformer.document import Document
+from structformer.errors import StructformerError, UsageError, WorkspaceError
+from structformer.plugins import load_plugins
+from structformer.sampling.example import Census, Example, SamplingOptions
+from structformer.sampling.task import Task
+from structformer.sampling.tasks import classic, harp, wikiformer
+from structformer.sampling.view import DocumentView
+
+_BUILT_IN = (*wikiformer.TASKS, *harp.TASKS, *classic.TASKS)
+DEFAULT_TASKS = tuple(task.name for task in _BUILT_IN if task.default)
+
+
+@cache
+def tasks() -> dict[str, Task]:
+    """All tasks by name: the built-in ones and those of plugins."""
+    found = {task.name: task for task in _BUILT_IN}
+    supplied = load_plugins().supplied("structformer_tasks", "task", Task, found)
+    return {**found, **{name: task for name, (task, _) in supplied.items()}}
+
+
+def chosen_tasks(names: Iterable[str]) -> list[Task]:
+    """Tasks by name, each once. Raises UsageError naming those there are."""
+    wanted = list(dict.fromkeys(names))
+    unknown = [name for name in wanted if name not in tasks()]
+    if unknown or not wanted:
+        raise UsageError(f"no task {', '.join(unknown) or '(none named)'}; there are: {', '.join(sorted(tasks()))}")
+    return [tasks()[name] for name in wanted]
+
+
+def has_long_queries(name: str) -> bool:
+    """Whether queries of a task are as long as documents; Examples of judged queries are of no task."""
+    return name in tasks() and tasks()[name].long_query
+
+
+def needs_attention(names: Iterable[str]) -> bool:
+    """Whether a task among these draws words by a model's attention."""
+    return any(name in tasks() and tasks()[name].by_attention for name in names)
+
+
+def generator(seed: int, epoch: int, task: str, document_id: str) -> Random:
+    """The random source of one document's Examples of one task: the same in any order of work and any process."""
+    digest = hashlib.blake2b(f"{seed}/{epoch}/{task}/{document_id}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return Random(int.from_bytes(digest, "big"))
+
+
+def drawn_examples(task: Task, seen: Any, document_id: str, rng: Random, census: Census) -> Iterator[Example]:
+    """A document's Examples of a task. Raises WorkspaceError naming task and document when the task's own code fails."""
+    try:
+        yield from task.draw(seen, rng, census)
+    except StructformerError:
+        raise
+    except Exception as error:  # a plugin's mistake
+        raise WorkspaceError(
+            f"the task {task.name} failed on the document {document_id} ({type(error).__name__}: {error}): leave it out with --tasks"
+        ) from error
+
+
+def document_examples(
+    document: Document,
+    names: Sequence[str],
+    *,
+    options: SamplingOptions | None = None,
+    seed: int = 0,
+    epoch: int = 0,
+    census: Census | None = None,
+) -> Iterator[Example]:
+    """The Examples of one document's tree, for those of the tasks that look at nothing else. Raises UsageError on an unknown task."""
+    view = DocumentView(document, options or SamplingOptions())
+    census = census if census is not None else Census()
+    for task in chosen_tasks(names):
+        if not task.in_corpus:
+            yield from drawn_examples(task, view, document.id, generator(seed, epoch, task.name, document.id), census)

@@ -1,0 +1,220 @@
+"""Classic pre-training tasks for retrieval: ICT (Lee et al., ACL 2019), BFS and WLP (Chang et al., ICLR 2020), ROP (Ma et al., WSDM 2021)."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from itertools import accumulate
+from random import Random
+
+from structformer.sampling.example import Census, Example
+from structformer.sampling.neighbourhood import Neighbourhood
+from structformer.sampling.task import Form, Need, Task
+from structformer.sampling.tasks.harp import POISSON_MEAN, poisson
+from structformer.sampling.view import DocumentView, in_random_order, words_of
+from structformer.text.overview import overview
+from structformer.text.passages import PASSAGE_WORDS, passages, query_like, sentences, with_path
+from structformer.text.stop_words import STOP_WORDS
+
+_KEEP_SENTENCE = 0.1
+_MIN_QUERY_WORDS, _MAX_QUERY_WORDS = 4, 40
+# Long option tables would otherwise give most of the queries, and a page's description, which says what it is for, one.
+_QUERIES_PER_PASSAGE = 3
+DIRICHLET_MU = 2000.0
+_WORD_SETS = 5  # pairs of a document
+
+
+def inverse_cloze(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:
+    """ICT: a sentence as query, the passage it stands in as positive, other sections' passages as negatives.
+
+    Source: Lee et al., ACL 2019, section 4: the sentence is taken out of its passage in 90 % of cases. Up to three
+    sentences of 4 to 40 words are drawn from each passage; a list item or table row counts as one, and of a row its
+    longest cell is the query. Lists of see-also links take no part. The passage has its path in front, as the index
+    shows it to the ranker; the negatives likewise.
+    """
+    cut = _passages(view)
+    numbered = list(cut)
+    wanted = len(numbered) if view.options.negatives is None else view.options.negatives
+    with_paths: dict[tuple[int, int], str] = {}
+    for number, pieces in cut.items():
+        for piece in pieces:
+            piece = "\n".join([line for line in [" ".join(line.split()) for line in piece.split("\n")] if line])
+            for query in _drawn_queries(piece, rng):
+                passage = piece if rng.random() < _KEEP_SENTENCE else _without(piece, query)
+                numbers, texts = [number], [with_path(view.path_text(number), passage)]
+                for _ in range(3 * wanted):
+                    other = numbered[int(rng.random() * len(numbered))]
+                    if other == number or other in numbers or view.same_text(other, number):
+                        continue
+                    place = int(rng.random() * len(cut[other]))
+                    text = with_paths.get((other, place))
+                    if text is None:
+                        text = with_paths[other, place] = with_path(view.path_text(other), cut[other][place])
+                    numbers.append(other)
+                    texts.append(text)
+                    if len(numbers) > wanted:
+                        break
+                yield Example("ict", (query,) * len(numbers), tuple(texts), view.document.id, tuple(numbers))
+
+
+def overview_selection(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:
+    """OVS: a sentence of a document as query, the document's overview as positive; negatives are the batch's other documents.
+
+    Not of a paper: the inverse cloze task one level up, for the search compares queries with overviews too. One sentence of 4 to 40
+    words from each passage, taken out of the overview where it stands in it.
+    """
+    for number, pieces in _passages(view).items():
+        for piece in pieces:
+            for query in _drawn_queries(piece, rng)[:1]:
+                yield Example("ovs", (query,), (overview(view.document, without=query),), view.document.id, (number,))
+
+
+def body_first_selection(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
+    """BFS: a random sentence of the abstract as query, a random passage of the same document's body as positive, other
+    documents' texts as negatives.
+
+    Source: Chang et al., ICLR 2020, section 3.2 ("Body First Selection"). One Example for each section with a passage.
+    """
+    view = here.view
+    queries = _queries(view.document.root.text)
+    cut = {number: pieces for number, pieces in _passages(view).items() if number}
+    if not queries or not cut:
+        if len(view.sections) > 1:
+            census.drop("bfs", "no sentence in the abstract" if not queries else "no body")
+        return
+    for number, pieces in cut.items():
+        positive = with_path(view.path_text(number), rng.choice(pieces))
+        negatives = _other_pages(here, rng, {here.number, *here.see_also})
+        if not negatives:
+            census.drop("bfs", "no documents to contrast with")
+            continue
+        texts = (positive, *negatives)
+        yield Example("bfs", (rng.choice(queries),) * len(texts), texts, view.document.id, (number, *(-1,) * len(negatives)))
+
+
+def wiki_link_prediction(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
+    """WLP: a random sentence of a page's abstract as query, the passage of this document that links to the page as positive,
+    other documents' texts as negatives.
+
+    Source: Chang et al., ICLR 2020, section 3.2 ("Wiki Link Prediction"). One Example for each page linked to.
+    """
+    view = here.view
+    linked = {here.number, *here.see_also, *(reference.target for reference in here.references)}
+    seen: set[int] = set()
+    for reference in here.references:
+        if reference.target in seen or reference.target == here.number or view.sections[reference.section].is_link_list:
+            continue
+        seen.add(reference.target)
+        queries = _queries(here.pages.abstract(reference.target))
+        piece = _passage_at(view.sections[reference.section].text, reference.start)
+        if not queries or len(piece.split()) < view.options.min_words:
+            census.drop("wlp", "no sentence in the page's abstract" if not queries else "passage too short")
+            continue
+        negatives = _other_pages(here, rng, linked)
+        if not negatives:
+            census.drop("wlp", "no documents to contrast with")
+            continue
+        texts = (with_path(view.path_text(reference.section), piece), *negatives)
+        sections = (reference.section, *(-1,) * len(negatives))
+        yield Example("wlp", (rng.choice(queries),) * len(texts), texts, view.document.id, sections)
+
+
+def representative_words_prediction(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
+    """ROP: which of two word sets of equal size represents a document better, by its language model's likelihood.
+
+    Source: Ma et al., "PROP", WSDM 2021, section 3.2, eq. 1-3: the sets are drawn from the document's unigram language model with
+    Dirichlet smoothing, P(w|D) = (c(w, D) + mu P(w|C)) / (|D| + mu), their size is Poisson with mean 3, at least 1, and the
+    likelier one is the positive. Five pairs a document; stop words are left out.
+    """
+    assert here.collection is not None
+    text = here.pages.head(here.number)
+    counts = Counter(word for word in words_of(text) if word not in STOP_WORDS)
+    if len(text.split()) < here.view.options.min_words or len(counts) < 2:
+        census.drop("rop", "document too short")
+        return
+    words = sorted(counts)
+    length = sum(counts.values())
+    logs = {word: math.log(counts[word] + DIRICHLET_MU * here.collection.probability(word)) for word in words}
+    ends = list(accumulate((counts[word] + DIRICHLET_MU * here.collection.probability(word)) / (length + DIRICHLET_MU) for word in words))
+    for _ in range(_WORD_SETS):
+        size = max(1, poisson(rng, POISSON_MEAN))
+        drawn = [[words[min(len(words) - 1, bisect_right(ends, rng.random() * ends[-1]))] for _ in range(size)] for _ in range(2)]
+        first, second = (sum(logs[word] for word in chosen) for chosen in drawn)
+        if sorted(drawn[0]) == sorted(drawn[1]) or first == second:
+            census.drop("rop", "equally likely word sets")
+            continue
+        queries = tuple(" ".join(chosen) for chosen in (drawn if first > second else drawn[::-1]))
+        yield Example("rop", queries, (text, text), here.view.document.id, (0, 0))
+
+
+def _passages(view: DocumentView) -> dict[int, list[str]]:
+    """Each section's passages; lists of see-also links have none."""
+    return {
+        number: list(passages(section.text, PASSAGE_WORDS))
+        for number, section in enumerate(view.sections)
+        if section.text and not section.is_link_list
+    }
+
+
+def _drawn_queries(text: str, rng: Random) -> list[str]:
+    """Up to _QUERIES_PER_PASSAGE random ones of the text's queries, in its order."""
+    found = list(sentences(text))
+    drawn: dict[int, str] = {}
+    for place in in_random_order(rng, range(len(found)), len(found)):
+        if (query := _as_query(found[place])) is not None:
+            drawn[place] = query
+            if len(drawn) == _QUERIES_PER_PASSAGE:
+                break
+    return [drawn[place] for place in sorted(drawn)]
+
+
+def _without(text: str, sentence: str) -> str:
+    """The text without a sentence; a line that held nothing else goes too."""
+    before, _, after = text.partition(sentence)
+    before, after = before.rstrip(" "), after.lstrip(" ")
+    joint = " " if before and after and before[-1] != "\n" and after[0] != "\n" else ""
+    return before + (after[1:] if after.startswith("\n") and (not before or before[-1] == "\n") else joint + after)
+
+
+def _as_query(sentence: str) -> str | None:
+    query = query_like(sentence)
+    return query if _MIN_QUERY_WORDS <= len(query.split(None, _MAX_QUERY_WORDS)) <= _MAX_QUERY_WORDS else None
+
+
+def _queries(text: str) -> list[str]:
+    """The text's sentences of 4 to 40 words, as a person might type them."""
+    return [query for query in map(_as_query, sentences(text)) if query is not None]
+
+
+def _passage_at(text: str, position: int) -> str:
+    """The passage that holds a character position."""
+    place = 0
+    for piece in passages(text, PASSAGE_WORDS):
+        start = text.find(piece[:40], place)
+        place = max(place, start) + len(piece)
+        if position < place:
+            return piece
+    return ""
+
+
+def _other_pages(here: Neighbourhood, rng: Random, excluded: set[int]) -> list[str]:
+    """First passages of random documents, with their titles in front as positives have their paths."""
+    wanted = here.view.options.wanted_negatives
+    numbers = here.random_pages(rng, excluded, here.pages.abstract, wanted, here.view.options.min_words)
+    cut = (with_path(here.pages.title(number), next(passages(here.pages.abstract(number), PASSAGE_WORDS), "")) for number in numbers)
+    return list(dict.fromkeys(cut))
+
+
+TASKS = (
+    Task("ict", inverse_cloze, "classic", form=Form.PATH, source="Lee et al., ACL 2019, section 4", default=True),
+    Task("bfs", body_first_selection, "classic", in_corpus=True, form=Form.PATH, source="Chang et al., ICLR 2020, section 3.2"),
+    Task("wlp", wiki_link_prediction, "classic", in_corpus=True, form=Form.PATH, source="Chang et al., ICLR 2020, section 3.2"),
+    Task(
+        "rop", representative_words_prediction, "classic", in_corpus=True, needs=Need.LINKS | Need.COLLECTION, replaceable=False,
+        source="Ma et al., PROP, WSDM 2021, section 3.2",
+    ),
+    # Overviews differ from passages in form, so passages cannot stand in for the batch's other overviews.
+    Task("ovs", overview_selection, "classic", replaceable=False, default=True),
+)  # fmt: skip

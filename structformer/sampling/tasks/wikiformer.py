@@ -1,0 +1,164 @@
+"""Wikiformer's four pre-training tasks (Su et al., AAAI 2024) over one document tree or the see-also graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from random import Random
+
+from structformer.sampling.example import Census, Example
+from structformer.sampling.neighbourhood import Neighbourhood
+from structformer.sampling.task import Need, Task
+from structformer.sampling.view import DocumentView, in_random_order, nearly_equal, word_set
+
+_FAILED_DRAWS = 32  # in a row, after which there are hardly any other titles
+_MOST_QUERIES = 64
+_RELEASED_SECTIONS = 4
+
+
+def simulated_reranking(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:
+    """SRR: the path to a child d_i of a non-leaf F as query, its content as positive, its siblings' as negatives.
+
+    Source: Wikiformer, section "Simulated Re-ranking", eq. 3. One Example for every child, or with
+    `every_child=False` one random child of each F. Fewer siblings than asked for are topped up from the rest of the
+    document, never with an ancestor or a descendant; with `negatives_from="siblings"` they stay fewer. With
+    `compat="released-code"` a document of at least four sections that are long enough gives one Example, as the authors'
+    SRR/contrastive_sampling.py does: its first section below the first level as positive, all others as negatives.
+    """
+    if view.options.compat == "released-code":
+        yield from _released_simulated_reranking(view, census)
+        return
+    for parent in range(len(view.sections)):
+        children = [child for child in view.children(parent) if view.long_enough(child)]
+        if not children:
+            continue
+        for child in children if view.options.every_child else [rng.choice(children)]:
+            if not view.path(child) or not view.sections[child].title:
+                census.drop("srr", "no title")
+                continue
+            wanted = view.options.negatives
+            negatives = view.negatives(child, children, rng, wanted)
+            if view.options.negatives_from != "siblings" and (wanted is None or len(negatives) < wanted):
+                rest = view.negatives(child, range(1, len(view.sections)), rng, wanted)
+                negatives += [number for number in rest if number not in negatives][: None if wanted is None else wanted - len(negatives)]
+            if not negatives:
+                census.drop("srr", "no negatives in the document")
+                continue
+            numbers = (child, *negatives)
+            query = view.path_text(child)
+            yield Example("srr", (query,) * len(numbers), tuple(view.content(number) for number in numbers), view.document.id, numbers)
+
+
+def _released_simulated_reranking(view: DocumentView, census: Census) -> Iterator[Example]:
+    sections = [number for number in range(1, len(view.sections)) if view.long_enough(number)]
+    deep = next((number for number in sections if view.parents[number] > 0), None)
+    if deep is None or len(sections) < _RELEASED_SECTIONS:
+        census.drop("srr", "fewer than four long sections, or none below the first level")
+        return
+    numbers = (deep, *(number for number in sections if number != deep))
+    texts = tuple(view.content(number) for number in numbers)
+    yield Example("srr", (view.path_text(deep),) * len(numbers), texts, view.document.id, numbers)
+
+
+def representative_words_identification(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:
+    """RWI: the path to a random non-root node as query against other title combinations, all for the node's content.
+
+    Source: Wikiformer, section "Representative Words Identification", eq. 4. The root counts as depth 1, so a path of
+    depth n has n titles; a negative query is the main title and the titles of n - 1 random non-root nodes, never the
+    same titles as the positive's.
+    """
+    nodes = [number for number in range(1, len(view.sections)) if view.long_enough(number) and view.sections[number].title]
+    if not nodes:
+        if len(view.sections) > 1:
+            census.drop("rwi", "no section of enough words")
+        return
+    node = rng.choice(nodes)
+    path = view.path(node)
+    # Equal titles make equal queries, so that drawing among the distinct ones wastes no draw on them.
+    others = list(dict.fromkeys(view.path(number)[-1] for number in range(1, len(view.sections)) if view.sections[number].title.strip()))
+    wanted = view.options.negatives
+    seen = {tuple(sorted(path))}
+    queries = [view.path_text(node)]
+    failed = 0
+    while failed < _FAILED_DRAWS and (wanted is None or len(queries) <= wanted) and len(queries) <= _MOST_QUERIES:
+        drawn = in_random_order(rng, range(len(others)), len(path) - 1)
+        titles = path[:1] + [others[number] for number in drawn]
+        key = tuple(sorted(titles))
+        if key in seen:
+            failed += 1
+            continue
+        failed = 0
+        seen.add(key)
+        queries.append(view.options.separator.join(titles))
+    if len(queries) < 2:
+        census.drop("rwi", "no other titles")
+        return
+    yield Example("rwi", tuple(queries), (view.content(node),) * len(queries), view.document.id, (node,) * len(queries))
+
+
+def abstract_texts_identification(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:
+    """ATI: the document's title as query, its abstract as positive, the document's other sections as negatives.
+
+    Source: Wikiformer, section "Abstract Texts Identification", eq. 5.
+    """
+    abstract = view.document.root.text[: view.options.max_characters]
+    if len(abstract.split()) < view.options.min_words:
+        census.drop("ati", "abstract too short")
+        return
+    words = word_set(abstract)
+    wanted = view.options.negatives
+    drawn = in_random_order(rng, range(1, len(view.sections)), len(view.sections))  # the root is kin of all, so `negatives` can't be asked
+    others = list(islice((number for number in drawn if view.long_enough(number) and not nearly_equal(words, view.words(number))), wanted))
+    numbers = (0, *others)
+    if len(numbers) < 2:
+        census.drop("ati", "no negatives in the document")
+        return
+    documents = (abstract, *(view.content(number) for number in numbers[1:]))
+    yield Example("ati", (view.document.title,) * len(numbers), documents, view.document.id, numbers)
+
+
+def long_texts_matching(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
+    """LTM: the content of document v as query, that of each document adjacent to v in the see-also graph as positive.
+
+    Source: Wikiformer, section "Long Texts Matching", eq. 6. Negatives are random documents not adjacent to v, with
+    `negatives_from="lexical"` those that BM25 ranks highest for it. A document's content is its abstract first, then its
+    sections.
+    """
+    options = here.view.options
+    query = here.pages.head(here.number)
+    if len(query.split()) < options.min_words:
+        if here.see_also:
+            census.drop("ltm", "document too short")
+        return
+    adjacent = {here.number, *here.see_also}
+    for neighbour in here.see_also:
+        content = here.pages.head(neighbour)
+        if len(content.split()) < options.min_words:
+            census.drop("ltm", "neighbour too short or held out")
+            continue
+        words = word_set(content)
+        wanted = options.wanted_negatives
+        drawn = here.random_pages(rng, adjacent, here.pages.head, 2 * wanted, options.min_words)
+        others = dict.fromkeys(text for text in map(here.pages.head, drawn) if not nearly_equal(words, word_set(text)))
+        texts = (content, *list(others)[:wanted])
+        if len(texts) < 2:
+            census.drop("ltm", "no documents to contrast with")
+            continue
+        yield Example("ltm", (query,) * len(texts), texts, here.view.document.id, (-1,) * len(texts))
+
+
+_PAPER = "Su et al., Wikiformer, AAAI 2024"
+TASKS = (
+    Task("srr", simulated_reranking, "wikiformer", needs=Need.NOTHING, source=f"{_PAPER}, eq. 3", default=True),
+    Task(
+        "rwi",
+        representative_words_identification,
+        "wikiformer",
+        needs=Need.NOTHING,
+        replaceable=False,
+        source=f"{_PAPER}, eq. 4",
+        default=True,
+    ),
+    Task("ati", abstract_texts_identification, "wikiformer", needs=Need.NOTHING, source=f"{_PAPER}, eq. 5", default=True),
+    Task("ltm", long_texts_matching, "wikiformer", in_corpus=True, long_query=True, source=f"{_PAPER}, eq. 6", default=True),
+)

@@ -1,0 +1,1 @@
+"""Strings and nothing but strings: names, headings, passages, words."""

@@ -1,0 +1,126 @@
+"""A training run as one self-contained page: losses by task, the held-out score, speed, what was chosen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from structformer.errors import ModelError
+from structformer.models.registry import RECORD, model_folder
+from structformer.pages import curve, render
+from structformer.sampling import tasks
+from structformer.storage.files import read_json, write_bytes
+from structformer.training.logs import read_log
+from structformer.workspace import Workspace
+
+_WINDOW = 0.05  # of the run, over which the line is a mean
+
+
+def write_report(workspace: str | Path | Workspace, model: str, target: Path | None = None) -> Path:
+    """Write the page of a trained model, or of a run that is not finished. Raises ModelError when there is neither."""
+    workspace = Workspace(workspace)
+    folder = model_folder(workspace, model)
+    unfinished = folder if (folder / RECORD).exists() else workspace.checkpoints(model)
+    if not (folder / RECORD).exists() and (unfinished / "training.jsonl").exists():
+        return _write(target or unfinished / "report.html", model, read_log(unfinished / "training.jsonl"), None)
+    if not (folder / RECORD).exists():
+        raise ModelError(f"no model {model!r} in {workspace}, finished or not")
+    return _write(target or folder / "report.html", model, read_log(folder / "training.jsonl"), read_json(folder / RECORD))
+
+
+def _write(path: Path, model: str, log: list[dict[str, Any]], record: dict[str, Any] | None) -> Path:
+    training = record["training"] if record else None
+    sections: list[tuple[str, list[tuple[str, str, Any]]]] = []
+    scored = [(line["step"], line["development"]) for line in log if "development" in line]
+    if scored:
+        sections.append(("Held-out nDCG@10", [("", "", curve(scored, scored, "step", "nDCG@10"))]))
+    names = sorted({name for line in log for name in line["losses"]})
+    losses: list[tuple[str, str, Any]] = []
+    for name in names:
+        points = [(line["step"], line["losses"][name]) for line in log if name in line["losses"]]
+        losses.append((name, _about(name), curve(points, _smooth(points), "step", "loss")))
+    if losses:
+        sections.append(("Loss by task", losses))
+    if log:
+        speed = [(line["step"], line["pairs"] / max(line["seconds"], 1e-6)) for line in log]
+        rate = [(line["step"], line["learning_rate"]) for line in log]
+        sections.append(("Speed", [("", "", curve(speed, _smooth(speed), "step", "pairs a second"))]))
+        sections.append(("Learning rate", [("", "", curve(rate, rate, "step", "learning rate"))]))
+    page = render(
+        "training.html",
+        title=f"Training run: {model}",
+        about="Thin: each step. Bold: the mean of a twentieth of the run.",
+        verdict=_verdict(training),
+        figures=_figures(log, training),
+        sections=sections,
+        options=_options(training) if training else [],
+    )
+    write_bytes(path, page)
+    return path
+
+
+def _about(task: str) -> str:
+    """What a task's short name stands for: its sampler's name, in words."""
+    if task == "mlm":
+        return "masked words"
+    known = tasks().get(task)
+    return known.draw.__name__.replace("_", " ") if known is not None and hasattr(known.draw, "__name__") else ""
+
+
+def _verdict(training: dict[str, Any] | None) -> str:
+    if training is None:
+        return "This run is not finished."
+    better = training["better_than_base"]
+    if better is None:
+        return "Not judged: too few documents to hold any out."
+    return (
+        "Better than the untrained model on held-out structure." if better else "Not better than the untrained model on held-out structure."
+    )
+
+
+def _figures(log: list[dict[str, Any]], training: dict[str, Any] | None) -> list[tuple[str, str]]:
+    seconds = sum(line["seconds"] for line in log)
+    found = [
+        (f"{len(log):,}", "steps"),
+        (f"{sum(line['pairs'] for line in log):,}", "pairs"),
+        (f"{sum(line['tokens'] for line in log):,}", "tokens"),
+    ]
+    if seconds:
+        padded = sum(line["padded"] for line in log)
+        found += [
+            (f"{sum(line['pairs'] for line in log) / seconds:,.1f}", "pairs a second"),
+            (f"{1 - sum(line['tokens'] for line in log) / padded:.0%}" if padded else "0 %", "of the tokens are padding"),
+            (f"{sum(line['idle'] for line in log) / seconds:.1%}", "of the time waiting for input"),
+        ]
+    if training:
+        found += [
+            (f"{score:.3f}", f"held-out nDCG@10, {'untrained' if share == '0' else f'{float(share):.0%} trained'}")
+            for share, score in training["development"].items()
+        ]
+    return found
+
+
+def _smooth(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """The mean of each point and those before it, over a window of the run."""
+    window = max(1, int(_WINDOW * len(points)))
+    found: list[tuple[int, float]] = []
+    total = 0.0
+    for number, (step, value) in enumerate(points):
+        total += value
+        if number >= window:
+            total -= points[number - window][1]
+        found.append((step, total / min(number + 1, window)))
+    return found
+
+
+def _options(training: dict[str, Any]) -> list[tuple[str, str]]:
+    chosen = {
+        **training["options"],
+        **training["settings"],
+        "steps": training["steps"],
+        "kept": training["kept"],
+        "best_step": training["best_step"],
+        "corpus": training["corpus"],
+    }
+    return [(name, json.dumps(value, ensure_ascii=False)) for name, value in sorted(chosen.items()) if value not in (None, {}, [])]
