@@ -1,12 +1,13 @@
-"""What each pre-training task is worth: every task alone, families, none, with the same budget, on judged corpora; and the size curve.
+"""What each pre-training task is worth: every task alone, families, none, with the same budget, on judged corpora; and
+the size curve.
 
     python benchmarks/ablation.py tasks SHARED [--sets npm docker git] [--steps 12]
     python benchmarks/ablation.py sizes SHARED [--sets git] [--examples 100 300 1000 3000 10000] [--plot FILE]
 
-SHARED holds corpora/NAME-*.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. A bi-encoder from the same base, Examples a step, lengths
-and seed each time; the dense ranking of the trained weights as they are (no mixing with the base, no choice by held-out score).
-Prints nDCG@10, the difference from the untrained base, and p by the paired randomisation test, Holm-corrected over a set's rows.
-"""
+SHARED holds corpora/NAME-*.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. A bi-encoder from the same base, Examples a
+step, lengths and seed each time; the dense ranking of the trained weights as they are (no mixing with the base, no
+choice by held-out score). Prints nDCG@10, the difference from the untrained base, and p by the paired randomisation
+test, Holm-corrected over a set's rows."""
 
 from __future__ import annotations
 
@@ -96,14 +97,25 @@ def trained(workspace: Path, mix: dict[str, float], steps: int) -> tuple[str, di
     from structformer.training import TrainingOptions, train
 
     options = TrainingOptions(
-        mix=mix, max_steps=steps, max_seconds=None, max_epochs=1e9, groups=32, document_tokens=TOKENS, hard_negatives=0, interpolate=False,
+        mix=mix,
+        max_steps=steps,
+        max_seconds=None,
+        max_epochs=1e9,
+        groups=32,
+        document_tokens=TOKENS,
+        hard_negatives=0,
+        interpolate=False,
         name="ablation",
-    )  # fmt: skip
+    )
     try:
         result = train(workspace, replace(options))
     except ModelError as error:
         return "", {"missing": str(error).partition(":")[0]}
-    return str(result.folder), {"examples": result.plan.examples, "seconds": result.seconds, "epochs": result.plan.epochs}
+    return str(result.folder), {
+        "examples": result.plan.examples,
+        "seconds": result.seconds,
+        "epochs": result.plan.epochs,
+    }
 
 
 def tasks(shared: Path, sets: list[str], steps: int, work: Path) -> None:
@@ -114,12 +126,19 @@ def tasks(shared: Path, sets: list[str], steps: int, work: Path) -> None:
     for name in sets:
         workspace = prepare(shared, name, work)
         judged = Judged(shared, name, workspace)
-        print(f"\n{name}: {len(judged.queries)} queries, {len(judged.texts)} passages, {steps} steps of 32 Examples", flush=True)
+        print(
+            f"\n{name}: {len(judged.queries)} queries, {len(judged.texts)} passages, {steps} steps of 32 Examples",
+            flush=True,
+        )
         scores: dict[str, list[float]] = {}
         notes: dict[str, str] = {}
         for row, mix in ROWS.items():
             begun = time.monotonic()
-            location, counted = (resolve_base_model("auto", "bi-encoder").location, {}) if mix is None else trained(workspace, mix, steps)
+            location, counted = (
+                (resolve_base_model("auto", "bi-encoder").location, {})
+                if mix is None
+                else trained(workspace, mix, steps)
+            )
             if not location:
                 notes[row] = counted["missing"]
                 continue
@@ -150,7 +169,10 @@ def sizes(shared: Path, sets: list[str], examples: list[int], work: Path, plot: 
         judged = Judged(shared, name, workspace)
         base = judged.ndcg(resolve_base_model("auto", "bi-encoder").location)
         points = [(0, sum(base) / len(base))]
-        print(f"\n{name}, docs recipe\n\n| Examples | nDCG@10 | seconds |\n|---|---|---|\n| 0 | {points[0][1]:.3f} | |", flush=True)
+        print(
+            f"\n{name}, docs recipe\n\n| Examples | nDCG@10 | seconds |\n|---|---|---|\n| 0 | {points[0][1]:.3f} | |",
+            flush=True,
+        )
         mix = ROWS["docs recipe"]
         assert mix is not None
         for size in examples:
@@ -182,14 +204,26 @@ def curve(points: list[tuple[int, float]], title: str) -> str:
         y = place(rest[0][0], value)[1]
         parts.append(f'<line x1="{left}" x2="{width - right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
         parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.3f}</text>')
-    parts += [f'<text x="{place(size, low)[0]:.1f}" y="{height - 16}" text-anchor="middle">{size:,}</text>' for size, _ in rest]
+    parts += [
+        f'<text x="{place(size, low)[0]:.1f}" y="{height - 16}" text-anchor="middle">{size:,}</text>'
+        for size, _ in rest
+    ]
     y = place(rest[0][0], base)[1]
-    parts.append(f'<line x1="{left}" x2="{width - right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#b4532a" stroke-dasharray="5 4"/>')
-    parts.append(f'<text x="{width - right}" y="{y - 5:.1f}" text-anchor="end" fill="#b4532a">untrained {base:.3f}</text>')
+    parts.append(
+        f'<line x1="{left}" x2="{width - right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#b4532a" stroke-dasharray="5 4"/>'
+    )
+    parts.append(
+        f'<text x="{width - right}" y="{y - 5:.1f}" text-anchor="end" fill="#b4532a">untrained {base:.3f}</text>'
+    )
     placed = [place(*point) for point in rest]
-    parts.append(f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in placed)}" fill="none" stroke="#3566a8" stroke-width="2"/>')
+    parts.append(
+        f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in placed)}" fill="none" '
+        'stroke="#3566a8" stroke-width="2"/>'
+    )
     parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="#3566a8"/>' for x, y in placed]
-    style = '<style>text{font:12px system-ui,sans-serif;fill:#444}</style><rect width="100%" height="100%" fill="#fff"/>'
+    style = (
+        '<style>text{font:12px system-ui,sans-serif;fill:#444}</style><rect width="100%" height="100%" fill="#fff"/>'
+    )
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">{style}{"".join(parts)}</svg>\n'
 
 

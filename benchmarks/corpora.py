@@ -2,10 +2,9 @@
 
     python benchmarks/corpora.py SHARED [--only NAME ...]
 
-Prints a Markdown table. "Text kept" is the characters of text in the corpus over those of a plain rendering of the same sources by a
-bare library (HTML: the body's text; XML: all element text with entities as they stand; wikitext: mwparserfromhell's strip_code;
-Markdown and LaTeX: the source itself), both without white space.
-"""
+Prints a Markdown table. "Text kept" is the characters of text in the corpus over those of a plain rendering of the same
+sources by a bare library (HTML: the body's text; XML: all element text with entities as they stand; wikitext:
+mwparserfromhell's strip_code; Markdown and LaTeX: the source itself), both without white space."""
 
 from __future__ import annotations
 
@@ -76,8 +75,14 @@ def measure(shared: Path, name: str, folder: Path) -> dict:
     workspace = folder / f"{name}-workspace"
     command = [sys.executable, "-m", "structformer", "ingest", str(source), "-w", str(workspace), "--json", "-q"]
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    stats = json.loads(subprocess.run([sys.executable, "-m", "structformer", "graph", "stats", "-w", str(workspace), "--json"], check=True,
-                                      capture_output=True, text=True).stdout)  # fmt: skip
+    stats = json.loads(
+        subprocess.run(
+            [sys.executable, "-m", "structformer", "graph", "stats", "-w", str(workspace), "--json"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+    )
     from structformer.corpus import Corpus
 
     deepest = kept = lists = 0
@@ -86,7 +91,14 @@ def measure(shared: Path, name: str, folder: Path) -> dict:
             deepest = max(deepest, len(path) - 1)
             kept += len("".join(section.text.split())) + len("".join(section.title.split()))
             lists += section is not document.root and any(link.kind == "see_also" for link in section.links)
-    return {"name": name, **found, "deepest": deepest, "kept": kept / max(1, plain_characters(source)), "lists": lists, "stats": stats}
+    return {
+        "name": name,
+        **found,
+        "deepest": deepest,
+        "kept": kept / max(1, plain_characters(source)),
+        "lists": lists,
+        "stats": stats,
+    }
 
 
 def main() -> None:
@@ -105,7 +117,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=names)
     chosen = parser.parse_args()
     print(
-        "| corpus | documents | sections | deepest | documents with see-also | see-also sections | links resolved of those inside | by kind | text kept |"
+        "| corpus | documents | sections | deepest | documents with see-also | see-also sections "
+        "| links resolved of those inside | by kind | text kept |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
@@ -120,8 +133,12 @@ def main() -> None:
                 if total:
                     kinds.append(f"{kind} {counts['resolved']}/{total}")
             share = row["stats"]["see_also"]["documents_with_outgoing"] / max(1, row["documents"])
-            print(f"| {name} | {row['documents']} | {row['sections']} | {row['deepest']} | {share:.0%} | {row['lists']} | {resolved}/{inside} "
-                  f"({resolved / max(1, inside):.1%}) | {', '.join(kinds)} | {row['kept']:.0%} |", flush=True)  # fmt: skip
+            print(
+                f"| {name} | {row['documents']} | {row['sections']} | {row['deepest']} | "
+                f"{share:.0%} | {row['lists']} | {resolved}/{inside} "
+                f"({resolved / max(1, inside):.1%}) | {', '.join(kinds)} | {row['kept']:.0%} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""A MediaWiki dump of any size, made by repeating the sample: time with one worker and two, and memory of every process.
+"""A MediaWiki dump of any size, made by repeating the sample: time with one worker and two, and memory of every
+process.
 
     python benchmarks/dump.py SHARED [--megabytes 200] [--workers 1 2] [--pack .zst]
 
@@ -46,8 +47,15 @@ def make(shared: Path, megabytes: int, path: Path) -> float:
 
 def run(source: Path, workspace: Path, workers: int) -> tuple[float, float, float]:
     """(seconds, MB of the parent at most, MB of a worker at most)."""
-    command = [sys.executable, "-c", "import sys; from structformer.ingestion import ingest; ingest(sys.argv[1], sys.argv[2], workers=int(sys.argv[3]))",
-               str(source), str(workspace), str(workers)]  # fmt: skip
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from structformer.ingestion import ingest; ingest(sys.argv[1], sys.argv[2], "
+        "workers=int(sys.argv[3]))",
+        str(source),
+        str(workspace),
+        str(workers),
+    ]
     began = time.monotonic()
     process = subprocess.Popen(command)
     parent = worker = 0
@@ -80,7 +88,10 @@ def main() -> None:
         for workers in chosen.workers:
             seconds, parent, worker = run(source, Path(folder) / f"w{workers}", workers)
             times[workers] = seconds
-            print(f"| {size:.0f} | {workers} | {seconds:.1f} | {size / seconds:.1f} | {parent:.0f} | {worker:.0f} |", flush=True)
+            print(
+                f"| {size:.0f} | {workers} | {seconds:.1f} | {size / seconds:.1f} | {parent:.0f} | {worker:.0f} |",
+                flush=True,
+            )
     if {1, 2} <= set(times):
         print(f"\ntwo workers: {times[1] / times[2]:.2f} times one")
 

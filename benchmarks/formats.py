@@ -2,9 +2,8 @@
 
     python benchmarks/formats.py SHARED [--seconds 20]
 
-User and system time of this one process; each side gets the sources over and over for some seconds, peers that are slow a part of
-them. Prints a Markdown table with MB/s and ratios.
-"""
+User and system time of this one process; each side gets the sources over and over for some seconds, peers that are slow
+a part of them. Prints a Markdown table with MB/s and ratios."""
 
 from __future__ import annotations
 
@@ -72,8 +71,13 @@ def main() -> None:
 
     rows: list[tuple[str, str, float, str, float]] = []
 
-    def compare(format: str, corpus: str, reader: Callable[[str, bytes], object], sources: list[tuple[str, bytes]],
-                peers: dict[str, Callable[[str, bytes], object]]) -> None:  # fmt: skip
+    def compare(
+        format: str,
+        corpus: str,
+        reader: Callable[[str, bytes], object],
+        sources: list[tuple[str, bytes]],
+        peers: dict[str, Callable[[str, bytes], object]],
+    ) -> None:
         mine = speed(reader, sources, chosen.seconds)
         for name, peer in peers.items():
             theirs = speed(peer, sources, chosen.seconds)
@@ -85,10 +89,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         _, pages = files(chosen.shared, "git-html", "*.html", folder)
-        compare("html", "git-html", ours("html"), pages, {
-            "BeautifulSoup on lxml": lambda _, data: BeautifulSoup(data, "lxml"), "lxml.html": lambda _, data: lxml_html.document_fromstring(data),
-            "lexbor": lambda _, data: LexborHTMLParser(data.decode("utf-8", "replace")),
-        })  # fmt: skip
+        compare(
+            "html",
+            "git-html",
+            ours("html"),
+            pages,
+            {
+                "BeautifulSoup on lxml": lambda _, data: BeautifulSoup(data, "lxml"),
+                "lxml.html": lambda _, data: lxml_html.document_fromstring(data),
+                "lexbor": lambda _, data: LexborHTMLParser(data.decode("utf-8", "replace")),
+            },
+        )
         root, manual = files(chosen.shared, "php-docbook", "*.xml", folder)
         whole = [(path, data) for path, data in manual if _parses(data)]
         compare(
@@ -112,17 +123,40 @@ def main() -> None:
             (f"{number}.wiki", unescape(found).encode())
             for number, found in enumerate(re.findall(r"<text[^>]*>(.*?)</text>", text, re.DOTALL))
         ]
-        compare("wikitext", "enwiki sample, pages", ours("wikitext"), [(p, d) for p, d in wikitext if len(d) > 500], {
-            "mwparserfromhell": lambda _, data: mwparserfromhell.parse(data.decode())})  # fmt: skip
+        compare(
+            "wikitext",
+            "enwiki sample, pages",
+            ours("wikitext"),
+            [(p, d) for p, d in wikitext if len(d) > 500],
+            {"mwparserfromhell": lambda _, data: mwparserfromhell.parse(data.decode())},
+        )
         root, chapters = files(chosen.shared, "stacks-latex", "*.tex", folder)
-        compare("latex", "stacks-latex", ours("latex", root), chapters, {
-            "pylatexenc's walker": lambda _, data: LatexWalker(data.decode(), tolerant_parsing=True).get_latex_nodes()})  # fmt: skip
-        manuals = files(chosen.shared, "npm-markdown", "*.md", folder)[1] + files(chosen.shared, "docker-markdown", "*.md", folder)[1]
+        compare(
+            "latex",
+            "stacks-latex",
+            ours("latex", root),
+            chapters,
+            {
+                "pylatexenc's walker": lambda _, data: LatexWalker(
+                    data.decode(), tolerant_parsing=True
+                ).get_latex_nodes()
+            },
+        )
+        manuals = (
+            files(chosen.shared, "npm-markdown", "*.md", folder)[1]
+            + files(chosen.shared, "docker-markdown", "*.md", folder)[1]
+        )
         plain, tables = MarkdownIt(), MarkdownIt("commonmark").enable(["table", "strikethrough"])
-        compare("markdown", "npm, docker", ours("markdown"), manuals, {
-            "markdown-it-py, CommonMark only": lambda _, data: plain.parse(data.decode()),
-            "markdown-it-py with tables": lambda _, data: tables.parse(data.decode()),
-        })  # fmt: skip
+        compare(
+            "markdown",
+            "npm, docker",
+            ours("markdown"),
+            manuals,
+            {
+                "markdown-it-py, CommonMark only": lambda _, data: plain.parse(data.decode()),
+                "markdown-it-py with tables": lambda _, data: tables.parse(data.decode()),
+            },
+        )
 
 
 def _parses(data: bytes) -> bool:

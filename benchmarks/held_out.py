@@ -1,10 +1,11 @@
-"""How well do a corpus's own openings predict which search serves people? Rank correlation over weightings of the hybrid's four scores.
+"""How well do a corpus's own openings predict which search serves people? Rank correlation over weightings of the
+hybrid's four scores.
 
     python benchmarks/held_out.py WORKSPACE QUERIES QRELS [--encoder base]
 
-For each weighting of passage, overview, BM25 of the passage and BM25 of the document: nDCG@10 of documents for the opening sentences that
-weights are learned from, each taken out of its document, and for the judged queries. Prints both, their Spearman and Kendall correlation,
-and what the learned weights reach of the best weighting's judged score.
+For each weighting of passage, overview, BM25 of the passage and BM25 of the document: nDCG@10 of documents for the
+opening sentences that weights are learned from, each taken out of its document, and for the judged queries. Prints
+both, their Spearman and Kendall correlation, and what the learned weights reach of the best weighting's judged score.
 """
 
 from __future__ import annotations
@@ -26,10 +27,27 @@ from structformer.workspace import Workspace
 
 # Chosen to spread over what one might build, before any of them was judged.
 WEIGHTINGS = [
-    (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), (1, 0.3, 0, 0), (1, 0.6, 0, 0), (1, 1, 0, 0), (1, 2, 0, 0), (1, 0, 0.1, 0),
-    (1, 0, 0.3, 0), (1, 0, 0.6, 0), (1, 0, 0.3, 0.3), (0, 0, 1, 1), (1, 0.3, 0.1, 0.1), (1, 0.6, 0.2, 0.1), (1, 0.6, 0.4, 0.4),
-    (1, 1, 0.3, 0.3), (1, 1, 1, 1), (1, 0, 2, 0), (0.3, 0.3, 1, 1),
-]  # fmt: skip
+    (1, 0, 0, 0),
+    (0, 1, 0, 0),
+    (0, 0, 1, 0),
+    (0, 0, 0, 1),
+    (1, 0.3, 0, 0),
+    (1, 0.6, 0, 0),
+    (1, 1, 0, 0),
+    (1, 2, 0, 0),
+    (1, 0, 0.1, 0),
+    (1, 0, 0.3, 0),
+    (1, 0, 0.6, 0),
+    (1, 0, 0.3, 0.3),
+    (0, 0, 1, 1),
+    (1, 0.3, 0.1, 0.1),
+    (1, 0.6, 0.2, 0.1),
+    (1, 0.6, 0.4, 0.4),
+    (1, 1, 0.3, 0.3),
+    (1, 1, 1, 1),
+    (1, 0, 2, 0),
+    (0.3, 0.3, 1, 1),
+]
 
 
 def opening_scores(
@@ -39,7 +57,10 @@ def opening_scores(
     opened = retriever.opened
     queries = opening_queries(Corpus.open(workspace))
     groups = [
-        (rows, owners) for _, rows, owners in query_groups(queries, opened.units, opened.documents, opened.lexical, encoder, opened.owners)
+        (rows, owners)
+        for _, rows, owners in query_groups(
+            queries, opened.units, opened.documents, opened.lexical, encoder, opened.owners
+        )
     ]
     scores = []
     for weights in weightings:
@@ -52,7 +73,9 @@ def opening_scores(
     return scores, learn_weights([rows for rows, _ in groups])
 
 
-def judged_scores(retriever: Retriever, judgements: Judgements, name: str, weightings: list[tuple[float, ...]]) -> list[float]:
+def judged_scores(
+    retriever: Retriever, judgements: Judgements, name: str, weightings: list[tuple[float, ...]]
+) -> list[float]:
     """nDCG@10 of the judged queries under each weighting."""
     opened = retriever.opened
     encoder, index, _ = opened.encoder(name)
@@ -69,7 +92,9 @@ def judged_scores(retriever: Retriever, judgements: Judgements, name: str, weigh
         for query, ranked in zip(asked, retriever.rank_documents(texts, f"hybrid:{name}", 10), strict=True):
             grades = judgements.qrels[query]
             found = sum(grades.get(document, 0) / math.log2(rank + 2) for rank, (document, _) in enumerate(ranked))
-            best = sum(grade / math.log2(rank + 2) for rank, grade in enumerate(sorted(grades.values(), reverse=True)[:10]))
+            best = sum(
+                grade / math.log2(rank + 2) for rank, grade in enumerate(sorted(grades.values(), reverse=True)[:10])
+            )
             total += found / best
         scores.append(total / len(asked))
     return scores
@@ -82,7 +107,9 @@ def main() -> None:
     parser.add_argument("queries", type=Path)
     parser.add_argument("qrels", type=Path)
     parser.add_argument(
-        "--encoder", default="base", help="the encoder whose search is judged; openings always go through the untrained one"
+        "--encoder",
+        default="base",
+        help="the encoder whose search is judged; openings always go through the untrained one",
     )
     arguments = parser.parse_args()
     retriever = Retriever.open(arguments.workspace)
@@ -90,13 +117,16 @@ def main() -> None:
     weightings: list[tuple[float, ...]] = list(WEIGHTINGS)
     predicted, learned = opening_scores(arguments.workspace, retriever, untrained, weightings)
     chosen = tuple(map(float, learned.as_array()))
-    judged = judged_scores(retriever, read_judgements(arguments.queries, arguments.qrels), arguments.encoder, [*weightings, chosen])
+    judged = judged_scores(
+        retriever, read_judgements(arguments.queries, arguments.qrels), arguments.encoder, [*weightings, chosen]
+    )
     print("| passage | overview | BM25 | BM25 of document | openings | judged |\n|---|---|---|---|---|---|")
     for weights, one, two in zip(weightings, predicted, judged, strict=False):
         print("| " + " | ".join(f"{weight:g}" for weight in weights) + f" | {one:.3f} | {two:.3f} |")
     print("| " + " | ".join(f"{weight:g}" for weight in chosen) + f" | learned | {judged[-1]:.3f} |")
     print(
-        f"\n{len(weightings)} weightings: Spearman {spearmanr(predicted, judged[:-1])[0]:.3f}, Kendall {kendalltau(predicted, judged[:-1])[0]:.3f};",
+        f"\n{len(weightings)} weightings: Spearman {spearmanr(predicted, judged[:-1])[0]:.3f}, "
+        f"Kendall {kendalltau(predicted, judged[:-1])[0]:.3f};",
         end=" ",
     )
     print(f"learned weights / best of the table: {judged[-1] / max(judged[:-1]):.3f}")

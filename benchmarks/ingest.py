@@ -40,7 +40,18 @@ def repeat(source: Path, target: Path, count: int) -> None:
 def ingest(folder: Path, workspace: Path, workers: int) -> tuple[float, float, float]:
     """Seconds, and peak megabytes of the parent and of the largest reader."""
     shutil.rmtree(workspace, ignore_errors=True)
-    command = [sys.executable, "-m", "structformer", "ingest", str(folder), "-w", str(workspace), "--workers", str(workers), "-q"]
+    command = [
+        sys.executable,
+        "-m",
+        "structformer",
+        "ingest",
+        str(folder),
+        "-w",
+        str(workspace),
+        "--workers",
+        str(workers),
+        "-q",
+    ]
     begun = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     peaks = [0.0, 0.0]
@@ -102,7 +113,10 @@ def main() -> None:
             times[name] += resource.getrusage(resource.RUSAGE_SELF).ru_utime - begun
     speeds = {name: 3 * sum(map(len, sample)) / 1e6 / seconds for name, seconds in times.items()}
     ratio = speeds["ours"] / speeds["markdown-it-py"]
-    print(f"reader, MB/s a core: ours {speeds['ours']:.2f}, markdown-it-py alone {speeds['markdown-it-py']:.2f}, ratio {ratio:.2f}")
+    print(
+        f"reader, MB/s a core: ours {speeds['ours']:.2f}, markdown-it-py alone "
+        f"{speeds['markdown-it-py']:.2f}, ratio {ratio:.2f}"
+    )
 
     whole = arguments.work / "whole"
     tenth = ingest(few, arguments.work / "tenth", 2)
@@ -110,14 +124,19 @@ def main() -> None:
     two = ingest(many, whole, 2)
     print(f"seconds with links resolved: one worker {one[0]:.1f}, two {two[0]:.1f}, ratio {one[0] / two[0]:.2f}")
     print(f"peak MB at {arguments.files // 10} files: parent {tenth[1]:.0f}, reader {tenth[2]:.0f}")
-    print(f"peak MB at {arguments.files} files: parent {two[1]:.0f}, reader {two[2]:.0f}, ratio of readers {two[2] / tenth[2]:.2f}")
+    print(
+        f"peak MB at {arguments.files} files: parent {two[1]:.0f}, reader {two[2]:.0f}, ratio of "
+        f"readers {two[2] / tenth[2]:.2f}"
+    )
 
     killed = arguments.work / "killed"
     shutil.rmtree(killed, ignore_errors=True)
     rng = random.Random(0)
     command = [sys.executable, "-m", "structformer", "ingest", str(many), "-w", str(killed), "-q"]
     for _ in range(5):
-        process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         time.sleep(rng.uniform(0.1, 0.6) * two[0] / 2)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -1,10 +1,11 @@
-"""Is the trained search better? Public commands only, on judged corpora: ingest, train, index, evaluate, with the defaults.
+"""Is the trained search better? Public commands only, on judged corpora: ingest, train, index, evaluate, with the
+defaults.
 
     python benchmarks/quality.py SHARED [--sets git docker npm] [--time 10m] [--work DIR]
 
-SHARED holds corpora/{git-html,docker-markdown,npm-markdown}.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. Prints every command with its
-time and the table of every set, all rows from one run. With --time none the models of the run before are used.
-"""
+SHARED holds corpora/{git-html,docker-markdown,npm-markdown}.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. Prints
+every command with its time and the table of every set, all rows from one run. With --time none the models of the run
+before are used."""
 
 from __future__ import annotations
 
@@ -51,7 +52,10 @@ def main() -> None:
             print(run("train", "--max-time", arguments.time, "-w", workspace))
         run("index", "-w", workspace)
         folder = arguments.shared / "eval" / name
-        print(run("evaluate", "--queries", folder / "queries.jsonl", "--qrels", folder / "qrels.tsv", "-w", workspace), flush=True)
+        print(
+            run("evaluate", "--queries", folder / "queries.jsonl", "--qrels", folder / "qrels.tsv", "-w", workspace),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""Attempts to break a workspace: kills, writers and readers at once, flipped bits. Prints each figure with the bar, which is zero.
+"""Attempts to break a workspace: kills, writers and readers at once, flipped bits. Prints each figure with the bar,
+which is zero.
 
     python benchmarks/reliability.py DOCUMENTS            # a folder of documents, a hundred or so
     python benchmarks/reliability.py DOCUMENTS --parts lock publish flips
 
-ingest, sample, train, index: kill -9 at random points of the command's run, of the process alone or of its whole group, then the
-command again: the same bytes (of the index the same answers, since tantivy names its files at random), and nothing left behind.
-"""
+ingest, sample, train, index: kill -9 at random points of the command's run, of the process alone or of its whole group,
+then the command again: the same bytes (of the index the same answers, since tantivy names its files at random), and
+nothing left behind."""
 
 from __future__ import annotations
 
@@ -23,9 +24,35 @@ from collections.abc import Callable
 from pathlib import Path
 
 KILLS = {"ingest": 30, "sample": 20, "train": 20, "index": 20}
-TRAIN = ("--base-model", "scratch", "--size", "tiny", "--batch", "4", "--max-tokens", "48", "--save-steps", "2", "--precision", "fp32",
-         "--threads", "1", "--max-steps", "12", "--max-time", "none", "--name", "killed")  # fmt: skip
-QUERIES = ("install a package", "remove the container", "how to list versions", "configuration file", "undo the last commit")
+TRAIN = (
+    "--base-model",
+    "scratch",
+    "--size",
+    "tiny",
+    "--batch",
+    "4",
+    "--max-tokens",
+    "48",
+    "--save-steps",
+    "2",
+    "--precision",
+    "fp32",
+    "--threads",
+    "1",
+    "--max-steps",
+    "12",
+    "--max-time",
+    "none",
+    "--name",
+    "killed",
+)
+QUERIES = (
+    "install a package",
+    "remove the container",
+    "how to list versions",
+    "configuration file",
+    "undo the last commit",
+)
 
 
 def command(*arguments: object) -> list[str]:
@@ -47,8 +74,13 @@ def content(workspace: Path, part: str) -> str:
     place = Workspace(workspace)
     if part == "index":
         return answers(workspace)
-    folders = [place.models / "killed"] if part == "train" else [place.folder("samples")] if part == "sample" else [
-        place.shards, place.folder("corpus"), place.folder("graph")]  # fmt: skip
+    folders = (
+        [place.models / "killed"]
+        if part == "train"
+        else [place.folder("samples")]
+        if part == "sample"
+        else [place.shards, place.folder("corpus"), place.folder("graph")]
+    )
     passing = {"command.json", "seal.json", "README.md", "structformer.json", "training.jsonl", "names.sqlite"}
     total = hashlib.sha256()
     for folder in folders:
@@ -77,7 +109,9 @@ def left_behind(workspace: Path) -> list[str]:
     for part in ADVICE:
         folder = workspace / part
         found += [
-            str(path) for path in (folder.iterdir() if folder.is_dir() else []) if path.name.isdigit() and path.name != current.get(part)
+            str(path)
+            for path in (folder.iterdir() if folder.is_dir() else [])
+            if path.name.isdigit() and path.name != current.get(part)
         ]
     return found
 
@@ -118,7 +152,8 @@ def kills(part: str, documents: Path, times: int) -> None:
             (os.killpg if number % 2 else os.kill)(process.pid, signal.SIGKILL)
             process.wait()
             again = command(
-                *arguments[part], *(("--resume",) if part == "train" and any((work / "checkpoints").glob("*/run.json")) else ())
+                *arguments[part],
+                *(("--resume",) if part == "train" and any((work / "checkpoints").glob("*/run.json")) else ()),
             )
             done = subprocess.run(again, capture_output=True, text=True, check=False)
             if done.returncode:
@@ -128,7 +163,8 @@ def kills(part: str, documents: Path, times: int) -> None:
             time.sleep(1.5 if number % 2 == 0 else 0)  # orphans, were there any, would write on
             clean += not left_behind(work)
         print(
-            f"{part}: {times} kills within {whole:.1f} s; {times - equal} differ after the second run, {times - clean} left something (bar 0)",
+            f"{part}: {times} kills within {whole:.1f} s; {times - equal} differ after the second "
+            f"run, {times - clean} left something (bar 0)",
             flush=True,
         )
 
@@ -156,7 +192,10 @@ def lock(documents: Path) -> None:
         begun = time.monotonic()
         processes = [subprocess.Popen(code, stdout=subprocess.PIPE, text=True) for _ in range(4)]
         overlaps = sum(int(process.communicate()[0]) for process in processes)
-        print(f"lock: {overlaps} overlaps in 6000 acquisitions by 4 processes, {time.monotonic() - begun:.1f} s (bar 0)", flush=True)
+        print(
+            f"lock: {overlaps} overlaps in 6000 acquisitions by 4 processes, {time.monotonic() - begun:.1f} s (bar 0)",
+            flush=True,
+        )
 
 
 READ = """
@@ -199,7 +238,10 @@ def publish(documents: Path, times: int = 100) -> None:
         def write(stamp: int) -> None:
             pages.mkdir(exist_ok=True)
             for number in range(30):
-                text = f"Install page {number} and list the versions of it. This sentence is here for the words. stamp-{stamp:04}"
+                text = (
+                    f"Install page {number} and list the versions of it. This sentence is here "
+                    f"for the words. stamp-{stamp:04}"
+                )
                 (pages / f"{number}.md").write_text(f"# Page {number}\n\n{text}\n\n## Part\n\nHow to {text}\n")
 
         def all_parts(stamp: int) -> None:
@@ -209,7 +251,10 @@ def publish(documents: Path, times: int = 100) -> None:
             build_index(workspace, encoders=[])
 
         all_parts(0)
-        readers = [subprocess.Popen([sys.executable, "-c", READ, str(workspace)], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+        readers = [
+            subprocess.Popen([sys.executable, "-c", READ, str(workspace)], stdout=subprocess.PIPE, text=True)
+            for _ in range(3)
+        ]
         for stamp in range(1, times + 1):
             all_parts(stamp) if stamp % 5 == 0 else build_index(workspace, encoders=[])
         (workspace / "stop").touch()
@@ -219,7 +264,8 @@ def publish(documents: Path, times: int = 100) -> None:
         build_index(workspace, encoders=[])
         kept = len(left_behind(workspace))
         print(
-            f"publish: {times} publications, {opened} opens by 3 readers: {errors} errors, {mixed} mixed answers, {kept} old generations left (bar 0)",
+            f"publish: {times} publications, {opened} opens by 3 readers: {errors} errors, {mixed} "
+            f"mixed answers, {kept} old generations left (bar 0)",
             flush=True,
         )
 
@@ -246,13 +292,28 @@ def flips(documents: Path, times: int = 200) -> None:
             retriever = Retriever.open(workspace)
             found = [
                 [(hit.address, round(hit.score, 5)) for hit in retriever.search(query, 5, pipeline)]
-                for query in QUERIES[:2] for pipeline in ("lexical", "hybrid:bi-encoder", "hybrid:base")
-            ]  # fmt: skip
-            seen = (found, list(map(repr, corpus.documents())), list(graph.edges()), graph.statistics, list(Samples.open(workspace)))
+                for query in QUERIES[:2]
+                for pipeline in ("lexical", "hybrid:bi-encoder", "hybrid:base")
+            ]
+            seen = (
+                found,
+                list(map(repr, corpus.documents())),
+                list(graph.edges()),
+                graph.statistics,
+                list(Samples.open(workspace)),
+            )
             return hashlib.sha256(repr(seen).encode()).hexdigest()
 
         wanted = read()
-        passing = {"command.json", "README.md", "training.jsonl", "report.json", "report.jsonl", "report.html", "compared.json"}
+        passing = {
+            "command.json",
+            "README.md",
+            "training.jsonl",
+            "report.json",
+            "report.jsonl",
+            "report.html",
+            "compared.json",
+        }
         kinds: dict[str, list[Path]] = {}
         for path in sorted(workspace.rglob("*")):
             if path.is_file() and path.stat().st_size and path.name not in passing and path.suffix != ".lock":
@@ -281,8 +342,12 @@ def flips(documents: Path, times: int = 200) -> None:
             if missed:
                 print(f"check does not see: {path}")
             path.write_bytes(kept)
-        print(f"flips: {times} over {len(kinds)} kinds of files: {silent} silently wrong answers, {unseen} that check does not see (bar 0); "
-              f"{noticed} refused when read", flush=True)  # fmt: skip
+        print(
+            f"flips: {times} over {len(kinds)} kinds of files: {silent} silently wrong answers, "
+            f"{unseen} that check does not see (bar 0); "
+            f"{noticed} refused when read",
+            flush=True,
+        )
 
 
 def main() -> None:

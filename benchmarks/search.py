@@ -1,11 +1,12 @@
-"""How fast is the search? 100,000 sections: indexing, lexical and hybrid latency, reranking against sentence-transformers, cold start.
+"""How fast is the search? 100,000 sections: indexing, lexical and hybrid latency, reranking against
+sentence-transformers, cold start.
 
     python benchmarks/search.py SHARED [--sections 100000] [--work DIR]
 
-SHARED holds corpora/php-docbook.tar.xz and corpora/wikipedia-extracted.tar.xz, whose documents are taken as often as it needs, and
-eval/*/queries.jsonl, whose texts are asked. The units' vectors are random unit vectors, since what a search costs does not depend on
-what they say; queries go through the real encoder. Every line names its bar or peer and prints the ratio to it.
-"""
+SHARED holds corpora/php-docbook.tar.xz and corpora/wikipedia-extracted.tar.xz, whose documents are taken as often as it
+needs, and eval/*/queries.jsonl, whose texts are asked. The units' vectors are random unit vectors, since what a search
+costs does not depend on what they say; queries go through the real encoder. Every line names its bar or peer and prints
+the ratio to it."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ import numpy as np
 
 def queries(shared: Path, count: int) -> list[str]:
     """Texts of judged queries, in random order."""
-    texts = [json.loads(line)["text"] for path in sorted((shared / "eval").glob("*/queries.jsonl")) for line in path.open()]
+    texts = [
+        json.loads(line)["text"] for path in sorted((shared / "eval").glob("*/queries.jsonl")) for line in path.open()
+    ]
     Random(0).shuffle(texts)
     return texts[:count]
 
@@ -44,14 +47,18 @@ def pages(shared: Path, folder: Path, sections: int) -> None:
             tar.extractall(folder.parent / name, filter="data")
         ingest(folder.parent / name, folder.parent / f"{name}-workspace")
         for document in Corpus.open(folder.parent / f"{name}-workspace").documents():
-            texts += [(section.title, section.text) for section in document.sections() if len(section.text.split()) >= 20]
+            texts += [
+                (section.title, section.text) for section in document.sections() if len(section.text.split()) >= 20
+            ]
     folder.mkdir(parents=True)
     for page in range(-(-sections // 9)):  # eight sections and the page's own unit
         parts = [f"# Page {page}\n"]
         for place in range(8):
             title, text = texts[(page * 8 + place) % len(texts)]
             # No more than one passage a section, and nothing that Markdown would take for structure.
-            words = " ".join(word for word in text.replace("#", "").replace("`", "").split() if word not in ("-", "*", "+", ">"))
+            words = " ".join(
+                word for word in text.replace("#", "").replace("`", "").split() if word not in ("-", "*", "+", ">")
+            )
             parts.append(f"## {title or 'Section'} {page}\n\n{' '.join(words.split()[:140])}\n")
         (folder / f"{page:06}.md").write_text("\n".join(parts), encoding="utf-8")
 
@@ -64,7 +71,10 @@ def percentile(times: list[float], share: float) -> float:
 def report(what: str, value: float, unit: str, bar: float, *, least: bool = False) -> None:
     """One figure with its bar and the ratio that is 1 or less where the bar is met."""
     ratio = bar / value if least else value / bar
-    print(f"{what:58} {value:10.1f} {unit:12} bar {bar:g}  ratio {ratio:.2f} {'met' if ratio <= 1 else 'MISSED'}", flush=True)
+    print(
+        f"{what:58} {value:10.1f} {unit:12} bar {bar:g}  ratio {ratio:.2f} {'met' if ratio <= 1 else 'MISSED'}",
+        flush=True,
+    )
 
 
 def index(corpus: Path, workspace: Path) -> int:
@@ -78,7 +88,9 @@ def index(corpus: Path, workspace: Path) -> int:
     begun = time.monotonic()
     manifest = build_index(workspace, encoders=[], language="en")
     seconds = time.monotonic() - begun
-    report(f"lexical index of {manifest['units']} sections", manifest["units"] / seconds, "sections/s", 10_000, least=True)
+    report(
+        f"lexical index of {manifest['units']} sections", manifest["units"] / seconds, "sections/s", 10_000, least=True
+    )
     return int(manifest["units"])
 
 
@@ -137,9 +149,14 @@ def reranking(workspace: Path, folder: Path, asked: list[str]) -> None:
             CrossEncoder.load(str(packaged_minilm()), 256).save(target)
     if not (folder / "onnx").exists():
         export_onnx(CrossEncoder.load(str(folder), 256), folder, int8=True)
-    rankers = {"as saved": load_for_search("cross-encoder", str(plain)), "exported, int8": load_for_search("cross-encoder", str(folder))}
+    rankers = {
+        "as saved": load_for_search("cross-encoder", str(plain)),
+        "exported, int8": load_for_search("cross-encoder", str(folder)),
+    }
     units = Retriever.open(workspace).units
-    texts = [" ".join(unit.ranker_text for unit in (units[n * 3], units[n * 3 + 1], units[n * 3 + 2])) for n in range(50)]
+    texts = [
+        " ".join(unit.ranker_text for unit in (units[n * 3], units[n * 3 + 1], units[n * 3 + 2])) for n in range(50)
+    ]
     peer = Peer(str(plain), device="cpu", max_length=256)
     for name, fast in rankers.items():
         assert isinstance(fast, CrossEncoder)
@@ -188,7 +205,9 @@ def main() -> None:
     parser.add_argument("--sections", type=int, default=100_000)
     parser.add_argument("--work", type=Path, default=Path(".benchmarks/search"))
     arguments = parser.parse_args()
-    packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "tantivy", "onnxruntime", "sentence-transformers"))
+    packages = ", ".join(
+        f"{name} {version(name)}" for name in ("torch", "tantivy", "onnxruntime", "sentence-transformers")
+    )
     print(f"{platform.machine()}, Python {platform.python_version()}, {packages}", flush=True)
     name = hashlib.sha256(str(arguments.sections).encode()).hexdigest()[:6]
     corpus, workspace = arguments.work / f"pages-{name}", arguments.work / f"workspace-{name}"

@@ -3,9 +3,9 @@
     python benchmarks/training.py throughput CORPUS_WORKSPACE [--steps 20] [--model minilm]
     python benchmarks/training.py kills DOCUMENTS [--times 50]
 
-throughput: the same base model, Examples, lengths, precision and threads for ours and the peer, runs taken in turns; prints
-pairs a second and the ratio. kills: `structformer train` with a checkpoint every step, killed (SIGKILL, with all it started) at random
-points, then resumed until it ends; prints how many came to the weights of the undisturbed run.
+throughput: the same base model, Examples, lengths, precision and threads for ours and the peer, runs taken in turns;
+prints pairs a second and the ratio. kills: `structformer train` with a checkpoint every step, killed (SIGKILL, with all
+it started) at random points, then resumed until it ends; prints how many came to the weights of the undisturbed run.
 """
 
 from __future__ import annotations
@@ -38,8 +38,28 @@ def kills(documents: Path, times: int, steps: int) -> None:
         workspace = Path(folder) / "workspace"
         subprocess.run(command("ingest", documents, "-w", workspace, "-q"), check=True)
         subprocess.run(command("sample", "-w", workspace, "-q"), check=True, stdout=subprocess.DEVNULL)
-        flags = ("--base-model", "scratch", "--size", "tiny", "--batch", 4, "--max-tokens", 48, "--save-steps", 1, "--precision", "fp32",
-                 "--threads", 1, "--max-steps", steps, "--max-time", "none", "--name", "killed")  # fmt: skip
+        flags = (
+            "--base-model",
+            "scratch",
+            "--size",
+            "tiny",
+            "--batch",
+            4,
+            "--max-tokens",
+            48,
+            "--save-steps",
+            1,
+            "--precision",
+            "fp32",
+            "--threads",
+            1,
+            "--max-steps",
+            steps,
+            "--max-time",
+            "none",
+            "--name",
+            "killed",
+        )
         train = command("train", "-w", workspace, *flags)
         model = workspace / "models" / "killed"
         begun = time.monotonic()
@@ -53,7 +73,9 @@ def kills(documents: Path, times: int, steps: int) -> None:
             shutil.rmtree(model)
             shutil.rmtree(workspace / "checkpoints", ignore_errors=True)
             point = rng.uniform(0, whole)
-            process = subprocess.Popen(train, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            process = subprocess.Popen(
+                train, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
             time.sleep(point)
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -65,7 +87,10 @@ def kills(documents: Path, times: int, steps: int) -> None:
                 continue
             equal += digest(model) == wanted
             print(f"{number + 1}: killed after {point:.2f} s; {equal} equal, {by_hand} failed", flush=True)
-        print(f"{equal} of {times} resumed without help to the same sha256; {inside} of the kills left checkpoints; {by_hand} needed help")
+        print(
+            f"{equal} of {times} resumed without help to the same sha256; {inside} of the kills "
+            f"left checkpoints; {by_hand} needed help"
+        )
 
 
 def digest(model: Path) -> str:
@@ -90,7 +115,8 @@ def throughput(workspace: Path, steps: int, rounds: int, model: str, rankers: li
         print(f"{'structformer':28} {statistics.median(ours):8.2f}")
         print(f"{peer:28} {statistics.median(theirs):8.2f}")
         print(
-            f"{'ratio':28} {statistics.median(ratios):8.2f}  ({ratios[0]:.2f} - {ratios[-1]:.2f}); waiting for input {max(idle):.2%}",
+            f"{'ratio':28} {statistics.median(ratios):8.2f}  ({ratios[0]:.2f} - {ratios[-1]:.2f}); "
+            f"waiting for input {max(idle):.2%}",
             flush=True,
         )
 
@@ -101,20 +127,34 @@ TOKENS = {"cross-encoder": 256, "bi-encoder": 256}
 
 
 def our_speed(workspace: Path, ranker: str, steps: int, model: str) -> tuple[float, float]:
-    """(pairs a second, share of the time that training waited for input) of structformer's trainer, start and end left out."""
+    """(pairs a second, share of the time that training waited for input) of structformer's trainer, start and end left
+    out.
+    """
     from structformer.training import Listener, TrainingOptions, train
 
     seen: list[Any] = []
     options = TrainingOptions(
-        ranker=ranker, base_model=model, mix=MIX[ranker], groups=GROUPS[ranker], document_tokens=TOKENS[ranker], max_steps=steps,
-        max_seconds=None, precision="no", interpolate=False, name="speed", max_epochs=1000, save_seconds=1e6,
-    )  # fmt: skip
+        ranker=ranker,
+        base_model=model,
+        mix=MIX[ranker],
+        groups=GROUPS[ranker],
+        document_tokens=TOKENS[ranker],
+        max_steps=steps,
+        max_seconds=None,
+        precision="no",
+        interpolate=False,
+        name="speed",
+        max_epochs=1000,
+        save_seconds=1e6,
+    )
     train(workspace, options, listener=Listener(step=seen.append))
     return seen[-1].pairs_per_second, seen[-1].idle
 
 
 def peer_speed(workspace: Path, ranker: str, steps: int, model: str) -> float:
-    """Pairs a second of sentence-transformers' trainer on the same Examples in the same order, with the same lengths."""
+    """Pairs a second of sentence-transformers' trainer on the same Examples in the same order, with the same
+    lengths.
+    """
     import torch
     from datasets import Dataset
     from structformer.models.base import resolve_base_model
@@ -127,22 +167,39 @@ def peer_speed(workspace: Path, ranker: str, steps: int, model: str) -> float:
     location = resolve_base_model(model, ranker).location
     folder = tempfile.mkdtemp()
     common: dict[str, Any] = {
-        "output_dir": folder, "max_steps": steps, "learning_rate": 3e-5, "report_to": "none", "save_strategy": "no", "logging_strategy": "no",
-        "disable_tqdm": True, "use_cpu": not torch.cuda.is_available(), "warmup_steps": 0.1, "dataloader_drop_last": False,
-    }  # fmt: skip
+        "output_dir": folder,
+        "max_steps": steps,
+        "learning_rate": 3e-5,
+        "report_to": "none",
+        "save_strategy": "no",
+        "logging_strategy": "no",
+        "disable_tqdm": True,
+        "use_cpu": not torch.cuda.is_available(),
+        "warmup_steps": 0.1,
+        "dataloader_drop_last": False,
+    }
     torch.manual_seed(0)
     if ranker == "cross-encoder":
         from sentence_transformers.cross_encoder import CrossEncoder, CrossEncoderTrainer, CrossEncoderTrainingArguments
         from sentence_transformers.cross_encoder.losses import ListNetLoss
 
         examples = [example for step in steps_of for example in step if len(set(example.queries)) == 1]
-        rows = [{"query": e.queries[0], "docs": list(e.documents), "labels": [1.0] + [0.0] * (len(e.documents) - 1)} for e in examples]
+        rows = [
+            {"query": e.queries[0], "docs": list(e.documents), "labels": [1.0] + [0.0] * (len(e.documents) - 1)}
+            for e in examples
+        ]
         pairs = sum(len(example.documents) for example in examples)
         encoder = CrossEncoder(location, num_labels=1, max_length=TOKENS[ranker])
         arguments = CrossEncoderTrainingArguments(per_device_train_batch_size=GROUPS[ranker], **common)
-        trainer: Any = CrossEncoderTrainer(model=encoder, args=arguments, train_dataset=Dataset.from_list(rows), loss=ListNetLoss(encoder))
+        trainer: Any = CrossEncoderTrainer(
+            model=encoder, args=arguments, train_dataset=Dataset.from_list(rows), loss=ListNetLoss(encoder)
+        )
     else:
-        from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+        from sentence_transformers import (
+            SentenceTransformer,
+            SentenceTransformerTrainer,
+            SentenceTransformerTrainingArguments,
+        )
         from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
         examples = [example for step in steps_of for example in step]
@@ -152,8 +209,12 @@ def peer_speed(workspace: Path, ranker: str, steps: int, model: str) -> float:
         encoder_.max_seq_length = TOKENS[ranker]
         arguments_ = SentenceTransformerTrainingArguments(per_device_train_batch_size=GROUPS[ranker], **common)
         loss = MultipleNegativesRankingLoss(encoder_)
-        trainer = SentenceTransformerTrainer(model=encoder_, args=arguments_, train_dataset=Dataset.from_list(rows), loss=loss)
-    seconds = float(trainer.train().metrics["train_runtime"])  # its own figure, without what it does before the first step
+        trainer = SentenceTransformerTrainer(
+            model=encoder_, args=arguments_, train_dataset=Dataset.from_list(rows), loss=loss
+        )
+    seconds = float(
+        trainer.train().metrics["train_runtime"]
+    )  # its own figure, without what it does before the first step
     shutil.rmtree(folder)
     return pairs / seconds
 
@@ -173,7 +234,9 @@ def main() -> None:
     killing.add_argument("--times", type=int, default=50)
     killing.add_argument("--steps", type=int, default=60)
     arguments = parser.parse_args()
-    packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "transformers", "sentence-transformers", "accelerate"))
+    packages = ", ".join(
+        f"{name} {version(name)}" for name in ("torch", "transformers", "sentence-transformers", "accelerate")
+    )
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {packages}", flush=True)
     if arguments.what == "kills":
         kills(arguments.documents, arguments.times, arguments.steps)

@@ -42,7 +42,12 @@ def descriptions() -> Iterator[tuple[str, str]]:
             yield f"{name}.md", body
         for file in distribution.files or []:
             source = Path(str(distribution.locate_file(file)))
-            if file.suffix == ".md" and ".dist-info" not in str(file) and "license" not in file.name.lower() and source.is_file():
+            if (
+                file.suffix == ".md"
+                and ".dist-info" not in str(file)
+                and "license" not in file.name.lower()
+                and source.is_file()
+            ):
                 yield (
                     f"files/{name}/{'-'.join(file.parts[1:] or file.parts).lstrip('.')}",
                     source.read_text(encoding="utf-8", errors="replace"),
@@ -102,15 +107,28 @@ def main() -> None:
     documents, queries = collect(DEMO)
     workspace = str(DEMO / "workspace")
     shutil.rmtree(workspace, ignore_errors=True)
-    print(f"{documents} Markdown documents that this environment's Python distributions carry are in {DEMO}. {queries} sentences were")
-    print("taken out of them and are the queries: which document does each belong to? Every command below works the same")
+    print(
+        f"{documents} Markdown documents that this environment's Python distributions carry are in "
+        f"{DEMO}. {queries} sentences were"
+    )
+    print(
+        "taken out of them and are the queries: which document does each belong to? Every command below works the same"
+    )
     print("on a folder of your own.")
     run("ingest", str(DEMO / "docs"), "--workspace", workspace)
     run("sample", "--show", "1", "--workspace", workspace)
     run("train", "--max-time", minutes, "--workspace", workspace)
     run("index", "--workspace", workspace)
     run("search", "write a progress bar in the terminal", "-k", "3", "--workspace", workspace)
-    run("evaluate", "--queries", str(DEMO / "queries.jsonl"), "--qrels", str(DEMO / "qrels.tsv"), "--workspace", workspace)
+    run(
+        "evaluate",
+        "--queries",
+        str(DEMO / "queries.jsonl"),
+        "--qrels",
+        str(DEMO / "qrels.tsv"),
+        "--workspace",
+        workspace,
+    )
     print(f"\nThe demo took {time.monotonic() - begun:.0f} s. On your own documents:\n")
     for line in ("ingest ./docs", "train", "index", 'search "how do I ..."', "evaluate --held-out-structure"):
         print(f"  structformer {line}")

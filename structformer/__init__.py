@@ -45,12 +45,31 @@ if TYPE_CHECKING:
 
 # Each name with the package that defines it; `index` is called build_index there, beside the class Index.
 _PUBLIC = {
-    "Corpus": "corpus", "Document": "document", "Limits": "formats", "Link": "document", "LinkKind": "document", "ModelError": "errors",
-    "ReadError": "errors", "ReferenceGraph": "graph", "Retriever": "retrieval", "Samples": "sampling", "SamplingOptions": "sampling",
-    "Section": "document", "StructformerError": "errors", "TrainingOptions": "training", "UsageError": "errors", "Workspace": "workspace",
-    "WorkspaceError": "errors", "evaluate": "evaluation", "hookimpl": "plugins", "index": "retrieval", "ingest": "ingestion",
-    "read": "ingestion", "sample": "sampling", "train": "training",
-}  # fmt: skip
+    "Corpus": "corpus",
+    "Document": "document",
+    "Limits": "formats",
+    "Link": "document",
+    "LinkKind": "document",
+    "ModelError": "errors",
+    "ReadError": "errors",
+    "ReferenceGraph": "graph",
+    "Retriever": "retrieval",
+    "Samples": "sampling",
+    "SamplingOptions": "sampling",
+    "Section": "document",
+    "StructformerError": "errors",
+    "TrainingOptions": "training",
+    "UsageError": "errors",
+    "Workspace": "workspace",
+    "WorkspaceError": "errors",
+    "evaluate": "evaluation",
+    "hookimpl": "plugins",
+    "index": "retrieval",
+    "ingest": "ingestion",
+    "read": "ingestion",
+    "sample": "sampling",
+    "train": "training",
+}
 _RENAMED = {"index": "build_index"}
 __all__ = ["__version__", *sorted(_PUBLIC)]
 

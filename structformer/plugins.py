@@ -1,4 +1,6 @@
-"""Plugins: the hook specifications and the manager that finds installed plugins by the entry-point group "structformer"."""
+"""Plugins: the hook specifications and the manager that finds installed plugins by the entry-point group
+"structformer".
+"""
 
 from __future__ import annotations
 
@@ -61,8 +63,9 @@ class Hooks:
 
 @dataclass(slots=True)
 class Plugin:
-    """An installed plugin: its entry-point name, its distribution and version, what it supplies by kind, and why it does not work
-    where it does not."""
+    """An installed plugin: its entry-point name, its distribution and version, what it supplies by kind, and why it
+    does not work where it does not.
+    """
 
     name: str
     distribution: str
@@ -72,7 +75,9 @@ class Plugin:
 
 
 class Plugins:
-    """The loaded plugins. One that fails to load, or supplies what it should not, is kept with its error, and the rest works."""
+    """The loaded plugins. One that fails to load, or supplies what it should not, is kept with its error, and the rest
+    works.
+    """
 
     def __init__(self) -> None:
         self.manager = pluggy.PluginManager(GROUP)
@@ -81,7 +86,9 @@ class Plugins:
         self._formats: dict[str, tuple[Format, str]] = {}
         entries = importlib.metadata.entry_points(group=GROUP)
         # Our own first, so that nobody takes their names.
-        for entry in sorted(entries, key=lambda entry: (entry.dist is None or entry.dist.name != GROUP, entry.name, entry.value)):
+        for entry in sorted(
+            entries, key=lambda entry: (entry.dist is None or entry.dist.name != GROUP, entry.name, entry.value)
+        ):
             self._load(entry)
         for name, (format, plugin) in self.supplied("structformer_formats", "format", Format).items():  # type: ignore[type-abstract]
             self._formats[name] = (format, plugin)
@@ -98,7 +105,9 @@ class Plugins:
             raise WorkspaceError(f"not enough memory to load the plugin {entry.name}") from failure
         except Exception as failure:  # whatever a third party's code raises disables that plugin alone
             if isinstance(failure, ImportError | OSError) and distribution == GROUP:
-                raise WorkspaceError(f"the plugin {entry.name} of structformer cannot be loaded ({failure})") from failure
+                raise WorkspaceError(
+                    f"the plugin {entry.name} of structformer cannot be loaded ({failure})"
+                ) from failure
             self._disable(plugin, f"{type(failure).__name__}: {failure}")
 
     def add(self, module: object, name: str) -> None:
@@ -112,8 +121,9 @@ class Plugins:
             self.manager.unregister(name=plugin.name)
 
     def supplied(self, hook: str, what: str, kind: type[T], taken: Collection[str] = ()) -> dict[str, tuple[T, str]]:
-        """What plugins supply by a hook: objects by name, each with its plugin's name. A plugin that raises, or supplies what is not of
-        the kind or has a name that is taken, is disabled and says why in `installed`."""
+        """What plugins supply by a hook: objects by name, each with its plugin's name. A plugin that raises, or
+        supplies what is not of the kind or has a name that is taken, is disabled and says why in `installed`.
+        """
         found: dict[str, tuple[T, str]] = {}
         for plugin in list(self.installed):
             module = self.manager.get_plugin(plugin.name)
@@ -172,10 +182,15 @@ class Plugins:
         return [format for format in self.formats.values() if lower.endswith(format.suffixes)]
 
     def detect(self, path: str, head: bytes) -> tuple[Format | None, str]:
-        """The format of a file and why: by first bytes that leave no doubt, by its suffix, else by the surest sniff of at least
-        0.5; (None, why not) when nothing tells."""
+        """The format of a file and why: by first bytes that leave no doubt, by its suffix, else by the surest sniff of
+        at least 0.5; (None, why not) when nothing tells.
+        """
         claimed = self.claiming(path)
-        sure = sorted(((format.sniff(head, path), format.name) for format in self.formats.values()), reverse=True) if head else []
+        sure = (
+            sorted(((format.sniff(head, path), format.name) for format in self.formats.values()), reverse=True)
+            if head
+            else []
+        )
         if sure and sure[0][0] >= 1.0 and not any(format.sniff(head, path) >= 1.0 for format in claimed):
             return self._formats[sure[0][1]][0], "first bytes"
         if len(claimed) == 1:

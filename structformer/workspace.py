@@ -9,9 +9,9 @@
     evaluation/NAME/  an evaluation's runs and reports
     cache/, logs/     what can be made again; what trackers write
 
-What is published is a new generation, made visible by replacing workspace.json. A reader holds the generation that it opened (`hold`),
-and one that is neither current nor held is deleted by the next writer. Nothing else in the folder is ever deleted or replaced.
-"""
+What is published is a new generation, made visible by replacing workspace.json. A reader holds the generation that it
+opened (`hold`), and one that is neither current nor held is deleted by the next writer. Nothing else in the folder is
+ever deleted or replaced."""
 
 from __future__ import annotations
 
@@ -57,21 +57,34 @@ ADVICE = {
     "index": "run `structformer index`",
     "judged": "run `structformer finetune`",
 }
-_NAMES = {"corpus": "corpus", "graph": "reference graph", "samples": "Examples", "index": "index", "judged": "judged Examples"}
+_NAMES = {
+    "corpus": "corpus",
+    "graph": "reference graph",
+    "samples": "Examples",
+    "index": "index",
+    "judged": "judged Examples",
+}
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 _GENERATION = re.compile(r"\d{6,}")
 
 
 def checked_name(name: str, what: str = "name") -> str:
-    """A name that is safe as a folder's: letters, digits, ".", "_", "-", not beginning or ending with a dot. Raises UsageError."""
+    """A name that is safe as a folder's: letters, digits, ".", "_", "-", not beginning or ending with a dot. Raises
+    UsageError.
+    """
     if not _NAME.fullmatch(name) or name.endswith("."):
-        raise UsageError(f"{what} {name!r}: use letters, digits, '.', '_' and '-', at most 100, neither beginning nor ending with a dot")
+        raise UsageError(
+            f"{what} {name!r}: use letters, digits, '.', '_' and '-', at most 100, neither "
+            "beginning nor ending with a dot"
+        )
     return name
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where documents of the corpus come from: a folder or file, and the label in front of its documents' paths, "" for none."""
+    """Where documents of the corpus come from: a folder or file, and the label in front of its documents' paths, "" for
+    none.
+    """
 
     label: str
     path: str
@@ -177,7 +190,8 @@ class Workspace:
         value: dict[str, Any] = read_json(self.marker, digest=True)
         if value.get("format") != FORMAT or value.get("format_version") != FORMAT_VERSION:
             raise WorkspaceError(
-                f"{self.path} is a workspace of format version {value.get('format_version')}, this version of structformer reads "
+                f"{self.path} is a workspace of format version {value.get('format_version')}, this "
+                "version of structformer reads "
                 f"{FORMAT_VERSION}: ingest into another folder"
             )
         return value
@@ -230,7 +244,9 @@ class Workspace:
             return hold
 
     def sealed(self, part: str) -> tuple[Sealed, Hold]:
-        """A part's current generation, whose files are compared with what was written when they are opened. Raises WorkspaceError."""
+        """A part's current generation, whose files are compared with what was written when they are opened. Raises
+        WorkspaceError.
+        """
         folder, hold = self.hold(part)
         return Sealed(folder, f"{ADVICE[part]} again", self.stamps), hold
 
@@ -247,11 +263,11 @@ class Workspace:
 
     @contextmanager
     def writing(self, what: str, *, wait: float = 0.0) -> Iterator[None]:
-        """Be the only writer. The folder becomes a workspace if it is empty or not there. what: the command, for who else wants to write.
+        """Be the only writer. The folder becomes a workspace if it is empty or not there. what: the command, for who
+        else wants to write.
 
-        May be entered again by the same thread. Raises UsageError on a folder that is not a workspace and not empty, WorkspaceError
-        naming who writes when that does not end within `wait` seconds.
-        """
+        May be entered again by the same thread. Raises UsageError on a folder that is not a workspace and not empty,
+        WorkspaceError naming who writes when that does not end within `wait` seconds."""
         self._refuse_others()
         key = self.path.resolve()
         me = threading.get_ident()
@@ -281,7 +297,8 @@ class Workspace:
         others = [name for name in entries if name not in (_LOCK, _HOLDER) and not is_temporary(name)]
         if others and not self.exists():  # it may have been made since
             raise UsageError(
-                f"{self.path} is not a workspace, and not empty ({', '.join(others[:3])}{', ...' if len(others) > 3 else ''}): "
+                f"{self.path} is not a workspace, and not empty "
+                f"({', '.join(others[:3])}{', ...' if len(others) > 3 else ''}): "
                 "name an empty or new folder with -w"
             )
 
@@ -336,7 +353,9 @@ class Workspace:
                 if generation == current or (_GENERATION.fullmatch(generation) and self._is_held(part, generation)):
                     kept.setdefault(part, []).append(generation)
         self._remove_unlisted(state["current"], state["kept"])
-        gone = [(part, name) for part, names in state["kept"].items() for name in names if name not in kept.get(part, [])]
+        gone = [
+            (part, name) for part, names in state["kept"].items() for name in names if name not in kept.get(part, [])
+        ]
         for part, name in gone:
             if _GENERATION.fullmatch(name):
                 remove(self.path / part / name)
@@ -371,7 +390,8 @@ class Workspace:
 
     @contextmanager
     def publishing(self, what: str, *, wait: float = 0.0) -> Iterator[Publication]:
-        """Write new generations of one part or several, which become current together when the block ends without an error.
+        """Write new generations of one part or several, which become current together when the block ends without an
+        error.
 
         Raises what `writing` raises, and WorkspaceError when the disk is full.
         """
@@ -394,12 +414,17 @@ class Workspace:
             fsync_folder(self.path / part)
             current[part] = name
             kept.setdefault(part, []).append(name)
-        changes = {} if publication.sources is None else {"sources": [{"label": s.label, "path": s.path} for s in publication.sources]}
+        changes = (
+            {}
+            if publication.sources is None
+            else {"sources": [{"label": s.label, "path": s.path} for s in publication.sources]}
+        )
         self._write_state({**state, "current": current, "kept": kept, **changes})
 
     @contextmanager
     def replacing_model(self, name: str, *, keep: bool = True) -> Iterator[Path]:
-        """A folder that becomes the model `name`. One that was there goes to models/earlier, with its date, or away without `keep`.
+        """A folder that becomes the model `name`. One that was there goes to models/earlier, with its date, or away
+        without `keep`.
 
         Raises UsageError when a folder of that name is there that is not a model of ours.
         """
@@ -410,7 +435,14 @@ class Workspace:
         with self.writing(f"saving the model {name}"), replacing_folder(final, earlier=earlier) as folder:
             yield folder
             # People edit a model's card.
-            seal(folder, [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file() and path.name != "README.md"])
+            seal(
+                folder,
+                [
+                    path.relative_to(folder).as_posix()
+                    for path in folder.rglob("*")
+                    if path.is_file() and path.name != "README.md"
+                ],
+            )
 
 
 class Publication:

@@ -26,10 +26,21 @@ import suite_readers
 
 FILE = Path(__file__).with_name("ratchet.json")
 READERS = {
-    "commonmark_spec": "commonmark", "gfm_spec": "gfm", "commonmark_hs_ext": "gfm", "docling_md": "gfm", "html5lib_tree": "html",
-    "html5lib_encoding": "html", "docling_html": "html", "mediawiki_parsertests": "mediawiki", "mwparserfromhell": "wikitext",
-    "latexml": "latex", "docbook_xsltng": "xml", "jats_samples": "xml", "w3c_xmlts": "xml", "defusedxml": "xml",
-}  # fmt: skip
+    "commonmark_spec": "commonmark",
+    "gfm_spec": "gfm",
+    "commonmark_hs_ext": "gfm",
+    "docling_md": "gfm",
+    "html5lib_tree": "html",
+    "html5lib_encoding": "html",
+    "docling_html": "html",
+    "mediawiki_parsertests": "mediawiki",
+    "mwparserfromhell": "wikitext",
+    "latexml": "latex",
+    "docbook_xsltng": "xml",
+    "jats_samples": "xml",
+    "w3c_xmlts": "xml",
+    "defusedxml": "xml",
+}
 _NO_LINK = re.compile(r"\s*(category|file|image|media)\s*:", re.IGNORECASE)
 
 
@@ -49,7 +60,11 @@ def _target(text: str) -> str:
 def failures(suite: str, case: dict[str, Any]) -> Iterator[str]:
     """What a case fails on: "headings", "links", "text", "encoding", "accepted", "refused", "crash"."""
     expected = case["expect"]
-    data = base64.b64decode(case["source_b64"]) if "source_b64" in case else case["source"].encode("utf-8", "surrogatepass")
+    data = (
+        base64.b64decode(case["source_b64"])
+        if "source_b64" in case
+        else case["source"].encode("utf-8", "surrogatepass")
+    )
     wellformed = expected.get("wellformed")
     reader = getattr(suite_readers, READERS[suite])
     try:
@@ -68,7 +83,9 @@ def failures(suite: str, case: dict[str, Any]) -> Iterator[str]:
         yield "headings"
     if "links" in expected:
         listed = [(a, b) for a, b in found["links"] if not (case["format"] == "wikitext" and _NO_LINK.match(a or ""))]
-        if Counter((_target(a), _flat(b)) for a, b in expected["links"]) != Counter((_target(a), _flat(b)) for a, b in listed):
+        if Counter((_target(a), _flat(b)) for a, b in expected["links"]) != Counter(
+            (_target(a), _flat(b)) for a, b in listed
+        ):
             yield "links"
     text = _flat(found["text"])
     if any(_flat(part) not in text for part in expected["must_contain"]) or any(
@@ -99,7 +116,9 @@ def main() -> None:
             continue
         found = measure(chosen.shared, suite)
         total = len(cases(chosen.shared, suite))
-        print(f"{suite:24} {total:5} cases, failing: {', '.join(f'{len(listed)} {kind}' for kind, listed in found.items()) or 'none'}")
+        print(
+            f"{suite:24} {total:5} cases, failing: {', '.join(f'{len(listed)} {kind}' for kind, listed in found.items()) or 'none'}"
+        )
         known.setdefault(suite, {})["failing"] = found
     if chosen.update:
         FILE.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -20,7 +20,11 @@ def _read(data: bytes, format: str, **options: Any) -> dict[str, Any]:
             found["text"] += f"{section.title}\n{section.text}\n"
         if "encoding" in document.metadata:
             found["encoding"] = document.metadata["encoding"]
-        found["links"] += [[link.target, link.text] for link in document.links() if link.kind not in (LinkKind.EMBED, LinkKind.REDIRECT)]
+        found["links"] += [
+            [link.target, link.text]
+            for link in document.links()
+            if link.kind not in (LinkKind.EMBED, LinkKind.REDIRECT)
+        ]
     return found
 
 
@@ -55,8 +59,16 @@ def mediawiki(data: bytes, dialect: str | None = None) -> dict[str, Any]:
 
     found = _read(data, "wikitext")
     # The site that the suite's pages were rendered on.
-    site = Site(interwiki={"meatball": "http://www.usemod.com/cgi-bin/mb.pl?", "wikipedia": "http://en.wikipedia.org/wiki/",
-                           **{code: f"http://{code}.wikipedia.org/wiki/" for code in ("es", "zh", "fr", "ja")}, "local": "", "mi": ""}, namespaces={"meta": 4, "project": 4})  # fmt: skip
+    site = Site(
+        interwiki={
+            "meatball": "http://www.usemod.com/cgi-bin/mb.pl?",
+            "wikipedia": "http://en.wikipedia.org/wiki/",
+            **{code: f"http://{code}.wikipedia.org/wiki/" for code in ("es", "zh", "fr", "ja")},
+            "local": "",
+            "mi": "",
+        },
+        namespaces={"meta": 4, "project": 4},
+    )
     # Rendered, a page's name begins with a capital, and an external link without a text is numbered.
     unnamed = 0
     for link in found["links"]:
@@ -64,7 +76,9 @@ def mediawiki(data: bytes, dialect: str | None = None) -> dict[str, Any]:
             if not link[1]:
                 unnamed += 1
                 link[1] = f"[{unnamed}]"
-        elif link[0][:1] != "#" and not re.match(r"(?:news|mailto|tel|urn|sip|sms|geo|bitcoin|magnet|matrix):", link[0]):
+        elif link[0][:1] != "#" and not re.match(
+            r"(?:news|mailto|tel|urn|sip|sms|geo|bitcoin|magnet|matrix):", link[0]
+        ):
             link[0] = site.address(link[0]) or Site().page_name(link[0])
     return found
 

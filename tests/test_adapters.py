@@ -93,11 +93,16 @@ def test_examples_as_training_rows_of_sentence_transformers(harbour, tmp_path):
     from structformer.models.base import packaged_minilm
 
     assert export_training_rows(harbour, tmp_path / "t") > 0
-    triplets = datasets.Dataset.from_parquet(str(tmp_path / "t" / "triplets.parquet"), cache_dir=str(tmp_path / "cache"))
+    triplets = datasets.Dataset.from_parquet(
+        str(tmp_path / "t" / "triplets.parquet"), cache_dir=str(tmp_path / "cache")
+    )
     assert triplets.column_names == ["anchor", "positive", "negative"]
     model = SentenceTransformer(str(packaged_minilm()), device="cpu")
     rows = triplets.select(range(4))
-    features = [model.preprocess(rows[name]) if hasattr(model, "preprocess") else model.tokenize(rows[name]) for name in rows.column_names]
+    features = [
+        model.preprocess(rows[name]) if hasattr(model, "preprocess") else model.tokenize(rows[name])
+        for name in rows.column_names
+    ]
     assert MultipleNegativesRankingLoss(model)(features, None).item() > 0
     lists = datasets.Dataset.from_parquet(str(tmp_path / "t" / "lists.parquet"), cache_dir=str(tmp_path / "cache"))
     assert all(len(row["docs"]) == len(row["labels"]) and sum(row["labels"]) <= 1 for row in lists)
@@ -117,7 +122,11 @@ def test_the_corpus_as_docsearch_records(harbour, tmp_path):
     assert len(rows) == count
     assert len({row["objectID"] for row in rows}) == count
     record = next(row for row in rows if row["url"].endswith("mast.md#mend-the-mast") and row["type"] == "content")
-    assert (record["hierarchy_lvl0"], record["hierarchy_lvl1"], record["hierarchy_lvl2"]) == ("The mast", "Mend the mast", None)
+    assert (record["hierarchy_lvl0"], record["hierarchy_lvl1"], record["hierarchy_lvl2"]) == (
+        "The mast",
+        "Mend the mast",
+        None,
+    )
     assert record["url"] == "https://example.org/docs/mast.md#mend-the-mast"
     assert record["content"].startswith("To mend the mast")
     assert {row["type"] for row in rows} == {"lvl0", "lvl1", "content"}

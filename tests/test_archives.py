@@ -47,11 +47,16 @@ def tarred(files: dict[str, str | bytes], mode: str = "w") -> bytes:
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("site.zip", zipped(PAGES)), ("site.tar", tarred(PAGES)), ("site.tar.gz", tarred(PAGES, "w:gz")), ("site.tgz", tarred(PAGES, "w:gz")),
-        ("site.tar.bz2", tarred(PAGES, "w:bz2")), ("site.tar.xz", tarred(PAGES, "w:xz")), ("site.tar.zst", zstandard.compress(tarred(PAGES))),
+        ("site.zip", zipped(PAGES)),
+        ("site.tar", tarred(PAGES)),
+        ("site.tar.gz", tarred(PAGES, "w:gz")),
+        ("site.tgz", tarred(PAGES, "w:gz")),
+        ("site.tar.bz2", tarred(PAGES, "w:bz2")),
+        ("site.tar.xz", tarred(PAGES, "w:xz")),
+        ("site.tar.zst", zstandard.compress(tarred(PAGES))),
         ("outer.zip", zipped({"site.tar.gz": tarred(PAGES, "w:gz")})),
     ],
-)  # fmt: skip
+)
 def test_an_archive_is_a_folder_of_its_members(tmp_path, name, data):
     pages = tmp_path / "pages"
     pages.mkdir()
@@ -65,7 +70,8 @@ def test_an_archive_is_a_folder_of_its_members(tmp_path, name, data):
 
 
 @pytest.mark.parametrize(
-    ("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress), (".zst", zstandard.compress)]
+    ("suffix", "pack"),
+    [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress), (".zst", zstandard.compress)],
 )
 def test_a_compressed_file_is_the_file_it_holds(tmp_path, suffix, pack):
     (tmp_path / f"page.md{suffix}").write_bytes(pack(b"# Page\n\ntext\n"))
@@ -87,12 +93,18 @@ def test_an_epub_is_read_in_its_reading_order(tmp_path):
         **{f"OEBPS/{name}.xhtml": page.format(name.upper()) for name in ("a", "b", "nav")},
     }
     (tmp_path / "book.epub").write_bytes(zipped(files))
-    assert [document.title for document in read(tmp_path / "book.epub") if document.source.format == "html"] == ["B", "A"]
+    assert [document.title for document in read(tmp_path / "book.epub") if document.source.format == "html"] == [
+        "B",
+        "A",
+    ]
 
 
 def test_an_arxiv_tarball_is_one_paper(tmp_path):
-    files = {"main.tex": "\\documentclass{article}\\title{Paper}\\begin{document}\\input{part}\\bibliography{r}\\cite{k}\\end{document}",
-             "part.tex": "\\section{Part}\\label{p} text", "main.bbl": "\\begin{thebibliography}{1}\\bibitem{k} K.\\end{thebibliography}"}  # fmt: skip
+    files = {
+        "main.tex": "\\documentclass{article}\\title{Paper}\\begin{document}\\input{part}\\bibliography{r}\\cite{k}\\end{document}",
+        "part.tex": "\\section{Part}\\label{p} text",
+        "main.bbl": "\\begin{thebibliography}{1}\\bibitem{k} K.\\end{thebibliography}",
+    }
     (tmp_path / "2101.00001.tar.gz").write_bytes(tarred(files, "w:gz"))
     [document] = read(tmp_path / "2101.00001.tar.gz")
     assert [section.title for section in document.sections()] == ["Paper", "Part", "References"]
@@ -142,7 +154,9 @@ def test_a_folder_of_mixed_formats_says_what_was_taken_for_what(tmp_path):
     (pages / "a.md").write_text("# A\n")
     (pages / "b").write_text("<!doctype html><h1>B</h1>")
     (pages / "c.txt").write_text("\\documentclass{article}\\begin{document}\\section{C} x\\end{document}")
-    (pages / "d.xml").write_text("<mediawiki><page><title>D</title><ns>0</ns><revision><text>d</text></revision></page></mediawiki>")
+    (pages / "d.xml").write_text(
+        "<mediawiki><page><title>D</title><ns>0</ns><revision><text>d</text></revision></page></mediawiki>"
+    )
     (pages / "lies.md").write_text("<!DOCTYPE html><html><h1>HTML</h1></html>")
     (pages / "notes.cfg").write_text("a = 1")
     report = ingest(pages, tmp_path / "w")

@@ -46,7 +46,19 @@ def test_the_whole_way_from_a_folder_to_a_search_result(run, pages):
     assert sampled.code == 0
     assert "srr from knots.md\n + query    Knots Bowline" in sampled.out
     trained = run(
-        "train", "--base-model", "scratch", "--size", "tiny", "--max-steps", 2, "--max-time", "none", "--task-mix", "ict=1", "--batch", 4
+        "train",
+        "--base-model",
+        "scratch",
+        "--size",
+        "tiny",
+        "--max-steps",
+        2,
+        "--max-time",
+        "none",
+        "--task-mix",
+        "ict=1",
+        "--batch",
+        4,
     )
     assert trained.code == 0, trained.err
     assert "Examples: " in trained.err
@@ -66,22 +78,29 @@ def test_the_whole_way_from_a_folder_to_a_search_result(run, pages):
 
 
 def test_every_artefact_holds_the_resolved_configuration(run, pages, tmp_path):
-    (tmp_path / "here" / "structformer.toml").write_text('workspace = "deep/w"\n[sample]\ntasks = "srr"\nmin-words = 3\nseed = 7\n')
+    (tmp_path / "here" / "structformer.toml").write_text(
+        'workspace = "deep/w"\n[sample]\ntasks = "srr"\nmin-words = 3\nseed = 7\n'
+    )
     run("ingest", pages)
     run("sample", "--seed", 8)
     config = json.loads((Workspace(tmp_path / "here" / "deep" / "w").folder("samples") / "command.json").read_text())
     assert config["command"] == "sample"
     assert {key: config["options"][key] for key in ("tasks", "min_words", "seed", "workspace")} == {
-        "tasks": "srr", "min_words": 3, "seed": 8, "workspace": "deep/w"
-    }  # fmt: skip
+        "tasks": "srr",
+        "min_words": 3,
+        "seed": 8,
+        "workspace": "deep/w",
+    }
 
 
 def test_a_config_with_an_unknown_key_or_broken_toml_is_a_usage_error(run, pages, tmp_path):
     (tmp_path / "c.toml").write_text("[ingest]\nformatt = 'markdown'\n")
     wrong = run("ingest", pages, "--config", tmp_path / "c.toml")
     assert (wrong.code, "no option formatt" in wrong.err) == (2, True)
-    for text, answer in (("[trian]\nseed = 1\n", "no command 'trian' for the table [trian]; did you mean train?"),
-                         ("worksapce = 'w'\n", "no command has an option 'worksapce'; did you mean workspace?")):  # fmt: skip
+    for text, answer in (
+        ("[trian]\nseed = 1\n", "no command 'trian' for the table [trian]; did you mean train?"),
+        ("worksapce = 'w'\n", "no command has an option 'worksapce'; did you mean workspace?"),
+    ):
         (tmp_path / "c.toml").write_text(text)
         wrong = run("ingest", pages, "--config", tmp_path / "c.toml")
         assert (wrong.code, answer in wrong.err) == (2, True), wrong.err
@@ -175,7 +194,11 @@ def test_held_out_structure_needs_no_judgements(run, npm):
     result = run("evaluate", "--held-out-structure", "--pipeline", "lexical", "--json")
     assert result.code == 0
     titles = [part["title"] for part in result.json["results"]]
-    assert titles == ["held-out structure, title queries", "held-out structure, path queries", "held-out structure, link queries"]
+    assert titles == [
+        "held-out structure, title queries",
+        "held-out structure, path queries",
+        "held-out structure, link queries",
+    ]
     assert all(0 < part["rows"][0]["scores"]["nDCG@10"] <= 1 for part in result.json["results"])
 
 
@@ -187,7 +210,9 @@ def test_plugins_list_is_honest(run):
     assert "complete: pages, MediaWiki dumps" in listed
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["ingest", "--help"], ["train", "--help"], ["search", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["ingest", "--help"], ["train", "--help"], ["search", "--help"]]
+)
 def test_help_imports_nothing_heavy(arguments):
     code = (
         "import sys\nfrom structformer.cli.main import main\n"
@@ -211,7 +236,18 @@ def test_a_lexical_search_needs_no_torch(workspace):
 
 
 def test_every_command_has_help_with_the_common_options(run):
-    for command in ("ingest", "inspect", "sample", "train", "index", "search", "evaluate", "experiment", "export", "check"):
+    for command in (
+        "ingest",
+        "inspect",
+        "sample",
+        "train",
+        "index",
+        "search",
+        "evaluate",
+        "experiment",
+        "export",
+        "check",
+    ):
         shown = run(command, "--help").out
         for option in ("--workspace", "--config", "--quiet", "--verbose", "--json"):
             assert option in shown, (command, option)

@@ -61,7 +61,12 @@ def test_every_rule_catches_who_breaks_it():
 def test_a_new_plugin_works_at_once_and_passes_its_own_tests(tmp_path):
     def run(*command: object, code: int = 0, **environment: str) -> str:
         done = subprocess.run(
-            list(map(str, command)), capture_output=True, text=True, cwd=tmp_path, env={**os.environ, **environment}, check=False
+            list(map(str, command)),
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+            check=False,
         )
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout + done.stderr
@@ -79,14 +84,30 @@ def test_a_new_plugin_works_at_once_and_passes_its_own_tests(tmp_path):
     (information / "entry_points.txt").write_text("[structformer]\nasciidoc = structformer_asciidoc\n")
     shown = run(*structformer, "plugins", "check", "asciidoc", package / "tests" / "samples", PYTHONPATH=str(package))
     assert "asciidoc keeps all 8 rules on 1 samples" in shown
-    by_pytest = run(sys.executable, "-m", "pytest", "-q", "--structformer-format", "asciidoc", "--structformer-samples", package / "tests" / "samples", package,
-                    PYTHONPATH=str(package))  # fmt: skip
+    by_pytest = run(
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--structformer-format",
+        "asciidoc",
+        "--structformer-samples",
+        package / "tests" / "samples",
+        package,
+        PYTHONPATH=str(package),
+    )
     assert "10 passed" in by_pytest
     assert "does not exist" in run(*structformer, "plugins", "check", "markdown", "nowhere.md", code=2)
 
 
 def test_the_example_plugin_was_made_so(tmp_path):
     example = Path(__file__).parents[1] / "examples" / "structformer-rst"
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", str(example)], capture_output=True, text=True, check=False,
-                          env={**os.environ, "PYTHONPATH": str(example)}, cwd=tmp_path)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", str(example)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(example)},
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stdout

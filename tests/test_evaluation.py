@@ -63,12 +63,18 @@ def test_broken_files_are_named_with_the_line(tmp_path, reader, text, message):
 
 def test_measures_are_those_that_can_be_worked_out_by_hand(workspace, tmp_path):
     build_index(workspace, encoders=[])
-    result = evaluate(workspace, JUDGED, pipelines=["lexical"], measures=["Success@1", "RR@10"], output=tmp_path / "out")
+    result = evaluate(
+        workspace, JUDGED, pipelines=["lexical"], measures=["Success@1", "RR@10"], output=tmp_path / "out"
+    )
     assert result.rows[0].scores == {"Success@1": 1.0, "RR@10": 1.0}
     assert result.queries == 3
     run = (tmp_path / "out" / "runs" / "01-bm25.run").read_text().splitlines()
     assert run[0] == "q1 Q0 knots.md 1 100 bm25"
-    assert json.loads((tmp_path / "out" / "report.json").read_text())["per_query"]["BM25"]["RR@10"] == {"q1": 1.0, "q2": 1.0, "q3": 1.0}
+    assert json.loads((tmp_path / "out" / "report.json").read_text())["per_query"]["BM25"]["RR@10"] == {
+        "q1": 1.0,
+        "q2": 1.0,
+        "q3": 1.0,
+    }
     assert "| BM25 | 1.0000 |" in (tmp_path / "out" / "report.md").read_text()
 
 
@@ -76,7 +82,7 @@ def test_unknown_documents_and_queries_are_counted_and_cost_score(workspace):
     build_index(workspace, encoders=[])
     judged = Judgements(
         {**JUDGED.queries, "q4": "never judged"}, {**JUDGED.qrels, "q2": {"gone.md": 1}, "q9": {"knots.md": 1}}, {}
-    )  # fmt: skip
+    )
     result = evaluate(workspace, judged, pipelines=["lexical"], measures=["Success@1"])
     assert result.unknown_documents == ["gone.md"]
     assert (result.queries, result.unjudged_queries, result.unasked_queries) == (3, ["q4"], ["q9"])
@@ -86,8 +92,13 @@ def test_unknown_documents_and_queries_are_counted_and_cost_score(workspace):
 def test_an_excluded_document_is_left_out_of_the_ranking(workspace):
     build_index(workspace, encoders=[])
     judged = Judgements({"q": "clove hitch rope post"}, {"q": {"index.md": 1}}, {"q": "knots.md"})
-    assert evaluate(workspace, judged, pipelines=["lexical"], measures=["Success@1"]).rows[0].scores["Success@1"] in (0.0, 1.0)
-    included = evaluate(workspace, Judgements(judged.queries, judged.qrels, {}), pipelines=["lexical"], measures=["RR@10"]).rows[0]
+    assert evaluate(workspace, judged, pipelines=["lexical"], measures=["Success@1"]).rows[0].scores["Success@1"] in (
+        0.0,
+        1.0,
+    )
+    included = evaluate(
+        workspace, Judgements(judged.queries, judged.qrels, {}), pipelines=["lexical"], measures=["RR@10"]
+    ).rows[0]
     excluded = evaluate(workspace, judged, pipelines=["lexical"], measures=["RR@10"]).rows[0]
     assert excluded.scores["RR@10"] >= included.scores["RR@10"]
 
@@ -106,7 +117,11 @@ def test_the_randomisation_test_agrees_with_scipys():
         first = generator.random(size)
         second = first - shift * generator.random(size) + 0.1 * generator.standard_normal(size)
         expected = permutation_test(
-            (first, second), lambda x, y, axis: np.mean(x - y, axis=axis), permutation_type="samples", vectorized=True, n_resamples=20_000
+            (first, second),
+            lambda x, y, axis: np.mean(x - y, axis=axis),
+            permutation_type="samples",
+            vectorized=True,
+            n_resamples=20_000,
         ).pvalue
         assert randomisation_test(first, second) == pytest.approx(expected, abs=0.012)
     assert randomisation_test([1, 2], [1, 2]) == 1.0
@@ -120,7 +135,9 @@ def test_holms_correction_by_hand():
 
 def test_bootstrap_intervals_agree_with_scipys():
     values = np.random.default_rng(1).beta(2, 3, 150)
-    expected = bootstrap((values,), np.mean, method="percentile", n_resamples=20_000, random_state=3).confidence_interval
+    expected = bootstrap(
+        (values,), np.mean, method="percentile", n_resamples=20_000, random_state=3
+    ).confidence_interval
     assert bootstrap_interval(values) == pytest.approx((expected.low, expected.high), abs=0.004)
     with pytest.raises(ValueError, match="no values"):
         bootstrap_interval([])
@@ -181,7 +198,9 @@ def test_metrics_are_trec_evals_on_a_real_run(shared, npm, tmp_path):
     build_graph(tmp_path / "w")
     build_index(tmp_path / "w", encoders=[])
     judged = read_judgements(shared / "eval" / "npm" / "queries.jsonl", shared / "eval" / "npm" / "qrels.tsv")
-    result = evaluate(tmp_path / "w", judged, pipelines=["lexical"], measures=["nDCG@10", "RR", "AP"], output=tmp_path / "out")
+    result = evaluate(
+        tmp_path / "w", judged, pipelines=["lexical"], measures=["nDCG@10", "RR", "AP"], output=tmp_path / "out"
+    )
     _, run = read_run(next((tmp_path / "out" / "runs").glob("*.run")))
     evaluator = pytrec_eval.RelevanceEvaluator(judged.qrels, {"ndcg_cut.10", "recip_rank", "map"})
     theirs = evaluator.evaluate({query: dict(ranked) for query, ranked in run.items()})
@@ -192,8 +211,19 @@ def test_metrics_are_trec_evals_on_a_real_run(shared, npm, tmp_path):
 
 def test_run_files_are_compared_and_differences_have_texts(workspace, tmp_path):
     build_index(workspace, encoders=[])
-    write_run(tmp_path / "other.run", {"q1": [("index.md", 2.0), ("knots.md", 1.0)], "q2": [("parts/sails.md", 1.0)]}, "theirs")
-    result = evaluate(workspace, JUDGED, pipelines=["lexical"], runs=[tmp_path / "other.run"], measures=["RR@10"], output=tmp_path / "out")
+    write_run(
+        tmp_path / "other.run",
+        {"q1": [("index.md", 2.0), ("knots.md", 1.0)], "q2": [("parts/sails.md", 1.0)]},
+        "theirs",
+    )
+    result = evaluate(
+        workspace,
+        JUDGED,
+        pipelines=["lexical"],
+        runs=[tmp_path / "other.run"],
+        measures=["RR@10"],
+        output=tmp_path / "out",
+    )
     assert [row.label for row in result.rows] == ["BM25", "theirs (other.run)"]
     found = difference(result, "theirs (other.run)", "BM25")
     assert [(each.query, each.change) for each in found.wins] == [("q3", 1.0), ("q1", 0.5)]
@@ -251,7 +281,9 @@ def test_an_experiment_trains_compares_and_goes_on_where_it_was(tmp_path):
     judged = Judgements({t: f"how to mend the {t}" for t in topics}, {t: {f"{t}.md": 1} for t in topics})
     (tmp_path / "e.toml").write_text(EXPERIMENT)
     said: list[str] = []
-    result = run_experiment(folder, judged, read_experiment(str(tmp_path / "e.toml")), output=tmp_path / "out", say=said.append)
+    result = run_experiment(
+        folder, judged, read_experiment(str(tmp_path / "e.toml")), output=tmp_path / "out", say=said.append
+    )
     assert [row.label for row in result.rows] == ["BM25", "knrm", "bi, 4 Examples", "bi, 8 Examples"]
     assert any("left out: no Examples of qdm" in line for line in said)
     train_on, test = split_queries(judged, 0)

@@ -48,7 +48,18 @@ def test_a_new_plugin_of_any_kind_works_at_once_and_keeps_its_rules(kind, tmp_pa
 def test_a_plugins_ranker_is_trained_indexed_and_searched_with(workspace, tmp_path):
     run("structformer", "plugins", "new", "greatest", "--kind", "ranker", cwd=tmp_path)
     environment = installed(tmp_path / "structformer-greatest", "greatest")
-    flags = ("--base-model", "scratch", "--size", "tiny", "--max-steps", 2, "--max-time", "none", "--set", "sample.min_words=3")
+    flags = (
+        "--base-model",
+        "scratch",
+        "--size",
+        "tiny",
+        "--max-steps",
+        2,
+        "--max-time",
+        "none",
+        "--set",
+        "sample.min_words=3",
+    )
     said = run("structformer", "train", "--ranker", "greatest", *flags, "-w", workspace, environment=environment)
     assert "saved in" in said
     assert "`" not in said
@@ -60,11 +71,26 @@ def test_a_plugins_stage_is_part_of_a_pipeline(workspace, tmp_path):
     environment = installed(tmp_path / "structformer-shorter", "shorter")
     run("structformer", "index", "--encoder", "none", "-w", workspace, environment=environment)
     found = run(
-        "structformer", "search", "bowline", "--pipeline", "lexical >> shorter[penalty=0.5]", "-w", workspace, environment=environment
+        "structformer",
+        "search",
+        "bowline",
+        "--pipeline",
+        "lexical >> shorter[penalty=0.5]",
+        "-w",
+        workspace,
+        environment=environment,
     )
     assert "Knots > Bowline" in found
     wrong = run(
-        "structformer", "search", "x", "--pipeline", "lexical >> shorter[penaltie=1]", "-w", workspace, environment=environment, code=2
+        "structformer",
+        "search",
+        "x",
+        "--pipeline",
+        "lexical >> shorter[penaltie=1]",
+        "-w",
+        workspace,
+        environment=environment,
+        code=2,
     )
     assert "shorter has no option 'penaltie'; there are: k, penalty" in wrong
 
@@ -75,10 +101,14 @@ def test_a_name_that_is_taken_is_refused_and_the_built_in_thing_stays(workspace,
         "@hookimpl\ndef structformer_tasks():\n    return [Task('srr', lambda view, rng, census: iter(()))]\n"
     )
     environment = installed(tmp_path / "taken", "taken", taken)
-    assert "disabled: ValueError: there is a task 'srr' already" in run("structformer", "plugins", "list", environment=environment)
+    assert "disabled: ValueError: there is a task 'srr' already" in run(
+        "structformer", "plugins", "list", environment=environment
+    )
     drawn = run("structformer", "sample", "--tasks", "srr", "--min-words", 3, "-w", workspace, environment=environment)
     assert re.search(r"srr +[1-9]", drawn)
-    assert "there is a plugin 'markdown' already" in run("structformer", "plugins", "new", "markdown", cwd=tmp_path, code=2)
+    assert "there is a plugin 'markdown' already" in run(
+        "structformer", "plugins", "new", "markdown", cwd=tmp_path, code=2
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,7 +137,9 @@ def test_a_task_that_fails_is_named_with_its_document(workspace, tmp_path):
     said = run("structformer", "sample", "--tasks", "failing", "-w", workspace, environment=environment, code=1)
     assert "the task failing failed on the document index.md (KeyError: 'a mistake'): leave it out with --tasks" in said
     assert "Traceback" not in said
-    assert "the same seed draws" not in run("structformer", "plugins", "check", "failing", environment=environment, code=1)
+    assert "the same seed draws" not in run(
+        "structformer", "plugins", "check", "failing", environment=environment, code=1
+    )
 
 
 def examples() -> list[tuple[str, str]]:
@@ -128,6 +160,7 @@ def test_the_examples_of_the_contributors_guide_run(heading, code, tmp_path):
 
 def test_the_guide_has_an_example_for_everything_that_can_be_added():
     headings = {heading for heading, _ in examples()}
-    assert {f"Adding a {what}" for what in ("format", "sampling task", "ranker", "loss", "search stage", "measure", "command")} | {
-        "Adding an engine"
-    } <= headings
+    assert {
+        f"Adding a {what}"
+        for what in ("format", "sampling task", "ranker", "loss", "search stage", "measure", "command")
+    } | {"Adding an engine"} <= headings

@@ -68,13 +68,23 @@ def test_targets_as_files_and_as_site_addresses(tmp_path, target, expected):
 
 
 def test_wiki_links_find_pages_by_title_or_file_name(tmp_path):
-    pages = {"home.md": "# Home\n\n[[Second page]] [[second-page#Part]] [[Fast cars|x]]\n", "second-page.md": "# S\n\n## Part\n",
-             "n/x.md": "---\ntitle: Fast cars\n---\ntext\n"}  # fmt: skip
-    assert [target for _, target, _ in edges(tmp_path, pages)] == ["second-page.md#S", "second-page.md#Part", "n/x.md#Fast cars"]
+    pages = {
+        "home.md": "# Home\n\n[[Second page]] [[second-page#Part]] [[Fast cars|x]]\n",
+        "second-page.md": "# S\n\n## Part\n",
+        "n/x.md": "---\ntitle: Fast cars\n---\ntext\n",
+    }
+    assert [target for _, target, _ in edges(tmp_path, pages)] == [
+        "second-page.md#S",
+        "second-page.md#Part",
+        "n/x.md#Fast cars",
+    ]
 
 
 def test_permalinks_and_aliases_are_names(tmp_path):
-    pages = {"a.md": "[x](/guide/start/) [y](/old)\n", "b.md": "---\npermalink: /guide/start/\naliases: [/old]\n---\nB\n"}
+    pages = {
+        "a.md": "[x](/guide/start/) [y](/old)\n",
+        "b.md": "---\npermalink: /guide/start/\naliases: [/old]\n---\nB\n",
+    }
     assert [target for _, target, _ in edges(tmp_path, pages)] == ["b.md#b", "b.md#b"]
 
 
@@ -86,7 +96,13 @@ def test_what_does_not_resolve_is_counted_with_examples(tmp_path):
     }
     edges(tmp_path, pages)
     found = statistics(tmp_path)
-    assert found["links"]["hyperlink"] == {"resolved": 1, "external": 1, "unresolved": 1, "ambiguous": 1, "dead_anchor": 1}
+    assert found["links"]["hyperlink"] == {
+        "resolved": 1,
+        "external": 1,
+        "unresolved": 1,
+        "ambiguous": 1,
+        "dead_anchor": 1,
+    }
     assert found["links"]["see_also"]["unresolved"] == 1
     assert found["examples"]["unresolved"] == [["a.md", "gone.md"], ["a.md", "../out.md"]]
     assert found["examples"]["ambiguous"] == [["a.md", "same"]]

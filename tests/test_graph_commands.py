@@ -16,7 +16,11 @@ from lxml import etree
 def run(tmp_path: Path):
     def call(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            [sys.executable, "-m", "structformer", *map(str, arguments)], capture_output=True, text=True, cwd=tmp_path, check=False
+            [sys.executable, "-m", "structformer", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            check=False,
         )
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr
@@ -28,7 +32,8 @@ def run(tmp_path: Path):
 @pytest.fixture
 def workspace(run, pages: Path, tmp_path: Path) -> Path:
     (pages / "index.md").write_text(
-        (pages / "index.md").read_text() + "- [Gone](gone.md)\n- [No place](knots.md#nowhere)\n- [Site](https://e.org)\n"
+        (pages / "index.md").read_text()
+        + "- [Gone](gone.md)\n- [No place](knots.md#nowhere)\n- [Site](https://e.org)\n"
     )
     run("ingest", pages, "-w", tmp_path / "w")
     return tmp_path / "w"
@@ -39,7 +44,13 @@ def test_stats(run, workspace):
     assert "unresolved: index.md -> gone.md" in shown
     assert "see-also edges from 2 documents" in shown
     found = json.loads(run("graph", "stats", "-w", workspace, "--json").stdout)
-    assert found["links"]["see_also"] == {"resolved": 4, "external": 1, "unresolved": 1, "ambiguous": 0, "dead_anchor": 1}
+    assert found["links"]["see_also"] == {
+        "resolved": 4,
+        "external": 1,
+        "unresolved": 1,
+        "ambiguous": 0,
+        "dead_anchor": 1,
+    }
     assert found["see_also"]["out_degrees"] == {"0": 1, "1": 1, "2": 1}
 
 
@@ -57,15 +68,24 @@ def test_check_of_a_whole_corpus_is_content(run, pages, tmp_path):
 def test_exports(run, workspace, tmp_path):
     run("graph", "export", tmp_path / "edges.parquet", "-w", workspace)
     rows = pq.read_table(tmp_path / "edges.parquet").to_pylist()
-    assert {"source": "index.md", "source_section": "Boats > See also", "target": "parts/sails.md", "target_section": "Sails > Reefing",
-            "kind": "see_also", "text": "Sails"} in rows  # fmt: skip
+    assert {
+        "source": "index.md",
+        "source_section": "Boats > See also",
+        "target": "parts/sails.md",
+        "target_section": "Sails > Reefing",
+        "kind": "see_also",
+        "text": "Sails",
+    } in rows
     run("graph", "export", tmp_path / "graph.graphml", "--kind", "see_also", "-w", workspace)
     graph = etree.parse(str(tmp_path / "graph.graphml"))
     space = {"g": "http://graphml.graphdrawing.org/xmlns"}
     assert graph.xpath("count(//g:node)", namespaces=space) == 3
     assert graph.xpath("//g:edge/g:data[@key='d2']/text()", namespaces=space) == ["see_also"] * 4
     assert "write to a file that ends in" in run("graph", "export", tmp_path / "x.csv", "-w", workspace, code=2).stderr
-    assert "no kind of link" in run("graph", "export", tmp_path / "x.parquet", "--kind", "nothing", "-w", workspace, code=2).stderr
+    assert (
+        "no kind of link"
+        in run("graph", "export", tmp_path / "x.parquet", "--kind", "nothing", "-w", workspace, code=2).stderr
+    )
 
 
 def test_the_ingest_page_is_self_contained_and_escapes_what_it_shows(run, tmp_path):
@@ -84,8 +104,10 @@ def test_the_ingest_page_is_self_contained_and_escapes_what_it_shows(run, tmp_pa
 
 def test_a_mapping_from_suggestion_to_corpus(run, tmp_path):
     (tmp_path / "p").mkdir()
-    (tmp_path / "p" / "h.xml").write_text("<buch><kapitel><ueberschrift>Eins</ueberschrift><absatz>Ein Absatz mit genug Worten, um als Text zu gelten, wirklich und "
-                                          "wahrhaftig.</absatz></kapitel><kapitel><ueberschrift>Zwei</ueberschrift><absatz>Noch einer.</absatz></kapitel></buch>")  # fmt: skip
+    (tmp_path / "p" / "h.xml").write_text(
+        "<buch><kapitel><ueberschrift>Eins</ueberschrift><absatz>Ein Absatz mit genug Worten, um als Text zu gelten, wirklich und "
+        "wahrhaftig.</absatz></kapitel><kapitel><ueberschrift>Zwei</ueberschrift><absatz>Noch einer.</absatz></kapitel></buch>"
+    )
     (tmp_path / "own.toml").write_text(run("inspect", "p/h.xml", "--suggest-mapping").stdout)
     assert "h1 Eins" in run("inspect", "p/h.xml", "--mapping", "own.toml").stdout
     run("ingest", "p", "--mapping", "own.toml", "-w", "w")

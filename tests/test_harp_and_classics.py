@@ -38,7 +38,13 @@ from conftest import write_pages
 
 # Page 0 is the boat's; it links to 1 (knots) and 2 (sails) in one sentence and to 3 (rain) in another.
 TEXT = "Tie reef knots to make sails smaller. Look at the rain before."
-PAGES = ["boats float well", "knots join ropes firmly", "sails catch strong wind", "rain falls from clouds", "trains run on rails"]
+PAGES = [
+    "boats float well",
+    "knots join ropes firmly",
+    "sails catch strong wind",
+    "rain falls from clouds",
+    "trains run on rails",
+]
 REFERENCES = [Reference(0, 4, 14, "reef knots", 1), Reference(0, 23, 28, "sails", 2), Reference(0, 50, 54, "rain", 3)]
 
 
@@ -70,14 +76,23 @@ def here(**options) -> Neighbourhood:
     document = Document("boats", "Boats", Section("Boats", 0, TEXT), Source("boats.md", "markdown"))
     view = DocumentView(document, SamplingOptions(min_words=1, **options))
     return Neighbourhood(
-        view, 0, Pages(), references=REFERENCES, weights=Weights(), anchor_targets=lambda text: [1, 4] if text == "reef knots" else []
+        view,
+        0,
+        Pages(),
+        references=REFERENCES,
+        weights=Weights(),
+        anchor_targets=lambda text: [1, 4] if text == "reef knots" else [],
     )
 
 
 def test_rqp_prefers_the_anchor_with_its_sentences_words_to_words_of_the_page():
     found = list(representative_query_prediction(here(), Random(1), Census()))
     assert [example.documents for example in found] == [(PAGES[1],) * 2, (PAGES[2],) * 2, (PAGES[3],) * 2]
-    assert [example.queries for example in found] == [("reef knots smaller", "firmly"), ("sails smaller", "wind"), ("rain look", "clouds")]
+    assert [example.queries for example in found] == [
+        ("reef knots smaller", "firmly"),
+        ("sails smaller", "wind"),
+        ("rain look", "clouds"),
+    ]
 
 
 def test_qdm_prefers_the_true_destination_of_an_ambiguous_anchor():
@@ -126,8 +141,12 @@ def test_words_are_drawn_by_weight_without_stop_words():
 
 
 def test_bfs_asks_with_the_abstract_for_the_body():
-    document = Document("d", "D", Section("D", 0, "A sentence of the abstract.", children=[Section("Body", 1, "What the body says.")]),
-                        Source("d", "markdown"))  # fmt: skip
+    document = Document(
+        "d",
+        "D",
+        Section("D", 0, "A sentence of the abstract.", children=[Section("Body", 1, "What the body says.")]),
+        Source("d", "markdown"),
+    )
     place = Neighbourhood(DocumentView(document, SamplingOptions(min_words=1)), 0, Pages())
     [example] = body_first_selection(place, Random(0), Census())
     assert example.queries[0] == "A sentence of the abstract."
@@ -150,8 +169,12 @@ def test_rop_prefers_the_likelier_word_set():
 
     place = here()
     place.collection = Collection()
-    likelihood = {word: math.log(1 + DIRICHLET_MU * Collection().probability(word)) for word in ("boats", "float", "well")}
-    found = [example for seed in range(10) for example in representative_words_prediction(place, Random(seed), Census())]
+    likelihood = {
+        word: math.log(1 + DIRICHLET_MU * Collection().probability(word)) for word in ("boats", "float", "well")
+    }
+    found = [
+        example for seed in range(10) for example in representative_words_prediction(place, Random(seed), Census())
+    ]
     assert found
     for example in found:
         better, worse = (sum(likelihood[word] for word in query.split()) for query in example.queries)

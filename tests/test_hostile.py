@@ -42,7 +42,17 @@ def hostile(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]),
         "WATCH_LOG": str(folder / "watch.log"),
     }
-    command = [sys.executable, "-m", "structformer", "ingest", str(folder / "corpus"), "-w", str(folder / "workspace"), "-q", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "structformer",
+        "ingest",
+        str(folder / "corpus"),
+        "-w",
+        str(folder / "workspace"),
+        "-q",
+        "--json",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "Traceback" not in done.stderr
@@ -75,7 +85,9 @@ def stored_name(name: str) -> str:
 
 
 def text_of(documents: list) -> str:
-    return "\n".join(part for document in documents for section in document.sections() for part in (section.title, section.text))
+    return "\n".join(
+        part for document in documents for section in document.sections() for part in (section.title, section.text)
+    )
 
 
 @pytest.mark.slow
@@ -86,12 +98,20 @@ def test_every_rule_of_the_manifest_is_kept(entries, found):
     for entry in entries:
         name = stored_name(entry["file"])
         read = [row for row in rows[name] if row["documents"]]
-        text = "\n".join(text for path, text in whole.items() if path == name or name.startswith(path + ".") or path.startswith(name + "/"))
+        text = "\n".join(
+            text
+            for path, text in whole.items()
+            if path == name or name.startswith(path + ".") or path.startswith(name + "/")
+        )
         if entry["rule"] == "ingest" and not read and not any(row["status"] == "part" for row in rows[name]):
             broken.append(f"{name}: not read: {[row['messages'] for row in rows[name]]}")
         if entry["rule"] == "error" and read and not (entry["note"].startswith("mode 000") and os.geteuid() == 0):
             broken.append(f"{name}: read, but {entry['note']}")
-        if entry["rule"] in ("error", "either") and not read and not any(row["messages"] or row["status"] == "part" for row in rows[name]):
+        if (
+            entry["rule"] in ("error", "either")
+            and not read
+            and not any(row["messages"] or row["status"] == "part" for row in rows[name])
+        ):
             optional = name.endswith((".hidden.md", "noext"))
             if not optional:
                 broken.append(f"{name}: nothing said of it")
@@ -115,7 +135,10 @@ def structure(entry: dict, name: str, documents: dict[str, list]) -> list[str]:
             problems.append(f"headings {titles[:5]}, wanted {wanted}")
     if "n_headings" in expected and len(titles) - 1 != expected["n_headings"]:
         problems.append(f"{len(titles) - 1} headings, wanted {expected['n_headings']}")
-    if "n_links" in expected and (count := sum(1 for document in listed for _ in document.links())) != expected["n_links"]:
+    if (
+        "n_links" in expected
+        and (count := sum(1 for document in listed for _ in document.links())) != expected["n_links"]
+    ):
         problems.append(f"{count} links, wanted {expected['n_links']}")
     return problems
 
@@ -147,7 +170,9 @@ def test_nothing_outside_the_folder_is_opened_and_no_socket(hostile):
 
 @pytest.mark.slow
 def test_every_cut_is_said_with_its_amount(hostile):
-    messages = [json.loads(line) for line in (hostile / "workspace" / "corpus" / "report.jsonl").read_text().splitlines()]
+    messages = [
+        json.loads(line) for line in (hostile / "workspace" / "corpus" / "report.jsonl").read_text().splitlines()
+    ]
     said = defaultdict(str)
     for message in messages:
         said[message["file"]] += message["message"] + "; "

@@ -24,13 +24,22 @@ def test_a_page():
     [
         ("<nav>menu menu</nav><main><h1>T</h1><p>the content of it</p></main><footer>foot</footer>", "main"),
         ("<div role=navigation>menu</div><article><h1>T</h1><p>the content of it</p></article>", "article"),
-        ("<div class=sidebar>s</div><div id=mw-content-text><div class=toc>toc</div><h1>T</h1><p>the content of it</p></div>", "mediawiki"),
-        ("<div class='sphinxsidebar'>menu</div><div class=body role=main><section id=a><h1>T<a class=headerlink href='#a'>¶</a></h1><p>the content of it</p>"
-         "</section></div>", "sphinx"),
-        ("<article class='md-content__inner md-typeset'><h1>T</h1><p>the content of it</p></article><aside>x</aside>", "mkdocs-material"),
+        (
+            "<div class=sidebar>s</div><div id=mw-content-text><div class=toc>toc</div><h1>T</h1><p>the content of it</p></div>",
+            "mediawiki",
+        ),
+        (
+            "<div class='sphinxsidebar'>menu</div><div class=body role=main><section id=a><h1>T<a class=headerlink href='#a'>¶</a></h1><p>the content of it</p>"
+            "</section></div>",
+            "sphinx",
+        ),
+        (
+            "<article class='md-content__inner md-typeset'><h1>T</h1><p>the content of it</p></article><aside>x</aside>",
+            "mkdocs-material",
+        ),
         ("<p>the content of it</p>", "body"),
     ],
-)  # fmt: skip
+)
 def test_the_content_of_a_page_by_who_made_it(body, told):
     document = one(f"<html><body>{body}</body></html>", "html")
     assert document.metadata["content"] == told
@@ -60,14 +69,16 @@ def test_related_pages_by_class_by_term_and_by_rel():
     page = """<head><link rel="related" href="r.html"></head><h1>T</h1><div class="admonition seealso"><a href="a.html">a</a></div>
     <dl><dt>See Also:</dt><dd><a href="b.html">b</a></dd><dt>Since:</dt><dd><a href="c.html">c</a></dd></dl><p>See also <a href="d.html">d</a>.</p>"""
     assert {(kind, target) for kind, target, _ in links(one(page, "html"))} == {
-        ("see_also", "r.html"), ("see_also", "a.html"), ("see_also", "b.html"), ("hyperlink", "c.html"), ("see_also", "d.html")
-    }  # fmt: skip
+        ("see_also", "r.html"),
+        ("see_also", "a.html"),
+        ("see_also", "b.html"),
+        ("hyperlink", "c.html"),
+        ("see_also", "d.html"),
+    }
 
 
 def test_base_and_canonical_address():
-    page = (
-        "<head><base href='../docs/'><link rel=canonical href='https://www.site.org/docs/page.html'></head><h1>T</h1><a href='x.html'>x</a>"
-    )
+    page = "<head><base href='../docs/'><link rel=canonical href='https://www.site.org/docs/page.html'></head><h1>T</h1><a href='x.html'>x</a>"
     document = one(page, "html")
     assert links(document) == [("hyperlink", "../docs/x.html", "x")]
     assert "//site.org/docs/page" in document.names
@@ -80,7 +91,11 @@ def test_base_and_canonical_address():
         ("<h1>Über</h1>".encode(), "utf-8", "Über"),
         (b"\xff\xfe" + "<h1>Sechzehn</h1>".encode("utf-16-le"), "utf-16le", "Sechzehn"),
         ('<?xml version="1.0" encoding="iso-8859-2"?><html><h1>ł</h1>'.encode("iso8859-2"), "iso-8859-2", "ł"),
-        (b"<!-- " + b"x" * 2000 + b" --><meta charset=shift_jis><h1>" + "日本".encode("shift_jis") + b"</h1>", "shift_jis", "日本"),
+        (
+            b"<!-- " + b"x" * 2000 + b" --><meta charset=shift_jis><h1>" + "日本".encode("shift_jis") + b"</h1>",
+            "shift_jis",
+            "日本",
+        ),
         (b"<h1>plain</h1>", "windows-1252", "plain"),
     ],
 )
@@ -90,7 +105,9 @@ def test_encodings(data, encoding, title):
 
 
 def test_nothing_is_lost_below_deep_nesting_or_after_the_end():
-    source = SourceFile("deep.html", b"<body>" + b"<div>" * 50_000 + b"<h1>Head</h1>deep word" + b"</div>" * 50_000 + b"<p>tail")
+    source = SourceFile(
+        "deep.html", b"<body>" + b"<div>" * 50_000 + b"<h1>Head</h1>deep word" + b"</div>" * 50_000 + b"<p>tail"
+    )
     [document] = HtmlFormat().read(source, {})
     assert "deep word" in text(document)
     assert "tail" in text(document)

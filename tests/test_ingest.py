@@ -26,7 +26,10 @@ def contents(workspace: Path) -> dict[str, str]:
     """Every file of the current corpus and of its report, by its digest; not the page, which says when it was made."""
     place = Workspace(workspace)
     files = [*place.shards.rglob("*"), *place.folder("corpus").iterdir(), *place.reports.glob("report.json*")]
-    names = {path: path.relative_to(place.folder("corpus") if path.parent == place.folder("corpus") else place.reports) for path in files}
+    names = {
+        path: path.relative_to(place.folder("corpus") if path.parent == place.folder("corpus") else place.reports)
+        for path in files
+    }
     return {str(names[path]): hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.is_file()}
 
 
@@ -52,7 +55,9 @@ def test_number_of_workers_and_ingesting_twice_change_no_byte(npm, tmp_path):
 
 
 def test_after_edits_the_corpus_equals_a_fresh_one_and_only_changes_are_read(tmp_path):
-    pages = write_pages(tmp_path / "pages", {f"{n // 10}/p{n}.md": f"# Page {n}\n\nText of page {n}.\n" for n in range(120)})
+    pages = write_pages(
+        tmp_path / "pages", {f"{n // 10}/p{n}.md": f"# Page {n}\n\nText of page {n}.\n" for n in range(120)}
+    )
     ingest(pages, tmp_path / "w")
     (pages / "3" / "p31.md").write_text("# Edited\n")
     (pages / "5" / "p52.md").unlink()
@@ -115,7 +120,13 @@ def test_bad_files_get_one_line_each_and_the_rest_is_read(tmp_path):
     assert {path: len(lines) for path, lines in found.items()} == dict.fromkeys(expected, 1)
     for path, part in expected.items():
         assert part in found[path][0], path
-    assert sorted(Corpus.open(tmp_path / "w").document_ids()) == ["deep.md", "dir.md/inner.md", "good.md", "latin.md", "nul.md"]
+    assert sorted(Corpus.open(tmp_path / "w").document_ids()) == [
+        "deep.md",
+        "dir.md/inner.md",
+        "good.md",
+        "latin.md",
+        "nul.md",
+    ]
     assert report.message_count == len(expected)
     assert "Café" in Corpus.open(tmp_path / "w").document("latin.md").title
 

@@ -21,8 +21,11 @@ def test_a_document():
     document = one(page, "latex")
     assert outline(document) == [(0, "The Title"), (1, "One"), (2, "Two")]
     assert links(document) == [
-        ("xref", "#sec:two", ""), ("citation", "cite:knuth", ""), ("citation", "cite:lamport", ""), ("hyperlink", "https://x.y/a%20b", "the site")
-    ]  # fmt: skip
+        ("xref", "#sec:two", ""),
+        ("citation", "cite:knuth", ""),
+        ("citation", "cite:lamport", ""),
+        ("hyperlink", "https://x.y/a%20b", "the site"),
+    ]
     assert "comment" not in text(document)
     assert [section.anchors for section in document.sections()][1:] == [("sec:one",), ("sec:two",)]
 
@@ -85,7 +88,12 @@ def test_a_project_of_many_files():
     [document], source = read_project(files, "main.tex")
     assert outline(document) == [(0, "Book"), (1, "One"), (1, "Two"), (1, "Three")]
     assert document.root.children[0].text == "a sail the part"
-    assert LatexFormat().parts(Folder(files).source("main.tex")) == {"ch/one.tex", "ch/two.tex", "ch/part.tex", "three.tex"}
+    assert LatexFormat().parts(Folder(files).source("main.tex")) == {
+        "ch/one.tex",
+        "ch/two.tex",
+        "ch/part.tex",
+        "three.tex",
+    }
     assert "mine.sty" in source.dependencies
 
 
@@ -116,4 +124,7 @@ def test_labels_of_other_documents_resolve(tmp_path):
     (pages / "c.tex").write_text("\\begin{document}\\section{C}\\label{only-in-c}\\end{document}")
     ingest(pages, tmp_path / "w")
     graph = build_graph(tmp_path / "w")
-    assert {(edge["source_document"], edge["target_document"], edge["target_section"]) for edge in graph.edges()} == {(0, 1, 1), (0, 2, 1)}
+    assert {(edge["source_document"], edge["target_document"], edge["target_section"]) for edge in graph.edges()} == {
+        (0, 1, 1),
+        (0, 2, 1),
+    }

@@ -31,7 +31,9 @@ def test_harps_released_hinge_is_over_the_softmax_of_each_pair():
 
 def test_margin_mse_compares_margins():
     teacher = torch.tensor([1.0, 0.0, 0.0, 3.0, 3.0])
-    assert margin_mse(SCORES, teacher, [3, 2]).tolist() == pytest.approx([((0.5 - 1) ** 2 + (3 - 1) ** 2) / 2, (-0.5 - 0) ** 2])
+    assert margin_mse(SCORES, teacher, [3, 2]).tolist() == pytest.approx(
+        [((0.5 - 1) ** 2 + (3 - 1) ** 2) / 2, (-0.5 - 0) ** 2]
+    )
 
 
 def test_kl_is_zero_for_equal_distributions_only():
@@ -55,7 +57,10 @@ def test_the_papers_learning_rate_has_two_levels():
 
 @given(st.sampled_from(["linear", "cosine", "constant", "step"]), st.integers(1, 500), st.floats(0, 0.5))
 def test_learning_rates_warm_up_and_never_pass_the_peak(schedule, steps, warmup):
-    rates = [learning_rate(step, steps, 1.0, schedule=schedule, warmup=warmup, step_at=100, step_factor=0.5) for step in range(steps)]
+    rates = [
+        learning_rate(step, steps, 1.0, schedule=schedule, warmup=warmup, step_at=100, step_factor=0.5)
+        for step in range(steps)
+    ]
     assert all(0 <= rate <= 1 for rate in rates)
     assert max(rates[: round(warmup * steps) + 2]) >= 0.5
     if schedule in ("linear", "cosine") and steps > 20:
@@ -77,7 +82,10 @@ def test_of_the_masked_words_eight_in_ten_are_hidden_one_is_changed_one_stays():
     assert 0.13 < len(asked) / len(ids) < 0.17
     assert all(labels[place] == ids[place] and ids[place] > 4 for place in asked)
     assert all(found[place] == ids[place] for place in range(len(ids)) if labels[place] == IGNORED)
-    hidden, kept = (sum(found[place] == value(place) for place in asked) / len(asked) for value in (lambda _: 4, lambda place: ids[place]))
+    hidden, kept = (
+        sum(found[place] == value(place) for place in asked) / len(asked)
+        for value in (lambda _: 4, lambda place: ids[place])
+    )
     assert 0.76 < hidden < 0.84
     assert 0.07 < kept < 0.13
 
@@ -135,7 +143,12 @@ def test_a_negative_query_is_another_documents():
     def example(query: str, owner: str) -> Example:
         return Example("srr", (query, query), ("a", "b"), owner, (0, 1))
 
-    several = [example("one", "a"), example("two", "a"), example("three", "b"), Example("rwi", ("four", "five"), ("a", "a"), "c", (0, 0))]
+    several = [
+        example("one", "a"),
+        example("two", "a"),
+        example("three", "b"),
+        Example("rwi", ("four", "five"), ("a", "a"), "c", (0, 0)),
+    ]
     assert [_with_negative_query(several, number) for number in range(4)] == [
         ["one", "three"],
         ["two", "three"],

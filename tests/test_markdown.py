@@ -23,8 +23,11 @@ def links(text: str) -> list[tuple[str, str, str]]:
 
 def test_the_only_level_one_heading_is_the_root():
     assert outline("# Copy\n\n## Usage\n\n### Flags\n\n## See also\n") == [
-        (0, 0, "Copy"), (1, 2, "Usage"), (2, 3, "Flags"), (1, 2, "See also")
-    ]  # fmt: skip
+        (0, 0, "Copy"),
+        (1, 2, "Usage"),
+        (2, 3, "Flags"),
+        (1, 2, "See also"),
+    ]
 
 
 def test_level_jumps_nest_under_the_nearest_shallower_heading_and_keep_their_level():
@@ -76,23 +79,42 @@ def test_strict_commonmark_knows_no_bare_links():
 
 @pytest.mark.parametrize(
     "heading",
-    ["## See also", "### See Also", "## SEE ALSO", "See also\n---", "## Related", "## Related commands", "## What's next", "## What’s next?",
-     "## Next steps", "<h2>See also:</h2>\n", "## Siehe auch", "# See also"],
-)  # fmt: skip
+    [
+        "## See also",
+        "### See Also",
+        "## SEE ALSO",
+        "See also\n---",
+        "## Related",
+        "## Related commands",
+        "## What's next",
+        "## What’s next?",
+        "## Next steps",
+        "<h2>See also:</h2>\n",
+        "## Siehe auch",
+        "# See also",
+    ],
+)
 def test_links_below_a_see_also_heading_are_see_also_links(heading):
     assert links(f"# T\n\n[other](o.md)\n\n{heading}\n\n- [Move](move.md)\n") == [
-        ("hyperlink", "o.md", "other"), ("see_also", "move.md", "Move")
-    ]  # fmt: skip
+        ("hyperlink", "o.md", "other"),
+        ("see_also", "move.md", "Move"),
+    ]
 
 
 def test_images_are_embeds_whose_alternative_text_is_text_except_in_links():
     text = "# T\n\n![a plan](plan.png) [![badge](badge.svg)](https://ci)\n"
     assert document(text).root.text == "a plan"
-    assert links(text) == [("embed", "plan.png", "a plan"), ("embed", "badge.svg", "badge"), ("hyperlink", "https://ci", "")]
+    assert links(text) == [
+        ("embed", "plan.png", "a plan"),
+        ("embed", "badge.svg", "badge"),
+        ("hyperlink", "https://ci", ""),
+    ]
 
 
 def test_front_matter_gives_title_metadata_and_a_first_sentence():
-    found = document("---\ntitle: npm-ls\ndescription: List packages\ntags: [a, b]\ndate: 2024-01-02\n---\n\n### Synopsis\n\nx\n")
+    found = document(
+        "---\ntitle: npm-ls\ndescription: List packages\ntags: [a, b]\ndate: 2024-01-02\n---\n\n### Synopsis\n\nx\n"
+    )
     assert (found.title, found.root.title, found.root.text) == ("npm-ls", "npm-ls", "List packages")
     assert found.metadata["tags"] == ["a", "b"]
     assert found.metadata["date"] == "2024-01-02"
@@ -117,12 +139,17 @@ def test_attribute_lists_name_anchors_and_are_no_text():
 def test_anchors_are_slugs_of_github_and_mkdocs_and_repeats_are_numbered():
     found = document("# T\n\n## What's new?\n\n## What's new?\n\n## Über uns\n")
     assert [section.anchors for section in found.root.children] == [
-        ("whats-new",), ("whats-new-1", "whats-new_1"), ("über-uns", "uber-uns")
-    ]  # fmt: skip
+        ("whats-new",),
+        ("whats-new-1", "whats-new_1"),
+        ("über-uns", "uber-uns"),
+    ]
 
 
 def test_comments_scripts_and_styles_are_no_text():
-    assert document("# T\n\na <!-- hidden --> b <script>x()</script>\n\n<style>\np {}\n</style>\n\nc\n").root.text == "a b\n\nc"
+    assert (
+        document("# T\n\na <!-- hidden --> b <script>x()</script>\n\n<style>\np {}\n</style>\n\nc\n").root.text
+        == "a b\n\nc"
+    )
 
 
 def test_a_byte_order_mark_and_crlf_change_nothing():

@@ -12,10 +12,47 @@ from structformer.corpus.rows import document_rows, rows_document
 from structformer.errors import ReadError
 
 PIECES = st.sampled_from(
-    ["# ", "## ", "\n", "\n\n", "- ", "> ", "[a](b)", "[[w|x]]", "![i](j)", "`", "```\n", "<h2>", "</h2>", "<a href=x>", "</a>", "<!--", "-->",
-     "| a | b |\n|--|--|\n", "---\n", "===\n", "text ", "*", "_", "\\", "&amp;", "{#id}", "http://e.f ", "a@b.cd ", "\t", "    ", "[^1]", "[^1]: n",
-     "<script>", "é", "漢", "\u2028", "\x00", "\ud7ff"]
-)  # fmt: skip
+    [
+        "# ",
+        "## ",
+        "\n",
+        "\n\n",
+        "- ",
+        "> ",
+        "[a](b)",
+        "[[w|x]]",
+        "![i](j)",
+        "`",
+        "```\n",
+        "<h2>",
+        "</h2>",
+        "<a href=x>",
+        "</a>",
+        "<!--",
+        "-->",
+        "| a | b |\n|--|--|\n",
+        "---\n",
+        "===\n",
+        "text ",
+        "*",
+        "_",
+        "\\",
+        "&amp;",
+        "{#id}",
+        "http://e.f ",
+        "a@b.cd ",
+        "\t",
+        "    ",
+        "[^1]",
+        "[^1]: n",
+        "<script>",
+        "é",
+        "漢",
+        "\u2028",
+        "\x00",
+        "\ud7ff",
+    ]
+)
 MARKDOWN = st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=40).map("".join)
 
 
@@ -51,6 +88,7 @@ def test_a_document_survives_storage(text):
 def test_line_ends_do_not_matter(text):
     text = text.replace("\r", "")
     first, second = (
-        list(read(variant.encode("utf-8", "surrogatepass"), format="markdown")) for variant in (text, text.replace("\n", "\r\n"))
+        list(read(variant.encode("utf-8", "surrogatepass"), format="markdown"))
+        for variant in (text, text.replace("\n", "\r\n"))
     )
     assert [document.root for document in first] == [document.root for document in second]

@@ -8,7 +8,12 @@ from structformer.text.passages import passages, query_like, sentences
 
 
 def test_sentences_end_at_stops_and_line_breaks_not_at_abbreviations():
-    assert list(sentences("Use e.g. Linux. It works! Does it?\nlist item")) == ["Use e.g. Linux.", "It works!", "Does it?", "list item"]
+    assert list(sentences("Use e.g. Linux. It works! Does it?\nlist item")) == [
+        "Use e.g. Linux.",
+        "It works!",
+        "Does it?",
+        "list item",
+    ]
     assert list(sentences("版本一。版本二。")) == ["版本一。", "版本二。"]
 
 
@@ -18,7 +23,12 @@ def test_a_table_row_is_asked_by_its_longest_cell():
 
 def test_short_paragraphs_share_a_passage_and_long_ones_are_cut():
     text = "one two\n\nthree four\n\n" + " ".join(["word."] * 9)
-    assert list(passages(text, 4)) == ["one two\n\nthree four", "word. word. word. word.", "word. word. word. word.", "word."]
+    assert list(passages(text, 4)) == [
+        "one two\n\nthree four",
+        "word. word. word. word.",
+        "word. word. word. word.",
+        "word.",
+    ]
 
 
 @given(st.text(alphabet="ab .\n|", max_size=200), st.integers(1, 8))

@@ -14,8 +14,16 @@ from structformer.retrieval.pipeline import dense, dense_fusion, hybrid, lexical
 from structformer.training import TrainingOptions
 from structformer.workspace import Workspace
 
-TINY = TrainingOptions(base_model="scratch", size="tiny", max_steps=2, max_seconds=None, groups=4, document_tokens=64, precision="no",
-                       mix={"ict": 1.0})  # fmt: skip
+TINY = TrainingOptions(
+    base_model="scratch",
+    size="tiny",
+    max_steps=2,
+    max_seconds=None,
+    groups=4,
+    document_tokens=64,
+    precision="no",
+    mix={"ict": 1.0},
+)
 
 
 @pytest.fixture
@@ -51,7 +59,9 @@ def test_dense_search_is_the_inner_product_of_the_encoder(indexed):
     [ranking] = retriever.rank(["strong wind"], dense())
     assert len(ranking.ranked) == len(units)
     # A whole collection is encoded in bfloat16 where the CPU is quick at it.
-    assert [score for _, score in ranking.ranked] == pytest.approx([scores[number] for number, _ in ranking.ranked], abs=0.02)
+    assert [score for _, score in ranking.ranked] == pytest.approx(
+        [scores[number] for number, _ in ranking.ranked], abs=0.02
+    )
 
 
 def test_the_default_is_hybrid_once_there_are_vectors(indexed):
@@ -119,7 +129,12 @@ def test_learned_weights_follow_what_tells_the_relevant_apart():
 
 
 def test_pipelines_are_written_and_read_back(tmp_path):
-    for text in ("lexical", "dense:base", "hybrid:bi-encoder >> rerank:cross-encoder[k=20]", "lexical[k=100] >> bm25[b=0.87, k1=3.8]"):
+    for text in (
+        "lexical",
+        "dense:base",
+        "hybrid:bi-encoder >> rerank:cross-encoder[k=20]",
+        "lexical[k=100] >> bm25[b=0.87, k1=3.8]",
+    ):
         assert str(parse_pipeline(text)) == text
     written = parse_pipeline('lexical[k=100] >> dense-fusion >> rerank("models/ce")[k=20]')
     assert written == lexical(k=100) >> dense_fusion() >> rerank("models/ce", k=20)
@@ -151,7 +166,9 @@ def test_a_wrong_pipeline_is_named(text, message):
         parse_pipeline(text)
 
 
-@pytest.mark.parametrize("query", ["word " * 100_000, "a AND (b OR", '"quoted \\', "漢字 emoji 🙂", "*:* x", "title:knots"])
+@pytest.mark.parametrize(
+    "query", ["word " * 100_000, "a AND (b OR", '"quoted \\', "漢字 emoji 🙂", "*:* x", "title:knots"]
+)
 def test_any_query_is_just_words(workspace, query):
     build_index(workspace, encoders=[])
     assert isinstance(Retriever.open(workspace).search(query), list)

@@ -34,8 +34,12 @@ from structformer.training.resolve import load_ranker, make_objective, settle
 
 from boats import boats
 
-TINY = TrainingOptions(base_model="scratch", size="tiny", max_steps=4, max_seconds=None, groups=4, document_tokens=64, precision="no")
-FLAGS = "--base-model scratch --size tiny --batch 4 --max-tokens 64 --precision fp32 --threads 1 --max-time none".split()
+TINY = TrainingOptions(
+    base_model="scratch", size="tiny", max_steps=4, max_seconds=None, groups=4, document_tokens=64, precision="no"
+)
+FLAGS = (
+    "--base-model scratch --size tiny --batch 4 --max-tokens 64 --precision fp32 --threads 1 --max-time none".split()
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +49,11 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def structformer(*arguments: object, **options) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "structformer", *map(str, arguments)], capture_output=True, text=True, check=False, **options
+        [sys.executable, "-m", "structformer", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
     )
 
 
@@ -60,8 +68,12 @@ def losses(folder: Path) -> list[dict[str, float]]:
 def test_a_killed_run_resumes_to_the_same_weights(corpus):
     flags = ["train", "-w", corpus, *FLAGS, "--max-steps", 25, "--save-steps", 1]
     assert structformer(*flags, "--name", "whole").returncode == 0
-    process = subprocess.Popen([sys.executable, "-m", "structformer", *map(str, flags), "--name", "killed"], stderr=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "structformer", *map(str, flags), "--name", "killed"],
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     checkpoints = corpus / "checkpoints" / "killed"
     deadline = time.monotonic() + 120
     while not any(checkpoints.glob("step-0000000[3-9]")) and time.monotonic() < deadline:
@@ -69,7 +81,9 @@ def test_a_killed_run_resumes_to_the_same_weights(corpus):
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert Checkpoints(checkpoints).newest() is not None
-    resumed = structformer("train", "--resume", "--name", "killed", "-w", corpus)  # its options come from the run itself
+    resumed = structformer(
+        "train", "--resume", "--name", "killed", "-w", corpus
+    )  # its options come from the run itself
     assert resumed.returncode == 0, resumed.stderr
     assert "going on after step" in resumed.stderr
     assert digest(corpus / "models" / "killed") == digest(corpus / "models" / "whole")
@@ -125,7 +139,8 @@ def test_resuming_what_never_began_begins(corpus):
 def test_a_loss_that_is_no_number_names_its_example_and_keeps_the_last_checkpoint(corpus):
     options = replace(TINY, max_steps=50, learning_rate=1e30, warmup=0.0, save_steps=1, name="nan")
     with pytest.raises(
-        ModelError, match=r"not a number at step (\d+), Example \w+ \d+ \(document \w+\.md, section \d\); the checkpoint of step"
+        ModelError,
+        match=r"not a number at step (\d+), Example \w+ \d+ \(document \w+\.md, section \d\); the checkpoint of step",
     ):
         train(corpus, options)
     assert Checkpoints(corpus / "checkpoints" / "nan").newest() is not None
@@ -134,9 +149,13 @@ def test_a_loss_that_is_no_number_names_its_example_and_keeps_the_last_checkpoin
 def test_a_file_that_cannot_grow_is_a_message_not_a_traceback(corpus):
     def limit() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))  # as a full disk would, it fails in the middle of the weights
+        resource.setrlimit(
+            resource.RLIMIT_FSIZE, (200_000, 200_000)
+        )  # as a full disk would, it fails in the middle of the weights
 
-    failed = structformer("train", "-w", corpus, *FLAGS, "--max-steps", 2, "--save-steps", 1, "--name", "full", preexec_fn=limit)
+    failed = structformer(
+        "train", "-w", corpus, *FLAGS, "--max-steps", 2, "--save-steps", 1, "--name", "full", preexec_fn=limit
+    )
     assert failed.returncode == 1
     assert "the checkpoint of step 1 could not be saved" in failed.stderr
     assert "make room there, then go on with `structformer train --resume`" in failed.stderr
@@ -161,7 +180,9 @@ fsdp_config:
 """
 
 
-@pytest.mark.parametrize(("ranker", "launcher"), [("bi-encoder", "ddp"), ("cross-encoder", "ddp"), ("cross-encoder", "fsdp")])
+@pytest.mark.parametrize(
+    ("ranker", "launcher"), [("bi-encoder", "ddp"), ("cross-encoder", "ddp"), ("cross-encoder", "fsdp")]
+)
 def test_two_processes_do_what_one_with_twice_the_accumulation_does(corpus, tmp_path, ranker, launcher):
     flags = ["-w", corpus, *FLAGS, "--ranker", ranker, "--max-steps", 6]
     flags += ["--mlm", 0.5] if launcher == "ddp" else []
@@ -188,7 +209,9 @@ def test_the_chunks_of_a_step_are_its_examples_once(corpus):
     for step in range(5):
         whole = order.places(step)
         for chunks in (1, 2, 4):
-            assert sorted(place for number in range(chunks) for place in order.chunk(step, number, chunks)) == sorted(whole)
+            assert sorted(place for number in range(chunks) for place in order.chunk(step, number, chunks)) == sorted(
+                whole
+            )
 
 
 def test_the_best_of_the_evaluated_checkpoints_is_kept(tmp_path, npm):
@@ -200,7 +223,11 @@ def test_the_best_of_the_evaluated_checkpoints_is_kept(tmp_path, npm):
     # A rate far too high: the score falls, so that an early step is the best.
     options = replace(TINY, max_steps=9, eval_steps=3, learning_rate=5e-2, warmup=0.0, groups=8, name="best")
     result = train(tmp_path / "w", options)
-    scores = {line["step"]: line["development"] for line in read_log(result.folder / "training.jsonl") if "development" in line}
+    scores = {
+        line["step"]: line["development"]
+        for line in read_log(result.folder / "training.jsonl")
+        if "development" in line
+    }
     assert sorted(scores) == [3, 6, 9]
     assert result.best_step == max(scores, key=lambda step: (scores[step], -step))
     assert result.development[1.0] == pytest.approx(max(scores.values()), abs=1e-6)
@@ -211,7 +238,9 @@ def test_every_recipe_reads_and_any_key_can_be_set():
     for name in recipe_names():
         assert read_recipe(name).description
         training_options(name, {})
-    paper = training_options("wikiformer", {"learning_rate": 2e-5, "seed": None}, ["select-after=10", "sample.negatives=3"])
+    paper = training_options(
+        "wikiformer", {"learning_rate": 2e-5, "seed": None}, ["select-after=10", "sample.negatives=3"]
+    )
     assert (paper.ranker, paper.learning_rate, paper.schedule, paper.step_at, paper.select_after) == (
         "cross-encoder",
         2e-5,
@@ -237,7 +266,11 @@ def test_every_recipe_reads_and_any_key_can_be_set():
 def test_mistakes_in_recipes_are_named(corpus, recipe, setting, message):
     with pytest.raises(UsageError, match=message):
         train(
-            corpus, replace(training_options(recipe, {"base_model": "scratch", "size": "tiny"}, [setting] if setting else []), max_steps=1)
+            corpus,
+            replace(
+                training_options(recipe, {"base_model": "scratch", "size": "tiny"}, [setting] if setting else []),
+                max_steps=1,
+            ),
         )
 
 
@@ -255,9 +288,19 @@ def test_late_interaction_loads_in_sentence_transformers_with_the_same_scores(co
     from sentence_transformers import MultiVectorEncoder
 
     for loss in ("infonce", "softmax", "negative-query", "mse"):
-        folder = train(corpus, replace(TINY, ranker="late-interaction", loss=loss, mean_max_sim=mean, dimensions=32, name="late")).folder
-    queries = ["Clean the mast", "a much longer query than the other: how do I stow a wet oar in the dark harbour after rain", "oar"]
-    documents = ["To clean the mast first look at the mast closely, then take a cloth.", "Never stow a wet oar in the dark.", "Rain."]
+        folder = train(
+            corpus, replace(TINY, ranker="late-interaction", loss=loss, mean_max_sim=mean, dimensions=32, name="late")
+        ).folder
+    queries = [
+        "Clean the mast",
+        "a much longer query than the other: how do I stow a wet oar in the dark harbour after rain",
+        "oar",
+    ]
+    documents = [
+        "To clean the mast first look at the mast closely, then take a cloth.",
+        "Never stow a wet oar in the dark.",
+        "Rain.",
+    ]
     ours = LateInteraction.load(str(folder))
     theirs = MultiVectorEncoder(str(folder), device="cpu")
     expected = theirs.similarity(theirs.encode_query(queries), theirs.encode_document(documents)).numpy()
@@ -266,9 +309,27 @@ def test_late_interaction_loads_in_sentence_transformers_with_the_same_scores(co
 
 
 def test_a_cross_encoder_teaches_the_others(corpus):
-    assert structformer("train", "--ranker", "cross-encoder", "-w", corpus, *FLAGS, "--max-steps", 2, "--name", "teacher").returncode == 0
+    assert (
+        structformer(
+            "train", "--ranker", "cross-encoder", "-w", corpus, *FLAGS, "--max-steps", 2, "--name", "teacher"
+        ).returncode
+        == 0
+    )
     for student, loss in (("bi-encoder", "margin-mse"), ("late-interaction", "kl"), ("cross-encoder", "kl")):
-        done = structformer("distill", "--teacher", "teacher", "--student", student, "--loss", loss, "-w", corpus, *FLAGS, "--max-steps", 3)
+        done = structformer(
+            "distill",
+            "--teacher",
+            "teacher",
+            "--student",
+            student,
+            "--loss",
+            loss,
+            "-w",
+            corpus,
+            *FLAGS,
+            "--max-steps",
+            3,
+        )
         assert done.returncode == 0, done.stderr
         assert len(losses(corpus / "models" / f"{student}-distilled")) == 3
     wrong = structformer("distill", "--teacher", "bi-encoder-distilled", "-w", corpus, *FLAGS, "--max-steps", 1)
@@ -277,8 +338,13 @@ def test_a_cross_encoder_teaches_the_others(corpus):
 
 
 def test_distilling_brings_the_student_towards_the_teacher(corpus):
-    train(corpus, replace(TINY, ranker="cross-encoder", learning_rate=1e-3, max_steps=20, mix={"srr": 1.0}, name="master"))
-    result = train(corpus, replace(TINY, loss="margin-mse", teacher="master", learning_rate=2e-3, max_steps=60, groups=8, name="pupil"))
+    train(
+        corpus, replace(TINY, ranker="cross-encoder", learning_rate=1e-3, max_steps=20, mix={"srr": 1.0}, name="master")
+    )
+    result = train(
+        corpus,
+        replace(TINY, loss="margin-mse", teacher="master", learning_rate=2e-3, max_steps=60, groups=8, name="pupil"),
+    )
     margins = [sum(step.values()) / len(step) for step in losses(result.folder)]
     assert np.mean(margins[-10:]) < 0.7 * np.mean(margins[:5])
 
@@ -286,14 +352,30 @@ def test_distilling_brings_the_student_towards_the_teacher(corpus):
 def test_fine_tuning_takes_a_users_own_judgements(corpus, tmp_path):
     train(corpus, replace(TINY, name="base"))
     queries = [
-        json.dumps({"_id": str(number), "text": f"how do I mend my {topic}"}) for number, topic in enumerate(("mast", "oar", "jib", "keel"))
+        json.dumps({"_id": str(number), "text": f"how do I mend my {topic}"})
+        for number, topic in enumerate(("mast", "oar", "jib", "keel"))
     ]
     (tmp_path / "queries.jsonl").write_text("\n".join(queries))
     (tmp_path / "qrels.tsv").write_text(
         "query-id\tcorpus-id\tscore\n0\tmast.md\t1\n1\toar.md\t1\n2\tjib.md\t1\n2\tkeel.md\t0\n3\tgone.md\t1\n"
     )
-    done = structformer("finetune", "--queries", tmp_path / "queries.jsonl", "--qrels", tmp_path / "qrels.tsv", "--model", "base", "-w", corpus,
-                        "--max-steps", 3, "--batch", 2, "--precision", "fp32")  # fmt: skip
+    done = structformer(
+        "finetune",
+        "--queries",
+        tmp_path / "queries.jsonl",
+        "--qrels",
+        tmp_path / "qrels.tsv",
+        "--model",
+        "base",
+        "-w",
+        corpus,
+        "--max-steps",
+        3,
+        "--batch",
+        2,
+        "--precision",
+        "fp32",
+    )
     assert done.returncode == 1  # a judged document is not there
     assert "1 judged documents are not in the corpus: gone.md" in done.stderr
     samples = Samples.open(corpus, "judged")
@@ -308,7 +390,9 @@ def test_fine_tuning_takes_a_users_own_judgements(corpus, tmp_path):
 def test_an_exported_model_scores_alike_and_the_search_uses_it(corpus):
     from structformer.retrieval.index import build_index
 
-    texts = [f"To clean the {topic} first look at the {topic} closely." for topic in ("mast", "oar", "jib", "keel", "quay")] * 3
+    texts = [
+        f"To clean the {topic} first look at the {topic} closely." for topic in ("mast", "oar", "jib", "keel", "quay")
+    ] * 3
     for ranker in ("bi-encoder", "cross-encoder"):
         train(corpus, replace(TINY, ranker=ranker, name=ranker))
         folder = corpus / "models" / ranker
@@ -319,7 +403,9 @@ def test_an_exported_model_scores_alike_and_the_search_uses_it(corpus):
             assert isinstance(exported.model, OnnxModel)
             if isinstance(exported, BiEncoder):
                 scores = exported.encode(texts[:5]) @ exported.encode(texts[:5]).T
-                expected = BiEncoder.load(str(folder)).encode(texts[:5]) @ BiEncoder.load(str(folder)).encode(texts[:5]).T
+                expected = (
+                    BiEncoder.load(str(folder)).encode(texts[:5]) @ BiEncoder.load(str(folder)).encode(texts[:5]).T
+                )
             else:
                 scores = exported.score(["clean the mast"] * 15, texts)
                 expected = CrossEncoder.load(str(folder)).score(["clean the mast"] * 15, texts)
@@ -399,7 +485,9 @@ def test_how_texts_are_batched_changes_no_loss(corpus, ranker):
     ("pages", "message"),
     [
         (
-            {"a.md": "no heading at all, but words enough to be a text of its own, if there were only another one to compare it with\n"},
+            {
+                "a.md": "no heading at all, but words enough to be a text of its own, if there were only another one to compare it with\n"
+            },
             "no structure",
         ),
         ({"a.md": "# A\n\none text of this page\n", "b.md": "# B\n\nanother text of that page\n"}, "no structure"),
@@ -428,7 +516,20 @@ def test_running_out_of_memory_says_what_to_make_smaller(corpus):
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (1_600_000_000, 1_600_000_000))
 
-    flags = ["--base-model", "scratch", "--size", "base", "--batch", 64, "--max-steps", 2, "--precision", "fp32", "--threads", 1]
+    flags = [
+        "--base-model",
+        "scratch",
+        "--size",
+        "base",
+        "--batch",
+        64,
+        "--max-steps",
+        2,
+        "--precision",
+        "fp32",
+        "--threads",
+        1,
+    ]
     failed = structformer("train", "-w", corpus, *flags, "--name", "big", preexec_fn=limit)
     assert failed.returncode == 1
     assert "out of memory" in failed.stderr
@@ -439,7 +540,9 @@ def test_running_out_of_memory_says_what_to_make_smaller(corpus):
 def test_two_documents_are_enough_for_sentences(tmp_path):
     from conftest import write_pages
 
-    text = "The first sentence says something of use. A second one says something else entirely. The third is about boats."
+    text = (
+        "The first sentence says something of use. A second one says something else entirely. The third is about boats."
+    )
     write_pages(tmp_path / "pages", {"a.md": f"# A\n\n{text}\n", "b.md": f"# B\n\n{text.replace('boats', 'trains')}\n"})
     structformer("ingest", tmp_path / "pages", "-w", tmp_path / "w")
     done = structformer("train", "-w", tmp_path / "w", *FLAGS, "--max-steps", 2)

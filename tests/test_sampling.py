@@ -25,14 +25,24 @@ def tree() -> Document:
         id="boats",
         title="Boats",
         source=Source("boats.md", "markdown"),
-        root=Section("Boats", 0, "all about boats", children=[
-            Section("Sails.", 1, "cloth that catches wind", children=[
-                Section("Reefing", 2, "smaller sail in strong wind"),
-                Section("Trimming", 2, "ease the sheet until it flutters"),
-            ]),
-            Section("Knots", 1, "ropes and posts", children=[Section("Bowline", 2, "a loop that holds")]),
-        ]),
-    )  # fmt: skip
+        root=Section(
+            "Boats",
+            0,
+            "all about boats",
+            children=[
+                Section(
+                    "Sails.",
+                    1,
+                    "cloth that catches wind",
+                    children=[
+                        Section("Reefing", 2, "smaller sail in strong wind"),
+                        Section("Trimming", 2, "ease the sheet until it flutters"),
+                    ],
+                ),
+                Section("Knots", 1, "ropes and posts", children=[Section("Bowline", 2, "a loop that holds")]),
+            ],
+        ),
+    )
 
 
 def examples(task: str, document: Document | None = None, options: SamplingOptions = FREE, seed: int = 0):
@@ -40,15 +50,28 @@ def examples(task: str, document: Document | None = None, options: SamplingOptio
 
 
 def test_srr_asks_by_path_for_each_child_among_its_siblings_first():
-    by_query = {example.queries[0]: example for example in examples("srr", options=SamplingOptions(min_words=1, negatives=1))}
-    assert set(by_query) == {"Boats Sails", "Boats Sails Reefing", "Boats Sails Trimming", "Boats Knots", "Boats Knots Bowline"}
-    assert by_query["Boats Sails Reefing"].documents == ("smaller sail in strong wind", "ease the sheet until it flutters")
+    by_query = {
+        example.queries[0]: example for example in examples("srr", options=SamplingOptions(min_words=1, negatives=1))
+    }
+    assert set(by_query) == {
+        "Boats Sails",
+        "Boats Sails Reefing",
+        "Boats Sails Trimming",
+        "Boats Knots",
+        "Boats Knots Bowline",
+    }
+    assert by_query["Boats Sails Reefing"].documents == (
+        "smaller sail in strong wind",
+        "ease the sheet until it flutters",
+    )
     assert by_query["Boats Sails"].documents == ("cloth that catches wind", "ropes and posts")
     assert by_query["Boats Sails"].sections == (1, 4)
 
 
 def test_srr_tops_up_from_the_rest_but_never_with_ancestors_or_descendants():
-    by_query = {example.queries[0]: example for example in examples("srr", options=SamplingOptions(min_words=1, negatives=None))}
+    by_query = {
+        example.queries[0]: example for example in examples("srr", options=SamplingOptions(min_words=1, negatives=None))
+    }
     assert set(by_query["Boats Sails Reefing"].sections) == {2, 3, 4, 5}
     assert set(by_query["Boats Sails"].sections) == {1, 4, 5}
     assert by_query["Boats Knots Bowline"].sections[0] == 5
@@ -65,7 +88,13 @@ def test_rwi_asks_with_other_titles_for_the_same_text():
         [example] = examples("rwi", seed=seed)
         assert len(set(example.documents)) == 1
         positive, *negatives = example.queries
-        assert positive in {"Boats Sails", "Boats Knots", "Boats Sails Reefing", "Boats Sails Trimming", "Boats Knots Bowline"}
+        assert positive in {
+            "Boats Sails",
+            "Boats Knots",
+            "Boats Sails Reefing",
+            "Boats Sails Trimming",
+            "Boats Knots Bowline",
+        }
         titles = sorted(positive.split())
         for negative in negatives:
             assert negative.split()[0] == "Boats"
@@ -112,14 +141,25 @@ def test_ltm_asks_with_a_document_for_its_neighbours_among_strangers():
 
 def test_ict_asks_with_a_sentence_for_its_passage_mostly_without_it():
     text = "Reefing makes sails small. Hook the new tack first. Then tighten the reef line well."
-    document = Document("d", "D", Section("D", 0, "", children=[Section("Reef", 1, text), Section("Other", 1, "Nothing of that kind here.")]),
-                        Source("d", "markdown"))  # fmt: skip
+    document = Document(
+        "d",
+        "D",
+        Section("D", 0, "", children=[Section("Reef", 1, text), Section("Other", 1, "Nothing of that kind here.")]),
+        Source("d", "markdown"),
+    )
     found = examples("ict", document)
     assert [example.queries[0] for example in found] == [
-        "Reefing makes sails small.", "Hook the new tack first.", "Then tighten the reef line well.", "Nothing of that kind here."
-    ]  # fmt: skip
+        "Reefing makes sails small.",
+        "Hook the new tack first.",
+        "Then tighten the reef line well.",
+        "Nothing of that kind here.",
+    ]
     assert all(example.documents[0].startswith("D Reef\n") for example in found[:3])
-    kept = sum(example.queries[0] in example.documents[0] for seed in range(100) for example in examples("ict", document, seed=seed)[:3])
+    kept = sum(
+        example.queries[0] in example.documents[0]
+        for seed in range(100)
+        for example in examples("ict", document, seed=seed)[:3]
+    )
     assert 10 <= kept <= 55
 
 
@@ -144,13 +184,20 @@ def test_nearly_equal_texts_are_no_negatives():
 
 
 SECTIONS = st.recursive(
-    st.builds(Section, st.sampled_from(["", "A", "B", "C d"]), st.just(1), st.sampled_from(["", "one", "two words", "three of them", "so four it is"])),
+    st.builds(
+        Section,
+        st.sampled_from(["", "A", "B", "C d"]),
+        st.just(1),
+        st.sampled_from(["", "one", "two words", "three of them", "so four it is"]),
+    ),
     lambda inner: st.builds(
         lambda title, text, children: Section(title, 1, text, children=children),
-        st.sampled_from(["A", "E."]), st.sampled_from(["", "own text"]), st.lists(inner, max_size=4),
+        st.sampled_from(["A", "E."]),
+        st.sampled_from(["", "own text"]),
+        st.lists(inner, max_size=4),
     ),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -180,11 +227,15 @@ def test_stored_examples_are_those_of_the_documents_in_order(workspace):
     options = SamplingOptions(min_words=8)
     samples = sample(workspace, ["srr", "rwi", "ltm"], options=options)
     drawn = [
-        example for document in Corpus.open(workspace).documents() for example in document_examples(document, ["srr"], options=options)
+        example
+        for document in Corpus.open(workspace).documents()
+        for example in document_examples(document, ["srr"], options=options)
     ]
     assert [samples.example("srr", number) for number in range(samples.counts["srr"])] == drawn
     assert len(samples) == len(list(samples)) == sum(samples.manifest["census"]["examples"].values())
-    assert samples.counts["ltm"] == 1  # the index page is adjacent to all others, so only knots -> index has a document to contrast with
+    assert (
+        samples.counts["ltm"] == 1
+    )  # the index page is adjacent to all others, so only knots -> index has a document to contrast with
     assert samples.manifest["census"]["dropped"]
 
 
@@ -219,7 +270,9 @@ def test_held_out_documents_give_no_examples(npm, tmp_path):
 
 
 def test_mistakes_are_named(workspace, tmp_path):
-    with pytest.raises(UsageError, match="no task xyz; there are: acm, ati, bfs, ict, ltm, ovs, qdm, rdp, rop, rqp, rwi, srr, wlp"):
+    with pytest.raises(
+        UsageError, match="no task xyz; there are: acm, ati, bfs, ict, ltm, ovs, qdm, rdp, rop, rqp, rwi, srr, wlp"
+    ):
         sample(workspace, ["srr", "xyz"])
     with pytest.raises(WorkspaceError, match=r"no corpus in .*run `structformer ingest"):
         Samples.open(tmp_path / "none")

@@ -28,7 +28,9 @@ from structformer.workspace import Workspace
 from boats import boats
 from conftest import write_pages
 
-TINY = TrainingOptions(base_model="scratch", size="tiny", max_steps=3, max_seconds=None, groups=4, document_tokens=64, precision="no")
+TINY = TrainingOptions(
+    base_model="scratch", size="tiny", max_steps=3, max_seconds=None, groups=4, document_tokens=64, precision="no"
+)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,9 @@ def test_highlights_mark_the_words_of_the_query_in_any_of_their_forms(harbour):
     assert marked >= {"stow", "sheet"}
 
 
-@pytest.mark.parametrize("pipeline", ["lexical", "dense", "late", "hybrid", "hybrid[weights=rrf]", "lexical[k=200] >> dense-fusion"])
+@pytest.mark.parametrize(
+    "pipeline", ["lexical", "dense", "late", "hybrid", "hybrid[weights=rrf]", "lexical[k=200] >> dense-fusion"]
+)
 def test_filters_hold_in_every_pipeline(harbour, pipeline):
     retriever = Retriever.open(harbour)
     hits = retriever.search("clean it with care", 50, pipeline, where=Filter(paths=("m*.md", "*keel.md")))
@@ -74,7 +78,10 @@ def test_filters_hold_in_every_pipeline(harbour, pipeline):
 
 
 def test_documents_are_filtered_by_their_metadata(tmp_path):
-    pages = {f"{name}.md": f"---\ntags: [{name}, all]\nlang: {name}\n---\n\n# Page {name}\n\nThe same text.\n" for name in ("en", "de")}
+    pages = {
+        f"{name}.md": f"---\ntags: [{name}, all]\nlang: {name}\n---\n\n# Page {name}\n\nThe same text.\n"
+        for name in ("en", "de")
+    }
     retriever = Retriever.open(made(tmp_path, pages))
     assert [hit.document_id for hit in retriever.search("text", where=parse_filter((), ("tags=de",)))] == ["de.md"]
     assert len(retriever.search("text", where=parse_filter((), ("tags=all",)))) == 2
@@ -211,7 +218,11 @@ def test_what_a_page_says_first_asks_for_it_and_is_taken_out_of_half_of_the_page
     taken = [query for query in queries if query.text not in query.document_text]
     assert 0 < len(taken) < 20  # about half
     for query in queries:
-        assert (query.text in query.overview) == any(query.text in unit.text for unit in query.units) == (query not in taken)
+        assert (
+            (query.text in query.overview)
+            == any(query.text in unit.text for unit in query.units)
+            == (query not in taken)
+        )
 
 
 def test_an_overview_has_title_opening_and_headings(harbour):
@@ -227,7 +238,9 @@ def test_a_truncated_index_file_is_named(tmp_path, name):
     workspace = made(tmp_path, {"a.md": "# A\n\nText.\n"})
     path = Workspace(workspace).folder("index") / name
     path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(WorkspaceError, match=f"{path.name} has changed since it was written: run `structformer index` again"):
+    with pytest.raises(
+        WorkspaceError, match=f"{path.name} has changed since it was written: run `structformer index` again"
+    ):
         Retriever.open(workspace)
 
 
@@ -237,9 +250,13 @@ def test_check_finds_a_flipped_byte_in_the_index(harbour):
     path = next(path for path in sorted((folder / "dense").glob("*.npy")) if "." not in path.stem)
     good = path.read_bytes()
     path.write_bytes(good[:-3] + bytes([good[-3] ^ 1]) + good[-2:])
-    assert [problem.text for problem in check_workspace(harbour)] == [f"{path}: content differs from its recorded digest"]
+    assert [problem.text for problem in check_workspace(harbour)] == [
+        f"{path}: content differs from its recorded digest"
+    ]
     with pytest.raises(WorkspaceError, match="has changed since it was written"):
-        Retriever.open(harbour).search("clean the mast", pipeline=f"dense:{'base' if path.stem.startswith('base') else 'bi-encoder'}")
+        Retriever.open(harbour).search(
+            "clean the mast", pipeline=f"dense:{'base' if path.stem.startswith('base') else 'bi-encoder'}"
+        )
     path.write_bytes(good)
 
 

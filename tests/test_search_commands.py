@@ -57,7 +57,9 @@ def test_the_agents_trace_says_which_subtask_brought_which_hit(run, harbour, tmp
     assert "subtask 'mast Clean the mast' (section title 'Clean the mast'):" in found.out
     assert len(run("search", "mend mast", "-w", harbour, "--agent", "embedding", "--json").json["subtasks"]) == 6
     (tmp_path / "titles.txt").write_text("Stow the keel\n")
-    chosen = run("search", "mast", "-w", harbour, "--agent", "titles", "--titles", tmp_path / "titles.txt", "--json").json
+    chosen = run(
+        "search", "mast", "-w", harbour, "--agent", "titles", "--titles", tmp_path / "titles.txt", "--json"
+    ).json
     assert [subtask["query"] for subtask in chosen["subtasks"]] == ["mast", "mast Stow the keel"]
     assert run("search", "mast", "-w", harbour, "--agent", "titles").err.startswith("error: the agent `titles` needs")
     assert run("search", "mast", "-w", harbour, "--titles", tmp_path / "titles.txt").code == 2
@@ -65,7 +67,10 @@ def test_the_agents_trace_says_which_subtask_brought_which_hit(run, harbour, tmp
 
 def test_a_pipeline_file_is_a_pipeline(run, harbour, tmp_path):
     (tmp_path / "p.toml").write_text('[[stages]]\nstage = "lexical"\n[[stages]]\nstage = "ql"\nmu = 500\n')
-    assert run("search", "mast", "-w", harbour, "--pipeline", tmp_path / "p.toml", "--json").json["pipeline"] == "lexical >> ql[mu=500]"
+    assert (
+        run("search", "mast", "-w", harbour, "--pipeline", tmp_path / "p.toml", "--json").json["pipeline"]
+        == "lexical >> ql[mu=500]"
+    )
     wrong = run("search", "mast", "-w", harbour, "--pipeline", "lexical >> rerang")
     assert (wrong.code, wrong.err.startswith("error: no stage 'rerang'; there are: ")) == (2, True)
 
@@ -99,7 +104,9 @@ def test_evaluate_writes_a_page_and_shows_what_was_won_and_lost(run, harbour, ju
     page = (folder / "report.html").read_text()
     assert page.count("<svg") >= 1
     assert "http" not in page.replace("http-equiv", "")  # nothing is fetched
-    again = run("evaluate", *judged, "-w", harbour, "--run", folder / "runs" / "01-bm25.run", "--pipeline", "lexical", "--json").json
+    again = run(
+        "evaluate", *judged, "-w", harbour, "--run", folder / "runs" / "01-bm25.run", "--pipeline", "lexical", "--json"
+    ).json
     first, second = again["results"][0]["rows"]
     assert first["scores"] == second["scores"]
 
@@ -124,7 +131,17 @@ def test_an_experiment_from_a_file(run, harbour, judged, tmp_path):
 
 
 def test_exports(run, harbour, judged, tmp_path):
-    found = run("export", "--beir", tmp_path / "b", "--docsearch", tmp_path / "d.jsonl", "--base-url", "https://x.org/", "-w", harbour)
+    found = run(
+        "export",
+        "--beir",
+        tmp_path / "b",
+        "--docsearch",
+        tmp_path / "d.jsonl",
+        "--base-url",
+        "https://x.org/",
+        "-w",
+        harbour,
+    )
     assert found.code == 0
     assert "20 documents" in found.out
     assert json.loads((tmp_path / "d.jsonl").read_text().splitlines()[0])["url"].startswith("https://x.org/")

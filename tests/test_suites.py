@@ -38,7 +38,14 @@ def check(shared: Path, tmp_path: Path, name: str, reader: str, *options: str) -
     """check.py's line on a suite."""
     path = tmp_path / f"{name}.jsonl"
     path.write_bytes(lzma.decompress((shared / "suites" / f"{name}.jsonl.xz").read_bytes()))
-    command = [sys.executable, str(shared / "suites" / "check.py"), str(path), "--reader", f"suite_readers:{reader}", *options]
+    command = [
+        sys.executable,
+        str(shared / "suites" / "check.py"),
+        str(path),
+        "--reader",
+        f"suite_readers:{reader}",
+        *options,
+    ]
     environment = {"PYTHONPATH": str(Path(__file__).parent), "PATH": ""}
     return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
 
@@ -48,10 +55,14 @@ def available(shared: Path, name: str) -> None:
         pytest.skip(f"no suite {name} in {shared}")
 
 
-@pytest.mark.parametrize(("suite", "reader", "skipped", "headings", "links", "text"), LEAST, ids=[f"{row[0]}-{row[1]}" for row in LEAST])
+@pytest.mark.parametrize(
+    ("suite", "reader", "skipped", "headings", "links", "text"), LEAST, ids=[f"{row[0]}-{row[1]}" for row in LEAST]
+)
 def test_at_least(shared, tmp_path, suite, reader, skipped, headings, links, text):
     available(shared, suite)
-    line = check(shared, tmp_path, suite, reader, "--levels", "exact", *(part for tag in skipped for part in ("--skip-tag", tag)))
+    line = check(
+        shared, tmp_path, suite, reader, "--levels", "exact", *(part for tag in skipped for part in ("--skip-tag", tag))
+    )
     assert "crash=0 slow=0" in line
     right, total = map(int, line.split("nonempty ok=")[1].split(" ")[0].split("/"))
     assert total == headings[1]

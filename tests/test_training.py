@@ -29,7 +29,9 @@ from structformer.training.losses import group_softmax, info_nce
 from boats import boats
 from conftest import write_pages
 
-TINY = TrainingOptions(base_model="scratch", size="tiny", max_steps=4, max_seconds=None, groups=4, document_tokens=64, precision="no")
+TINY = TrainingOptions(
+    base_model="scratch", size="tiny", max_steps=4, max_seconds=None, groups=4, document_tokens=64, precision="no"
+)
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +58,13 @@ def test_false_negatives_are_not_allowed():
     def example(query: str, document: str, owner: str) -> Example:
         return Example("ict", (query, query), (document, f"{document} sibling words"), owner, (0, 1))
 
-    examples = [example("list files", "one text here", "a"), example("q", "another text", "a"), example("r", "how to List  files now", "b"),
-                example("s", "here one text", "c"), example("t", "quite different", "d")]  # fmt: skip
+    examples = [
+        example("list files", "one text here", "a"),
+        example("q", "another text", "a"),
+        example("r", "how to List  files now", "b"),
+        example("s", "here one text", "c"),
+        example("t", "quite different", "d"),
+    ]
     documents = [each.documents[0] for each in examples] + [each.documents[1] for each in examples]
     owners = [each.document_id for each in examples] * 2
     allowed = negatives_allowed(examples, documents, owners, own=1)
@@ -119,7 +126,12 @@ def test_runs_of_different_precision_follow_each_other_in_one_process(corpus):
 
 def test_a_dry_run_plans_and_saves_nothing(corpus):
     plans = []
-    result = train(corpus, replace(TINY, max_steps=None, max_seconds=30.0, name="dry"), dry_run=True, listener=Listener(plan=plans.append))
+    result = train(
+        corpus,
+        replace(TINY, max_steps=None, max_seconds=30.0, name="dry"),
+        dry_run=True,
+        listener=Listener(plan=plans.append),
+    )
     assert result.steps == 0
     assert not result.folder.exists()
     assert plans[0].steps >= 1
@@ -154,7 +166,11 @@ def test_saved_models_load_in_sentence_transformers_with_the_same_scores(corpus)
     from sentence_transformers import CrossEncoder as TheirCrossEncoder
     from sentence_transformers import SentenceTransformer
 
-    texts = ["Clean the mast", "To clean the mast first look at the mast closely, then take a cloth.", "Never stow a wet oar in the dark."]
+    texts = [
+        "Clean the mast",
+        "To clean the mast first look at the mast closely, then take a cloth.",
+        "Never stow a wet oar in the dark.",
+    ]
     folder = train(corpus, replace(TINY, name="bi")).folder
     ours = BiEncoder.load(str(folder)).encode(texts)
     theirs = SentenceTransformer(str(folder), device="cpu").encode(texts)
@@ -176,13 +192,18 @@ def test_long_queries_and_documents_fit_the_window(corpus):
 
 def test_without_any_model_the_three_ways_out_are_named(monkeypatch):
     monkeypatch.setattr("structformer.models.base.packaged_minilm", lambda: None)
-    with pytest.raises(ModelError, match="--base-model PATH, install structformer\\[offline\\], or use --base-model scratch"):
+    with pytest.raises(
+        ModelError, match="--base-model PATH, install structformer\\[offline\\], or use --base-model scratch"
+    ):
         resolve_base_model("auto", "cross-encoder", hub_reachable=lambda name: False)
     assert "no encoder found" in THREE_WAYS
 
 
 def test_the_base_model_is_chosen_by_what_is_in_reach(tmp_path):
-    assert resolve_base_model("auto", "cross-encoder", hub_reachable=lambda name: True).location == "google-bert/bert-base-uncased"
+    assert (
+        resolve_base_model("auto", "cross-encoder", hub_reachable=lambda name: True).location
+        == "google-bert/bert-base-uncased"
+    )
     assert resolve_base_model("scratch", "bi-encoder").scratch
     with pytest.raises(ModelError, match="not a folder"):
         resolve_base_model("./nowhere", "bi-encoder")

@@ -35,11 +35,16 @@ Der [[palstek]] &amp; andere.
 
 def test_a_page():
     document = one(
-        "Lead '''bold''' [[Page name|shown]]s.\n== Part ==\ntext\n=== Deep ===\n== See also ==\n* [[Other]]\n[[Category:X]]", "wikitext"
+        "Lead '''bold''' [[Page name|shown]]s.\n== Part ==\ntext\n=== Deep ===\n== See also ==\n* [[Other]]\n[[Category:X]]",
+        "wikitext",
     )
     assert outline(document) == [(0, "document"), (1, "Part"), (2, "Deep"), (1, "See also")]
     assert document.root.text == "Lead bold showns."
-    assert links(document) == [("hyperlink", "Page name", "showns"), ("see_also", "Other", "Other"), ("category", "Category:X", "")]
+    assert links(document) == [
+        ("hyperlink", "Page name", "showns"),
+        ("see_also", "Other", "Other"),
+        ("category", "Category:X", ""),
+    ]
 
 
 def test_what_is_no_markup_is_kept_and_what_is_no_text_is_left_out():
@@ -52,7 +57,9 @@ def test_what_is_no_markup_is_kept_and_what_is_no_text_is_left_out():
 
 
 def test_templates_by_policy():
-    page = "{{Infobox|land=[[France]]}}\n{{main|Rope|Cord}}\nLong {{nowrap|5 km}} {{lang|fr|un nœud}} {{unknown|words}}."
+    page = (
+        "{{Infobox|land=[[France]]}}\n{{main|Rope|Cord}}\nLong {{nowrap|5 km}} {{lang|fr|un nœud}} {{unknown|words}}."
+    )
     known = one(page, "wikitext")
     assert "5 km" in known.root.text
     assert "un nœud" in known.root.text
@@ -70,16 +77,23 @@ def test_tables_lists_files_and_external_links():
     assert "a | b\n1 | 2" in document.root.text
     assert "one\ntwo\nt\nd" in document.root.text
     assert [(kind, target) for kind, target, _ in links(document)] == [
-        ("embed", "File:F.jpg"), ("hyperlink", "Link"), ("hyperlink", "http://e.org/a"), ("hyperlink", "http://e.org/b")
-    ]  # fmt: skip
+        ("embed", "File:F.jpg"),
+        ("hyperlink", "Link"),
+        ("hyperlink", "http://e.org/a"),
+        ("hyperlink", "http://e.org/b"),
+    ]
 
 
-@pytest.mark.parametrize("title", ["See also", "Siehe auch", "Voir aussi", "Véase también", "関連項目", "Zobacz też", "См. также"])
+@pytest.mark.parametrize(
+    "title", ["See also", "Siehe auch", "Voir aussi", "Véase también", "関連項目", "Zobacz też", "См. также"]
+)
 def test_see_also_in_other_languages(title):
     assert links(one(f"a\n== {title} ==\n* [[B]]", "wikitext")) == [("see_also", "B", "B")]
 
 
-@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".bz2", bz2.compress), (".gz", gzip.compress), (".zst", zstandard.compress)])
+@pytest.mark.parametrize(
+    ("suffix", "pack"), [("", bytes), (".bz2", bz2.compress), (".gz", gzip.compress), (".zst", zstandard.compress)]
+)
 def test_dumps(tmp_path, suffix, pack):
     file = tmp_path / f"dump.xml{suffix}"
     file.write_bytes(pack(DUMP.encode()))
@@ -87,14 +101,20 @@ def test_dumps(tmp_path, suffix, pack):
     assert [document.id for document in documents] == ["dump.xml#Knoten", "dump.xml#Segel"]
     knoten = documents[0]
     assert outline(knoten) == [(0, "Knoten"), (1, "Arten"), (1, "Siehe auch")]
-    assert (knoten.language, knoten.metadata["categories"], knoten.metadata["languages"]) == ("de", ["Seil"], ["en:Knot"])
+    assert (knoten.language, knoten.metadata["categories"], knoten.metadata["languages"]) == (
+        "de",
+        ["Seil"],
+        ["en:Knot"],
+    )
     assert "Ein Palstek" in knoten.root.text
 
 
 def test_multistream_dumps_and_redirects_in_a_corpus(tmp_path):
     half = DUMP.index("<page><title>Palstek")
     (tmp_path / "pages").mkdir()
-    (tmp_path / "pages" / "dump.xml.bz2").write_bytes(bz2.compress(DUMP[:half].encode()) + bz2.compress(DUMP[half:].encode()))
+    (tmp_path / "pages" / "dump.xml.bz2").write_bytes(
+        bz2.compress(DUMP[:half].encode()) + bz2.compress(DUMP[half:].encode())
+    )
     report = ingest(tmp_path / "pages", tmp_path / "w")
     graph = build_graph(tmp_path / "w")
     assert (report.documents, report.formats) == (2, {"wikitext": 2})
@@ -141,14 +161,28 @@ def test_a_dump_that_declares_entities_is_refused(tmp_path):
 def test_wikiextractor_output():
     plain = '<doc id="1" url="https://e.org/?curid=1" title="Knot">\nKnot\n\nA knot.\n## Kinds.\nMany.\n## See also.\nBULLET::::- Rope\n\n</doc>\n'
     [document] = read(plain.encode(), format="wikitext")
-    assert (document.title, document.root.text, outline(document)[1:]) == ("Knot", "A knot.", [(1, "Kinds"), (1, "See also")])
+    assert (document.title, document.root.text, outline(document)[1:]) == (
+        "Knot",
+        "A knot.",
+        [(1, "Kinds"), (1, "See also")],
+    )
     assert links(document) == [("see_also", "Rope", "Rope")]
     lines = json.dumps({"id": "1", "url": "u", "title": "Knot", "text": "Knot\n\nA knot."}) + "\n"
     assert [found.title for found in read(lines.encode(), format="wikitext")] == ["Knot"]
 
 
-@pytest.mark.parametrize("page", ["{{a|" * 20_000 + "}}" * 20_000, "[[a|" * 20_000 + "]]" * 20_000, "{|\n|\n" * 5000, "<ref>a" * 20_000, "''a'''b" * 20_000,
-                                  "[[a|<div><span>[[b|<i><b>" * 2000, "{{{a|" * 5000 + "}}}" * 5000])  # fmt: skip
+@pytest.mark.parametrize(
+    "page",
+    [
+        "{{a|" * 20_000 + "}}" * 20_000,
+        "[[a|" * 20_000 + "]]" * 20_000,
+        "{|\n|\n" * 5000,
+        "<ref>a" * 20_000,
+        "''a'''b" * 20_000,
+        "[[a|<div><span>[[b|<i><b>" * 2000,
+        "{{{a|" * 5000 + "}}}" * 5000,
+    ],
+)
 def test_nesting_costs_no_more_than_length(page):
     began = time.monotonic()
     list(WikitextFormat().read(SourceFile("p.wiki", page.encode()), {}))
@@ -170,7 +204,9 @@ def test_headings_and_links_beside_mwparserfromhell(shared):
         headings = [" ".join(str(heading.title.strip_code()).split()) for heading in code.filter_headings()]
         total += 1
         same += headings == [section.title for section in document.sections()][1:]
-        targets = {str(link.title).strip().lstrip(":").replace("_", " ") for link in code.filter_wikilinks(recursive=True)}
+        targets = {
+            str(link.title).strip().lstrip(":").replace("_", " ") for link in code.filter_wikilinks(recursive=True)
+        }
         targets = {target for target in targets if not target.lower().startswith(("file:", "image:", "category:"))}
         ours = {link.target.lstrip(":") for link in document.links()}
         wanted += len(targets)

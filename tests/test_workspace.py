@@ -76,8 +76,13 @@ def test_a_name_in_the_configuration_cannot_delete_what_lies_around_the_workspac
     recipe = tmp_path / "recipe.toml"
     recipe.write_text('[train]\nname = "../../thesis"\n')
     (project / "structformer.toml").unlink()
-    for arguments in (("train", "--recipe", recipe), ("train", "--name", "/tmp"), ("distill", "--name", ".."), ("export", "../../thesis", "--onnx"),
-                      ("evaluate", "--held-out-structure", "--name", "../..")):  # fmt: skip
+    for arguments in (
+        ("train", "--recipe", recipe),
+        ("train", "--name", "/tmp"),
+        ("distill", "--name", ".."),
+        ("export", "../../thesis", "--onnx"),
+        ("evaluate", "--held-out-structure", "--name", "../.."),
+    ):
         ran = structformer(*arguments, "-w", "ws", cwd=project)
         assert ran.returncode == 2, ran.stderr
         assert thesis.read_text() == "years of work"
@@ -95,7 +100,9 @@ def test_clearing_checkpoints_leaves_what_is_not_a_checkpoint(tmp_path):
 # -- whose folder it is --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("names", [["graph/thesis.txt", "lock"], ["corpus/.tmp-notes"], ["index/report.docx"], [".hidden"]])
+@pytest.mark.parametrize(
+    "names", [["graph/thesis.txt", "lock"], ["corpus/.tmp-notes"], ["index/report.docx"], [".hidden"]]
+)
 def test_a_folder_of_somebody_elses_is_not_taken_for_a_workspace(names, pages, tmp_path):
     own = write_pages(tmp_path / "own", dict.fromkeys(names, "mine"))
     before = files(own)
@@ -134,7 +141,10 @@ def test_files_that_a_user_puts_into_a_workspace_stay(pages, tmp_path):
     build_index(tmp_path / "w", encoders=[])
     for name in mine:
         assert (tmp_path / "w" / name).read_text() == "mine", name
-    with pytest.raises(UsageError, match="was not written by structformer"), Workspace(tmp_path / "w").replacing_model("bi-encoder"):
+    with (
+        pytest.raises(UsageError, match="was not written by structformer"),
+        Workspace(tmp_path / "w").replacing_model("bi-encoder"),
+    ):
         pass
 
 
@@ -159,7 +169,9 @@ def test_a_corpus_of_other_sources_is_replaced_or_added_to_only_when_that_is_ask
 
 
 def test_several_sources_are_named_by_their_folders_and_link_to_each_other(tmp_path):
-    docs = write_pages(tmp_path / "x" / "docs", {"a.md": "# A\n\nSee [B](../blog/b.md) and [C](c.md).\n", "c.md": "# C\n"})
+    docs = write_pages(
+        tmp_path / "x" / "docs", {"a.md": "# A\n\nSee [B](../blog/b.md) and [C](c.md).\n", "c.md": "# C\n"}
+    )
     blog = write_pages(tmp_path / "y" / "blog", {"b.md": "# B\n"})
     other = write_pages(tmp_path / "z" / "docs", {"a.md": "# Another A\n"})
     ingest([docs, blog, other], tmp_path / "w", workers=1)
@@ -201,7 +213,9 @@ for _ in range(int(sys.argv[3])):
 def test_processes_never_write_together(tmp_path):
     command = [sys.executable, "-c", COUNT, str(tmp_path / "w"), str(tmp_path / "inside"), "150"]
     processes = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(4)]
-    assert [process.wait(120) for process in processes] == [0, 0, 0, 0], [process.communicate()[1] for process in processes]
+    assert [process.wait(120) for process in processes] == [0, 0, 0, 0], [
+        process.communicate()[1] for process in processes
+    ]
 
 
 def test_threads_never_write_together_and_one_may_enter_again(tmp_path):
@@ -261,7 +275,10 @@ print(opened)
 
 def test_readers_never_see_a_gap_while_an_index_is_published_again_and_again(workspace):
     build_index(workspace, encoders=[])
-    readers = [subprocess.Popen([sys.executable, "-c", READ, str(workspace)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    readers = [
+        subprocess.Popen([sys.executable, "-c", READ, str(workspace)], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
     time.sleep(2)
     for _ in range(15):
         build_index(workspace, encoders=[])
@@ -300,8 +317,10 @@ def test_a_failure_publishes_nothing_and_leaves_nothing(workspace):
 
 
 def test_what_killed_writers_left_is_cleared_by_the_next(workspace):
-    code = "import sys, os, signal\nfrom structformer.workspace import Workspace\n" \
-           "with Workspace(sys.argv[1]).publishing('x') as p:\n (p.folder('index') / 'a').write_text('a'); os.kill(os.getpid(), signal.SIGKILL)"  # fmt: skip
+    code = (
+        "import sys, os, signal\nfrom structformer.workspace import Workspace\n"
+        "with Workspace(sys.argv[1]).publishing('x') as p:\n (p.folder('index') / 'a').write_text('a'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
     subprocess.run([sys.executable, "-c", code, str(workspace)], check=False)
     assert any((workspace / "index").iterdir())
     with Workspace(workspace).writing("next"):
@@ -324,9 +343,16 @@ def what_is_read(workspace: Path) -> list[object]:
     graph = ReferenceGraph.open(workspace, corpus)
     retriever = Retriever.open(workspace)
     return [
-        list(corpus.documents()), list(graph.edges()), graph.statistics, list(Samples.open(workspace)), list(corpus.sources()),
-        *([hit.as_dict() for hit in retriever.search(query, pipeline="lexical >> bm25")] for query in ("bowline", "sails in strong wind")),
-    ]  # fmt: skip
+        list(corpus.documents()),
+        list(graph.edges()),
+        graph.statistics,
+        list(Samples.open(workspace)),
+        list(corpus.sources()),
+        *(
+            [hit.as_dict() for hit in retriever.search(query, pipeline="lexical >> bm25")]
+            for query in ("bowline", "sails in strong wind")
+        ),
+    ]
 
 
 def test_a_flipped_bit_is_noticed_and_never_changes_an_answer(workspace):
@@ -403,7 +429,9 @@ runpy.run_module("structformer", run_name="__main__")
 @pytest.mark.skipif(os.name != "posix", reason="file-size limits are POSIX's")
 @pytest.mark.parametrize("size", [500, 5_000, 20_000])
 def test_a_file_that_may_not_grow_is_one_line_with_its_path_and_leaves_nothing_half_made(size, tmp_path):
-    pages = write_pages(tmp_path / "pages", {f"p{n}.md": f"# Page {n}\n\nText [link](p{n // 2}.md) {n}.\n" for n in range(300)})
+    pages = write_pages(
+        tmp_path / "pages", {f"p{n}.md": f"# Page {n}\n\nText [link](p{n // 2}.md) {n}.\n" for n in range(300)}
+    )
     ran = subprocess.run(
         [sys.executable, "-c", LIMITED, str(size), "ingest", str(pages), "-w", str(tmp_path / "w")],
         capture_output=True,
@@ -441,7 +469,9 @@ def spinning(tmp_path: Path, seconds: float) -> tuple[subprocess.Popen[str], int
     """A process with a worker that never ends, and the worker's number."""
     (tmp_path / "spinning.py").write_text(SPINNING)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
-    parent = subprocess.Popen([sys.executable, "-c", SPIN, str(seconds)], stderr=subprocess.PIPE, text=True, env=environment)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", SPIN, str(seconds)], stderr=subprocess.PIPE, text=True, env=environment
+    )
     assert parent.stderr is not None
     return parent, int(parent.stderr.readline())
 

@@ -43,7 +43,10 @@ def test_jats():
     assert document.title == "On knots"
     assert outline(document) == [(0, "On knots"), (1, "Intro"), (2, "Deep"), (1, "References")]
     assert document.root.text == "Short."
-    assert [link for link in links(document) if link[0] == "citation"] == [("citation", "#b1", "[1,2]"), ("citation", "#b2", "[1,2]")]
+    assert [link for link in links(document) if link[0] == "citation"] == [
+        ("citation", "#b1", "[1,2]"),
+        ("citation", "#b2", "[1,2]"),
+    ]
     assert "b1" in document.root.children[1].anchors
 
 
@@ -92,15 +95,19 @@ def test_broken_xml_is_refused_with_its_line():
 
 def test_entities_within_limits_and_from_files_of_the_folder_only():
     laughs = (
-        '<!DOCTYPE a [<!ENTITY a0 "lol">' + "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10)) + "]><a><p>&a9;</p></a>"
+        '<!DOCTYPE a [<!ENTITY a0 "lol">'
+        + "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10))
+        + "]><a><p>&a9;</p></a>"
     )
     with pytest.raises(ReadError, match=r"amplification|entity"):
         one(laughs, "xml")
-    folder = Folder({
-        "book.xml": '<!DOCTYPE book [<!ENTITY ch SYSTEM "ch.xml"><!ENTITY out SYSTEM "../../etc/passwd">]><book><title>B</title>&ch;<p>&out;&name; &nbsp;&eacute;</p></book>',
-        "ch.xml": '<?xml version="1.0"?><section><title>C</title><p>&#60;kept&#62;</p></section>',
-        "lang.ent": "<!ENTITY name 'the name'>",
-    })  # fmt: skip
+    folder = Folder(
+        {
+            "book.xml": '<!DOCTYPE book [<!ENTITY ch SYSTEM "ch.xml"><!ENTITY out SYSTEM "../../etc/passwd">]><book><title>B</title>&ch;<p>&out;&name; &nbsp;&eacute;</p></book>',
+            "ch.xml": '<?xml version="1.0"?><section><title>C</title><p>&#60;kept&#62;</p></section>',
+            "lang.ent": "<!ENTITY name 'the name'>",
+        }
+    )
     source = folder.source("book.xml")
     [document] = XmlFormat().read(source, {})
     assert "the name" in text(document)
@@ -113,11 +120,13 @@ def test_entities_within_limits_and_from_files_of_the_folder_only():
 
 def test_inclusions_inside_the_folder():
     xi = 'xmlns:xi="http://www.w3.org/2001/XInclude"'
-    folder = Folder({
-        "book.xml": f'<book {DB} {xi}><title>B</title><xi:include href="c/one.xml"/><xi:include href="../out.xml"><xi:fallback><para>instead</para></xi:fallback>'
-                    f'</xi:include><xi:include href="book.xml"/></book>',
-        "c/one.xml": f"<chapter {DB} xml:id='c1'><title>One</title><para>x</para></chapter>",
-    })  # fmt: skip
+    folder = Folder(
+        {
+            "book.xml": f'<book {DB} {xi}><title>B</title><xi:include href="c/one.xml"/><xi:include href="../out.xml"><xi:fallback><para>instead</para></xi:fallback>'
+            f'</xi:include><xi:include href="book.xml"/></book>',
+            "c/one.xml": f"<chapter {DB} xml:id='c1'><title>One</title><para>x</para></chapter>",
+        }
+    )
     source = folder.source("book.xml")
     [document] = XmlFormat().read(source, {})
     assert outline(document) == [(0, "B"), (1, "One")]
@@ -130,7 +139,8 @@ def test_a_big_file_read_as_a_stream_gives_the_same_tree(monkeypatch):
     page = (
         f"<article {DB}><title>T</title>"
         + "".join(
-            f"<section xml:id='s{n}'><title>S{n}</title><para>w{n} <link linkend='s0'>x</link> y</para></section>" for n in range(300)
+            f"<section xml:id='s{n}'><title>S{n}</title><para>w{n} <link linkend='s0'>x</link> y</para></section>"
+            for n in range(300)
         )
         + "</article>"
     )

@@ -1,7 +1,8 @@
-"""A sampling task of one's own: a section's first sentence asks for the rest of it, among the rests of the document's other sections.
+"""A sampling task of one's own: a section's first sentence asks for the rest of it, among the rests of the document's
+other sections.
 
-Install it beside structformer (`pip install examples/structformer-opening`), then `structformer sample --tasks opening --show 2`.
-"""
+Install it beside structformer (`pip install examples/structformer-opening`), then `structformer sample --tasks opening
+--show 2`."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from structformer.text.passages import sentences
 def opening(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:
     """Draw one Example per section whose text goes on after its first sentence.
 
-    view: the document's sections by number; rng: this document's own random source, so that the same seed draws the same Examples.
-    """
+    view: the document's sections by number; rng: this document's own random source, so that the same seed draws the
+    same Examples."""
     rests: dict[int, tuple[str, str]] = {}
     for number, section in enumerate(view.sections):
         first = next(sentences(section.text), "")

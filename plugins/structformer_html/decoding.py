@@ -1,7 +1,8 @@
-"""Which encoding an HTML page is in: the WHATWG rules (byte-order mark, then the first 1024 bytes' meta), then its bytes.
+"""Which encoding an HTML page is in: the WHATWG rules (byte-order mark, then the first 1024 bytes' meta), then its
+bytes.
 
-Source: HTML Living Standard, "Determining the character encoding" and "Prescan a byte stream to determine its encoding".
-"""
+Source: HTML Living Standard, "Determining the character encoding" and "Prescan a byte stream to determine its
+encoding"."""
 
 from __future__ import annotations
 
@@ -17,9 +18,21 @@ _PRESCAN_BYTES = 1024
 _DEFAULT = "windows-1252"
 _LATE_META = re.compile(rb"<meta[^>]*charset[^>]*>", re.IGNORECASE)
 _LATE_BYTES = 1_000_000
-# Python's names of codecs that the standard knows by others; each is, for the bytes of real pages, a subset of the standard's.
-_WEB_NAMES = {"cp932": "shift_jis", "shift_jis_2004": "shift_jis", "shift_jisx0213": "shift_jis", "euc_jis_2004": "euc-jp", "euc_jisx0213": "euc-jp",
-              "cp949": "euc-kr", "johab": "euc-kr", "cp950": "big5", "gb2312": "gbk", "mac_cyrillic": "x-mac-cyrillic", "latin_1": "windows-1252"}  # fmt: skip
+# Python's names of codecs that the standard knows by others; each is, for the bytes of real pages, a subset of the
+# standard's.
+_WEB_NAMES = {
+    "cp932": "shift_jis",
+    "shift_jis_2004": "shift_jis",
+    "shift_jisx0213": "shift_jis",
+    "euc_jis_2004": "euc-jp",
+    "euc_jisx0213": "euc-jp",
+    "cp949": "euc-kr",
+    "johab": "euc-kr",
+    "cp950": "big5",
+    "gb2312": "gbk",
+    "mac_cyrillic": "x-mac-cyrillic",
+    "latin_1": "windows-1252",
+}
 
 
 def decode_page(source: SourceFile) -> tuple[str, str]:
@@ -93,7 +106,13 @@ def _label(label: bytes) -> str | None:
     if found is None:
         return None
     # A page whose meta can be read as ASCII is not in UTF-16, whatever it says.
-    return "utf-8" if found.name in ("utf-16be", "utf-16le") else _DEFAULT if found.name == "x-user-defined" else str(found.name)
+    return (
+        "utf-8"
+        if found.name in ("utf-16be", "utf-16le")
+        else _DEFAULT
+        if found.name == "x-user-defined"
+        else str(found.name)
+    )
 
 
 def _xml_declaration(head: bytes) -> str | None:

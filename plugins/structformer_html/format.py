@@ -20,7 +20,9 @@ from structformer_html.page import Attributes, Page, head_tags, read_tags, read_
 from structformer_html.parsing import MAX_DEPTH, parse, without_attribute_floods
 
 _SEPARATOR = re.compile(r"\s+(?:[|—–·»«:-]|::)\s+")
-_DOCTYPE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html)\b", re.IGNORECASE | re.DOTALL)
+_DOCTYPE = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html)\b", re.IGNORECASE | re.DOTALL
+)
 _WHOLE = "head > noscript, head > noframes, body, frameset, html > noframes"
 _SOME_HTML = re.compile(rb"<(?:head|body|h[1-6]|p|div|table|ul|a\s+href|meta)\b", re.IGNORECASE)
 
@@ -38,7 +40,11 @@ class HtmlFormat:
         """Certainty that a file of unknown suffix is HTML, from its first bytes."""
         if _DOCTYPE.match(head):
             return 1.0
-        return 0.6 if head.lstrip()[:1] == b"<" and not head.lstrip().startswith(b"<?xml") and _SOME_HTML.search(head) else 0.0
+        return (
+            0.6
+            if head.lstrip()[:1] == b"<" and not head.lstrip().startswith(b"<?xml") and _SOME_HTML.search(head)
+            else 0.0
+        )
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """One Document. Option `content`: "main" (default), or "all" for the whole body with its navigation."""
@@ -90,7 +96,9 @@ class HtmlFormat:
 
 
 def _name(document: Document, head: _Head) -> None:
-    """Title and names. A title element often carries the site's name too; the heading that is the root is then better."""
+    """Title and names. A title element often carries the site's name too; the heading that is the root is then
+    better.
+    """
     top = document.root.title if document.root.anchors else ""
     if head.title and not (top and (top in head.title or len(_SEPARATOR.split(head.title)) > 1)):
         document.title = head.title
@@ -140,7 +148,11 @@ class _Head:
         if not self._base or target.startswith("#") or is_external(target):
             return target
         if not is_external(self._base):
-            return self._base.rpartition("/")[0] + "/" + target if "/" in self._base and not target.startswith("/") else target
+            return (
+                self._base.rpartition("/")[0] + "/" + target
+                if "/" in self._base and not target.startswith("/")
+                else target
+            )
         try:
             return urljoin(self._base, target)
         except ValueError:

@@ -12,17 +12,30 @@ _GENERATORS = (
     ("docusaurus", ".theme-doc-markdown", "article"),
     ("mkdocs-material", "article.md-content__inner", "article.md-content__inner"),
     ("mkdocs", "div.col-md-9[role=main]", "div.col-md-9[role=main]"),
-    ("sphinx", "div.body > section, div.body > div.section, div[role=main] section, div[role=main] div.section, article[role=main] > section",
-     "article[role=main], div[role=main], div.body"),
+    (
+        "sphinx",
+        "div.body > section, div.body > div.section, div[role=main] section, div[role=main] "
+        "div.section, article[role=main] > section",
+        "article[role=main], div[role=main], div.body",
+    ),
     ("javadoc", "div.contentContainer", "div.contentContainer"),
     ("doxygen", "div.contents", "div.header, div.contents"),
     ("hugo-docsy", "div.td-content", "div.td-content"),
     ("mdbook", "#content main", "#content main"),
     ("docbook-xsl", "div.refentry", "div.refentry"),
-)  # fmt: skip
-_SIGN = {"mediawiki": "mw-content-text", "docusaurus": "theme-doc-markdown", "mkdocs-material": "md-content__inner", "mkdocs": "col-md-9",
-         "sphinx": "ection", "javadoc": "contentContainer", "doxygen": "contents", "hugo-docsy": "td-content", "mdbook": "mdbook",
-         "docbook-xsl": "refentry"}  # fmt: skip
+)
+_SIGN = {
+    "mediawiki": "mw-content-text",
+    "docusaurus": "theme-doc-markdown",
+    "mkdocs-material": "md-content__inner",
+    "mkdocs": "col-md-9",
+    "sphinx": "ection",
+    "javadoc": "contentContainer",
+    "doxygen": "contents",
+    "hugo-docsy": "td-content",
+    "mdbook": "mdbook",
+    "docbook-xsl": "refentry",
+}
 _ENOUGH = 0.35  # a part marked as content that holds less of the text than this is not believed
 
 
@@ -30,7 +43,11 @@ def main_content(root: LexborNode, text: str) -> tuple[list[LexborNode], str]:
     """The elements that hold the content, in order, and what told: a generator's name, "main", "article" or "body"."""
     body = root.css_first("body") or root
     whole = -1
-    choices = [(name, content) for name, sign, content in _GENERATORS if _SIGN[name] in text and root.css_first(sign) is not None]
+    choices = [
+        (name, content)
+        for name, sign, content in _GENERATORS
+        if _SIGN[name] in text and root.css_first(sign) is not None
+    ]
     if "<main" in text or "role=" in text:
         choices.append(("main", "main, [role=main]"))
     if "<article" in text:

@@ -12,7 +12,8 @@ from structformer.text.headings import is_see_also
 from structformer.text.markup import Tag, tokens
 
 _PARAGRAPHS = (
-    "address article aside blockquote body center dd details dir div dl fieldset figure footer form frameset header hgroup hr html "
+    "address article aside blockquote body center dd details dir div dl fieldset figure footer "
+    "form frameset header hgroup hr html "
     "legend main menu ol optgroup p search section select summary table tbody tfoot thead ul"
 ).split()
 _LINES = "br caption dt figcaption li option tr".split()
@@ -20,13 +21,17 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _NEVER = frozenset({"script", "style", "template", "head", "noscript"})
 _FURNITURE = frozenset({"nav"})
 _MAYBE_FURNITURE = frozenset({"footer", "aside"})  # of the page, not of an article in it
-_FURNITURE_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "tablist"})
+_FURNITURE_ROLES = frozenset(
+    {"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "tablist"}
+)
 _FURNITURE_CLASSES = frozenset(
     """headerlink anchor-link anchorjs-link hash-link header-anchor mw-editsection mw-jump-link navbox navbox-styles vertical-navbox
     toc table-of-contents breadcrumb breadcrumbs sphinxsidebar md-sidebar pagination pagination-nav prev-next edit-page-link
     mw-cite-backlink noprint skip-link skip-to-content copybtn metadata-stub""".split()
 )
-_FURNITURE_IDS = frozenset({"toc", "catlinks", "footer", "site-nav", "sidebar", "navbar", "breadcrumbs", "cookie-banner", "mw-navigation"})
+_FURNITURE_IDS = frozenset(
+    {"toc", "catlinks", "footer", "site-nav", "sidebar", "navbar", "breadcrumbs", "cookie-banner", "mw-navigation"}
+)
 _SEE_ALSO_CLASSES = frozenset({"seealso", "see-also", "related-topics", "related-links", "relatedlinks", "seealsolist"})
 _RELATED = frozenset({"related", "see-also", "seealso"})
 
@@ -48,7 +53,9 @@ class Page:
         self._flow, self._space = builder.flow, builder.space
         self._base = base
         self._without_furniture = furniture
-        self._ids: list[str] = []  # seen since the last text: they name the heading that comes next, else the current section
+        self._ids: list[
+            str
+        ] = []  # seen since the last text: they name the heading that comes next, else the current section
         self._links: list[bool] = []  # anchors not yet closed: whether each has a target
         self._link_is_open = False
         self._first_cell = True
@@ -64,21 +71,33 @@ class Page:
             **dict.fromkeys(_HEADINGS, self._heading),
             **dict.fromkeys(("td", "th"), self._cell),
             **dict.fromkeys(("img", "iframe", "video", "audio", "source", "embed", "frame"), self._embed),
-            "article": self._article, "a": self._anchor, "area": self._anchor, "pre": self._pre, "listing": self._pre, "dt": self._term, "dd": self._definition,
-        }  # fmt: skip
+            "article": self._article,
+            "a": self._anchor,
+            "area": self._anchor,
+            "pre": self._pre,
+            "listing": self._pre,
+            "dt": self._term,
+            "dd": self._definition,
+        }
         self._ends: dict[str, Callable[[], None]] = {
             **dict.fromkeys(_PARAGRAPHS, self._end_paragraph),
             **dict.fromkeys(("li", "tr", "caption", "figcaption", "option"), self._end_line),
             **dict.fromkeys(_HEADINGS, self._end_heading),
-            "article": self._end_article, "a": self._end_anchor, "pre": self._end_pre, "listing": self._end_pre, "dt": self._end_term,
-        }  # fmt: skip
+            "article": self._end_article,
+            "a": self._end_anchor,
+            "pre": self._end_pre,
+            "listing": self._end_pre,
+            "dt": self._end_term,
+        }
 
     def skips(self, name: str, element: Attributes) -> bool:
         """Whether an element and all in it is no content."""
         if name in _NEVER:
             return name != "noscript" or self._without_furniture
         if not element:
-            return self._without_furniture and (name in _FURNITURE or (name in _MAYBE_FURNITURE and not self._in_article))
+            return self._without_furniture and (
+                name in _FURNITURE or (name in _MAYBE_FURNITURE and not self._in_article)
+            )
         classes = element.get("class")
         if classes and not _FURNITURE_CLASSES.isdisjoint(classes.split()):
             return self._without_furniture or name == "a"
@@ -219,7 +238,11 @@ class Page:
         self._links.append(target is not None)
         if target is not None:
             self._link_is_open = True
-            related = bool(self._zones) or self._term_is_see_also or not _RELATED.isdisjoint((element.get("rel") or "").lower().split())
+            related = (
+                bool(self._zones)
+                or self._term_is_see_also
+                or not _RELATED.isdisjoint((element.get("rel") or "").lower().split())
+            )
             self._builder.open_link(self._base(target), LinkKind.SEE_ALSO if related else LinkKind.HYPERLINK)
 
     def _end_anchor(self) -> None:

@@ -11,7 +11,8 @@ _ANY_DEPTH = 20_000  # tags that a page may have whatever their nesting: half a 
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 # Elements that hold nothing, or that the next of their kind ends.
 _FLAT = frozenset(
-    "area base br col embed hr img input link meta param source track wbr p li dt dd td th tr thead tbody tfoot option optgroup".split()
+    "area base br col embed hr img input link meta param source track wbr p li dt dd td th tr "
+    "thead tbody tfoot option optgroup".split()
 )
 
 
@@ -20,7 +21,8 @@ _MAX_ATTRIBUTES = 1000
 
 
 def without_attribute_floods(text: str) -> tuple[str, int]:
-    """The text with at most some thousand characters of any tag that has over a thousand attributes; and how many such there were.
+    """The text with at most some thousand characters of any tag that has over a thousand attributes; and how many such
+    there were.
 
     The standard has every attribute compared with those before it.
     """

@@ -25,7 +25,10 @@ class Entry:
         """Names under which the work may be a document itself."""
         found: list[str] = []
         if doi := self.fields.get("doi"):
-            found.append("doi:" + re.sub(r"^(?:https?://)?(?:dx\.)?doi\.org/|^doi:\s*", "", doi.strip(), flags=re.IGNORECASE).lower())
+            found.append(
+                "doi:"
+                + re.sub(r"^(?:https?://)?(?:dx\.)?doi\.org/|^doi:\s*", "", doi.strip(), flags=re.IGNORECASE).lower()
+            )
         if eprint := self.fields.get("eprint"):
             found.append("arxiv:" + re.sub(r"v\d+$", "", eprint.strip().removeprefix("arXiv:")))
         return tuple(found)
@@ -40,7 +43,12 @@ class Entry:
             or fields.get("publisher")
             or fields.get("howpublished")
         )
-        parts = [fields.get("author") or fields.get("editor"), fields.get("title"), place, fields.get("year") or fields.get("date")]
+        parts = [
+            fields.get("author") or fields.get("editor"),
+            fields.get("title"),
+            place,
+            fields.get("year") or fields.get("date"),
+        ]
         return ". ".join(" ".join(part.split()).rstrip(".") for part in parts if part) + "."
 
 
@@ -48,7 +56,10 @@ class Entry:
 def parse_bibtex(text: str) -> dict[str, Entry]:
     """Entries by key. What is broken costs its entry only."""
     entries: dict[str, Entry] = {}
-    strings = {name.lower(): _value(text, end, {})[0] for name, end in ((found[1], found.end()) for found in _STRING.finditer(text))}
+    strings = {
+        name.lower(): _value(text, end, {})[0]
+        for name, end in ((found[1], found.end()) for found in _STRING.finditer(text))
+    }
     position = 0
     while (found := _ENTRY.search(text, position)) is not None:
         position = found.end()

@@ -38,7 +38,9 @@ class Conditions:
                 self._fi[number], self._else[number] = self._fi[inner + 1], self._else[inner + 1]
 
     def end(self, position: int, *, to_else: bool) -> int | None:
-        """The place behind the \\fi, or with `to_else` the \\else, of the conditional that `position` is in; None without one."""
+        """The place behind the \\fi, or with `to_else` the \\else, of the conditional that `position` is in; None
+        without one.
+        """
         number = bisect_left(self._starts, position)
         token = self._else[number] if to_else and self._else[number] is not None else self._fi[number]
         return None if token is None else self._ends[token]

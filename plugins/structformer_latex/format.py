@@ -1,4 +1,6 @@
-"""The LaTeX format: a document with the files it takes in to one Document, and the names that its references may mean."""
+"""The LaTeX format: a document with the files it takes in to one Document, and the names that its references may
+mean.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,24 @@ _TAKEN = re.compile(
     r"\\(input|include|subfile|subfileinclude|import|subimport)(?![a-zA-Z])\s*(?:\{([^{}]*)\}\s*(?:\{([^{}]*)\})?|([^\s\\{}%]+))"
 )
 _INPUTENC = re.compile(rb"\\(?:usepackage|inputencoding)\s*(?:\[([^\[\]]*)\]\s*\{inputenc\}|\{([^{}]*)\})")
-_ENCODINGS = {"latin1": "latin-1", "latin2": "iso8859-2", "latin3": "iso8859-3", "latin4": "iso8859-4", "latin5": "iso8859-9", "latin9": "iso8859-15",
-              "latin10": "iso8859-16", "ansinew": "cp1252", "applemac": "mac-roman", "macce": "mac-latin2", "koi8-r": "koi8-r", "koi8-u": "koi8-u",
-              "utf8": "utf-8", "utf8x": "utf-8", "decmulti": "latin-1", "next": "latin-1"}  # fmt: skip
+_ENCODINGS = {
+    "latin1": "latin-1",
+    "latin2": "iso8859-2",
+    "latin3": "iso8859-3",
+    "latin4": "iso8859-4",
+    "latin5": "iso8859-9",
+    "latin9": "iso8859-15",
+    "latin10": "iso8859-16",
+    "ansinew": "cp1252",
+    "applemac": "mac-roman",
+    "macce": "mac-latin2",
+    "koi8-r": "koi8-r",
+    "koi8-u": "koi8-u",
+    "utf8": "utf-8",
+    "utf8x": "utf-8",
+    "decmulti": "latin-1",
+    "next": "latin-1",
+}
 
 
 class LatexFormat:
@@ -33,13 +50,18 @@ class LatexFormat:
     name = "latex"
     suffixes = (".tex", ".latex", ".ltx")
     media_types = ("application/x-tex", "text/x-tex")
-    completeness = "complete: multi-file projects, user macros, labels, references, citations with .bib and .bbl, hyperref, theorems"
+    completeness = (
+        "complete: multi-file projects, user macros, labels, references, citations "
+        "with .bib and .bbl, hyperref, theorems"
+    )
 
     def sniff(self, head: bytes, path: str) -> float:
         """Certainty that a file of unknown suffix is LaTeX, from its first bytes."""
         if re.search(rb"\\document(?:class|style)\s*[\[{]|\\begin\s*\{document\}", head):
             return 0.95
-        return 0.6 if len(re.findall(rb"\\(?:section|subsection|chapter|label|cite|ref|begin)\s*\{", head)) >= 3 else 0.0
+        return (
+            0.6 if len(re.findall(rb"\\(?:section|subsection|chapter|label|cite|ref|begin)\s*\{", head)) >= 3 else 0.0
+        )
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """One Document; none for a file that only defines things."""
@@ -75,14 +97,23 @@ class LatexFormat:
             metadata["author"] = reader.author
         if reader.external:
             metadata["external_documents"] = [list(each) for each in reader.external]
-        works = {key: list(entry.names()) for key, entry in reader.entries.items() if key in reader.cited and entry.names()}
+        works = {
+            key: list(entry.names()) for key, entry in reader.entries.items() if key in reader.cited and entry.names()
+        }
         if works:
             metadata["works"] = works
         document = builder.finish(
-            Source(source.path, self.name), title=reader.title or None, promote=False, language=reader.language, metadata=metadata
+            Source(source.path, self.name),
+            title=reader.title or None,
+            promote=False,
+            language=reader.language,
+            metadata=metadata,
         )
         labels = dict.fromkeys(normalize(anchor) for section in document.sections() for anchor in section.anchors)
-        document.names = (*path_names(source.path), *(f"label:{label}" for label in labels if not label.startswith("cite:")))
+        document.names = (
+            *path_names(source.path),
+            *(f"label:{label}" for label in labels if not label.startswith("cite:")),
+        )
         return document
 
     def parts(self, source: SourceFile) -> set[str]:
@@ -109,7 +140,9 @@ class LatexFormat:
         return found
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """A label here, in the document it was announced from, or anywhere; a cited work, or its line among the references."""
+        """A label here, in the document it was announced from, or anywhere; a cited work, or its line among the
+        references.
+        """
         if link.kind is LinkKind.CITATION or link.target.startswith("cite:"):
             key = link.target.removeprefix("cite:")
             yield from document.metadata.get("works", {}).get(key, ())
@@ -133,7 +166,11 @@ def _text(source: SourceFile) -> str:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         declared = _INPUTENC.search(data)
-        name = next((part.decode("ascii", "replace").strip() for part in (declared[1], declared[2]) if part), "") if declared else ""
+        name = (
+            next((part.decode("ascii", "replace").strip() for part in (declared[1], declared[2]) if part), "")
+            if declared
+            else ""
+        )
         encoding = _ENCODINGS.get(name, name)
         try:
             codecs.lookup(encoding)
@@ -152,7 +189,9 @@ def _references(reader: TexReader, builder: TreeBuilder, files: Any, path: str) 
     taken = files(PurePosixPath(path).stem, (".bbl",))
     builder.return_to(reader.bibliography)
     if taken is not None:
-        inside = re.search(r"\\begin\s*\{thebibliography\}\s*\{[^{}]*\}(.*)\\end\s*\{thebibliography\}", taken[1], re.DOTALL)
+        inside = re.search(
+            r"\\begin\s*\{thebibliography\}\s*\{[^{}]*\}(.*)\\end\s*\{thebibliography\}", taken[1], re.DOTALL
+        )
         reader.read(inside[1] if inside else taken[1], name=taken[0], main=False)
         return
     for key in reader.cited if "*" not in reader.cited else reader.entries:

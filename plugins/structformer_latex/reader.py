@@ -1,8 +1,7 @@
 """Reads LaTeX as its readers see it: expands the user's own macros within bounds and tells a TreeBuilder what is found.
 
-Not TeX: no catcodes, no registers, no boxes. Braces are groups that need no matching, so that nesting costs nothing; only commands
-whose arguments mean something have them read.
-"""
+Not TeX: no catcodes, no registers, no boxes. Braces are groups that need no matching, so that nesting costs nothing;
+only commands whose arguments mean something have them read."""
 
 from __future__ import annotations
 
@@ -71,7 +70,9 @@ class Files(Protocol):
 
 @dataclass(slots=True)
 class Macro:
-    """A macro of the user's: how many arguments, the default of the first when it is optional, delimiters, and its text."""
+    """A macro of the user's: how many arguments, the default of the first when it is optional, delimiters, and its
+    text.
+    """
 
     arguments: int
     body: str
@@ -333,7 +334,18 @@ class TexReader:
         elif bare in RANGES:
             self._reference()
             self._reference()
-        elif bare in ("url", "nolinkurl", "path", "href", "hyperref", "hyperlink", "hypertarget", "hyperdef", "email", "doi"):
+        elif bare in (
+            "url",
+            "nolinkurl",
+            "path",
+            "href",
+            "hyperref",
+            "hyperlink",
+            "hypertarget",
+            "hyperdef",
+            "email",
+            "doi",
+        ):
             self._link(bare)
         elif bare in ("cite", "citep", "citet") or (
             _CITE.fullmatch(name) and bare not in ("nocite", "citestyle", "citename", "setcitestyle")
@@ -360,7 +372,16 @@ class TexReader:
             self._switches[bare[:-4]] = True
         elif self._switches and (bare.endswith("false") and bare[:-5] in self._switches):
             self._switches[bare[:-5]] = False
-        elif bare in ("input", "include", "subfile", "import", "subimport", "subfileinclude", "loadglsentries", "includestandalone"):
+        elif bare in (
+            "input",
+            "include",
+            "subfile",
+            "import",
+            "subimport",
+            "subfileinclude",
+            "loadglsentries",
+            "includestandalone",
+        ):
             self._take_in(bare)
         elif bare in ("bibliography", "addbibresource", "bibliography*"):
             self._bibliography(bare)
@@ -482,7 +503,11 @@ class TexReader:
         argument = self._argument()
         if argument.startswith("\\") and len(argument) > 1:
             name = argument[1:].strip()
-            return SYMBOLS.get(name, "") if not (name[:1] in ACCENTS and len(name) == 1) else accented(name, self._letter())
+            return (
+                SYMBOLS.get(name, "")
+                if not (name[:1] in ACCENTS and len(name) == 1)
+                else accented(name, self._letter())
+            )
         return argument.strip() if "\\" not in argument else self.plain(argument)
 
     def _section(self, level: int) -> None:
@@ -535,7 +560,9 @@ class TexReader:
             target, shown, kind = _address(self._raw_argument()), self._argument(), LinkKind.HYPERLINK
         else:
             address = _address(self._raw_argument())
-            prefix = "mailto:" if name == "email" else "https://doi.org/" if name == "doi" and "//" not in address else ""
+            prefix = (
+                "mailto:" if name == "email" else "https://doi.org/" if name == "doi" and "//" not in address else ""
+            )
             target, shown, kind = prefix + address, None, LinkKind.HYPERLINK
             if builder.in_link:
                 builder.text(address)
@@ -711,7 +738,9 @@ class TexReader:
             if "\\comment" in macro.body:
                 self._skip_to(name)
                 return
-            if re.search(r"\\(?:verbatim|lstlisting|Verbatim|minted|VerbatimEnvironment)(?![a-zA-Z])|\\lst@", macro.body):
+            if re.search(
+                r"\\(?:verbatim|lstlisting|Verbatim|minted|VerbatimEnvironment)(?![a-zA-Z])|\\lst@", macro.body
+            ):
                 self._verbatim(name)
                 return
             self._open.append(name)
@@ -762,9 +791,29 @@ class TexReader:
             return
         else:
             builder.paragraph()
-            if name in ("figure", "figure*", "table", "table*", "wrapfigure", "minipage", "algorithm", "algorithmic", "SCfigure", "adjustbox",
-                        "spacing", "subfigure", "subtable", "tabbing", "wraptable", "turn", "rotate", "column", "columns",
-                        "tcolorbox", "mdframed"):  # fmt: skip
+            if name in (
+                "figure",
+                "figure*",
+                "table",
+                "table*",
+                "wrapfigure",
+                "minipage",
+                "algorithm",
+                "algorithmic",
+                "SCfigure",
+                "adjustbox",
+                "spacing",
+                "subfigure",
+                "subtable",
+                "tabbing",
+                "wraptable",
+                "turn",
+                "rotate",
+                "column",
+                "columns",
+                "tcolorbox",
+                "mdframed",
+            ):
                 while self._optional() is not None:
                     continue
                 if name in ("wrapfigure", "wraptable"):
@@ -808,14 +857,26 @@ class TexReader:
         self._builder.paragraph()
 
     def _math_environment(self, name: str) -> None:
-        if name in ("alignat", "alignat*", "xalignat", "xalignat*", "numcases", "subnumcases", "IEEEeqnarray", "IEEEeqnarray*"):
+        if name in (
+            "alignat",
+            "alignat*",
+            "xalignat",
+            "xalignat*",
+            "numcases",
+            "subnumcases",
+            "IEEEeqnarray",
+            "IEEEeqnarray*",
+        ):
             self._argument()
         self._formula(self._skip_to(name), name, display=True)
 
     def _bibliography_heading(self) -> None:
         title = next((self._macros[each].body for each in ("refname", "bibname") if each in self._macros), "References")
         section = self._macros.get("bibsection")
-        if section is not None and (own := re.search(r"\\(?:sub)*(?:section|chapter)\*?\s*\{(.*)\}", section.body, re.DOTALL)) is not None:
+        if (
+            section is not None
+            and (own := re.search(r"\\(?:sub)*(?:section|chapter)\*?\s*\{(.*)\}", section.body, re.DOTALL)) is not None
+        ):
             title = own[1]
         self._flush_footnotes()
         self._builder.open_heading(2)
@@ -889,7 +950,9 @@ class TexReader:
         self._expansions += 1
         if self._expansions > _MAX_EXPANSIONS or self._expanded > _MAX_EXPANDED:
             self.cut = (
-                self.cut or f"macros expand to over {_MAX_EXPANDED >> 20} MB or {_MAX_EXPANSIONS} times: what they say further is left out"
+                self.cut
+                or f"macros expand to over {_MAX_EXPANDED >> 20} MB or {_MAX_EXPANSIONS} times: "
+                "what they say further is left out"
             )
             return
         if macro.pattern:
@@ -904,7 +967,10 @@ class TexReader:
         body = macro.body
         if "#" in body:
             body = _PARAMETER.sub(
-                lambda found: "#" if found[1] is None else arguments[int(found[1]) - 1] if int(found[1]) <= len(arguments) else "", body
+                lambda found: (
+                    "#" if found[1] is None else arguments[int(found[1]) - 1] if int(found[1]) <= len(arguments) else ""
+                ),
+                body,
             )
         self._expanded += len(body)
         self._push(body)
@@ -944,11 +1010,14 @@ class TexReader:
 
     def _skip_test(self, name: str) -> None:
         patterns = {
-            "ifdefined": r"\s*\\[a-zA-Z@]+\s*", "ifx": r"\s*(?:\\[a-zA-Z@]+|\S)\s*(?:\\[a-zA-Z@]+\s*|\S)?",
-            "if": r"\s*(?:\\[a-zA-Z@]+|\S)\s*(?:\\[a-zA-Z@]+\s*|\S)?", "ifcat": r"\s*(?:\\[a-zA-Z@]+|\S)\s*(?:\\[a-zA-Z@]+\s*|\S)?",
-            "ifodd": r"\s*(?:\\value\s*\{[^{}]*\}|\\[a-zA-Z@]+|\d+)\s*", "ifcase": r"\s*(?:\\value\s*\{[^{}]*\}|\\[a-zA-Z@]+|\d+)\s*",
+            "ifdefined": r"\s*\\[a-zA-Z@]+\s*",
+            "ifx": r"\s*(?:\\[a-zA-Z@]+|\S)\s*(?:\\[a-zA-Z@]+\s*|\S)?",
+            "if": r"\s*(?:\\[a-zA-Z@]+|\S)\s*(?:\\[a-zA-Z@]+\s*|\S)?",
+            "ifcat": r"\s*(?:\\[a-zA-Z@]+|\S)\s*(?:\\[a-zA-Z@]+\s*|\S)?",
+            "ifodd": r"\s*(?:\\value\s*\{[^{}]*\}|\\[a-zA-Z@]+|\d+)\s*",
+            "ifcase": r"\s*(?:\\value\s*\{[^{}]*\}|\\[a-zA-Z@]+|\d+)\s*",
             "ifcsname": r".{0,200}?\\endcsname\s*",
-        }  # fmt: skip
+        }
         operand = r"\s*(?:\\value\s*\{[^{}]*\}|[-+]?[\d.]+\s*(?:pt|cm|mm|in|em|ex)?|\\[a-zA-Z@]+|`\\?.)\s*"
         pattern = patterns.get(name, rf"{operand}[<>=]{operand}")
         found = re.compile(pattern, re.DOTALL).match(self._text, self._position)
@@ -971,7 +1040,10 @@ class TexReader:
         if known is None or known[0] is not text:
             if len(self._conditions) >= _KEPT_CONDITIONS:
                 self._conditions.clear()
-            known = self._conditions[key] = (text, Conditions(text, lambda name: name in CONDITIONALS or name[2:] in self._switches))
+            known = self._conditions[key] = (
+                text,
+                Conditions(text, lambda name: name in CONDITIONALS or name[2:] in self._switches),
+            )
         return known[1]
 
     # -- other files -----------------------------------------------------------------------------------------------

@@ -37,7 +37,8 @@ _LINE_BREAK = re.compile(r"[ \t]*\n[ \t]*")
 _TARGET = re.compile(r"\(([^()\s]+)\)=")
 _DIRECTIVE = re.compile(r"\{([\w:-]+)\}[ \t]*(.*)")
 _CODE_DIRECTIVES = frozenset(
-    "code code-block code-cell sourcecode literalinclude math mermaid eval-rst graphviz raw parsed-literal r python".split()
+    "code code-block code-cell sourcecode literalinclude math mermaid eval-rst graphviz raw "
+    "parsed-literal r python".split()
 )
 _OPTION = re.compile(r"[ \t]*:[\w-]+:.*|---")
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|[^:\s].*)")
@@ -47,7 +48,8 @@ _REFERENCE_ROLES = frozenset("ref doc numref any eq term download std:ref std:do
 _MAX_DIRECTIVES = 10
 _ALERT = re.compile(r"\[!(\w+)\]\s*")
 _ASCIIDOC = re.compile(
-    r"^(?:\[\[[\w-]+\]\]|ifn?def::|endif::|include::|\[(?:verse|NOTE|TIP|source|horizontal)[^\]]*\]|linkgit:|={1,5} \S.*)", re.MULTILINE
+    r"^(?:\[\[[\w-]+\]\]|ifn?def::|endif::|include::|\[(?:verse|NOTE|TIP|source|horizontal)[^\]]*\]|linkgit:|={1,5} \S.*)",
+    re.MULTILINE,
 )
 _PROSE_SUFFIXES = frozenset({".txt", ".text", ".readme", ".in", ".page", ".post"})
 _SUMMARY_KEYS = ("description", "summary", "abstract", "subtitle", "excerpt", "intro")
@@ -76,7 +78,14 @@ class MarkdownFormat:
             return 0.0
         if _ASCIIDOC.search(text):
             return 0.0
-        signs = (r"^#{1,6} \S", r"^(?:---|\+\+\+)\n\w+", r"^\s*[-*+] \S", r"\[[^\]\n]+\]\([^)\s]+\)", r"^(?:```|~~~)", r"^(?:===+|---+)$")
+        signs = (
+            r"^#{1,6} \S",
+            r"^(?:---|\+\+\+)\n\w+",
+            r"^\s*[-*+] \S",
+            r"\[[^\]\n]+\]\([^)\s]+\)",
+            r"^(?:```|~~~)",
+            r"^(?:===+|---+)$",
+        )
         return min(0.9, 0.25 * sum(bool(re.search(sign, text, re.MULTILINE)) for sign in signs))
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
@@ -105,7 +114,9 @@ class MarkdownFormat:
         document = builder.finish(
             Source(source.path, self.name),
             title=" ".join(str(title).split()) if isinstance(title, str | int | float) and str(title).strip() else None,
-            language=next((str(metadata[key]) for key in ("lang", "language") if isinstance(metadata.get(key), str)), None),
+            language=next(
+                (str(metadata[key]) for key in ("lang", "language") if isinstance(metadata.get(key), str)), None
+            ),
             metadata=metadata,
             promote=True,  # the title of the front matter and the heading name the same page, in whatever words
         )
@@ -124,7 +135,8 @@ def _report_depth(source: SourceFile, places: list[tuple[int, int]], lines_befor
     if places:
         line, lines = places[0][0] + lines_before, sum(count for _, count in places)
         source.warn(
-            f"line {line}: nested over {MAX_NESTING} levels deep; {lines} line{'s' * (lines > 1)} from there kept as plain paragraphs"
+            f"line {line}: nested over {MAX_NESTING} levels deep; {lines} line{'s' * (lines > 1)} "
+            "from there kept as plain paragraphs"
         )
 
 
@@ -135,7 +147,9 @@ def _names(document: Document) -> tuple[str, ...]:
         value = document.metadata.get(key)
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, str) and item.strip():
-                names += [normalize(item).strip("/"), *path_candidates(path, item)] if "/" in item else [normalize(item)]
+                names += (
+                    [normalize(item).strip("/"), *path_candidates(path, item)] if "/" in item else [normalize(item)]
+                )
     stem = without_suffix(path).rpartition("/")[2]
     names += [wiki_name(stem), wiki_name(document.title)]
     return tuple(dict.fromkeys(name for name in names if name))
@@ -156,7 +170,11 @@ class _Reader:
         for index, token in enumerate(tokens):
             kind = token.type
             if kind == "inline":
-                if token.content[:1] == "(" and self._extended and (label := _TARGET.fullmatch(token.content)) is not None:
+                if (
+                    token.content[:1] == "("
+                    and self._extended
+                    and (label := _TARGET.fullmatch(token.content)) is not None
+                ):
                     self._anchors.append(label[1])  # it names what comes next
                 else:
                     self._content(token.content, token.children)
@@ -294,9 +312,12 @@ class _Reader:
             elif kind == "text" or kind == "text_special":
                 content = token.content
                 if (
-                    self._extended and content[-1:] == "}" and index + 1 < len(children) and children[index + 1].type == "code_inline"
+                    self._extended
+                    and content[-1:] == "}"
+                    and index + 1 < len(children)
+                    and children[index + 1].type == "code_inline"
                     and (found := _ROLE.search(content)) is not None
-                ):  # fmt: skip
+                ):
                     role, content = found[1], content[: found.start()]
                 self._text(content, children[index - 1].type if index else "")
             elif kind == "code_inline":
@@ -352,6 +373,9 @@ def _closes_soon(tokens: list[Token], start: int) -> bool:
         if token.type == "heading_open":
             return False
         inner = [child.content for child in token.children or [] if child.type == "html_inline"]
-        if any(re.search(r"</h[1-6]\s*>", part, re.IGNORECASE) for part in (token.content if token.type == "html_block" else "", *inner)):
+        if any(
+            re.search(r"</h[1-6]\s*>", part, re.IGNORECASE)
+            for part in (token.content if token.type == "html_block" else "", *inner)
+        ):
             return True
     return False

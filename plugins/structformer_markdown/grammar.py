@@ -43,9 +43,20 @@ def parse(text: str, env: dict[str, Any]) -> list[Token]:
 
 
 # Every rule is tried at every block, so those that a text can't need are left out: the marks that each needs.
-_NEEDED = {"blockquote": (">",), "code": ("    ", "\t"), "fence": ("```", "~~~"), "html_block": ("<",), "reference": ("]:",),
-           "table_after_heading": ("|",)}  # fmt: skip
-_EXTRA = {"footnote": ("[^", _FOOTNOTE), "definition": (":", _DEFINITION), "tilde": ("~", _DEFINITION), "attributes": ("{", _ATTRIBUTES)}
+_NEEDED = {
+    "blockquote": (">",),
+    "code": ("    ", "\t"),
+    "fence": ("```", "~~~"),
+    "html_block": ("<",),
+    "reference": ("]:",),
+    "table_after_heading": ("|",),
+}
+_EXTRA = {
+    "footnote": ("[^", _FOOTNOTE),
+    "definition": (":", _DEFINITION),
+    "tilde": ("~", _DEFINITION),
+    "attributes": ("{", _ATTRIBUTES),
+}
 
 
 @cache
@@ -90,7 +101,10 @@ def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """What is nested deeper than the parser goes becomes one paragraph, where markdown-it would drop it."""
     if silent or state.level < MAX_NESTING - 4:
         return False
-    lines = [state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].lstrip("> \t") for line in range(start, end)]
+    lines = [
+        state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].lstrip("> \t")
+        for line in range(start, end)
+    ]
     state.line = end
     for kind, nesting in (("too_deep_open", 1), ("inline", 0), ("too_deep_close", -1)):
         token = state.push(kind, "", nesting)  # type: ignore[arg-type]

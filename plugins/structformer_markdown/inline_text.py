@@ -1,4 +1,6 @@
-"""What plain text holds that CommonMark leaves alone: GFM's bare URLs and e-mail addresses, wiki-links, footnote marks."""
+"""What plain text holds that CommonMark leaves alone: GFM's bare URLs and e-mail addresses, wiki-links, footnote
+marks.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def may_hold_links(text: str) -> bool:
 
 
 def spans(text: str, *, extended: bool) -> Iterator[Span]:
-    """The text cut into plain parts and links. `extended`: find bare URLs and wiki-links, which CommonMark doesn't have."""
+    """The text cut into plain parts and links. `extended`: find bare URLs and wiki-links, which CommonMark doesn't
+    have.
+    """
     if "[^" in text:
         text = _FOOTNOTE.sub("", text)
     if not extended or not may_hold_links(text):
@@ -66,7 +70,11 @@ def _urls(text: str) -> Iterator[tuple[int, int, Span]]:
         url = _without_trailing_punctuation(found[0])
         _, separator, rest = url.partition("://")
         host = _DOMAIN.match(rest if separator else url)
-        if host is None or "_" in "".join(host[0].split(".")[-2:]) or (not separator and host[0].count(".") < 2 and host[0] == "www"):
+        if (
+            host is None
+            or "_" in "".join(host[0].split(".")[-2:])
+            or (not separator and host[0].count(".") < 2 and host[0] == "www")
+        ):
             continue
         yield found.start(), found.start() + len(url), Span(url, url if separator else f"http://{url}")
 

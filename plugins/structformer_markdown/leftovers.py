@@ -1,14 +1,33 @@
-"""What site generators put into Markdown: admonitions, tabs, shortcodes, Liquid tags, MDX. The marks go, their text stays.
+"""What site generators put into Markdown: admonitions, tabs, shortcodes, Liquid tags, MDX. The marks go, their text
+stays.
 
-Lines keep their numbers. Fenced code is left alone. Sources: the documentation of Docusaurus, MkDocs (Material), Hugo, Jekyll, MyST.
-"""
+Lines keep their numbers. Fenced code is left alone. Sources: the documentation of Docusaurus, MkDocs (Material), Hugo,
+Jekyll, MyST."""
 
 from __future__ import annotations
 
 import re
 
-_HINTS = (":::", "!!! ", "??? ", "???+", '=== "', "{{<", "{{%", "{%", "{{ ", "{{site", "{/*", "[TOC]", "[[toc]]", "[[_TOC_]]", "\nimport ", "\nexport ",
-          "import ", "export ")  # fmt: skip
+_HINTS = (
+    ":::",
+    "!!! ",
+    "??? ",
+    "???+",
+    '=== "',
+    "{{<",
+    "{{%",
+    "{%",
+    "{{ ",
+    "{{site",
+    "{/*",
+    "[TOC]",
+    "[[toc]]",
+    "[[_TOC_]]",
+    "\nimport ",
+    "\nexport ",
+    "import ",
+    "export ",
+)
 _FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(```+|~~~+)")
 _COLONS = re.compile(r"([ \t]*):{3,}[ \t]*(\{[^{}]*\}|[\w-]+)?[ \t]*(?:\[([^\]]*)\]|(.*?))[ \t]*:*[ \t]*")
 _ADMONITION = re.compile(r"([ \t]*)(?:!!!|\?\?\?\+?)[ \t]+([\w -]+?)?[ \t]*(?:\"([^\"]*)\")?[ \t]*")
@@ -36,7 +55,9 @@ def without_leftovers(text: str) -> str:
     lines = text.split("\n")
     out: list[str] = []
     fence = ""
-    indents: list[int] = []  # columns of the admonitions and tabs that are open: what they hold stands four columns further in
+    indents: list[
+        int
+    ] = []  # columns of the admonitions and tabs that are open: what they hold stands four columns further in
     exporting = False
     seen_text = False
     for line in lines:
@@ -59,7 +80,11 @@ def without_leftovers(text: str) -> str:
             exporting = bool(line.strip())
             out.append("")
             continue
-        if line.startswith(("import ", "export ")) and _MDX_LINE.fullmatch(line) and (not seen_text or line.rstrip().endswith(";")):
+        if (
+            line.startswith(("import ", "export "))
+            and _MDX_LINE.fullmatch(line)
+            and (not seen_text or line.rstrip().endswith(";"))
+        ):
             exporting = line.startswith("export ") and line.rstrip()[-1:] in "{[("
             out.append("")
             continue
@@ -83,7 +108,11 @@ def _line(line: str, indents: list[int]) -> str:
         if not kind and not title:
             return ""
         return found[1] + _heading(kind, title)
-    if ("!!!" in line or "???" in line) and (found := _ADMONITION.fullmatch(line)) is not None and (found[2] or found[3] is not None):
+    if (
+        ("!!!" in line or "???" in line)
+        and (found := _ADMONITION.fullmatch(line)) is not None
+        and (found[2] or found[3] is not None)
+    ):
         indents.append(len(found[1]) + 4 * len(indents))
         return found[1] + _heading(found[2] or "", found[3] or "")
     if "===" in line and (found := _TAB.fullmatch(line)) is not None:
@@ -113,5 +142,6 @@ def _heading(kind: str, title: str) -> str:
 
 
 _SPOKEN = frozenset(
-    "note tip info warning danger caution important hint attention error example question success failure bug abstract seealso".split()
+    "note tip info warning danger caution important hint attention error example question success "
+    "failure bug abstract seealso".split()
 )

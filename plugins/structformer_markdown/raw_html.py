@@ -98,7 +98,11 @@ class RawHtml:
             builder.line()
         elif name in ("td", "th") and not closing:
             builder.text(" ")
-        elif name in ("img", "iframe", "video", "audio", "source", "embed") and not closing and (source := tag.get("src")):
+        elif (
+            name in ("img", "iframe", "video", "audio", "source", "embed")
+            and not closing
+            and (source := tag.get("src"))
+        ):
             builder.add_image(source, tag.get("alt") or "")
         if not closing and name != "a" and "id" in tag.raw_attributes and (anchor := tag.get("id")):
             builder.add_anchor(anchor)

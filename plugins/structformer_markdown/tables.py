@@ -1,4 +1,5 @@
-"""GFM tables as one token a row: a table's cells are most of a reference manual's blocks, and tokens for each cost more than its text.
+"""GFM tables as one token a row: a table's cells are most of a reference manual's blocks, and tokens for each cost more
+than its text.
 
 Source: GitHub Flavored Markdown Spec 0.29, section 4.10.
 """
@@ -15,11 +16,17 @@ _MAX_CELLS = 65_536
 
 
 def table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A block rule for markdown-it: a header row, a delimiter row with as many cells, and rows to the first blank line."""
+    """A block rule for markdown-it: a header row, a delimiter row with as many cells, and rows to the first blank
+    line.
+    """
     if start + 2 > end or state.sCount[start + 1] < state.blkIndent or state.is_code_block(start + 1):
         return False
     # A delimiter row begins with one of its three characters; most lines don't.
-    if state.src[state.bMarks[start + 1] + state.tShift[start + 1] : state.eMarks[start + 1]][:1] not in ("|", "-", ":"):
+    if state.src[state.bMarks[start + 1] + state.tShift[start + 1] : state.eMarks[start + 1]][:1] not in (
+        "|",
+        "-",
+        ":",
+    ):
         return False
     delimiter = _line(state, start + 1)
     header = _line(state, start)

@@ -1,8 +1,8 @@
-"""MediaWiki XML dumps and WikiExtractor output: cutting a stream into pieces that stand by themselves, and reading their pages.
+"""MediaWiki XML dumps and WikiExtractor output: cutting a stream into pieces that stand by themselves, and reading
+their pages.
 
-A dump's pages are found by their tags, not by an XML parser: the export format is fixed, and what is broken costs one page.
-Source: MediaWiki, "Help:Export" and export-0.11.xsd.
-"""
+A dump's pages are found by their tags, not by an XML parser: the export format is fixed, and what is broken costs one
+page. Source: MediaWiki, "Help:Export" and export-0.11.xsd."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def kind_of(head: bytes) -> str:
 
 
 def pieces(stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
-    """Pieces of whole pages, each beginning with the dump's own head; a page over `limit` bytes is left out, and said, as a str.
+    """Pieces of whole pages, each beginning with the dump's own head; a page over `limit` bytes is left out, and said,
+    as a str.
 
     Raises ReadError where the dump declares entities: exports never do.
     """
@@ -94,7 +95,11 @@ def pieces(stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
     rest = bytes(buffer).strip()
     if kind == "dump" and start in rest:
         title = re.search(rb"<title>([^<]*)</title>", rest)
-        yield f"the dump ends inside a page ({title[1].decode('utf-8', 'replace') if title else 'untitled'}, {len(rest)} bytes): that page is left out"
+        yield (
+            "the dump ends inside a page "
+            f"({title[1].decode('utf-8', 'replace') if title else 'untitled'}, {len(rest)} bytes): "
+            "that page is left out"
+        )
     elif kind == "dump" and not rest.endswith(b"</mediawiki>"):
         yield "the dump ends before </mediawiki>: pages may be missing"
 
@@ -141,7 +146,12 @@ def dump_pages(text: str) -> Iterator[RawPage]:
         title = _TITLE.search(page)
         revision = page.rfind("<revision>")
         body = _TEXT.search(page, revision if revision >= 0 else 0)
-        namespace, identifier, redirect, model = _NAMESPACE.search(page), _ID.search(page), _REDIRECT.search(page), _MODEL.search(page)
+        namespace, identifier, redirect, model = (
+            _NAMESPACE.search(page),
+            _ID.search(page),
+            _REDIRECT.search(page),
+            _MODEL.search(page),
+        )
         yield RawPage(
             title=unescape(title[1]).strip() if title else "",
             namespace=int(namespace[1]) if namespace else 0,
@@ -164,9 +174,23 @@ def extracted_pages(text: str) -> Iterator[RawPage]:
                 continue
             if isinstance(row, dict):
                 yield RawPage(
-                    str(row.get("title", "")), 0, str(row.get("id", "")), "", str(row.get("text", "")), "extracted", str(row.get("url", ""))
+                    str(row.get("title", "")),
+                    0,
+                    str(row.get("id", "")),
+                    "",
+                    str(row.get("text", "")),
+                    "extracted",
+                    str(row.get("url", "")),
                 )
         return
     for found in _DOC.finditer(text):
         attributes = {key: unescape(value) for key, value in _ATTRIBUTE.findall(found[1])}
-        yield RawPage(attributes.get("title", ""), 0, attributes.get("id", ""), "", found[2], "extracted", attributes.get("url", ""))
+        yield RawPage(
+            attributes.get("title", ""),
+            0,
+            attributes.get("id", ""),
+            "",
+            found[2],
+            "extracted",
+            attributes.get("url", ""),
+        )

@@ -1,4 +1,6 @@
-"""The wikitext format: single pages, MediaWiki dumps and WikiExtractor output to Documents, and the names that links may mean."""
+"""The wikitext format: single pages, MediaWiki dumps and WikiExtractor output to Documents, and the names that links
+may mean.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,10 @@ class WikitextFormat:
         FormatOption("namespaces", "numbers of a dump's namespaces to read, or all", check=_check_namespaces),
     )
     stream_suffixes = (".xml", ".json", ".jsonl", ".txt", "")
-    completeness = "complete: pages, MediaWiki dumps, WikiExtractor output; headings, links, redirects, categories, tables, hatnotes"
+    completeness = (
+        "complete: pages, MediaWiki dumps, WikiExtractor output; headings, links, "
+        "redirects, categories, tables, hatnotes"
+    )
 
     def sniff(self, head: bytes, path: str) -> float:
         """Certainty that a file of unknown suffix is wikitext, from its first bytes."""
@@ -60,9 +65,8 @@ class WikitextFormat:
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """One Document of a page, many of a dump.
 
-        Options: `templates`: "known" (default: the text of templates that are part of a sentence), "text" (of all) or "drop";
-        `namespaces`: numbers of a dump's namespaces to read, "0" by default, or "all".
-        """
+        Options: `templates`: "known" (default: the text of templates that are part of a sentence), "text" (of all) or
+        "drop"; `namespaces`: numbers of a dump's namespaces to read, "0" by default, or "all"."""
         data = source.read()
         kind = kind_of(data[:65536])
         if kind == "dump":
@@ -94,7 +98,10 @@ class WikitextFormat:
             if not page.title or (numbers is not None and page.namespace not in numbers):
                 continue
             if page.redirect:
-                source.alias(_page_key(site.page_name(page.title), site), _page_key(site.page_name(page.redirect.partition("#")[0]), site))
+                source.alias(
+                    _page_key(site.page_name(page.title), site),
+                    _page_key(site.page_name(page.redirect.partition("#")[0]), site),
+                )
                 continue
             if page.model not in ("wikitext", ""):
                 continue
@@ -110,7 +117,9 @@ class WikitextFormat:
         if "<page>" in rest:
             source.warn(f"the dump ends inside a page ({len(rest)} characters): that page is left out")
 
-    def _page(self, source: SourceFile, page: RawPage, site: Site, options: Mapping[str, Any], identifier: str) -> Document:
+    def _page(
+        self, source: SourceFile, page: RawPage, site: Site, options: Mapping[str, Any], identifier: str
+    ) -> Document:
         builder = TreeBuilder(slugs=False)
         reader = PageReader(builder, site)
         metadata: dict[str, Any] = {}
@@ -121,7 +130,9 @@ class WikitextFormat:
             target = redirect[1].strip()
             builder.add_link(target, target, LinkKind.REDIRECT)
             metadata["redirect"] = target
-            source.alias(_page_key(site.page_name(title), site), _page_key(site.page_name(target.partition("#")[0]), site))
+            source.alias(
+                _page_key(site.page_name(title), site), _page_key(site.page_name(target.partition("#")[0]), site)
+            )
             names = ()
         else:
             reader.read(take_apart(page.text, site, templates=str(options.get("templates", "known"))))
@@ -159,9 +170,13 @@ class WikitextFormat:
             with without_garbage_collection():
                 read_extracted(page.text, page.title, builder)
             document = builder.finish(
-                Source(source.path, self.name), id=f"{source.path}#{page.title}", title=page.title, promote=False,
-                metadata={"page_id": page.identifier, "url": page.url}, names=_names(page.title, site),
-            )  # fmt: skip
+                Source(source.path, self.name),
+                id=f"{source.path}#{page.title}",
+                title=page.title,
+                promote=False,
+                metadata={"page_id": page.identifier, "url": page.url},
+                names=_names(page.title, site),
+            )
             yield document
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:

@@ -1,8 +1,7 @@
 """Takes wikitext apart in linear time: comments, extension tags, templates and links become marks in a text of lines.
 
-Every part is cut out once, innermost first, and stands as a short mark in what is around it, so that neither nesting nor unclosed
-openers cost more than a pass over the text.
-"""
+Every part is cut out once, innermost first, and stands as a short mark in what is around it, so that neither nesting
+nor unclosed openers cost more than a pass over the text."""
 
 from __future__ import annotations
 
@@ -114,9 +113,8 @@ class Page:
 def take_apart(text: str, site: Site, *, templates: str = "known") -> Page:
     """A page ready to be read line by line.
 
-    templates: "known" keeps the text of templates that are part of a sentence and drops the others, "text" keeps every template's
-    unnamed arguments, "drop" keeps none.
-    """
+    templates: "known" keeps the text of templates that are part of a sentence and drops the others, "text" keeps every
+    template's unnamed arguments, "drop" keeps none."""
     page = Page("")
     text = text.replace(MARK, "").replace("\x00", "")
     if "<" in text or "__" in text:
@@ -190,7 +188,9 @@ def _take_tags(text: str, page: Page) -> str:
 
 def _is_paired(text: str, name: str, known: dict[str, bool]) -> bool:
     if name not in known:
-        known[name] = re.search(rf"</{re.escape(name)}\s*>", text, re.IGNORECASE) is not None if len(known) < 100 else False
+        known[name] = (
+            re.search(rf"</{re.escape(name)}\s*>", text, re.IGNORECASE) is not None if len(known) < 100 else False
+        )
     return known[name]
 
 
@@ -222,7 +222,8 @@ class _Frame:
 
 
 def _take_templates(text: str, page: Page, site: Site, policy: str) -> str:
-    # Templates without braces in them, then those that held only such: nearly all there are. The rest needs every brace matched.
+    # Templates without braces in them, then those that held only such: nearly all there are. The rest needs every brace
+    # matched.
     for depth in range(1, _FLAT_PASSES + 1):
         found_any = False
 
@@ -334,7 +335,18 @@ def _arguments(content: str) -> list[str]:
 def _kept_text(name: str, arguments: list[str], number: int) -> str:
     if name in ("convert", "cvt"):
         return " ".join(arguments[:2])
-    if name in ("plainlist", "flatlist", "ubl", "ubli", "unbulleted list", "hlist", "bulleted list", "columns-list", "div col", "blist"):
+    if name in (
+        "plainlist",
+        "flatlist",
+        "ubl",
+        "ubli",
+        "unbulleted list",
+        "hlist",
+        "bulleted list",
+        "columns-list",
+        "div col",
+        "blist",
+    ):
         return "\n" + "\n".join(arguments) + "\n"
     if name == "as of":
         return "as of " + "-".join(arguments)
@@ -370,7 +382,9 @@ def _hidden_links(content: str, page: Page, site: Site) -> tuple[tuple[str, str]
 
 
 def _take_links(text: str, page: Page, site: Site) -> str:
-    """Files and categories, whose text may hold links and line breaks, become marks; other links come to stand on one line."""
+    """Files and categories, whose text may hold links and line breaks, become marks; other links come to stand on one
+    line.
+    """
     if (quick := _take_flat_links(text, page, site)) is not None:
         return quick
     stack: list[list[str]] = [[]]
@@ -400,7 +414,8 @@ _BROKEN_LINE = re.compile(r"\[\[[^\[\]\n|]+\|[^\[\]\n]*\n[^\[\]\n]+\]\]")
 
 
 def _take_flat_links(text: str, page: Page, site: Site) -> str | None:
-    """The same for pages whose files don't stand in each other, which is most: only links with a namespace are looked at.
+    """The same for pages whose files don't stand in each other, which is most: only links with a namespace are looked
+    at.
 
     None for the others, which need every bracket matched.
     """

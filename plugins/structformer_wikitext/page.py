@@ -51,11 +51,14 @@ _URL_REST = re.compile(r"://[^\s\[\]<>\"|}\x00-\x20\x7f\u3000]+")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 _NO_TITLE = re.compile(r"[<>\[\]|{}]|%[0-9a-fA-F]{2}|&\w+;")
 _OUTSIDE = re.compile(rf"(?:{PROTOCOLS}|//)", re.IGNORECASE)
-_PLAIN_LINK = re.compile(r"\[\[([^\[\]{}<>\n|\x7f%&_:#/]+)(?:\|([^\[\]<&\x7f~{\n]*))?\]\](?!\])([a-zäöüßåæøéèêàâçñóíúа-яёα-ωά-ώ]*)")
+_PLAIN_LINK = re.compile(
+    r"\[\[([^\[\]{}<>\n|\x7f%&_:#/]+)(?:\|([^\[\]<&\x7f~{\n]*))?\]\](?!\])([a-zäöüßåæøéèêàâçñóíúа-яёα-ωά-ώ]*)"
+)
 _SCHEMES = re.compile(r"(?i:mailto|news|sips?|sms|tel|urn|bitcoin|geo|magnet|matrix):")
 _TRAIL = re.compile(r"[a-zäöüßåæøéèêàâçñóíúа-яёα-ωά-ώ]+")
 _BLOCK_TAGS = frozenset(
-    "p div blockquote center table ul ol dl section article aside figure header footer main nav details address hr pre caption tbody thead".split()
+    "p div blockquote center table ul ol dl section article aside figure header footer main nav "
+    "details address hr pre caption tbody thead".split()
 )
 _LINE_TAGS = frozenset("br li tr dt dd summary figcaption".split())
 _CELL_ATTRIBUTES = re.compile(r"[^\[\]|{}<\x7f]*(?:\x7f\d+\x7f[^\[\]|{}<\x7f]*)*\|(?!\|)")
@@ -64,7 +67,9 @@ _HTML_HEADING = re.compile(r"h[1-6]")
 
 
 class PageReader:
-    """Reads one page into a builder. `categories` and `languages` are what it names of them, `addresses` its sources."""
+    """Reads one page into a builder. `categories` and `languages` are what it names of them, `addresses` its
+    sources.
+    """
 
     def __init__(self, builder: TreeBuilder, site: Site) -> None:
         self._builder = builder
@@ -101,7 +106,11 @@ class PageReader:
                 if self._table_line(line):
                     in_paragraph = False
                     continue
-            elif (first == " " or first == "\t" or first == ":") and not self._tables and line.lstrip(" :\t").startswith("{|"):
+            elif (
+                (first == " " or first == "\t" or first == ":")
+                and not self._tables
+                and line.lstrip(" :\t").startswith("{|")
+            ):
                 if self._table_line(line.lstrip(" :\t")):
                     in_paragraph = False
                     continue
@@ -295,7 +304,9 @@ class PageReader:
             if shown is not None and "[" in shown and "]" not in shown:
                 shown += "]"
                 end += 1
-        target = " ".join(unescape(raw).replace("_", " ").split()) if "%" in raw or "&" in raw or "_" in raw else raw.strip()
+        target = (
+            " ".join(unescape(raw).replace("_", " ").split()) if "%" in raw or "&" in raw or "_" in raw else raw.strip()
+        )
         if not target.strip(" :") or _OUTSIDE.match(target):
             if target and _OUTSIDE.match(target):
                 address, _, label = (raw + (shown or "")).strip().partition(" ")
@@ -484,7 +495,12 @@ _INLINE_TAGS = frozenset(
 
 
 def _may_hold_links(text: str) -> bool:
-    return (":" in text and ("://" in text or _SCHEMES.search(text) is not None)) or "RFC" in text or "PMID" in text or "ISBN" in text
+    return (
+        (":" in text and ("://" in text or _SCHEMES.search(text) is not None))
+        or "RFC" in text
+        or "PMID" in text
+        or "ISBN" in text
+    )
 
 
 def _split_term(text: str) -> tuple[str, str] | None:
@@ -519,7 +535,9 @@ def _content(cell: str) -> str:
 
 
 def _balance_quotes(line: str) -> str:
-    """MediaWiki's rule for apostrophes: when both bold and italic marks are odd in a line, one bold mark is an apostrophe and italic."""
+    """MediaWiki's rule for apostrophes: when both bold and italic marks are odd in a line, one bold mark is an
+    apostrophe and italic.
+    """
     runs = list(re.finditer(r"'{2,}", line))
     bold = italic = 0
     candidates: list[tuple[int, int]] = []

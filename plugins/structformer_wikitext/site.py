@@ -35,18 +35,45 @@ REDIRECT = re.compile(
     re.IGNORECASE,
 )
 _INTERWIKI = {
-    **{prefix: f"https://en.{name}.org/wiki/" for prefix, name in (
-        ("w", "wikipedia"), ("wikipedia", "wikipedia"), ("wikt", "wiktionary"), ("wiktionary", "wiktionary"), ("b", "wikibooks"),
-        ("wikibooks", "wikibooks"), ("q", "wikiquote"), ("wikiquote", "wikiquote"), ("s", "wikisource"), ("wikisource", "wikisource"),
-        ("n", "wikinews"), ("wikinews", "wikinews"), ("v", "wikiversity"), ("wikiversity", "wikiversity"), ("voy", "wikivoyage"),
-    )},
-    **{prefix: f"https://{name}.wikimedia.org/wiki/" for prefix, name in (
-        ("c", "commons"), ("commons", "commons"), ("m", "meta"), ("meta", "meta"), ("species", "species"), ("wikispecies", "species"),
-    )},
-    "d": "https://www.wikidata.org/wiki/", "wikidata": "https://www.wikidata.org/wiki/", "mw": "https://www.mediawiki.org/wiki/",
-    "doi": "https://doi.org/", "rfc": "https://datatracker.ietf.org/doc/html/rfc", "phab": "https://phabricator.wikimedia.org/",
+    **{
+        prefix: f"https://en.{name}.org/wiki/"
+        for prefix, name in (
+            ("w", "wikipedia"),
+            ("wikipedia", "wikipedia"),
+            ("wikt", "wiktionary"),
+            ("wiktionary", "wiktionary"),
+            ("b", "wikibooks"),
+            ("wikibooks", "wikibooks"),
+            ("q", "wikiquote"),
+            ("wikiquote", "wikiquote"),
+            ("s", "wikisource"),
+            ("wikisource", "wikisource"),
+            ("n", "wikinews"),
+            ("wikinews", "wikinews"),
+            ("v", "wikiversity"),
+            ("wikiversity", "wikiversity"),
+            ("voy", "wikivoyage"),
+        )
+    },
+    **{
+        prefix: f"https://{name}.wikimedia.org/wiki/"
+        for prefix, name in (
+            ("c", "commons"),
+            ("commons", "commons"),
+            ("m", "meta"),
+            ("meta", "meta"),
+            ("species", "species"),
+            ("wikispecies", "species"),
+        )
+    },
+    "d": "https://www.wikidata.org/wiki/",
+    "wikidata": "https://www.wikidata.org/wiki/",
+    "mw": "https://www.mediawiki.org/wiki/",
+    "doi": "https://doi.org/",
+    "rfc": "https://datatracker.ietf.org/doc/html/rfc",
+    "phab": "https://phabricator.wikimedia.org/",
     "meatball": "http://www.usemod.com/cgi-bin/mb.pl?",
-}  # fmt: skip
+}
 # Templates that stand on top of a section and name related pages, by what they say before the names.
 SEE_ALSO_TEMPLATES = frozenset(
     """see also|seealso|see|voir aussi|siehe auch|véase también|vedi anche|ver também|zie ook|zobacz też|см. также|関連項目|see-also|further see""".split(
@@ -68,16 +95,57 @@ TEXT_TEMPLATES = {
         midsize resize normal no wrap poemquote block indent""".split(),
         1,
     ),
-    **dict.fromkeys(["pull quote", "small caps", "no wrap", "poem quote", "block indent", "ill", "interlanguage link", "as of"], 1),
-    **dict.fromkeys(["lang", "langue", "color", "font color", "font", "transl", "transliteration", "rtl-lang", "script"], 2),
     **dict.fromkeys(
-        ["plainlist", "flatlist", "ubl", "unbulleted list", "hlist", "bulleted list", "columns-list", "div col", "blist", "ubli"], 0
+        ["pull quote", "small caps", "no wrap", "poem quote", "block indent", "ill", "interlanguage link", "as of"], 1
+    ),
+    **dict.fromkeys(
+        ["lang", "langue", "color", "font color", "font", "transl", "transliteration", "rtl-lang", "script"], 2
+    ),
+    **dict.fromkeys(
+        [
+            "plainlist",
+            "flatlist",
+            "ubl",
+            "unbulleted list",
+            "hlist",
+            "bulleted list",
+            "columns-list",
+            "div col",
+            "blist",
+            "ubli",
+        ],
+        0,
     ),
     **dict.fromkeys(["convert", "cvt", "val"], 0),
 }
-CHARACTERS = {"!": "|", "=": "=", "'": "'", "-": "", "clear": "", "·": " ·", "•": " •", "dot": " ·", "ndash": "–", "mdash": "—", "emdash": "—", "endash": "–",
-              "spaced ndash": " – ", "snd": " – ", "spnd": " – ", "nbsp": " ", "'s": "'s", "(": "{", ")": "}", "((": "{{", "))": "}}",
-              "!!": "||", "--": "—", "pipe": "|", "c.": "c.", "circa": "c."}  # fmt: skip
+CHARACTERS = {
+    "!": "|",
+    "=": "=",
+    "'": "'",
+    "-": "",
+    "clear": "",
+    "·": " ·",
+    "•": " •",
+    "dot": " ·",
+    "ndash": "–",
+    "mdash": "—",
+    "emdash": "—",
+    "endash": "–",
+    "spaced ndash": " – ",
+    "snd": " – ",
+    "spnd": " – ",
+    "nbsp": " ",
+    "'s": "'s",
+    "(": "{",
+    ")": "}",
+    "((": "{{",
+    "))": "}}",
+    "!!": "||",
+    "--": "—",
+    "pipe": "|",
+    "c.": "c.",
+    "circa": "c.",
+}
 
 
 @dataclass(slots=True)
@@ -97,7 +165,11 @@ class Site:
         word = prefix.strip().lower()
         if not colon or word in self.namespaces:
             return None
-        base = self.interwiki.get(word) or _INTERWIKI.get(word) or (f"https://{word}.wikipedia.org/wiki/" if word in _LANGUAGES else None)
+        base = (
+            self.interwiki.get(word)
+            or _INTERWIKI.get(word)
+            or (f"https://{word}.wikipedia.org/wiki/" if word in _LANGUAGES else None)
+        )
         return base + rest.strip().replace(" ", "_") if base else None
 
     def kind(self, target: str) -> str:

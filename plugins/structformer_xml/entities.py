@@ -1,8 +1,7 @@
 """Entities that a file uses but does not declare itself: from files inside the ingested root, else HTML's names.
 
-They are put into the file's internal subset, so that libxml2 expands them within its own limits; it never reads a file. What an
-external entity names outside the root, or on the network, is not read at all.
-"""
+They are put into the file's internal subset, so that libxml2 expands them within its own limits; it never reads a file.
+What an external entity names outside the root, or on the network, is not read at all."""
 
 from __future__ import annotations
 
@@ -16,7 +15,9 @@ from structformer.formats.source import SourceFile
 
 _REFERENCE = re.compile(rb"&([A-Za-z_:\x80-\xff][\w.:\x80-\xff-]*);")
 _DECLARATION = re.compile(rb"""<!ENTITY\s+([^\s%"'<>]+)\s+(?:"([^"]*)"|'([^']*)')\s*>""")
-_AS_ELEMENT = re.compile(rb"""<entity\s+name=["']([^"']+)["'][^>]*>(.*?)</entity>""", re.DOTALL)  # a list of entities as XML
+_AS_ELEMENT = re.compile(
+    rb"""<entity\s+name=["']([^"']+)["'][^>]*>(.*?)</entity>""", re.DOTALL
+)  # a list of entities as XML
 _EXTERNAL = re.compile(
     rb"""<!ENTITY\s+(%\s+)?([^\s%"'<>]+)\s+(?:SYSTEM|PUBLIC\s+(?:"[\w\s'()+,./:=?;!*#@$%-]*"|'[\w\s()+,./:=?;!*#@$%-]*'))"""
     rb"""\s+(?:"([^"]*)"|'([^']*)')\s*>"""  # no NDATA
@@ -63,7 +64,9 @@ def complete(source: SourceFile, data: bytes) -> bytes:
     missing = _used(data, declared)
     if not missing:
         return data
-    found_entities = _find(source, missing, declared, external, parameter_files, strict=not (doctype is not None and doctype[1].strip()))
+    found_entities = _find(
+        source, missing, declared, external, parameter_files, strict=not (doctype is not None and doctype[1].strip())
+    )
     return _insert(data, doctype, found_entities) if found_entities else data
 
 
@@ -78,7 +81,13 @@ def _used(data: bytes, declared: set[bytes]) -> list[bytes]:
 
 
 def _find(
-    source: SourceFile, missing: list[bytes], declared: set[bytes], external: dict[bytes, str], parameter_files: list[str], *, strict: bool
+    source: SourceFile,
+    missing: list[bytes],
+    declared: set[bytes],
+    external: dict[bytes, str],
+    parameter_files: list[str],
+    *,
+    strict: bool,
 ) -> dict[bytes, bytes]:
     """Values for the missing entities. strict: leave unknown names undeclared, so that the parser refuses them."""
     known: dict[bytes, bytes] | None = None
@@ -136,7 +145,10 @@ def _declarations(files: tuple[bytes, ...]) -> dict[bytes, bytes]:
 def _part(source: SourceFile, name: bytes, target: str) -> bytes:
     opened = source.open(target)
     if opened is None:
-        source.warn(f"external entity &{name.decode('utf-8', 'replace')}; ({target}) is not inside the ingested folder: left out")
+        source.warn(
+            f"external entity &{name.decode('utf-8', 'replace')}; ({target}) is not inside the "
+            "ingested folder: left out"
+        )
         return b""
     return _as_value(_TEXT_DECLARATION.sub(b"", opened.read(), count=1))
 

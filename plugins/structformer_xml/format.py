@@ -27,7 +27,9 @@ from structformer_xml.vocabulary import Vocabulary, by_namespace, choose, from_t
 _PUBLIC = re.compile(rb"""<!DOCTYPE\s+[^\s>\[]+\s+PUBLIC\s+["']([^"']*)["']""")
 XINCLUDE = b"http://www.w3.org/2001/XInclude"
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-_OTHERS = re.compile(rb"<(?:mediawiki|html|svg|project|rss|feed|urlset|plist|xsl:stylesheet|xsd?:schema|wsdl)[\s>:]", re.IGNORECASE)
+_OTHERS = re.compile(
+    rb"<(?:mediawiki|html|svg|project|rss|feed|urlset|plist|xsl:stylesheet|xsd?:schema|wsdl)[\s>:]", re.IGNORECASE
+)
 
 
 class XmlFormat:
@@ -36,7 +38,11 @@ class XmlFormat:
     name = "xml"
     suffixes = (".xml", ".nxml", ".dbk", ".docbook", ".dita", ".ditamap", ".tei", ".jats")
     media_types = ("application/xml", "text/xml")
-    options = (FormatOption("mapping", "a vocabulary of your own, as TOML text", check=lambda text: from_toml(text, "mapping")),)
+    options = (
+        FormatOption(
+            "mapping", "a vocabulary of your own, as TOML text", check=lambda text: from_toml(text, "mapping")
+        ),
+    )
     completeness = "complete: DocBook, JATS, TEI, DITA, others by their titles or a mapping; entity files, xi:include"
 
     def sniff(self, head: bytes, path: str) -> float:
@@ -95,7 +101,9 @@ class XmlFormat:
             data = file.read()
             if XINCLUDE not in data and b"<!ENTITY" not in data:
                 continue
-            names = included_paths(data) + [target for name, target in external_entities(data) if b"&" + name + b";" in data]
+            names = included_paths(data) + [
+                target for name, target in external_entities(data) if b"&" + name + b";" in data
+            ]
             for name in names:
                 opened = file.open(name)
                 if opened is not None and opened.path not in found and opened.path != source.path:
@@ -133,7 +141,9 @@ def _choose(root: Any, data: bytes) -> Vocabulary:
 def _names(document: Document) -> tuple[str, ...]:
     names = list(path_names(document.source.path))
     own = github_slug(document.root.title)  # an anchor that nobody wrote
-    names += [f"id:{normalize(anchor)}" for section in document.sections() for anchor in section.anchors if anchor != own]
+    names += [
+        f"id:{normalize(anchor)}" for section in document.sections() for anchor in section.anchors if anchor != own
+    ]
     if isinstance(refnames := document.metadata.get("refname"), str):
         names += [_name(each) for each in refnames.split(", ")]
     return tuple(dict.fromkeys(names))

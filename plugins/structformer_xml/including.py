@@ -1,7 +1,7 @@
 """XInclude inside the ingested root: what a document includes stands in its tree; nothing else is opened.
 
-Source: W3C, XML Inclusions (XInclude) 1.1; of xpointer the forms "id" and xpointer(id('x')) with an optional /* behind it.
-"""
+Source: W3C, XML Inclusions (XInclude) 1.1; of xpointer the forms "id" and xpointer(id('x')) with an optional /* behind
+it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def included_paths(data: bytes) -> list[str]:
     """The href of every inclusion in a file."""
     if _NAMESPACE.encode() not in data:
         return []
-    return [found.decode("utf-8", "replace") for found in re.findall(rb"""<(?:\w+:)?include\b[^>]*?\bhref=["']([^"'#]+)["']""", data)]
+    return [
+        found.decode("utf-8", "replace")
+        for found in re.findall(rb"""<(?:\w+:)?include\b[^>]*?\bhref=["']([^"'#]+)["']""", data)
+    ]
 
 
 class Inclusions:
@@ -59,7 +62,9 @@ class Inclusions:
             return [_copy(each) for each in _point(document, pointer)] or None
         opened = source.open(href.partition("#")[0]) if len(chain) <= _MAX_DEPTH else None
         if opened is None or opened.path in chain:
-            self._source.warn(f"xi:include of {href}: {'includes itself' if opened else 'not inside the ingested folder'}; left out")
+            self._source.warn(
+                f"xi:include of {href}: {'includes itself' if opened else 'not inside the ingested folder'}; left out"
+            )
             return None
         data = opened.read()
         self._bytes += len(data)

@@ -16,18 +16,25 @@ from structformer_xml.entities import complete
 
 BIG = 8_000_000  # bytes from which a file is parsed as a stream, its elements forgotten as they are read
 _DECLARED = re.compile(r"""<\?xml[^>]*?encoding\s*=\s*["']([^"']+)["']""")
-_BOMS = ((codecs.BOM_UTF8, "utf-8", ("utf-8",)), (codecs.BOM_UTF16_LE, "utf-16-le", ("utf-16", "utf-16le")),
-         (codecs.BOM_UTF16_BE, "utf-16-be", ("utf-16", "utf-16be")))  # fmt: skip
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8", ("utf-8",)),
+    (codecs.BOM_UTF16_LE, "utf-16-le", ("utf-16", "utf-16le")),
+    (codecs.BOM_UTF16_BE, "utf-16-be", ("utf-16", "utf-16be")),
+)
 
 
 def content(source: SourceFile) -> bytes:
-    """The source's bytes with its entities declared. Raises ReadError where mark and declaration contradict each other."""
+    """The source's bytes with its entities declared. Raises ReadError where mark and declaration contradict each
+    other.
+    """
     data = source.read()
     for mark, encoding, allowed in _BOMS:
         if data.startswith(mark):
             declared = _DECLARED.match(data[len(mark) : 400].decode(encoding, "replace"))
             if declared and declared[1].lower() not in allowed:
-                raise ReadError(f"not well-formed (its byte-order mark says {encoding}, its declaration {declared[1]})", "line 1")
+                raise ReadError(
+                    f"not well-formed (its byte-order mark says {encoding}, its declaration {declared[1]})", "line 1"
+                )
     return complete(source, data)
 
 
@@ -36,7 +43,9 @@ def parse(data: bytes, *, completed: bool = False) -> Any:
 
     completed: entities from other files stand in it, whose text may use prefixes that only the whole document declares.
     """
-    parser = etree.XMLParser(resolve_entities="internal", load_dtd=False, no_network=True, huge_tree=False, remove_comments=False)
+    parser = etree.XMLParser(
+        resolve_entities="internal", load_dtd=False, no_network=True, huge_tree=False, remove_comments=False
+    )
     try:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
@@ -52,26 +61,38 @@ def parse(data: bytes, *, completed: bool = False) -> Any:
 
 
 def _is_limit(error: etree.XMLSyntaxError) -> bool:
-    return "huge" in (error.msg or "").lower() or "buffer" in (error.msg or "").lower() or "Excessive depth" in (error.msg or "")
+    return (
+        "huge" in (error.msg or "").lower()
+        or "buffer" in (error.msg or "").lower()
+        or "Excessive depth" in (error.msg or "")
+    )
 
 
 def _parse_huge(data: bytes, error: etree.XMLSyntaxError) -> Any:
-    """Long texts and deep trees are no danger by themselves; with entities of its own a file stays within the limits."""
+    """Long texts and deep trees are no danger by themselves; with entities of its own a file stays within the
+    limits.
+    """
     if b"<!ENTITY" in data:
         raise ReadError(f"refused ({error.msg})", f"line {error.lineno}") from error
     parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True, huge_tree=True)
     try:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as second:
-        raise ReadError(f"not well-formed or beyond the parser's limits ({second.msg})", f"line {second.lineno}") from second
+        raise ReadError(
+            f"not well-formed or beyond the parser's limits ({second.msg})", f"line {second.lineno}"
+        ) from second
 
 
 def _parse_without_prefixes(data: bytes, error: etree.XMLSyntaxError) -> Any:
-    parser = etree.XMLParser(resolve_entities="internal", load_dtd=False, no_network=True, huge_tree=False, recover=True)
+    parser = etree.XMLParser(
+        resolve_entities="internal", load_dtd=False, no_network=True, huge_tree=False, recover=True
+    )
     root = etree.fromstring(data, parser)
     others = [each for each in parser.error_log if each.level_name != "WARNING" and each.domain_name != "NAMESPACE"]
     if root is None or others:
-        raise ReadError(f"not well-formed ({others[0].message if others else error.msg})", f"line {error.lineno}") from error
+        raise ReadError(
+            f"not well-formed ({others[0].message if others else error.msg})", f"line {error.lineno}"
+        ) from error
     return root
 
 
@@ -100,9 +121,15 @@ def stream(data: bytes) -> Iterator[tuple[str, Any]]:
     Comments and processing instructions are left out. Raises ReadError with the line when the XML is not well-formed.
     """
     parser = etree.iterparse(
-        BytesIO(data), events=("start", "end"), resolve_entities="internal", load_dtd=False, no_network=True, huge_tree=b"<!ENTITY" not in data,
-        remove_comments=True, remove_pis=True,
-    )  # fmt: skip
+        BytesIO(data),
+        events=("start", "end"),
+        resolve_entities="internal",
+        load_dtd=False,
+        no_network=True,
+        huge_tree=b"<!ENTITY" not in data,
+        remove_comments=True,
+        remove_pis=True,
+    )
     try:
         for event, element in parser:
             if event == "start":

@@ -85,17 +85,25 @@ class XmlReader:
         vocabulary = self._vocabulary
         role = _OTHER
         for names, candidate in (
-            (vocabulary.skipped, _SKIPPED), (vocabulary.titles, _TITLE), (vocabulary.sections, _SECTION), (vocabulary.wrappers, _WRAPPER),
-            (vocabulary.verbatim, _VERBATIM), (vocabulary.cells, _CELL), (vocabulary.lines, _LINE), (vocabulary.paragraphs, _PARAGRAPH),
+            (vocabulary.skipped, _SKIPPED),
+            (vocabulary.titles, _TITLE),
+            (vocabulary.sections, _SECTION),
+            (vocabulary.wrappers, _WRAPPER),
+            (vocabulary.verbatim, _VERBATIM),
+            (vocabulary.cells, _CELL),
+            (vocabulary.lines, _LINE),
+            (vocabulary.paragraphs, _PARAGRAPH),
             (vocabulary.inline, _INLINE),
-        ):  # fmt: skip
+        ):
             if name in names:
                 role = candidate
                 break
         marked = (
-            name in vocabulary.metadata or name in vocabulary.named_by or any(mark.rpartition("/")[2] == name for mark in vocabulary.document_titles)
+            name in vocabulary.metadata
+            or name in vocabulary.named_by
+            or any(mark.rpartition("/")[2] == name for mark in vocabulary.document_titles)
             or any(mark.partition("[")[0] == name for mark in vocabulary.see_also)
-        )  # fmt: skip
+        )
         vocabulary.meanings[tag] = name, role, marked
         return name, role, marked
 
@@ -127,7 +135,9 @@ class XmlReader:
             self._builder.open_heading(max(1, section.depth), ids)
             self.titled = self.titled or section.depth <= 1
             return
-        if role == _INLINE or (role == _OTHER and above is not None and (above.inline or above.has_text or above.role in _INHERITED)):
+        if role == _INLINE or (
+            role == _OTHER and above is not None and (above.inline or above.has_text or above.role in _INHERITED)
+        ):
             opened.inline = True
         else:
             self._break(role, above)
@@ -300,7 +310,13 @@ class XmlReader:
             value = attributes.get(key)
             if value is None or (anywhere and not key.endswith(("href", "linkend", "fileref"))):
                 continue
-            targets = [f"#{each}" for each in value.split()] if prefix == "#" else [prefix + value.strip()] if value.strip() else []
+            targets = (
+                [f"#{each}" for each in value.split()]
+                if prefix == "#"
+                else [prefix + value.strip()]
+                if value.strip()
+                else []
+            )
             if not targets:
                 continue
             kind = vocabulary.kind(targets[0], name)

@@ -32,7 +32,9 @@ def suggest_mapping(data: bytes) -> str:
     firsts: dict[str, Counter[str]] = {}
     parents: dict[str, Counter[str]] = {}
     attributes: Counter[tuple[str, str]] = Counter()
-    identifiers = {element.get("id") or element.get("{http://www.w3.org/XML/1998/namespace}id") for element in root.iter("*")} - {None}
+    identifiers = {
+        element.get("id") or element.get("{http://www.w3.org/XML/1998/namespace}id") for element in root.iter("*")
+    } - {None}
     for element in root.iter("*"):
         name = _local(element.tag)
         count[name] += 1
@@ -58,13 +60,27 @@ def suggest_mapping(data: bytes) -> str:
     ] or [
         name
         for name, number in count.items()
-        if number > 1 and 0 < words[name] / number <= 12 and len(parents.get(name, ())) >= 1
-        and sum(each[name] for each in firsts.values()) * 5 >= number * 4 and not _is_repeated(name, root)
-    ]  # fmt: skip
-    sections = sorted({parent for title in titles for parent in parents.get(title, ()) if words[parent] == 0 or parent == _local(root.tag)})
-    paragraphs = sorted(name for name in count if name not in titles and name not in sections and words[name] / count[name] > 12)
+        if number > 1
+        and 0 < words[name] / number <= 12
+        and len(parents.get(name, ())) >= 1
+        and sum(each[name] for each in firsts.values()) * 5 >= number * 4
+        and not _is_repeated(name, root)
+    ]
+    sections = sorted(
+        {
+            parent
+            for title in titles
+            for parent in parents.get(title, ())
+            if words[parent] == 0 or parent == _local(root.tag)
+        }
+    )
+    paragraphs = sorted(
+        name for name in count if name not in titles and name not in sections and words[name] / count[name] > 12
+    )
     inline = sorted(
-        name for name in count if name not in titles and name not in paragraphs and any(mixed[p] for p in parents.get(name, ()))
+        name
+        for name in count
+        if name not in titles and name not in paragraphs and any(mixed[p] for p in parents.get(name, ()))
     )
     lines = [
         "# A mapping for structformer's XML reader; use it with: structformer ingest FOLDER --mapping FILE",
@@ -77,8 +93,14 @@ def suggest_mapping(data: bytes) -> str:
         f"inline = {_list(inline)}",
     ]
     references = {key: prefix for (key, prefix), _ in attributes.most_common()}
-    users = sorted({_local(element.tag) for element in root.iter("*") if any(_local(key) in references for key in element.attrib)})
-    lines += [f"references = {_list(users)}", "", "[targets]  # attributes that hold a reference, and what stands in front of an id"]
+    users = sorted(
+        {_local(element.tag) for element in root.iter("*") if any(_local(key) in references for key in element.attrib)}
+    )
+    lines += [
+        f"references = {_list(users)}",
+        "",
+        "[targets]  # attributes that hold a reference, and what stands in front of an id",
+    ]
     lines += [f'"{key}" = "{prefix}"' for key, prefix in sorted(references.items())]
     return "\n".join(lines) + "\n"
 

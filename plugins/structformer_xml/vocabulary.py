@@ -18,7 +18,9 @@ _LINES = frozenset(
     "tr row li listitem item member sli l verse-line ref bibl dlentry varlistentry step seg fn biblioentry bibliomixed".split()
 )
 _CELLS = frozenset("td th entry cell stentry".split())
-_VERBATIM = frozenset("programlisting screen literallayout synopsis codeblock pre preformat eg code-block msgblock".split())
+_VERBATIM = frozenset(
+    "programlisting screen literallayout synopsis codeblock pre preformat eg code-block msgblock".split()
+)
 _EMBEDDED = frozenset(
     """graphic inline-graphic media inline-media supplementary-material inline-supplementary-material imagedata videodata audiodata
     textdata inlinegraphic image imageobject mediaobject object xi-include""".split()
@@ -70,7 +72,9 @@ class Vocabulary:
     see_also: frozenset[str] = frozenset()
     named_by: frozenset[str] = frozenset()
     metadata: Mapping[str, str] = field(default_factory=dict)
-    meanings: dict[str, tuple[str, int, bool]] = field(default_factory=dict, init=False, compare=False)  # by tag, as they are met
+    meanings: dict[str, tuple[str, int, bool]] = field(
+        default_factory=dict, init=False, compare=False
+    )  # by tag, as they are met
 
     def kind(self, target: str, element: str) -> LinkKind:
         """The kind of a reference outside of a see-also list."""
@@ -175,7 +179,9 @@ GENERIC = Vocabulary(
         procedure step abstract info header meta metadata head bibliography-entry biblioentry ref cite citation link reference book-ref
         item entry kwd-group fn-group""".split()
     ),
-    sections=frozenset("section sec chapter appendix part article book document doc page topic div div1 div2 div3 sect1 sect2".split()),
+    sections=frozenset(
+        "section sec chapter appendix part article book document doc page topic div div1 div2 div3 sect1 sect2".split()
+    ),
     titles=frozenset({"title", "heading"}),
     wrappers=frozenset({"info", "header", "meta", "metadata", "head", "front"}),
     skipped=frozenset({"style", "script"}),
@@ -198,7 +204,9 @@ def choose(root_name: str, public_id: str, children: frozenset[str]) -> Vocabula
     for vocabulary in BUILT_IN:
         if _DOCTYPE_WORDS[vocabulary.name] in public_id or (vocabulary is JATS and "NLM//DTD" in public_id):
             return vocabulary
-    if root_name in ("article", "sec", "body", "book-part") and (children & {"front", "body", "sec", "front-stub"} or root_name == "sec"):
+    if root_name in ("article", "sec", "body", "book-part") and (
+        children & {"front", "body", "sec", "front-stub"} or root_name == "sec"
+    ):
         return JATS
     if root_name in TEI.roots:
         return TEI

@@ -1,4 +1,6 @@
-"""A workspace in other tools' forms: Examples for Hugging Face datasets and sentence-transformers, the corpus for BEIR and DocSearch."""
+"""A workspace in other tools' forms: Examples for Hugging Face datasets and sentence-transformers, the corpus for BEIR
+and DocSearch.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +26,21 @@ _ROWS = 4096
 _DOCSEARCH_WORDS = 160
 _LEVELS = 7
 _EXAMPLES = pa.schema(
-    [("task", pa.string()), ("queries", pa.list_(pa.string())), ("documents", pa.list_(pa.string())), ("document_id", pa.string()),
-     ("sections", pa.list_(pa.int32()))]
-)  # fmt: skip
+    [
+        ("task", pa.string()),
+        ("queries", pa.list_(pa.string())),
+        ("documents", pa.list_(pa.string())),
+        ("document_id", pa.string()),
+        ("sections", pa.list_(pa.int32())),
+    ]
+)
 _TRIPLETS = pa.schema([("anchor", pa.string()), ("positive", pa.string()), ("negative", pa.string())])
 _LISTS = pa.schema([("query", pa.string()), ("docs", pa.list_(pa.string())), ("labels", pa.list_(pa.int8()))])
 
 
 def export_datasets(workspace: str | Path, folder: Path) -> int:
-    """Write the Examples as a folder that `datasets.load_dataset(folder, task)` reads: one configuration a task. Gives their number.
+    """Write the Examples as a folder that `datasets.load_dataset(folder, task)` reads: one configuration a task. Gives
+    their number.
 
     Raises WorkspaceError without Examples, UsageError when the folder is there and not empty.
     """
@@ -46,8 +54,10 @@ def export_datasets(workspace: str | Path, folder: Path) -> int:
         configs = "".join(f"- config_name: {task}\n  data_files: data/{task}.parquet\n" for task in tasks)
         counts = "".join(f"| {task} | {samples.counts[task]} |\n" for task in tasks)
         text = (
-            f"---\nconfigs:\n{configs}---\n\n# Examples of structformer\n\nPseudo query-document groups drawn from a corpus's structure. "
-            "queries[i] and documents[i] are pair i; pair 0 is the positive.\n\n| task | Examples |\n|---|---|\n" + counts
+            f"---\nconfigs:\n{configs}---\n\n# Examples of structformer\n\nPseudo query-document "
+            "groups drawn from a corpus's structure. "
+            "queries[i] and documents[i] are pair i; pair 0 is the positive.\n\n| task | Examples |\n|---|---|\n"
+            + counts
         )
         (made / "README.md").write_text(text, encoding="utf-8")
     return total
@@ -56,19 +66,20 @@ def export_datasets(workspace: str | Path, folder: Path) -> int:
 def export_training_rows(workspace: str | Path, folder: Path) -> int:
     """Write the Examples as sentence-transformers trains on them; gives the number of rows in the two files.
 
-    triplets.parquet has anchor, positive, negative, one row a negative; of a group of several queries for one document the document is
-    the anchor. lists.parquet has query, docs and labels, the form of the cross-encoder's list-wise losses; groups of several queries give
-    one row a query.
-    """
+    triplets.parquet has anchor, positive, negative, one row a negative; of a group of several queries for one document
+    the document is the anchor. lists.parquet has query, docs and labels, the form of the cross-encoder's list-wise
+    losses; groups of several queries give one row a query."""
     samples = Samples.open(workspace)
     with _new_folder(folder) as made:
-        return _write_parquet(made / "triplets.parquet", _TRIPLETS, (row for each in samples for row in _triplets(each))) + _write_parquet(
-            made / "lists.parquet", _LISTS, (row for each in samples for row in _lists(each))
-        )
+        return _write_parquet(
+            made / "triplets.parquet", _TRIPLETS, (row for each in samples for row in _triplets(each))
+        ) + _write_parquet(made / "lists.parquet", _LISTS, (row for each in samples for row in _lists(each)))
 
 
 def export_beir(workspace: str | Path, folder: Path) -> int:
-    """Write the corpus as BEIR has it, corpus.jsonl with `_id`, `title`, `text` and `metadata`; gives the number of documents."""
+    """Write the corpus as BEIR has it, corpus.jsonl with `_id`, `title`, `text` and `metadata`; gives the number of
+    documents.
+    """
 
     def line(document: Document) -> dict[str, Any]:
         metadata = json.loads(json.dumps(document.metadata, default=str))
@@ -80,21 +91,25 @@ def export_beir(workspace: str | Path, folder: Path) -> int:
 
 
 def export_docsearch(workspace: str | Path, target: Path, *, base_url: str = "") -> int:
-    """Write DocSearch records as JSON lines: hierarchy_lvl0 to hierarchy_lvl6, content, url, anchor, type and objectID; gives their number.
+    """Write DocSearch records as JSON lines: hierarchy_lvl0 to hierarchy_lvl6, content, url, anchor, type and objectID;
+    gives their number.
 
-    Each section has a record of its heading (type lvl0 to lvl6, no content) and one of each passage (type content). Titles below the
-    seventh level are joined to the seventh.
-    """
+    Each section has a record of its heading (type lvl0 to lvl6, no content) and one of each passage (type content).
+    Titles below the seventh level are joined to the seventh."""
     base = base_url if not base_url or base_url.endswith("/") else base_url + "/"
     target.parent.mkdir(parents=True, exist_ok=True)
-    return _write_lines(target, (record for document in Corpus.open(workspace).documents() for record in _docsearch(document, base)))
+    return _write_lines(
+        target, (record for document in Corpus.open(workspace).documents() for record in _docsearch(document, base))
+    )
 
 
 def _docsearch(document: Document, base: str) -> Iterator[dict[str, Any]]:
     for number, (section, path) in enumerate(document.root.walk_with_path()):
         titles = [title for title in (document.title, *(step.title for step in path[1:])) if title]
         levels = [*titles[: _LEVELS - 1], " > ".join(titles[_LEVELS - 1 :])] if len(titles) >= _LEVELS else titles
-        hierarchy = {f"hierarchy_lvl{level}": levels[level] if level < len(levels) else None for level in range(_LEVELS)}
+        hierarchy = {
+            f"hierarchy_lvl{level}": levels[level] if level < len(levels) else None for level in range(_LEVELS)
+        }
         anchor = section.anchors[0] if section.anchors else ""
         url = f"{base}{document.id}" + (f"#{anchor}" if anchor else "")
         kinds: list[tuple[str, str | None]] = [(f"lvl{max(0, len(levels) - 1)}", None)]
@@ -106,9 +121,12 @@ def _docsearch(document: Document, base: str) -> Iterator[dict[str, Any]]:
 
 def _row(example: Example) -> dict[str, Any]:
     return {
-        "task": example.task, "queries": list(example.queries), "documents": list(example.documents),
-        "document_id": example.document_id, "sections": list(example.sections),
-    }  # fmt: skip
+        "task": example.task,
+        "queries": list(example.queries),
+        "documents": list(example.documents),
+        "document_id": example.document_id,
+        "sections": list(example.sections),
+    }
 
 
 def _triplets(example: Example) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,9 @@ from structformer.retrieval.retriever import Retriever
 
 @component
 class StructformerRetriever:
-    """Gives a workspace's best sections as Haystack documents. The index is opened when the component warms up or first runs."""
+    """Gives a workspace's best sections as Haystack documents. The index is opened when the component warms up or first
+    runs.
+    """
 
     def __init__(self, workspace: str = ".structformer", top_k: int = 10, pipeline: str | None = None) -> None:
         self.workspace = workspace
@@ -31,7 +33,9 @@ class StructformerRetriever:
 
     def to_dict(self) -> dict[str, Any]:
         """For Haystack's serialisation."""
-        found: dict[str, Any] = default_to_dict(self, workspace=self.workspace, top_k=self.top_k, pipeline=self.pipeline)
+        found: dict[str, Any] = default_to_dict(
+            self, workspace=self.workspace, top_k=self.top_k, pipeline=self.pipeline
+        )
         return found
 
     @classmethod
@@ -47,5 +51,11 @@ class StructformerRetriever:
         """Search. paths, where: as `structformer search --path --where`."""
         self.warm_up()
         assert self._retriever is not None
-        hits = self._retriever.search(query, top_k or self.top_k, self.pipeline, where=Filter(tuple(paths or ()), where or {}))
-        return {"documents": [Document(id=hit.address, content=content(hit), meta=metadata(hit), score=hit.score) for hit in hits]}
+        hits = self._retriever.search(
+            query, top_k or self.top_k, self.pipeline, where=Filter(tuple(paths or ()), where or {})
+        )
+        return {
+            "documents": [
+                Document(id=hit.address, content=content(hit), meta=metadata(hit), score=hit.score) for hit in hits
+            ]
+        }

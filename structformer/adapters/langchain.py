@@ -15,7 +15,9 @@ from structformer.retrieval.retriever import Retriever
 
 
 class StructformerRetriever(BaseRetriever):
-    """Gives a workspace's best sections as LangChain documents. k: how many; pipeline: as `structformer search --pipeline` has it."""
+    """Gives a workspace's best sections as LangChain documents. k: how many; pipeline: as `structformer search
+    --pipeline` has it.
+    """
 
     workspace: str = ".structformer"
     k: int = 10

@@ -13,11 +13,17 @@ from structformer.retrieval.retriever import AnyPipeline, Retriever
 
 
 class StructformerRetriever(BaseRetriever):
-    """Gives a workspace's best sections as nodes with scores. Raises WorkspaceError when the index is missing, broken or older than the
-    corpus."""
+    """Gives a workspace's best sections as nodes with scores. Raises WorkspaceError when the index is missing, broken
+    or older than the corpus.
+    """
 
     def __init__(
-        self, workspace: str | Path = ".structformer", *, k: int = 10, pipeline: AnyPipeline | None = None, where: Filter | None = None
+        self,
+        workspace: str | Path = ".structformer",
+        *,
+        k: int = 10,
+        pipeline: AnyPipeline | None = None,
+        where: Filter | None = None,
     ) -> None:
         self._retriever = Retriever.open(workspace)
         self._k = k
@@ -28,6 +34,8 @@ class StructformerRetriever(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         hits = self._retriever.search(query_bundle.query_str, self._k, self._pipeline, where=self._where)
         return [
-            NodeWithScore(node=TextNode(id_=f"{hit.address}/{number}", text=content(hit), metadata=metadata(hit)), score=hit.score)
+            NodeWithScore(
+                node=TextNode(id_=f"{hit.address}/{number}", text=content(hit), metadata=metadata(hit)), score=hit.score
+            )
             for number, hit in enumerate(hits)
         ]

@@ -16,10 +16,13 @@ _COLUMNS = ["qid", "query", "docno", "score", "rank"]
 
 
 class StructformerRetriever(pt.Transformer):
-    """Ranks a workspace's documents by a pipeline, each by its best section; k: how many for each query. Raises WorkspaceError when the
-    index is missing, broken or older than the corpus."""
+    """Ranks a workspace's documents by a pipeline, each by its best section; k: how many for each query. Raises
+    WorkspaceError when the index is missing, broken or older than the corpus.
+    """
 
-    def __init__(self, workspace: str | Path = ".structformer", *, pipeline: AnyPipeline | None = None, k: int = 100) -> None:
+    def __init__(
+        self, workspace: str | Path = ".structformer", *, pipeline: AnyPipeline | None = None, k: int = 100
+    ) -> None:
         super().__init__()
         self._retriever = Retriever.open(workspace)
         self._pipeline = pipeline

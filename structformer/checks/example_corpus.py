@@ -9,9 +9,12 @@ from structformer.workspace import Workspace
 
 _PARTS = ("mast", "keel", "rudder", "anchor", "sail", "winch", "hull", "deck", "cabin", "rope", "compass", "lantern")
 _WORK = {
-    "Clean": "Take a soft cloth, fresh water and a little soap, rub along the grain until the salt is gone, and let the wind dry it.",
-    "Mend": "Mark every crack with chalk, cut away what is rotten, glue and clamp a new piece overnight, then sand it smooth again.",
-    "Stow": "Fold or roll it loosely, tie it with two short lengths of line, label it, and keep it low in the bow where nothing chafes.",
+    "Clean": "Take a soft cloth, fresh water and a little soap, rub along the grain until the "
+    "salt is gone, and let the wind dry it.",
+    "Mend": "Mark every crack with chalk, cut away what is rotten, glue and clamp a new piece "
+    "overnight, then sand it smooth again.",
+    "Stow": "Fold or roll it loosely, tie it with two short lengths of line, label it, and keep "
+    "it low in the bow where nothing chafes.",
 }
 
 
@@ -22,12 +25,15 @@ def example_workspace(folder: Path) -> Workspace:
     for number, part in enumerate(_PARTS):
         following, after = _PARTS[(number + 1) % len(_PARTS)], _PARTS[(number + 5) % len(_PARTS)]
         sections = "".join(
-            f"## {work} the {part}\n\n{how} Whoever is to {work.lower()} the {part} looks at the [{following}]({following}.md) too, "
-            "never begins in the rain or at night, when nobody sees what is broken, and writes down in the book of the boat what was done.\n\n"
+            f"## {work} the {part}\n\n{how} Whoever is to {work.lower()} the {part} looks at the "
+            f"[{following}]({following}.md) too, "
+            "never begins in the rain or at night, when nobody sees what is broken, and writes "
+            "down in the book of the boat what was done.\n\n"
             for work, how in _WORK.items()
         )
         text = (
-            f"# The {part}\n\nThe {part} is a part of the boat that every sailor learns to look after in the first weeks on board, "
+            f"# The {part}\n\nThe {part} is a part of the boat that every sailor learns to look "
+            "after in the first weeks on board, "
             f"because a boat without a good {part} does not go far. This page says how.\n\n{sections}"
             f"## See also\n\n- [The {after}]({after}.md)\n"
         )

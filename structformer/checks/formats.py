@@ -1,4 +1,6 @@
-"""The rules that every format plugin keeps, as checks that can be run against any: by `structformer plugins check`, or by pytest."""
+"""The rules that every format plugin keeps, as checks that can be run against any: by `structformer plugins check`, or
+by pytest.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,29 @@ from structformer.formats.protocol import Format
 from structformer.formats.source import SourceFile
 
 _HOSTILE = (
-    b"", b" \n\t", b"\x00" * 64, b"\xff\xfe\x00\xd8", b"\xef\xbb\xbf", b"%PDF-1.4\n\x00\x01\x02", b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
-    "é\u2028\ufeff\U0001f600".encode(), "\ud800".encode("utf-8", "surrogatepass"), b"<" * 2000, b"[" * 2000, b"{" * 2000, b"\\" * 999,
-    b"&" * 500, b"<!--" * 200, b"((((" * 300, b"# " * 300, b"\r\r\n\n\r", b"-" * 3000, b"=" * 3000, b"`" * 999, b"|" * 999,
-)  # fmt: skip
+    b"",
+    b" \n\t",
+    b"\x00" * 64,
+    b"\xff\xfe\x00\xd8",
+    b"\xef\xbb\xbf",
+    b"%PDF-1.4\n\x00\x01\x02",
+    b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
+    "é\u2028\ufeff\U0001f600".encode(),
+    "\ud800".encode("utf-8", "surrogatepass"),
+    b"<" * 2000,
+    b"[" * 2000,
+    b"{" * 2000,
+    b"\\" * 999,
+    b"&" * 500,
+    b"<!--" * 200,
+    b"((((" * 300,
+    b"# " * 300,
+    b"\r\r\n\n\r",
+    b"-" * 3000,
+    b"=" * 3000,
+    b"`" * 999,
+    b"|" * 999,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +62,18 @@ class Broken:
         return f"{self.rule}: {self.sample}: {self.detail}"
 
 
-def check_format(format: Format, samples: Iterable[Sample], options: Mapping[str, Any] | None = None, *, seed: int = 0) -> list[Broken]:
+def check_format(
+    format: Format, samples: Iterable[Sample], options: Mapping[str, Any] | None = None, *, seed: int = 0
+) -> list[Broken]:
     """Every rule against every sample, and against damaged copies of them; empty when all are kept."""
     broken: list[Broken] = []
     listed = list(samples)
     for rule, check in RULES.items():
         for sample in listed or [Sample("document" + (format.suffixes[0] if format.suffixes else ""), b"")]:
             try:
-                broken += [Broken(rule, sample.path, detail) for detail in check(format, sample, dict(options or {}), seed)]
+                broken += [
+                    Broken(rule, sample.path, detail) for detail in check(format, sample, dict(options or {}), seed)
+                ]
             except ReadError as error:
                 broken.append(Broken(rule, sample.path, f"a sample of the format's own is refused: {error}"))
             except Exception as error:  # a check that can't be carried out is a rule broken
@@ -115,9 +140,15 @@ def _tree_problems(document: Document) -> Iterator[str]:
             yield f"{section.title!r}: text begins or ends with a line break"
         for link in section.links:
             if not 0 <= link.start <= link.end <= len(section.text):
-                yield f"{section.title!r}: span [{link.start}, {link.end}) is not within its text of {len(section.text)} characters"
+                yield (
+                    f"{section.title!r}: span [{link.start}, {link.end}) is not within its text "
+                    f"of {len(section.text)} characters"
+                )
             elif link.start < link.end and section.text[link.start : link.end] != link.text:
-                yield f"{section.title!r}: anchor text {link.text!r} does not stand at its span: {section.text[link.start : link.end]!r}"
+                yield (
+                    f"{section.title!r}: anchor text {link.text!r} does not stand at its span: "
+                    f"{section.text[link.start : link.end]!r}"
+                )
 
 
 def survives_the_corpus(format: Format, sample: Sample, options: Mapping[str, Any], seed: int) -> Iterator[str]:
@@ -125,7 +156,10 @@ def survives_the_corpus(format: Format, sample: Sample, options: Mapping[str, An
     for document in _read(format, sample, options):
         back = rows_document(*document_rows(document))
         if back != document:
-            yield f"{document.id}: differs after storage (metadata must be JSON, titles and texts must be what UTF-8 can hold)"
+            yield (
+                f"{document.id}: differs after storage (metadata must be JSON, titles and texts "
+                "must be what UTF-8 can hold)"
+            )
 
 
 def links_have_names(format: Format, sample: Sample, options: Mapping[str, Any], seed: int) -> Iterator[str]:
@@ -149,7 +183,9 @@ def line_ends_do_not_matter(format: Format, sample: Sample, options: Mapping[str
         yield "with CRLF the tree differs"
 
 
-def hostile_bytes_are_refused_in_words(format: Format, sample: Sample, options: Mapping[str, Any], seed: int) -> Iterator[str]:
+def hostile_bytes_are_refused_in_words(
+    format: Format, sample: Sample, options: Mapping[str, Any], seed: int
+) -> Iterator[str]:
     """Whatever the bytes, ReadError or valid Documents, never another exception."""
     for data in (*_HOSTILE, *_damaged(sample.data, seed)):
         try:
@@ -174,7 +210,9 @@ def _damaged(data: bytes, seed: int, count: int = 60) -> Iterator[bytes]:
             elif act == 1:
                 mutable[place:place] = bytes(rng.randrange(256) for _ in range(rng.randint(1, 8)))
             elif act == 2:
-                mutable[place:place] = rng.choice((b"<", b">", b"{", b"}", b"[", b"]]", b"\\", b"\n", b"&", b"|", b"=", b"*", b'"'))
+                mutable[place:place] = rng.choice(
+                    (b"<", b">", b"{", b"}", b"[", b"]]", b"\\", b"\n", b"&", b"|", b"=", b"*", b'"')
+                )
             else:
                 mutable = mutable[:place]
         yield bytes(mutable)
@@ -183,6 +221,14 @@ def _damaged(data: bytes, seed: int, count: int = 60) -> Iterator[bytes]:
 Check = Callable[[Format, Sample, Mapping[str, Any], int], Iterator[str]]
 RULES: dict[str, Check] = {
     check.__name__: check
-    for check in (declarations, reads_its_samples, is_deterministic, tree_is_valid, survives_the_corpus, links_have_names,
-                  line_ends_do_not_matter, hostile_bytes_are_refused_in_words)
-}  # fmt: skip
+    for check in (
+        declarations,
+        reads_its_samples,
+        is_deterministic,
+        tree_is_valid,
+        survives_the_corpus,
+        links_have_names,
+        line_ends_do_not_matter,
+        hostile_bytes_are_refused_in_words,
+    )
+}

@@ -13,7 +13,9 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("structformer")
-    group.addoption("--structformer-format", metavar="NAME", help="check the format plugin NAME against structformer's rules")
+    group.addoption(
+        "--structformer-format", metavar="NAME", help="check the format plugin NAME against structformer's rules"
+    )
     group.addoption("--structformer-samples", metavar="FOLDER", help="files of that format to check with")
 
 
@@ -28,11 +30,17 @@ def _items(session: pytest.Session, name: str, folder: str | None) -> Iterator[p
     from structformer.plugins import load_plugins
 
     format = load_plugins().format(name)
-    files = sorted(path for path in Path(folder or ".").rglob("*") if path.is_file() and path.name.lower().endswith(format.suffixes))
+    files = sorted(
+        path
+        for path in Path(folder or ".").rglob("*")
+        if path.is_file() and path.name.lower().endswith(format.suffixes)
+    )
     for path in files:
         sample = Sample(path.name, path.read_bytes())
         for rule in RULES:
-            yield ConformanceItem.from_parent(session, name=f"{name}::{path.name}::{rule}", rule=rule, sample=sample, format=format)
+            yield ConformanceItem.from_parent(
+                session, name=f"{name}::{path.name}::{rule}", rule=rule, sample=sample, format=format
+            )
 
 
 class ConformanceItem(pytest.Item):

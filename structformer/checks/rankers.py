@@ -58,10 +58,14 @@ def _broken(kind: RankerKind, folder: Path) -> Iterator[Broken]:
             yield Broken("it can be trained", loss, f"{len(examples)} Examples gave losses {losses!r}")
             continue
         torch.autograd.backward(losses.mean())
-        if not any(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in ranker.model.parameters()):
+        if not any(
+            parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in ranker.model.parameters()
+        ):
             yield Broken("it can be trained", loss, "no weight has a gradient")
         objective.zero_grad(set_to_none=True)
 
 
 def _examples(corpus: Corpus) -> list[Example]:
-    return list(islice((example for document in corpus.documents() for example in document_examples(document, ["srr"])), 4))
+    return list(
+        islice((example for document in corpus.documents() for example in document_examples(document, ["srr"])), 4)
+    )

@@ -29,14 +29,20 @@ KINDS: Mapping[str, Mapping[str, str]] = {
 
 
 def new_plugin(name: str, folder: Path, kind: str = "format") -> list[Path]:
-    """Write the package below `folder`; returns its files. Raises UsageError on a bad or taken name, or where something stands already."""
+    """Write the package below `folder`; returns its files. Raises UsageError on a bad or taken name, or where something
+    stands already.
+    """
     if kind not in KINDS:
         raise UsageError(f"no kind of plugin {kind!r}; there are: {', '.join(KINDS)}")
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name):
-        raise UsageError(f"{name!r}: a plugin's name is a lower-case word like 'asciidoc' (letters, digits, underscores)")
+        raise UsageError(
+            f"{name!r}: a plugin's name is a lower-case word like 'asciidoc' (letters, digits, underscores)"
+        )
     taken = [plugin for plugin in load_plugins().installed if plugin.name == name]
     if taken or name in load_plugins().formats:
-        raise UsageError(f"there is a plugin {name!r} already{f', of {taken[0].distribution}' if taken else ''}: choose another name")
+        raise UsageError(
+            f"there is a plugin {name!r} already{f', of {taken[0].distribution}' if taken else ''}: choose another name"
+        )
     root = folder / f"structformer-{name.replace('_', '-')}"
     if root.exists():
         raise UsageError(f"{root} exists already")

@@ -12,12 +12,20 @@ from structformer.retrieval import OpenedIndex, Ranking, Stage, StageKind, build
 
 _QUERIES = ("mend the rudder", "how do I clean a wet sail", "lantern")
 _FOUND = 30
-STAGE_RULES = ("it runs", "units of the index, each once", "best first", "the same again", "it finds only what may be found",
-               "it orders what was found")  # fmt: skip
+STAGE_RULES = (
+    "it runs",
+    "units of the index, each once",
+    "best first",
+    "the same again",
+    "it finds only what may be found",
+    "it orders what was found",
+)
 
 
 def check_stage(kind: StageKind) -> list[Broken]:
-    """Run a stage over a small index and look at its rankings; empty when every rule is kept. Stages with a model are not run here."""
+    """Run a stage over a small index and look at its rankings; empty when every rule is kept. Stages with a model are
+    not run here.
+    """
     if kind.model:
         return []
     with tempfile.TemporaryDirectory(prefix="structformer-") as folder:
@@ -59,9 +67,15 @@ def _broken(kind: StageKind, opened: OpenedIndex) -> Iterator[Broken]:
         if not kind.finds:
             found = {unit for unit, _ in opened.lexical.search(ranking.query, _FOUND)}
             if set(units) != found:
-                yield Broken("it orders what was found", ranking.query, f"{len(found - set(units))} lost, {len(set(units) - found)} added")
+                yield Broken(
+                    "it orders what was found",
+                    ranking.query,
+                    f"{len(found - set(units))} lost, {len(set(units) - found)} added",
+                )
     if kind.finds:
         for ranking in _run(kind, opened, {0, 1}):
             outside = [unit for unit, _ in ranking.ranked if opened.owners[unit] not in (0, 1)]
             if outside:
-                yield Broken("it finds only what may be found", ranking.query, f"{len(outside)} units of other documents")
+                yield Broken(
+                    "it finds only what may be found", ranking.query, f"{len(outside)} units of other documents"
+                )

@@ -17,12 +17,18 @@ from structformer.sampling.pages import PageTable, write_pages
 from structformer.sampling.tasks import drawn_examples, generator
 from structformer.sampling.view import DocumentView
 
-TASK_RULES = ("it draws", "the same seed draws the same", "another seed may draw others", "Examples are groups, the positive first")
+TASK_RULES = (
+    "it draws",
+    "the same seed draws the same",
+    "another seed may draw others",
+    "Examples are groups, the positive first",
+)
 
 
 def check_task(task: Task) -> list[Broken]:
-    """Draw a task's Examples of a small corpus, twice, and look at them; empty when every rule is kept. Tasks that need a model's
-    attention or the collection's words are not drawn here."""
+    """Draw a task's Examples of a small corpus, twice, and look at them; empty when every rule is kept. Tasks that need
+    a model's attention or the collection's words are not drawn here.
+    """
     with tempfile.TemporaryDirectory(prefix="structformer-") as folder:
         try:
             first, second = (_drawn(task, Path(folder) / str(number)) for number in range(2))
@@ -30,9 +36,18 @@ def check_task(task: Task) -> list[Broken]:
             return [Broken("it draws", "the example corpus", str(error))]
     broken = [] if first else [Broken("it draws", "the example corpus", "not one Example of twelve pages")]
     if first != second:
-        broken.append(Broken("the same seed draws the same", "the example corpus", "two draws of one seed differ: use the given rng alone"))
-    return broken + [Broken("Examples are groups, the positive first", example.document_id, detail) for example in first
-                     for detail in _wrong(task, example)]  # fmt: skip
+        broken.append(
+            Broken(
+                "the same seed draws the same",
+                "the example corpus",
+                "two draws of one seed differ: use the given rng alone",
+            )
+        )
+    return broken + [
+        Broken("Examples are groups, the positive first", example.document_id, detail)
+        for example in first
+        for detail in _wrong(task, example)
+    ]
 
 
 def _wrong(task: Task, example: Example) -> Iterator[str]:
@@ -57,7 +72,9 @@ def _drawn(task: Task, folder: Path) -> list[Example]:
     references: dict[int, list[Reference]] = {}
     for edge in graph.edges():
         if edge["end"] > edge["start"]:
-            reference = Reference(edge["source_section"], edge["start"], edge["end"], edge["text"], edge["target_document"])
+            reference = Reference(
+                edge["source_section"], edge["start"], edge["end"], edge["text"], edge["target_document"]
+            )
             references.setdefault(edge["source_document"], []).append(reference)
     examples: list[Example] = []
     for number, document in enumerate(corpus.documents()):

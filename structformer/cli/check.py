@@ -14,7 +14,8 @@ from structformer.errors import StructformerError
 @common_options
 @click.pass_context
 def command(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> int:
-    """Compare every file that a command reads with what was written: corpus, graph, Examples, index, models, checkpoints, caches.
+    """Compare every file that a command reads with what was written: corpus, graph, Examples, index, models,
+    checkpoints, caches.
 
     Exit code 1 when one differs.
     """
@@ -37,5 +38,8 @@ def command(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_
         out.note(advice)
     if problems or corpus is None:
         return 1
-    out.result(f"{corpus.document_count} documents, {corpus.section_count} sections in {len(corpus.shards)} shards: all as written")
+    out.result(
+        f"{corpus.document_count} documents, {corpus.section_count} sections in "
+        f"{len(corpus.shards)} shards: all as written"
+    )
     return 0

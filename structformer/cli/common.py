@@ -65,7 +65,9 @@ class Output:
 
     @contextmanager
     def stages(self) -> Iterator[Callable[[str, int, int], None]]:
-        """Progress of work in stages, one after the other; called with the stage's name, what is done, and the total."""
+        """Progress of work in stages, one after the other; called with the stage's name, what is done, and the
+        total.
+        """
         with ExitStack() as stack:
             bars: dict[str, Callable[[int, int], None]] = {}
 
@@ -93,14 +95,26 @@ class Output:
 def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """--workspace, --config, --quiet, -v and --json, as every command has them."""
     decorators = (
-        click.option("--workspace", "-w", type=click.Path(path_type=Path), default=Path(".structformer"), show_default=True,
-                     help="Folder that holds corpus, models and index."),
-        click.option("--config", type=click.Path(path_type=Path), is_eager=True, expose_value=False, callback=_load_config,
-                     help=f"Settings in TOML; flags win over it.  [default: {DEFAULT_CONFIG} when it is there]"),
+        click.option(
+            "--workspace",
+            "-w",
+            type=click.Path(path_type=Path),
+            default=Path(".structformer"),
+            show_default=True,
+            help="Folder that holds corpus, models and index.",
+        ),
+        click.option(
+            "--config",
+            type=click.Path(path_type=Path),
+            is_eager=True,
+            expose_value=False,
+            callback=_load_config,
+            help=f"Settings in TOML; flags win over it.  [default: {DEFAULT_CONFIG} when it is there]",
+        ),
         click.option("--quiet", "-q", is_flag=True, help="Print the result only."),
         click.option("--verbose", "-v", is_flag=True, help="Print more."),
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-    )  # fmt: skip
+    )
     for decorate in reversed(decorators):
         function = decorate(function)
     return function
@@ -122,13 +136,17 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
         raise click.UsageError(f"{path} cannot be read ({error.strerror or error})") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise click.UsageError(f"{path}: {error}") from error
-    options = {option.lstrip("-").replace("-", "_"): param.name for param in ctx.command.params for option in param.opts}
+    options = {
+        option.lstrip("-").replace("-", "_"): param.name for param in ctx.command.params for option in param.opts
+    }
     _check_config(settings, str(path))
     chosen = {key: item for key, item in settings.items() if not isinstance(item, dict)}
     own = settings.get(ctx.info_name or "", {})
     unknown = [key for key in own if key.replace("-", "_") not in options]
     if unknown:
-        raise click.UsageError(f"{path}, [{ctx.info_name}]: no option {', '.join(unknown)}; see structformer {ctx.info_name} --help")
+        raise click.UsageError(
+            f"{path}, [{ctx.info_name}]: no option {', '.join(unknown)}; see structformer {ctx.info_name} --help"
+        )
     chosen.update(own)
     named = {options[key.replace("-", "_")]: item for key, item in chosen.items() if key.replace("-", "_") in options}
     ctx.default_map = {name: item for name, item in named.items() if name}
@@ -148,9 +166,15 @@ def _check_config(settings: dict[str, Any], where: str) -> None:
             continue
         if key.replace("-", "_") in ("workspace", "quiet", "verbose", "json"):
             continue
-        known = {option.lstrip("-").replace("-", "_") for name in COMMANDS for option in _options_of(app.get_command(ctx, name))}
+        known = {
+            option.lstrip("-").replace("-", "_")
+            for name in COMMANDS
+            for option in _options_of(app.get_command(ctx, name))
+        }
         if key.replace("-", "_") not in known:
-            raise click.UsageError(f"{where}: no command has an option {key!r}{_meant(key, sorted(known | {'workspace'}))}")
+            raise click.UsageError(
+                f"{where}: no command has an option {key!r}{_meant(key, sorted(known | {'workspace'}))}"
+            )
 
 
 def _options_of(command: click.Command | None) -> Iterator[str]:
@@ -168,7 +192,9 @@ def save_config(ctx: click.Context, folder: Path) -> None:
     from structformer.storage.files import write_json
 
     values = {name: value for name, value in ctx.params.items() if name not in ("quiet", "verbose", "as_json")}
-    write_json(folder / "command.json", {"command": ctx.info_name, "options": json.loads(json.dumps(values, default=str))})
+    write_json(
+        folder / "command.json", {"command": ctx.info_name, "options": json.loads(json.dumps(values, default=str))}
+    )
 
 
 def seconds(text: str | None) -> float | None:
@@ -199,7 +225,8 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     lines = [
         "  ".join(
-            cell.ljust(width) if column == 0 else cell.rjust(width) for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in [head, *rows]
     ]

@@ -28,13 +28,22 @@ from structformer.cli.training_view import of_first_process, print_result, watch
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, /, teacher: str, ranker: str, task_mix: str | None, resume: bool, workspace: Path, quiet: bool, verbose: bool,
-    as_json: bool, **flags: Any,
-) -> None:  # fmt: skip
+    ctx: click.Context,
+    /,
+    teacher: str,
+    ranker: str,
+    task_mix: str | None,
+    resume: bool,
+    workspace: Path,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+    **flags: Any,
+) -> None:
     """Train a ranker to score as a trained cross-encoder does, on the corpus's Examples.
 
-    --loss margin-mse (the default) takes its margins between positive and negatives, kl its distribution over each group.
-    """
+    --loss margin-mse (the default) takes its margins between positive and negatives, kl its distribution over each
+    group."""
     chosen, settings = chosen_options(flags)
     from structformer.training import train, training_options
     from structformer.training.example_order import parse_mix

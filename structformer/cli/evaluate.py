@@ -23,12 +23,20 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """--queries, --qrels, --beir and --dataset: where judged queries come from."""
     decorators = (
         click.option(
-            "--queries", type=click.Path(path_type=Path), help="Queries: BEIR JSON lines, TREC topics, or lines of id, tab, text."
+            "--queries",
+            type=click.Path(path_type=Path),
+            help="Queries: BEIR JSON lines, TREC topics, or lines of id, tab, text.",
         ),
         click.option(
-            "--qrels", type=click.Path(path_type=Path), help="Judgements: BEIR's or TREC's lines. Documents are named by their ids."
+            "--qrels",
+            type=click.Path(path_type=Path),
+            help="Judgements: BEIR's or TREC's lines. Documents are named by their ids.",
         ),
-        click.option("--beir", type=click.Path(path_type=Path), help="A BEIR folder: queries.jsonl and qrels/test.tsv (or qrels.tsv)."),
+        click.option(
+            "--beir",
+            type=click.Path(path_type=Path),
+            help="A BEIR folder: queries.jsonl and qrels/test.tsv (or qrels.tsv).",
+        ),
         click.option("--dataset", metavar="ID", help="Queries and qrels of an ir_datasets id."),
     )
     for decorate in reversed(decorators):
@@ -38,7 +46,11 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command("evaluate")
 @judged_option
-@click.option("--held-out-structure", is_flag=True, help="Without judgements: titles, paths and link sentences of held-out documents.")
+@click.option(
+    "--held-out-structure",
+    is_flag=True,
+    help="Without judgements: titles, paths and link sentences of held-out documents.",
+)
 @click.option(
     "--pipeline",
     "pipelines",
@@ -46,11 +58,25 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     metavar="SPEC",
     help="A pipeline to compare, or a TOML file of one; may be repeated.  [default: all there are]",
 )
-@click.option("--run", "runs", multiple=True, type=click.Path(path_type=Path), help="A TREC run file to compare; may be repeated.")
-@click.option("--against", multiple=True, metavar="SPEC", help="A pipeline that all others are tested against; may be repeated.")
-@click.option("--diff", nargs=2, metavar="A B", help="Show where B wins and loses against A (labels or pipelines), with the texts.")
-@click.option("--measures", default="nDCG@10,RR@10,Success@1", show_default=True, help="Measures of ir-measures, comma-separated.")
-@click.option("--name", help="The evaluation's name: runs and reports go to WORKSPACE/evaluation/NAME.  [default: the date and time]")
+@click.option(
+    "--run", "runs", multiple=True, type=click.Path(path_type=Path), help="A TREC run file to compare; may be repeated."
+)
+@click.option(
+    "--against", multiple=True, metavar="SPEC", help="A pipeline that all others are tested against; may be repeated."
+)
+@click.option(
+    "--diff",
+    nargs=2,
+    metavar="A B",
+    help="Show where B wins and loses against A (labels or pipelines), with the texts.",
+)
+@click.option(
+    "--measures", default="nDCG@10,RR@10,Success@1", show_default=True, help="Measures of ir-measures, comma-separated."
+)
+@click.option(
+    "--name",
+    help="The evaluation's name: runs and reports go to WORKSPACE/evaluation/NAME.  [default: the date and time]",
+)
 @click.option("--output", "folder", type=click.Path(path_type=Path), help="Another folder for runs and reports.")
 @click.option("--force", is_flag=True, help="Write over an earlier evaluation of that name or folder.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the randomisation test.")
@@ -58,15 +84,32 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, queries: Path | None, qrels: Path | None, beir: Path | None, dataset: str | None, held_out_structure: bool,
-    pipelines: tuple[str, ...], runs: tuple[Path, ...], against: tuple[str, ...], diff: tuple[str, str] | None, measures: str,
-    name: str | None, folder: Path | None, force: bool, seed: int, if_stale: str, workspace: Path, quiet: bool, verbose: bool, as_json: bool,
-) -> int:  # fmt: skip
+    ctx: click.Context,
+    queries: Path | None,
+    qrels: Path | None,
+    beir: Path | None,
+    dataset: str | None,
+    held_out_structure: bool,
+    pipelines: tuple[str, ...],
+    runs: tuple[Path, ...],
+    against: tuple[str, ...],
+    diff: tuple[str, str] | None,
+    measures: str,
+    name: str | None,
+    folder: Path | None,
+    force: bool,
+    seed: int,
+    if_stale: str,
+    workspace: Path,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+) -> int:
     """Compare pipelines: BM25, untrained and trained, dense and hybrid, with significance tests.
 
     Writes run files, report.json, report.md and report.html into a folder of their own. Exit code 1 when the qrels name
-    documents that the corpus does not have, or queries that are not there (they are listed; the scores count unknown documents as never found).
-    """
+    documents that the corpus does not have, or queries that are not there (they are listed; the scores count unknown
+    documents as never found)."""
     from structformer.evaluation.comparison import CAVEAT, evaluate, held_out_judgements
     from structformer.evaluation.difference import difference, texts_of
     from structformer.evaluation.page import write_page
@@ -84,30 +127,49 @@ def command(
     parts = [(title, judgements, "") for title, judgements in asked]
     if held_out_structure:
         parts += [
-            (f"held-out structure, {kind} queries", judgements, CAVEAT) for kind, judgements in held_out_judgements(workspace).items()
+            (f"held-out structure, {kind} queries", judgements, CAVEAT)
+            for kind, judgements in held_out_judgements(workspace).items()
         ]
     folder = target
     if folder.is_dir() and any(folder.iterdir()) and not force:
-        raise click.UsageError(f"{folder} is not empty: give another --name or --output, or --force to write over an earlier evaluation")
+        raise click.UsageError(
+            f"{folder} is not empty: give another --name or --output, or --force to write over an earlier evaluation"
+        )
     names = [name.strip() for name in measures.split(",") if name.strip()]
-    chosen = [*pipelines, *(part for part in diff or () if _is_pipeline(part) and part not in pipelines)] if pipelines else None
+    chosen = (
+        [*pipelines, *(part for part in diff or () if _is_pipeline(part) and part not in pipelines)]
+        if pipelines
+        else None
+    )
     results: list[Evaluation] = []
     with out.progress("evaluating") as progress:
         for number, (title, judgements, caveat) in enumerate(parts):
             results.append(
                 evaluate(
-                    workspace, judgements, pipelines=chosen, runs=runs, measures=names, against=against, title=title, caveat=caveat,
-                    seed=seed, output=folder if len(parts) == 1 else folder / f"{number + 1}",
+                    workspace,
+                    judgements,
+                    pipelines=chosen,
+                    runs=runs,
+                    measures=names,
+                    against=against,
+                    title=title,
+                    caveat=caveat,
+                    seed=seed,
+                    output=folder if len(parts) == 1 else folder / f"{number + 1}",
                     progress=lambda _, done, total: progress(done, total),
                 )
-            )  # fmt: skip
+            )
     found = [difference(result, *diff) for result in results] if diff else []
     documents = Retriever.open(workspace).documents
     texts = [texts_of(each, documents, 15) for each in found]
     write_page(folder / "report.html", results, list(zip(found, texts, strict=True)))
     save_config(ctx, folder)
     out.json(
-        {"folder": str(folder), "results": [result.as_dict() for result in results], "differences": [each.as_dict() for each in found]}
+        {
+            "folder": str(folder),
+            "results": [result.as_dict() for result in results],
+            "differences": [each.as_dict() for each in found],
+        }
     )
     for result in results:
         out.result(show(result))
@@ -117,14 +179,22 @@ def command(
         out.say(caveat)
     unknown = sorted({document for result in results for document in result.unknown_documents})
     unasked = sorted({query for result in results for query in result.unasked_queries})
-    for what, listed in (("judged documents are not in the corpus", unknown), ("judged queries are not among the queries", unasked)):
+    for what, listed in (
+        ("judged documents are not in the corpus", unknown),
+        ("judged queries are not among the queries", unasked),
+    ):
         if listed:
-            out.note(f"{len(listed)} {what}: {printable(', '.join(listed[:_LISTED]))}{' ...' if len(listed) > _LISTED else ''}")
+            out.note(
+                f"{len(listed)} {what}: "
+                f"{printable(', '.join(listed[:_LISTED]))}{' ...' if len(listed) > _LISTED else ''}"
+            )
     out.say(f"runs and reports: {folder / 'report.html'}")
     return 1 if unknown or unasked else 0
 
 
-def judged(queries: Path | None, qrels: Path | None, beir: Path | None, dataset: str | None) -> list[tuple[str, Judgements]]:
+def judged(
+    queries: Path | None, qrels: Path | None, beir: Path | None, dataset: str | None
+) -> list[tuple[str, Judgements]]:
     """The judged queries that the options name, each with a title. Raises UsageError naming file and line."""
     from structformer.evaluation.judgements import dataset_judgements, read_judgements
 
@@ -135,7 +205,9 @@ def judged(queries: Path | None, qrels: Path | None, beir: Path | None, dataset:
         found.append((queries.parent.name or "judged queries", read_judgements(queries, qrels)))
     if beir:
         judged = beir / "qrels" / "test.tsv"
-        found.append((beir.name, read_judgements(beir / "queries.jsonl", judged if judged.exists() else beir / "qrels.tsv")))
+        found.append(
+            (beir.name, read_judgements(beir / "queries.jsonl", judged if judged.exists() else beir / "qrels.tsv"))
+        )
     if dataset:
         found.append((dataset, dataset_judgements(dataset)))
     return found
@@ -158,20 +230,31 @@ def show(result: Evaluation) -> str:
     head = ["", *result.measures, "95 %", *(part for name in compared for part in (name, "p"))]
     rows = []
     for row in result.rows:
-        cells = [row.label, *(f"{row.scores[measure]:.3f}" for measure in result.measures), f"{row.interval[0]:.3f}-{row.interval[1]:.3f}"]
+        cells = [
+            row.label,
+            *(f"{row.scores[measure]:.3f}" for measure in result.measures),
+            f"{row.interval[0]:.3f}-{row.interval[1]:.3f}",
+        ]
         for name in compared:
-            cells += [f"{row.against[name][0]:+.3f}", f"{row.against[name][1]:.4f}"] if name in row.against else ["", ""]
+            cells += (
+                [f"{row.against[name][0]:+.3f}", f"{row.against[name][1]:.4f}"] if name in row.against else ["", ""]
+            )
         rows.append(cells)
     return f"{result.title}: {result.queries} queries\n{table(head, rows)}\n{result.note()}\n"
 
 
 def _show_difference(found: Difference, texts: dict[str, str]) -> str:
-    lines = [f"{found.second} against {found.first} ({found.measure}): {len(found.wins)} won, {found.ties} equal, {len(found.losses)} lost"]
+    lines = [
+        f"{found.second} against {found.first} ({found.measure}): {len(found.wins)} won, "
+        f"{found.ties} equal, {len(found.losses)} lost"
+    ]
     for title, queries in (("won", found.wins), ("lost", found.losses)):
         for each in queries[:5]:
             lines.append(f"\n  {title} {each.change:+.2f}  {each.text}")
             for name, first, second in each.relevant:
-                lines.append(f"    wanted {name}: rank {first or '-'} -> {second or '-'}  {_short(texts.get(name, ''))}")
+                lines.append(
+                    f"    wanted {name}: rank {first or '-'} -> {second or '-'}  {_short(texts.get(name, ''))}"
+                )
             lines.append(f"    first before: {each.tops[0]}  {_short(texts.get(each.tops[0], ''))}")
             lines.append(f"    first now:    {each.tops[1]}  {_short(texts.get(each.tops[1], ''))}")
     return printable("\n".join(lines)) + "\n"

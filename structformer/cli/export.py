@@ -12,20 +12,45 @@ from structformer.cli.common import Output, common_options, output
 @click.command("export")
 @click.argument("model", required=False)
 @click.option("--onnx", is_flag=True, help="Write onnx/model.onnx into MODEL's folder.")
-@click.option("--int8", is_flag=True, help="With --onnx: also with 8-bit weights: about twice as fast, scores within about 0.01.")
-@click.option("--datasets", type=click.Path(path_type=Path), help="Write the Examples as a folder for datasets.load_dataset.")
-@click.option("--training-rows", type=click.Path(path_type=Path), help="Write the Examples as sentence-transformers' training rows.")
+@click.option(
+    "--int8", is_flag=True, help="With --onnx: also with 8-bit weights: about twice as fast, scores within about 0.01."
+)
+@click.option(
+    "--datasets", type=click.Path(path_type=Path), help="Write the Examples as a folder for datasets.load_dataset."
+)
+@click.option(
+    "--training-rows",
+    type=click.Path(path_type=Path),
+    help="Write the Examples as sentence-transformers' training rows.",
+)
 @click.option("--beir", type=click.Path(path_type=Path), help="Write the corpus as a BEIR folder.")
-@click.option("--queries", type=click.Path(path_type=Path), help="With --beir: queries to write there too, as BEIR and TREC have them.")
+@click.option(
+    "--queries",
+    type=click.Path(path_type=Path),
+    help="With --beir: queries to write there too, as BEIR and TREC have them.",
+)
 @click.option("--qrels", type=click.Path(path_type=Path), help="With --beir: their judgements.")
 @click.option("--docsearch", type=click.Path(path_type=Path), help="Write the corpus as DocSearch records, JSON lines.")
 @click.option("--base-url", default="", help="With --docsearch: what stands before documents' ids in their addresses.")
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, model: str | None, onnx: bool, int8: bool, datasets: Path | None, training_rows: Path | None, beir: Path | None,
-    queries: Path | None, qrels: Path | None, docsearch: Path | None, base_url: str, workspace: Path, quiet: bool, verbose: bool, as_json: bool,
-) -> None:  # fmt: skip
+    ctx: click.Context,
+    model: str | None,
+    onnx: bool,
+    int8: bool,
+    datasets: Path | None,
+    training_rows: Path | None,
+    beir: Path | None,
+    queries: Path | None,
+    qrels: Path | None,
+    docsearch: Path | None,
+    base_url: str,
+    workspace: Path,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+) -> None:
     """Export MODEL (a name in the workspace) for onnxruntime, the Examples, or the corpus.
 
     On a CPU the search uses a model's exported file from then on; that needs structformer[onnx].

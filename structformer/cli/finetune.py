@@ -13,25 +13,43 @@ from structformer.cli.training_view import of_first_process, print_result, watch
 
 
 @click.command("finetune")
-@click.option("--queries", type=click.Path(path_type=Path), required=True, help="Queries: BEIR JSON lines, or lines of id, tab, text.")
+@click.option(
+    "--queries",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Queries: BEIR JSON lines, or lines of id, tab, text.",
+)
 @click.option("--qrels", type=click.Path(path_type=Path), required=True, help="Judgements: BEIR's or TREC's lines.")
 @click.option("--model", default="bi-encoder", show_default=True, help="The trained model to start from.")
 @click.option(
-    "--negatives", type=click.IntRange(1), default=7, show_default=True, help="Negatives of a query, from what BM25 finds for it."
+    "--negatives",
+    type=click.IntRange(1),
+    default=7,
+    show_default=True,
+    help="Negatives of a query, from what BM25 finds for it.",
 )
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of an unfinished run.")
 @training_flags
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, /, queries: Path, qrels: Path, model: str, negatives: int, resume: bool, workspace: Path, quiet: bool, verbose: bool,
-    as_json: bool, **flags: Any,
-) -> None:  # fmt: skip
+    ctx: click.Context,
+    /,
+    queries: Path,
+    qrels: Path,
+    model: str,
+    negatives: int,
+    resume: bool,
+    workspace: Path,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+    **flags: Any,
+) -> None:
     """Train a model further on queries and judgements of your own, the papers' second setting.
 
-    A fifth of the queries is kept out to judge by, where there are twenty or more. Exit code 1 when judgements name documents that the
-    corpus does not have.
-    """
+    A fifth of the queries is kept out to judge by, where there are twenty or more. Exit code 1 when judgements name
+    documents that the corpus does not have."""
     chosen, settings = chosen_options(flags)
     from structformer.evaluation.judgements import read_qrels, read_queries
     from structformer.training import train, training_options
@@ -51,5 +69,8 @@ def command(
         save_config(ctx, result.folder)
     print_result(out, result, workspace, options.seed, False)
     if unknown:
-        out.note(f"{len(unknown)} judged documents are not in the corpus: {', '.join(unknown[:10])}{' ...' if len(unknown) > 10 else ''}")
+        out.note(
+            f"{len(unknown)} judged documents are not in the corpus: "
+            f"{', '.join(unknown[:10])}{' ...' if len(unknown) > 10 else ''}"
+        )
         ctx.exit(1)

@@ -36,8 +36,10 @@ def stats(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_js
             out.result(f"  {name.replace('_', ' ')}: {printable(document)} -> {printable(target)}")
     see = found["see_also"]
     out.result(
-        f"\n{found['documents']} documents, {found['documents_with_edges']} of them linked with another; {see['edges']} see-also edges "
-        f"from {see['documents_with_outgoing']} documents to {see['documents_with_incoming']}, at most {see['highest_in_degree']} to one"
+        f"\n{found['documents']} documents, {found['documents_with_edges']} of them linked with "
+        f"another; {see['edges']} see-also edges "
+        f"from {see['documents_with_outgoing']} documents to {see['documents_with_incoming']}, at "
+        f"most {see['highest_in_degree']} to one"
     )
     degrees = ", ".join(f"{count} with {degree}" for degree, count in islice(see["out_degrees"].items(), 12))
     out.result(f"see-also links a document: {degrees}")
@@ -59,9 +61,14 @@ def check(ctx: click.Context, limit: int, workspace: Path, quiet: bool, verbose:
         if total > limit:
             continue
         shown.append(asdict(link))
-        what = {"dead_anchor": "no such anchor", "ambiguous": "more than one page of this name", "unresolved": "not found"}[link.outcome]
+        what = {
+            "dead_anchor": "no such anchor",
+            "ambiguous": "more than one page of this name",
+            "unresolved": "not found",
+        }[link.outcome]
         out.result(
-            f"{printable(link.document)}: {printable(link.section)}: {link.kind} {printable(link.text)!r} -> {printable(link.target)}: {what}"
+            f"{printable(link.document)}: {printable(link.section)}: {link.kind} "
+            f"{printable(link.text)!r} -> {printable(link.target)}: {what}"
         )
     out.json({"dead_links": total, "shown": shown})
     if total > limit:
@@ -76,7 +83,9 @@ def check(ctx: click.Context, limit: int, workspace: Path, quiet: bool, verbose:
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only links of this kind; may be given often.")
 @common_options
 @click.pass_context
-def export(ctx: click.Context, target: Path, kinds: tuple[str, ...], workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> None:
+def export(
+    ctx: click.Context, target: Path, kinds: tuple[str, ...], workspace: Path, quiet: bool, verbose: bool, as_json: bool
+) -> None:
     """Write the graph: FILE.parquet an edge list of sections, FILE.graphml documents and their references."""
     from structformer.errors import UsageError
     from structformer.graph.views import export_graphml, export_parquet, parse_kinds

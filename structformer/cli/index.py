@@ -15,20 +15,30 @@ from structformer.cli.common import common_options, output, save_config
     "encoders",
     multiple=True,
     metavar="NAME",
-    help="A trained bi-encoder, base (untrained), or none; may be repeated.  [default: the trained one if it is better than its base, else base]",
+    help="A trained bi-encoder, base (untrained), or none; may be repeated.  [default: the "
+    "trained one if it is better than its base, else base]",
 )
 @click.option(
-    "--language", default="auto", show_default=True, help="Whose stemmer the lexical index uses; auto: most documents' own, else en."
+    "--language",
+    default="auto",
+    show_default=True,
+    help="Whose stemmer the lexical index uses; auto: most documents' own, else en.",
 )
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, encoders: tuple[str, ...], language: str, workspace: Path, quiet: bool, verbose: bool, as_json: bool
+    ctx: click.Context,
+    encoders: tuple[str, ...],
+    language: str,
+    workspace: Path,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     """Index the corpus's sections for lexical (BM25) and dense search.
 
-    Texts that were indexed before keep their vectors. The hybrid's weights are learned from the corpus's own opening sentences.
-    """
+    Texts that were indexed before keep their vectors. The hybrid's weights are learned from the corpus's own opening
+    sentences."""
     from structformer.retrieval.index import build_index
     from structformer.workspace import Workspace
 
@@ -45,5 +55,7 @@ def command(
     save_config(ctx, Workspace(workspace).folder("index"))
     out.json(manifest)
     vectors = ", ".join(manifest["encoders"])
-    out.result(f"{manifest['units']} passages indexed" + (f", with vectors of: {vectors}" if vectors else ", lexical only"))
+    out.result(
+        f"{manifest['units']} passages indexed" + (f", with vectors of: {vectors}" if vectors else ", lexical only")
+    )
     out.say(f'\nnext: structformer search -w {workspace} "your question"')

@@ -14,10 +14,20 @@ _SHOWN = 20
 @click.command("ingest")
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--add", is_flag=True, help="Read PATH beside what the corpus came from so far.")
-@click.option("--replace", "replace_sources", is_flag=True, help="Read PATH in place of what the corpus came from so far.")
-@click.option("--format", "format_", metavar="NAME", help="Read files as this format only.  [default: detected, file by file]")
+@click.option(
+    "--replace", "replace_sources", is_flag=True, help="Read PATH in place of what the corpus came from so far."
+)
+@click.option(
+    "--format", "format_", metavar="NAME", help="Read files as this format only.  [default: detected, file by file]"
+)
 @click.option("--workers", type=click.IntRange(1), help="Reader processes.  [default: one per core]")
-@click.option("--max-file-mb", type=click.FloatRange(min=0, min_open=True), default=32.0, show_default=True, help="Leave larger files out.")
+@click.option(
+    "--max-file-mb",
+    type=click.FloatRange(min=0, min_open=True),
+    default=32.0,
+    show_default=True,
+    help="Leave larger files out.",
+)
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
@@ -25,29 +35,57 @@ _SHOWN = 20
     show_default=True,
     help="Seconds of processor time that one file may take.",
 )
-@click.option("--include", multiple=True, metavar="GLOB", help="Read only files that match, as in .gitignore; may be repeated.")
-@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out files and folders that match; may be repeated.")
-@click.option("--gitignore/--no-gitignore", default=True, show_default=True, help="Leave out what .gitignore files name.")
 @click.option(
-    "--mapping", type=click.Path(path_type=Path), help="A vocabulary of your own for XML, as TOML (see inspect --suggest-mapping)."
+    "--include", multiple=True, metavar="GLOB", help="Read only files that match, as in .gitignore; may be repeated."
 )
 @click.option(
-    "--option", "-O", "options", multiple=True, metavar="KEY=VALUE", help="An option for the format plugins, as in docs/formats.md."
+    "--exclude", multiple=True, metavar="GLOB", help="Leave out files and folders that match; may be repeated."
+)
+@click.option(
+    "--gitignore/--no-gitignore", default=True, show_default=True, help="Leave out what .gitignore files name."
+)
+@click.option(
+    "--mapping",
+    type=click.Path(path_type=Path),
+    help="A vocabulary of your own for XML, as TOML (see inspect --suggest-mapping).",
+)
+@click.option(
+    "--option",
+    "-O",
+    "options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An option for the format plugins, as in docs/formats.md.",
 )
 @click.option("--fresh", is_flag=True, help="Read everything again, whatever an earlier ingest left.")
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, paths: tuple[Path, ...], add: bool, replace_sources: bool, format_: str | None, workers: int | None,
-    max_file_mb: float, timeout: float, include: tuple[str, ...], exclude: tuple[str, ...], gitignore: bool, mapping: Path | None,
-    options: tuple[str, ...], fresh: bool, workspace: Path, quiet: bool, verbose: bool, as_json: bool,
-) -> int:  # fmt: skip
+    ctx: click.Context,
+    paths: tuple[Path, ...],
+    add: bool,
+    replace_sources: bool,
+    format_: str | None,
+    workers: int | None,
+    max_file_mb: float,
+    timeout: float,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    gitignore: bool,
+    mapping: Path | None,
+    options: tuple[str, ...],
+    fresh: bool,
+    workspace: Path,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+) -> int:
     """Read the documents under each PATH (a folder or a file) into the workspace's corpus and reference graph.
 
-    Documents of one PATH are named by their place in it, of several with the folder's name in front. Run again after edits, with the
-    same PATHs or none, only what changed is read; killed, it continues where it was. A corpus that came from other PATHs is left alone
-    unless --add or --replace is given. Exit code: 0 done, warnings or not; 1 nothing could be read; 2 a usage error.
-    """
+    Documents of one PATH are named by their place in it, of several with the folder's name in front. Run again after
+    edits, with the same PATHs or none, only what changed is read; killed, it continues where it was. A corpus that came
+    from other PATHs is left alone unless --add or --replace is given. Exit code: 0 done, warnings or not; 1 nothing
+    could be read; 2 a usage error."""
     from structformer.formats.limits import Limits
     from structformer.ingestion import ingest
     from structformer.ingestion.walk import FileFilter
@@ -61,9 +99,18 @@ def command(
     limits = Limits(file_bytes=int(max_file_mb * 1_000_000), seconds=timeout)
     with out.stages() as progress:
         report = ingest(
-            paths, workspace, add=add, replace_sources=replace_sources, format=format_, options=_options(options, mapping),
-            workers=workers, limits=limits, wanted=FileFilter(include, exclude, gitignore), fresh=fresh, progress=progress,
-        )  # fmt: skip
+            paths,
+            workspace,
+            add=add,
+            replace_sources=replace_sources,
+            format=format_,
+            options=_options(options, mapping),
+            workers=workers,
+            limits=limits,
+            wanted=FileFilter(include, exclude, gitignore),
+            fresh=fresh,
+            progress=progress,
+        )
     reports = Workspace(workspace).reports
     save_config(ctx, reports)
     out.json(report.as_dict())
@@ -73,7 +120,10 @@ def command(
     if report.message_count > len(shown):
         out.note(f"... {report.message_count - len(shown)} more in {reports / 'report.jsonl'}")
     by_format = ", ".join(f"{count} {name}" for name, count in report.formats.most_common())
-    out.result(f"{report.documents} documents, {report.sections} sections from {report.files} files ({by_format or 'none read'})")
+    out.result(
+        f"{report.documents} documents, {report.sections} sections from {report.files} files "
+        f"({by_format or 'none read'})"
+    )
     if report.unchanged:
         out.result(f"{report.parsed} files read, {report.unchanged} unchanged since the last time")
     if report.ignored:
@@ -83,7 +133,10 @@ def command(
     resolved = sum(counts["resolved"] for counts in links.values())
     inside = sum(counts["resolved"] + counts["unresolved"] + counts["ambiguous"] for counts in links.values())
     external = sum(counts["external"] for counts in links.values())
-    out.result(f"{resolved} of {inside} links within the corpus resolved, {external} lead outside, {report.see_also_edges} see-also edges")
+    out.result(
+        f"{resolved} of {inside} links within the corpus resolved, {external} lead outside, "
+        f"{report.see_also_edges} see-also edges"
+    )
     out.say(f"report: {reports / 'report.html'}")
     if not report.documents:
         out.note("nothing could be read")

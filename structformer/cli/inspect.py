@@ -27,11 +27,23 @@ _DOCUMENTS = 20
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, source: str | None, tree: bool, links: bool, text: bool, format_: str | None,
-    suggest_mapping: bool, mapping: Path | None, limit: int,
-    workspace: Path, quiet: bool, verbose: bool, as_json: bool,
-) -> None:  # fmt: skip
-    """Show what is read of PATH: a file or folder, read now, or the id of a document in the corpus. Without PATH, the corpus."""
+    ctx: click.Context,
+    source: str | None,
+    tree: bool,
+    links: bool,
+    text: bool,
+    format_: str | None,
+    suggest_mapping: bool,
+    mapping: Path | None,
+    limit: int,
+    workspace: Path,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Show what is read of PATH: a file or folder, read now, or the id of a document in the corpus. Without PATH, the
+    corpus.
+    """
     out = output(ctx)
     if suggest_mapping:
         click.echo(_suggested_mapping(source, format_ or "xml"), nl=False)
@@ -93,7 +105,13 @@ def _as_dict(document: Document) -> dict[str, Any]:
             "text": section.text,
             "anchors": list(section.anchors),
             "links": [
-                {"kind": link.kind.value, "target": link.target, "text": link.text, "start": link.start, "end": link.end}
+                {
+                    "kind": link.kind.value,
+                    "target": link.target,
+                    "text": link.text,
+                    "start": link.start,
+                    "end": link.end,
+                }
                 for link in section.links
             ],
         }

@@ -15,7 +15,8 @@ import click
 from structformer._version import __version__
 from structformer.errors import StructformerError
 
-# Each command's module is imported when it is asked for, so that `--help` is quick. The texts stand here for that reason.
+# Each command's module is imported when it is asked for, so that `--help` is quick. The texts stand here for that
+# reason.
 COMMANDS = {
     "ingest": "Read documents into the workspace's corpus and reference graph.",
     "inspect": "Show what was read of a file, a folder or the corpus: tree, links.",
@@ -49,7 +50,9 @@ class LazyGroup(click.Group):
         self._add_plugin_commands()
         return super().get_command(ctx, cmd_name)
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:

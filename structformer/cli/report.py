@@ -12,11 +12,16 @@ from structformer.cli.common import common_options, output
 @click.command("report")
 @click.argument("model")
 @click.option(
-    "--output", "target", type=click.Path(path_type=Path), help="The page to write.  [default: report.html in the model's folder]"
+    "--output",
+    "target",
+    type=click.Path(path_type=Path),
+    help="The page to write.  [default: report.html in the model's folder]",
 )
 @common_options
 @click.pass_context
-def command(ctx: click.Context, model: str, target: Path | None, workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> None:
+def command(
+    ctx: click.Context, model: str, target: Path | None, workspace: Path, quiet: bool, verbose: bool, as_json: bool
+) -> None:
     """Write a self-contained page with the curves, scores and options of MODEL, a name in the workspace or a folder.
 
     Of a run that goes on or was stopped, its checkpoints' record so far.

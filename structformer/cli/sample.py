@@ -17,13 +17,22 @@ from structformer.cli.common import common_options, output, printable, save_conf
 @click.option("--negatives", type=click.IntRange(1), default=7, show_default=True, help="Negatives in a group.")
 @click.option("--min-words", type=click.IntRange(0), default=20, show_default=True, help="Shorter texts take no part.")
 @click.option(
-    "--inner", type=click.Choice(["auto", "own", "subtree"]), default="auto", show_default=True, help="An inner section's content."
+    "--inner",
+    type=click.Choice(["auto", "own", "subtree"]),
+    default="auto",
+    show_default=True,
+    help="An inner section's content.",
 )
 @click.option(
-    "--every-child/--one-child", default=True, show_default=True, help="SRR: an Example for every child, or for one of each parent."
+    "--every-child/--one-child",
+    default=True,
+    show_default=True,
+    help="SRR: an Example for every child, or for one of each parent.",
 )
 @click.option(
-    "--held-out", type=click.FloatRange(0, 0.9), help="Share of documents kept out for evaluation.  [default: 0.1, less in big corpora]"
+    "--held-out",
+    type=click.FloatRange(0, 0.9),
+    help="Share of documents kept out for evaluation.  [default: 0.1, less in big corpora]",
 )
 @click.option(
     "--negatives-from",
@@ -39,33 +48,61 @@ from structformer.cli.common import common_options, output, printable, save_conf
     show_default=True,
     help="What to follow where a paper and its published code differ.",
 )
-@click.option("--attention-model", default="auto", show_default=True, help="HARP's tasks: the model whose attention draws words.")
+@click.option(
+    "--attention-model", default="auto", show_default=True, help="HARP's tasks: the model whose attention draws words."
+)
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: the number of cores]")
 @click.option("--seed", type=int, default=0, show_default=True)
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, tasks: str | None, show: int, negatives: int, min_words: int, inner: str, every_child: bool, held_out: float | None,
-    negatives_from: str, compat: str, attention_model: str, workers: int | None, seed: int, workspace: Path, quiet: bool, verbose: bool, as_json: bool,
-) -> None:  # fmt: skip
+    ctx: click.Context,
+    tasks: str | None,
+    show: int,
+    negatives: int,
+    min_words: int,
+    inner: str,
+    every_child: bool,
+    held_out: float | None,
+    negatives_from: str,
+    compat: str,
+    attention_model: str,
+    workers: int | None,
+    seed: int,
+    workspace: Path,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+) -> None:
     """Draw training Examples, groups of query-document pairs, from the corpus's trees and its reference graph.
 
-    srr, rwi, ati, ltm: Wikiformer's four tasks. rqp, qdm, rdp, acm: HARP's, from hyperlinks. ict, bfs, wlp, rop: the classics.
-    """
+    srr, rwi, ati, ltm: Wikiformer's four tasks. rqp, qdm, rdp, acm: HARP's, from hyperlinks. ict, bfs, wlp, rop: the
+    classics."""
     from structformer.sampling import DEFAULT_TASKS, SamplingOptions, needs_attention, sample
     from structformer.workspace import Workspace
 
     out = output(ctx)
     options = SamplingOptions(
-        min_words=min_words, negatives=negatives, inner=inner, every_child=every_child, negatives_from=negatives_from, compat=compat
+        min_words=min_words,
+        negatives=negatives,
+        inner=inner,
+        every_child=every_child,
+        negatives_from=negatives_from,
+        compat=compat,
     )
-    names = [task.strip().lower() for task in tasks.split(",") if task.strip()] if tasks is not None else list(DEFAULT_TASKS)
+    names = (
+        [task.strip().lower() for task in tasks.split(",") if task.strip()]
+        if tasks is not None
+        else list(DEFAULT_TASKS)
+    )
     weights = None
     if needs_attention(names):
         from structformer.models.attention import AttentionWeights
         from structformer.models.base import resolve_base_model
 
-        weights = AttentionWeights(resolve_base_model(attention_model, "cross-encoder").location, Workspace(workspace).cache)
+        weights = AttentionWeights(
+            resolve_base_model(attention_model, "cross-encoder").location, Workspace(workspace).cache
+        )
     with out.progress("sampling") as progress:
         samples = sample(
             workspace,
@@ -79,7 +116,9 @@ def command(
         )
     save_config(ctx, samples.folder)
     census = samples.manifest["census"]
-    examples = [samples.example(task, number) for task, count in samples.counts.items() for number in range(min(show, count))]
+    examples = [
+        samples.example(task, number) for task, count in samples.counts.items() for number in range(min(show, count))
+    ]
     out.json({**census, "held_out": samples.manifest["held_out"], "shown": [asdict(example) for example in examples]})
     rows = []
     for task, count in census["examples"].items():

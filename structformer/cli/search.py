@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 def stale_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """--if-stale: what to do with an index that is older than the corpus."""
     return click.option(
-        "--if-stale", type=click.Choice(["refuse", "rebuild"]), default="refuse", show_default=True,
+        "--if-stale",
+        type=click.Choice(["refuse", "rebuild"]),
+        default="refuse",
+        show_default=True,
         help="What to do when the index is older than the corpus.",
-    )(function)  # fmt: skip
+    )(function)
 
 
 def fresh_index(out: Output, workspace: Path, if_stale: str) -> None:
@@ -38,26 +41,49 @@ def fresh_index(out: Output, workspace: Path, if_stale: str) -> None:
 @click.option(
     "--pipeline",
     metavar="SPEC",
-    help='For example lexical, dense, "hybrid[weights=rrf] >> rerank[k=20]", or a TOML file.  [default: the best there is]',
+    help='For example lexical, dense, "hybrid[weights=rrf] >> rerank[k=20]", or a TOML file.  '
+    "[default: the best there is]",
 )
 @click.option("--group", is_flag=True, help="Show each document once, with its other sections below it.")
-@click.option("--path", "paths", multiple=True, metavar="GLOB", help="Only documents whose id matches, for example 'reference/*'.")
-@click.option("--where", "settings", multiple=True, metavar="KEY=VALUE", help="Only documents with this metadata; may be repeated.")
+@click.option(
+    "--path", "paths", multiple=True, metavar="GLOB", help="Only documents whose id matches, for example 'reference/*'."
+)
+@click.option(
+    "--where",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Only documents with this metadata; may be repeated.",
+)
 @click.option(
     "--agent",
     type=click.Choice(["first", "embedding", "classifier", "titles"]),
     help="Search on with section titles of the first documents found.",
 )
-@click.option("--titles", type=click.Path(path_type=Path), help="For --agent titles: a file with one section title a line.")
+@click.option(
+    "--titles", type=click.Path(path_type=Path), help="For --agent titles: a file with one section title a line."
+)
 @click.option("--explain", is_flag=True, help="Show each stage's score, the weights, and the agent's subtasks.")
 @stale_option
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, query: tuple[str, ...], count: int, pipeline: str | None, group: bool, paths: tuple[str, ...],
-    settings: tuple[str, ...], agent: str | None, titles: Path | None, explain: bool, if_stale: str,
-    workspace: Path, quiet: bool, verbose: bool, as_json: bool,
-) -> int:  # fmt: skip
+    ctx: click.Context,
+    query: tuple[str, ...],
+    count: int,
+    pipeline: str | None,
+    group: bool,
+    paths: tuple[str, ...],
+    settings: tuple[str, ...],
+    agent: str | None,
+    titles: Path | None,
+    explain: bool,
+    if_stale: str,
+    workspace: Path,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+) -> int:
     """Search the index for QUERY and show the best sections."""
     from structformer.retrieval.hits import parse_filter
     from structformer.retrieval.index import trained_encoder
@@ -89,10 +115,13 @@ def command(
     weights = retriever.weights(used) if explain or as_json else None
     out.json(
         {
-            "query": text, "pipeline": str(used), "weights": None if weights is None else [*map(float, weights.as_array())],
-            "subtasks": trace, "hits": [hit.as_dict() for hit in hits],
+            "query": text,
+            "pipeline": str(used),
+            "weights": None if weights is None else [*map(float, weights.as_array())],
+            "subtasks": trace,
+            "hits": [hit.as_dict() for hit in hits],
         }
-    )  # fmt: skip
+    )
     for place, hit in enumerate(hits, 1):
         _show(out, f"{place:2}.", hit, explain or verbose)
     if not hits:
@@ -106,7 +135,8 @@ def command(
         out.say(f"\npipeline: {used}")
         if weights is not None:
             out.say(
-                f"score = {weights.dense:g} dense + {weights.overview:g} overview + {weights.lexical:g} lexical/best + {weights.document:g} document"
+                f"score = {weights.dense:g} dense + {weights.overview:g} overview + "
+                f"{weights.lexical:g} lexical/best + {weights.document:g} document"
             )
     return 0
 

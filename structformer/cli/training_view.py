@@ -56,7 +56,9 @@ def watched(out: Output, verbose: bool) -> Iterator[Listener]:
                 if view.add(step):
                     live.update(view.render())
 
-            yield Listener(plan=planned, step=shown, note=lambda text: console.print(text, markup=False, highlight=False))
+            yield Listener(
+                plan=planned, step=shown, note=lambda text: console.print(text, markup=False, highlight=False)
+            )
 
 
 class _View:
@@ -94,17 +96,29 @@ class _View:
             losses.add_column(title, justify="right" if right else "left", style=None if title == "loss" else "dim")
         for name, value in self._losses.items():
             losses.add_row(name, f"{value:.3f}", f"{self._first[name]:.3f}")
-        speed = f"{step.pairs_per_second:,.1f} pairs/s   {step.tokens_per_second:,.0f} tokens/s   waiting for input {step.idle:.1%}"
+        speed = (
+            f"{step.pairs_per_second:,.1f} pairs/s   {step.tokens_per_second:,.0f} tokens/s   "
+            f"waiting for input {step.idle:.1%}"
+        )
         score = "" if self._score is None else f"   held-out nDCG@10 {self._score:.3f}"
-        head = f"step {step.step}/{step.steps}   {_duration(step.seconds_left)} left   learning rate {step.learning_rate:.2e}{score}"
-        return Group(Text(head), Padding(ProgressBar(total=step.steps, completed=step.step, width=60)), losses, Text(speed, style="dim"))
+        head = (
+            f"step {step.step}/{step.steps}   {_duration(step.seconds_left)} left   learning "
+            f"rate {step.learning_rate:.2e}{score}"
+        )
+        return Group(
+            Text(head),
+            Padding(ProgressBar(total=step.steps, completed=step.step, width=60)),
+            losses,
+            Text(speed, style="dim"),
+        )
 
 
 def _line(step: TrainingStep) -> str:
     losses = ", ".join(f"{task} {value:.3f}" for task, value in step.losses.items())
     score = "" if step.development is None else f"; held-out nDCG@10 {step.development:.3f}"
     return (
-        f"step {step.step}/{step.steps}: loss {losses}; {step.pairs_per_second:.1f} pairs/s, {step.tokens_per_second:.0f} tokens/s, "
+        f"step {step.step}/{step.steps}: loss {losses}; {step.pairs_per_second:.1f} pairs/s, "
+        f"{step.tokens_per_second:.0f} tokens/s, "
         f"{_duration(step.seconds_left)} left{score}"
     )
 
@@ -147,7 +161,10 @@ def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int
         if result.default_score is not None:
             out.result(f"the encoder that the search uses without this model scores {result.default_score:.3f}")
         if not result.better_than_base and result.kept:
-            out.result(f"not better than untrained on {result.judged_by}: the search will not use it by itself; give it more time")
+            out.result(
+                f"not better than untrained on {result.judged_by}: the search will not use it by "
+                "itself; give it more time"
+            )
         elif not result.better_than_base:
             out.result(f"not better than the base on {result.judged_by}: the base's weights are kept")
         elif result.kept < 1:

@@ -23,8 +23,9 @@ class Problem:
 
 
 def check_workspace(workspace: str | Path | Workspace) -> list[Problem]:
-    """What is not as it was written, whatever was compared before; empty when all is well. Raises WorkspaceError when there is no
-    workspace."""
+    """What is not as it was written, whatever was compared before; empty when all is well. Raises WorkspaceError when
+    there is no workspace.
+    """
     workspace = Workspace(workspace)
     workspace.state()
     return list(_problems(workspace))

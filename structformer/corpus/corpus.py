@@ -25,7 +25,11 @@ __all__ = ["FORMAT_VERSION", "Corpus", "manifest_value"]
 
 def manifest_value(shards: list[ShardInfo], tool_version: str) -> dict[str, Any]:
     """The manifest's content: nothing that depends on the machine, the time or the way the corpus came about."""
-    return {"format_version": FORMAT_VERSION, "tool_version": tool_version, "shards": [asdict(shard) for shard in shards]}
+    return {
+        "format_version": FORMAT_VERSION,
+        "tool_version": tool_version,
+        "shards": [asdict(shard) for shard in shards],
+    }
 
 
 class Corpus:
@@ -53,7 +57,8 @@ class Corpus:
         manifest = Sealed(folder, "ingest again", workspace.stamps).json("manifest.json")
         if manifest.get("format_version") != FORMAT_VERSION:
             raise WorkspaceError(
-                f"{folder} has format version {manifest.get('format_version')}, this version reads {FORMAT_VERSION}; ingest again"
+                f"{folder} has format version {manifest.get('format_version')}, this version reads "
+                f"{FORMAT_VERSION}; ingest again"
             )
         shards = [ShardInfo(**{**shard, "digests": tuple(shard["digests"])}) for shard in manifest["shards"]]
         return cls(folder, workspace.shards, shards, hold)
@@ -81,8 +86,9 @@ class Corpus:
             yield from self.shard_documents(number)
 
     def shard_documents(self, number: int, *, links: bool = True) -> Iterator[Document]:
-        """The documents of one shard; the first has the number `starts[number]`. links=False leaves links and anchors out, which
-        reads faster."""
+        """The documents of one shard; the first has the number `starts[number]`. links=False leaves links and anchors
+        out, which reads faster.
+        """
         for row, section_rows in read_shard(self._compared(self.shards[number]), links=links):
             yield rows_document(row, section_rows)
 

@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from structformer.document import Document, Link, LinkKind, Section, Source
 
-LINK = pa.struct([("kind", pa.string()), ("target", pa.string()), ("text", pa.string()), ("start", pa.int32()), ("end", pa.int32())])
+LINK = pa.struct(
+    [("kind", pa.string()), ("target", pa.string()), ("text", pa.string()), ("start", pa.int32()), ("end", pa.int32())]
+)
 SECTIONS = pa.schema(
     [
         ("document", pa.int32()),

@@ -1,4 +1,6 @@
-"""The local engine: worker processes that survive hostile input. One that hangs or dies is replaced, and its item reported."""
+"""The local engine: worker processes that survive hostile input. One that hangs or dies is replaced, and its item
+reported.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from typing import Any
 from structformer import errors
 from structformer.engines.engine import Work
 
-# On the clock a busy machine takes far longer than on its processors; what waits for nothing to happen ends all the same.
+# On the clock a busy machine takes far longer than on its processors; what waits for nothing to happen ends all the
+# same.
 _CLOCK_FACTOR, _CLOCK_SECONDS = 10.0, 10.0
 _TIME_SIGNALS = {-int(getattr(signal, name)) for name in ("SIGPROF", "SIGXCPU") if hasattr(signal, name)}
 
@@ -124,7 +127,9 @@ def _clock_seconds(work: Work) -> float:
     return _CLOCK_FACTOR * work.seconds + _CLOCK_SECONDS
 
 
-def _perform(work: Work, worker: _Worker | None, task: Any, workers: list[_Worker]) -> tuple[_Worker | None, Any, BaseException | None]:
+def _perform(
+    work: Work, worker: _Worker | None, task: Any, workers: list[_Worker]
+) -> tuple[_Worker | None, Any, BaseException | None]:
     while True:
         if worker is None:
             worker = _Worker(work)
@@ -158,7 +163,9 @@ def _error(kind: str, message: str) -> Exception:
     return RuntimeError(f"{kind}: {message}")
 
 
-def _in_order(results: queue.Queue[tuple[int, Any, BaseException | None]], servers: int, slots: threading.Semaphore) -> Iterator[Any]:
+def _in_order(
+    results: queue.Queue[tuple[int, Any, BaseException | None]], servers: int, slots: threading.Semaphore
+) -> Iterator[Any]:
     waiting: dict[int, Any] = {}
     expected = 0
     while servers:

@@ -62,7 +62,11 @@ def main() -> None:
 
 def _target(task: Any) -> Path:
     """What a task writes, for the message when the disk is full."""
-    return Path(next((value for name in ("shards", "folder", "output") if (value := getattr(task, name, None))), "the workspace"))
+    return Path(
+        next(
+            (value for name in ("shards", "folder", "output") if (value := getattr(task, name, None))), "the workspace"
+        )
+    )
 
 
 def _end_with(parent: int) -> None:
@@ -71,7 +75,9 @@ def _end_with(parent: int) -> None:
         import ctypes
 
         with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))  # PR_SET_PDEATHSIG: also within a library that never returns
+            ctypes.CDLL(None).prctl(
+                1, int(signal.SIGKILL)
+            )  # PR_SET_PDEATHSIG: also within a library that never returns
     if os.name == "posix":
         if os.getppid() != parent:
             os._exit(1)

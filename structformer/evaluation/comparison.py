@@ -26,8 +26,10 @@ from structformer.workspace import Workspace
 
 MEASURES = ("nDCG@10", "RR@10", "Success@1")
 CAVEAT = (
-    "Held-out structure shows whether training on this corpus carries over to documents it was not trained on. Its queries are "
-    "titles, paths and link sentences, not what people type, and title and path queries share words with the paths that are indexed."
+    "Held-out structure shows whether training on this corpus carries over to documents it was "
+    "not trained on. Its queries are "
+    "titles, paths and link sentences, not what people type, and title and path queries share "
+    "words with the paths that are indexed."
 )
 _DEPTH = 100
 _CHUNK = 256
@@ -45,8 +47,9 @@ BEST_BASELINE = "best baseline"
 
 @dataclass(slots=True)
 class Row:
-    """One pipeline's result. scores: mean by measure; interval: 95 % bootstrap interval of the first; against: by the name of what it is
-    compared with, the difference in the first measure and its Holm-corrected p-value."""
+    """One pipeline's result. scores: mean by measure; interval: 95 % bootstrap interval of the first; against: by the
+    name of what it is compared with, the difference in the first measure and its Holm-corrected p-value.
+    """
 
     pipeline: str
     label: str
@@ -59,8 +62,9 @@ class Row:
 
 @dataclass(slots=True)
 class Evaluation:
-    """A comparison of pipelines on the same queries. baseline: the label of the best of BM25, the untrained dense search and their
-    reciprocal rank fusion, "" when none of them is among the rows."""
+    """A comparison of pipelines on the same queries. baseline: the label of the best of BM25, the untrained dense
+    search and their reciprocal rank fusion, "" when none of them is among the rows.
+    """
 
     title: str
     measures: list[str]
@@ -108,7 +112,9 @@ class Evaluation:
         """What the columns mean."""
         parts = [f"95 %: bootstrap interval of {self.measures[0]}."]
         if self.compared():
-            parts.append(f"vs: difference in {self.measures[0]}; p: paired randomisation test, Holm-corrected over the rows.")
+            parts.append(
+                f"vs: difference in {self.measures[0]}; p: paired randomisation test, Holm-corrected over the rows."
+            )
         if f"vs {BEST_BASELINE}" in self.compared():
             parts.append(f"The best of BM25, dense untrained and their RRF: {self.baseline}.")
         return " ".join(parts)
@@ -124,7 +130,10 @@ class Evaluation:
                 *(f"{row.scores[measure]:.4f}" for measure in self.measures),
                 f"{row.interval[0]:.3f}-{row.interval[1]:.3f}",
             ]
-            cells += [f"{row.against[name][0]:+.4f} ({row.against[name][1]:.4f})" if name in row.against else "" for name in compared]
+            cells += [
+                f"{row.against[name][0]:+.4f} ({row.against[name][1]:.4f})" if name in row.against else ""
+                for name in compared
+            ]
             lines.append("| " + " | ".join(cells) + " |")
         lines += ["", self.note()]
         return "\n".join([*lines, *(["", self.caveat] if self.caveat else [])]) + "\n"
@@ -138,8 +147,9 @@ class Evaluation:
 
 
 def default_pipelines(workspace: Workspace) -> list[Pipeline]:
-    """BM25; dense, RRF and hybrid, untrained; dense and hybrid of each trained bi-encoder; late interaction; reranking with each model that
-    reads pairs; as far as the models are there."""
+    """BM25; dense, RRF and hybrid, untrained; dense and hybrid of each trained bi-encoder; late interaction; reranking
+    with each model that reads pairs; as far as the models are there.
+    """
     stages: list[Stage] = [lexical()]
     try:
         encoder_location(workspace, UNTRAINED)
@@ -163,7 +173,10 @@ def label(pipeline: Pipeline) -> str:
     """A pipeline's name in tables."""
     first = str(pipeline.first)
     return " + ".join(
-        [_LABELS.get(first, first), *(stage.model if stage.name == "rerank" else str(stage) for stage in pipeline.stages[1:])]
+        [
+            _LABELS.get(first, first),
+            *(stage.model if stage.name == "rerank" else str(stage) for stage in pipeline.stages[1:]),
+        ]
     )
 
 
@@ -185,19 +198,20 @@ def evaluate(
 ) -> Evaluation:
     """Run every pipeline on the judged queries and compare them, with each other and with run files.
 
-    Unknown document ids in the qrels count as relevant documents that nothing can find, and are listed; so are judged queries that are
-    not there. labels: names of the pipelines in the table. against: pipelines that the others are compared with; `standard` adds BM25 and
-    the best baseline, as far as they are among them. With `output`, writes runs in
-    TREC's format, report.json and report.md there.
-    Raises UsageError on an unknown measure, or when no query has a judgement.
-    """
+    Unknown document ids in the qrels count as relevant documents that nothing can find, and are listed; so are judged
+    queries that are not there. labels: names of the pipelines in the table. against: pipelines that the others are
+    compared with; `standard` adds BM25 and the best baseline, as far as they are among them. With `output`, writes runs
+    in TREC's format, report.json and report.md there. Raises UsageError on an unknown measure, or when no query has a
+    judgement."""
     workspace = Workspace(workspace)
     parsed = [parse_measure(name) for name in measures]
     chosen = [as_pipeline(each) for each in pipelines] if pipelines is not None else default_pipelines(workspace)
     compared = [as_pipeline(each) for each in against]
     chosen += [each for each in compared if each not in chosen]
     asked = {
-        query: text for query, text in judgements.queries.items() if any(grade > 0 for grade in judgements.qrels.get(query, {}).values())
+        query: text
+        for query, text in judgements.queries.items()
+        if any(grade > 0 for grade in judgements.qrels.get(query, {}).values())
     }
     if not asked:
         raise UsageError("no query has a relevant document in the qrels: do their query ids belong together?")
@@ -207,7 +221,8 @@ def evaluate(
     evaluator = Evaluator(parsed, {query: judgements.qrels[query] for query in asked})
     names = [*labels, *(label(each) for each in chosen[len(labels) :])]
     found = [
-        (str(each), name, _run(retriever, each, asked, judgements.exclude, progress)) for each, name in zip(chosen, names, strict=True)
+        (str(each), name, _run(retriever, each, asked, judgements.exclude, progress))
+        for each, name in zip(chosen, names, strict=True)
     ]
     for path in runs:
         tag, run = read_run(path)
@@ -223,14 +238,20 @@ def evaluate(
         if output:
             write_run(output / "runs" / f"{len(rows):02}-{_file_name(name)}.run", run, _file_name(name))
     result = Evaluation(
-        title, [str(measure) for measure in parsed], judgements, rows, unknown,
+        title,
+        [str(measure) for measure in parsed],
+        judgements,
+        rows,
+        unknown,
         unjudged_queries=sorted(set(judgements.queries) - set(asked)),
         unasked_queries=sorted(set(judgements.qrels) - set(judgements.queries)),
         caveat=caveat,
-    )  # fmt: skip
+    )
     _compare(result, [str(each) for each in compared], seed, standard)
     if output:
-        write_json(output / "report.json", {**result.as_dict(), "per_query": {row.label: row.per_query for row in rows}})
+        write_json(
+            output / "report.json", {**result.as_dict(), "per_query": {row.label: row.per_query for row in rows}}
+        )
         write_bytes(output / "report.md", result.as_markdown().encode())
     return result
 
@@ -241,13 +262,19 @@ def held_out_judgements(workspace: str | Path | Workspace, *, seed: int | None =
     samples = Samples.open(workspace)
     corpus = Corpus.open(workspace)
     if samples.manifest["corpus"] != corpus.fingerprint:
-        raise UsageError("the Examples are of an earlier corpus: run `structformer sample` and `structformer train` again")
+        raise UsageError(
+            "the Examples are of an earlier corpus: run `structformer sample` and `structformer train` again"
+        )
     share = samples.manifest["held_out"]
     if not share:
-        raise UsageError("no document was held out (a small corpus trains on all); sample with --held-out 0.1 and train again")
+        raise UsageError(
+            "no document was held out (a small corpus trains on all); sample with --held-out 0.1 and train again"
+        )
     graph = ReferenceGraph.open(workspace, corpus)
     found: dict[str, Judgements] = {}
-    for number, query in enumerate(held_out_queries(corpus, graph, seed=samples.manifest["seed"] if seed is None else seed, share=share)):
+    for number, query in enumerate(
+        held_out_queries(corpus, graph, seed=samples.manifest["seed"] if seed is None else seed, share=share)
+    ):
         judgements = found.setdefault(query.kind, Judgements({}, {}))
         name = f"{query.kind}-{number}"
         judgements.queries[name] = query.text
@@ -295,7 +322,9 @@ def _compare(result: Evaluation, against: Sequence[str], seed: int, standard: bo
         rows = [row for row in result.rows if row is not other]
         second = other.per_query[measure]
         values = [
-            randomisation_test(list(row.per_query[measure].values()), [second[query] for query in row.per_query[measure]], seed=seed)
+            randomisation_test(
+                list(row.per_query[measure].values()), [second[query] for query in row.per_query[measure]], seed=seed
+            )
             for row in rows
         ]
         for row, p in zip(rows, holm(values), strict=True):

@@ -11,8 +11,9 @@ from structformer.retrieval.units import IndexedDocuments
 
 @dataclass(frozen=True, slots=True)
 class QueryDifference:
-    """One query's scores in the first measure under both; relevant: documents with their ranks under both (0 where not found); tops: the
-    first document of each."""
+    """One query's scores in the first measure under both; relevant: documents with their ranks under both (0 where not
+    found); tops: the first document of each.
+    """
 
     query: str
     text: str
@@ -28,7 +29,9 @@ class QueryDifference:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A comparison of two rows. wins: queries on which the second does better, most first; losses: those on which it does worse."""
+    """A comparison of two rows. wins: queries on which the second does better, most first; losses: those on which it
+    does worse.
+    """
 
     first: str
     second: str
@@ -42,12 +45,22 @@ class Difference:
 
         def row(each: QueryDifference) -> dict[str, Any]:
             ranks = [{"document": name, "ranks": [first, second]} for name, first, second in each.relevant]
-            return {"query": each.query, "text": each.text, "scores": list(each.scores), "relevant": ranks, "tops": list(each.tops)}
+            return {
+                "query": each.query,
+                "text": each.text,
+                "scores": list(each.scores),
+                "relevant": ranks,
+                "tops": list(each.tops),
+            }
 
         return {
-            "first": self.first, "second": self.second, "measure": self.measure, "ties": self.ties,
-            "wins": [row(each) for each in self.wins], "losses": [row(each) for each in self.losses],
-        }  # fmt: skip
+            "first": self.first,
+            "second": self.second,
+            "measure": self.measure,
+            "ties": self.ties,
+            "wins": [row(each) for each in self.wins],
+            "losses": [row(each) for each in self.losses],
+        }
 
 
 def difference(result: Evaluation, first: str, second: str) -> Difference:

@@ -1,4 +1,5 @@
-"""Experiments: variants of training and search, described in one TOML file, each trained, searched with and compared in one table.
+"""Experiments: variants of training and search, described in one TOML file, each trained, searched with and compared in
+one table.
 
     title = "Which tasks help"
     measures = ["nDCG@10", "RR@10"]
@@ -13,10 +14,9 @@
     mix = { srr = 1, rwi = 1, ati = 1, ltm = 1 }
     max_seconds = 600
 
-A row without [rows.train] trains nothing. `{model}` in a pipeline is the row's own model. A row with `finetune = true` is trained on half
-of the judged queries after that; all rows of the experiment are then judged on the other half. `sizes = [100, 1000]` in a row makes one row
-of each number of Examples.
-"""
+A row without [rows.train] trains nothing. `{model}` in a pipeline is the row's own model. A row with `finetune = true`
+is trained on half of the judged queries after that; all rows of the experiment are then judged on the other half.
+`sizes = [100, 1000]` in a row makes one row of each number of Examples."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ _ROW = {"label", "pipeline", "train", "finetune", "sizes"}
 
 @dataclass(frozen=True, slots=True)
 class ExperimentRow:
-    """One variant. train: options of TrainingOptions, None for a row that trains nothing. finetune: on half of the judged queries."""
+    """One variant. train: options of TrainingOptions, None for a row that trains nothing. finetune: on half of the
+    judged queries.
+    """
 
     label: str
     pipeline: str
@@ -52,7 +54,9 @@ class ExperimentRow:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """An experiment as its file has it. baseline: the label of the row that the others are compared with, "" for none."""
+    """An experiment as its file has it. baseline: the label of the row that the others are compared with, "" for
+    none.
+    """
 
     title: str
     rows: list[ExperimentRow]
@@ -93,11 +97,15 @@ def read_experiment(name: str) -> Experiment:
         raise UsageError(f"{name} has no [[rows]]")
     labels = [row.label for row in rows]
     if len(set(labels)) < len(labels):
-        raise UsageError(f"{name}: two rows have the label {next(label for label in labels if labels.count(label) > 1)!r}")
+        raise UsageError(
+            f"{name}: two rows have the label {next(label for label in labels if labels.count(label) > 1)!r}"
+        )
     baseline = value.get("baseline", "")
     if baseline and baseline not in labels:
         raise UsageError(f"{name}: the baseline {baseline!r} is no row's label")
-    return Experiment(value.get("title", Path(name).stem), rows, value.get("measures") or Experiment("", []).measures, baseline)
+    return Experiment(
+        value.get("title", Path(name).stem), rows, value.get("measures") or Experiment("", []).measures, baseline
+    )
 
 
 def _sized(row: Mapping[str, Any], where: str) -> list[ExperimentRow]:
@@ -107,7 +115,10 @@ def _sized(row: Mapping[str, Any], where: str) -> list[ExperimentRow]:
     if train is None:
         raise UsageError(f"{where}: sizes go with [rows.train]")
     groups = int(train.get("groups", 32))
-    sized = [{**train, "groups": groups, "max_steps": max(1, round(size / groups)), "max_seconds": "none"} for size in row["sizes"]]
+    sized = [
+        {**train, "groups": groups, "max_steps": max(1, round(size / groups)), "max_seconds": "none"}
+        for size in row["sizes"]
+    ]
     return [
         ExperimentRow(f"{row['label']}, {size} Examples", row["pipeline"], options, finetune)
         for size, options in zip(row["sizes"], sized, strict=True)

@@ -20,7 +20,9 @@ _TITLE = re.compile(r"<title>\s*(?:Topic:)?\s*(.*?)\s*(?:</title>|\n\s*<|\n\s*\n
 
 @dataclass(frozen=True, slots=True)
 class Judgements:
-    """queries: text by id. qrels: relevance by document id, by query id. exclude: documents left out of a query's ranking."""
+    """queries: text by id. qrels: relevance by document id, by query id. exclude: documents left out of a query's
+    ranking.
+    """
 
     queries: dict[str, str]
     qrels: dict[str, dict[str, int]]
@@ -33,7 +35,8 @@ def read_judgements(queries: Path, qrels: Path) -> Judgements:
 
 
 def read_queries(path: Path) -> dict[str, str]:
-    """Queries by id, from BEIR's JSON lines ("_id", "text"), TREC topics (<top> with <num> and <title>) or lines of id, tab, text.
+    """Queries by id, from BEIR's JSON lines ("_id", "text"), TREC topics (<top> with <num> and <title>) or lines of id,
+    tab, text.
 
     Raises UsageError naming the line.
     """
@@ -73,7 +76,9 @@ def _topics(path: Path) -> dict[str, str]:
 
 
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
-    """Judgements, from BEIR's tab-separated lines (with header) or TREC's four columns. Raises UsageError naming the line."""
+    """Judgements, from BEIR's tab-separated lines (with header) or TREC's four columns. Raises UsageError naming the
+    line.
+    """
     qrels: dict[str, dict[str, int]] = {}
     for number, line in enumerate(_lines(path), 1):
         fields = line.split("\t") if "\t" in line else line.split()
@@ -86,7 +91,9 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
                 query, _, document, relevance = fields
             qrels.setdefault(query.strip(), {})[document.strip()] = int(relevance)
         except ValueError:
-            raise UsageError(f"{path}, line {number}: neither `query<TAB>document<TAB>relevance` nor TREC's four columns") from None
+            raise UsageError(
+                f"{path}, line {number}: neither `query<TAB>document<TAB>relevance` nor TREC's four columns"
+            ) from None
     if not qrels:
         raise UsageError(f"{path} has no judgements")
     return qrels
@@ -111,7 +118,9 @@ def read_run(path: Path) -> tuple[str, Run]:
 
 
 def write_run(path: Path, run: Mapping[str, list[tuple[str, float]]], tag: str) -> None:
-    """Write rankings as a TREC run; tab-separated where a document's id has a space, which TREC's columns can't hold."""
+    """Write rankings as a TREC run; tab-separated where a document's id has a space, which TREC's columns can't
+    hold.
+    """
     spaced = any(" " in document for ranked in run.values() for document, _ in ranked)
     joint = "\t" if spaced else " "
     lines = (
@@ -125,9 +134,16 @@ def write_run(path: Path, run: Mapping[str, list[tuple[str, float]]], tag: str) 
 def write_judgements(folder: Path, judgements: Judgements) -> None:
     """Write queries and qrels as BEIR (queries.jsonl, qrels/test.tsv) and as TREC (topics.tsv, qrels.txt) has them."""
     queries = judgements.queries.items()
-    grades = [(query, document, grade) for query, judged in judgements.qrels.items() for document, grade in judged.items()]
-    beir = "query-id\tcorpus-id\tscore\n" + "".join(f"{query}\t{document}\t{grade}\n" for query, document, grade in grades)
-    trec = "".join(("\t" if " " in document else " ").join((query, "0", document, str(grade))) + "\n" for query, document, grade in grades)
+    grades = [
+        (query, document, grade) for query, judged in judgements.qrels.items() for document, grade in judged.items()
+    ]
+    beir = "query-id\tcorpus-id\tscore\n" + "".join(
+        f"{query}\t{document}\t{grade}\n" for query, document, grade in grades
+    )
+    trec = "".join(
+        ("\t" if " " in document else " ").join((query, "0", document, str(grade))) + "\n"
+        for query, document, grade in grades
+    )
     lines = "".join(json.dumps({"_id": name, "text": text}, ensure_ascii=False) + "\n" for name, text in queries)
     topics = "".join(f"{name}\t{' '.join(text.split())}\n" for name, text in queries)
     for path, text in (("queries.jsonl", lines), ("qrels/test.tsv", beir), ("topics.tsv", topics), ("qrels.txt", trec)):

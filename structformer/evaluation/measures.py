@@ -17,7 +17,9 @@ Ranked = Sequence[tuple[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure of one's own. value: called with a query's grades by document id and its ranking of (document id, score), best first."""
+    """A measure of one's own. value: called with a query's grades by document id and its ranking of (document id,
+    score), best first.
+    """
 
     name: str
     value: Callable[[Mapping[str, int], Ranked], float]
@@ -33,7 +35,10 @@ class Measure:
 @cache
 def own_measures() -> dict[str, Measure]:
     """The measures of plugins by name."""
-    return {name: measure for name, (measure, _) in load_plugins().supplied("structformer_measures", "measure", Measure).items()}
+    return {
+        name: measure
+        for name, (measure, _) in load_plugins().supplied("structformer_measures", "measure", Measure).items()
+    }
 
 
 def parse_measure(name: str) -> Any:
@@ -54,13 +59,21 @@ class Evaluator:
         self._own = [measure for measure in measures if isinstance(measure, Measure)]
         others = [measure for measure in measures if not isinstance(measure, Measure)]
         self._qrels = qrels
-        listed = [ir_measures.Qrel(query, document, grade) for query, grades in qrels.items() for document, grade in grades.items()]
+        listed = [
+            ir_measures.Qrel(query, document, grade)
+            for query, grades in qrels.items()
+            for document, grade in grades.items()
+        ]
         self._evaluator = ir_measures.evaluator(others, listed) if others else None
 
     def values(self, run: Mapping[str, Ranked]) -> Iterator[tuple[str, str, float]]:
         """(measure, query id, value)."""
         if self._evaluator is not None:
-            scored = [ir_measures.ScoredDoc(query, document, score) for query, ranked in run.items() for document, score in ranked]
+            scored = [
+                ir_measures.ScoredDoc(query, document, score)
+                for query, ranked in run.items()
+                for document, score in ranked
+            ]
             for metric in self._evaluator.iter_calc(scored):
                 yield str(metric.measure), metric.query_id, metric.value
         for measure in self._own:

@@ -1,4 +1,6 @@
-"""A comparison as one self-contained page: the table, the scores with their intervals, and every query's change against the baseline."""
+"""A comparison as one self-contained page: the table, the scores with their intervals, and every query's change against
+the baseline.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _SHOWN = 15  # queries of a difference
 _TEXT = 300  # characters of a document
 
 
-def write_page(path: Path, results: Sequence[Evaluation], differences: Sequence[tuple[Difference, dict[str, str]]] = ()) -> None:
+def write_page(
+    path: Path, results: Sequence[Evaluation], differences: Sequence[tuple[Difference, dict[str, str]]] = ()
+) -> None:
     """Write the page of these comparisons; a Difference comes with its documents' texts by id."""
     titles = dict.fromkeys(result.title for result in results)
     page = render(
@@ -39,7 +43,10 @@ def _result(result: Evaluation) -> dict[str, Any]:
         "title": result.title,
         "queries": result.queries,
         "head": [*result.measures, "95 %", *compared],
-        "rows": [{"label": row.label, "best": row is best, "cells": _cells(row, result.measures, compared)} for row in result.rows],
+        "rows": [
+            {"label": row.label, "best": row is best, "cells": _cells(row, result.measures, compared)}
+            for row in result.rows
+        ],
         "note": result.note(),
         "caveat": result.caveat,
         "measure": measure,
@@ -56,7 +63,10 @@ def _result(result: Evaluation) -> dict[str, Any]:
 
 def _cells(row: Row, measures: Sequence[str], compared: Sequence[str]) -> list[str]:
     cells = [*(f"{row.scores[measure]:.3f}" for measure in measures), f"{row.interval[0]:.3f}–{row.interval[1]:.3f}"]
-    return cells + [f"{row.against[name][0]:+.3f} (p {row.against[name][1]:.4f})" if name in row.against else "" for name in compared]
+    return cells + [
+        f"{row.against[name][0]:+.3f} (p {row.against[name][1]:.4f})" if name in row.against else ""
+        for name in compared
+    ]
 
 
 def _changes(row: Row, other: Row, measure: str) -> list[float]:
@@ -79,6 +89,10 @@ def _query(each: QueryDifference, found: Difference, texts: Mapping[str, str]) -
         "kind": "plus" if each.change > 0 else "minus",
         "change": f"{each.change:+.2f}",
         "text": each.text[:200],
-        "relevant": [(name, str(first or "–"), str(second or "–"), text(name)) for name, first, second in each.relevant],
-        "tops": [(label, top or "–", text(top)) for label, top in ((found.first, each.tops[0]), (found.second, each.tops[1]))],
+        "relevant": [
+            (name, str(first or "–"), str(second or "–"), text(name)) for name, first, second in each.relevant
+        ],
+        "tops": [
+            (label, top or "–", text(top)) for label, top in ((found.first, each.tops[0]), (found.second, each.tops[1]))
+        ],
     }

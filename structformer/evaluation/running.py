@@ -38,12 +38,14 @@ def run_experiment(
 ) -> Evaluation:
     """Train what the rows ask for and compare them. max_seconds: time for each training, over what its row says.
 
-    A row whose model is there already, trained with the same options on this corpus, is not trained again, so that a killed experiment goes
-    on where it was. A row that has nothing to train on is left out and named. Raises UsageError when no row is left.
-    """
+    A row whose model is there already, trained with the same options on this corpus, is not trained again, so that a
+    killed experiment goes on where it was. A row that has nothing to train on is left out and named. Raises UsageError
+    when no row is left."""
     workspace = Workspace(workspace)
     rows = experiment.rows
-    train_on, judged = split_queries(judgements, seed) if any(row.finetune for row in rows) else (judgements, judgements)
+    train_on, judged = (
+        split_queries(judgements, seed) if any(row.finetune for row in rows) else (judgements, judgements)
+    )
     kept: list[ExperimentRow] = []
     for number, row in enumerate(rows, 1):
         say(f"row {number} of {len(rows)}: {row.label}")
@@ -58,13 +60,24 @@ def run_experiment(
     pipelines = [parse_pipeline(row.pipeline.replace("{model}", _searched(row))) for row in kept]
     baseline = [pipeline for row, pipeline in zip(kept, pipelines, strict=True) if row.label == experiment.baseline]
     return evaluate(
-        workspace, judged, pipelines=pipelines, labels=[row.label for row in kept], against=baseline, measures=experiment.measures,
-        title=experiment.title, seed=seed, output=output, progress=progress, standard=False,
-    )  # fmt: skip
+        workspace,
+        judged,
+        pipelines=pipelines,
+        labels=[row.label for row in kept],
+        against=baseline,
+        measures=experiment.measures,
+        title=experiment.title,
+        seed=seed,
+        output=output,
+        progress=progress,
+        standard=False,
+    )
 
 
 def split_queries(judgements: Judgements, seed: int) -> tuple[Judgements, Judgements]:
-    """Half of the judged queries to train on, the other half to judge by; which is which depends on their ids and the seed alone."""
+    """Half of the judged queries to train on, the other half to judge by; which is which depends on their ids and the
+    seed alone.
+    """
 
     def half(name: str) -> int:
         return hashlib.sha256(f"half/{seed}/{name}".encode()).digest()[0] % 2
@@ -84,7 +97,12 @@ def _searched(row: ExperimentRow) -> str:
 
 
 def _trained(
-    workspace: Workspace, row: ExperimentRow, judgements: Judgements, max_seconds: float | None, seed: int, say: Callable[[str], None]
+    workspace: Workspace,
+    row: ExperimentRow,
+    judgements: Judgements,
+    max_seconds: float | None,
+    seed: int,
+    say: Callable[[str], None],
 ) -> None:
     if row.train is None:
         return

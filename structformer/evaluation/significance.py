@@ -1,4 +1,6 @@
-"""Is a difference between two pipelines more than chance? The paired randomisation test, bootstrap intervals, Holm's correction."""
+"""Is a difference between two pipelines more than chance? The paired randomisation test, bootstrap intervals, Holm's
+correction.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ _EXACT_UP_TO = 14  # non-zero differences up to which all sign patterns are trie
 _CHUNK = 1000
 
 
-def randomisation_test(first: Sequence[float], second: Sequence[float], *, seed: int = 0, rounds: int = _ROUNDS) -> float:
+def randomisation_test(
+    first: Sequence[float], second: Sequence[float], *, seed: int = 0, rounds: int = _ROUNDS
+) -> float:
     """Two-sided p-value of Fisher's paired randomisation test on the mean difference of per-query scores.
 
     Under the null hypothesis each pair's two scores could as well be swapped; p is the share of random swappings whose
@@ -36,8 +40,11 @@ def randomisation_test(first: Sequence[float], second: Sequence[float], *, seed:
     return (extreme + 1) / (rounds + 1)
 
 
-def bootstrap_interval(values: Sequence[float], *, seed: int = 0, rounds: int = _ROUNDS, level: float = 0.95) -> tuple[float, float]:
-    """Percentile bootstrap interval of the mean: queries drawn with replacement (Efron and Tibshirani 1993, section 13.3).
+def bootstrap_interval(
+    values: Sequence[float], *, seed: int = 0, rounds: int = _ROUNDS, level: float = 0.95
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of the mean: queries drawn with replacement (Efron and Tibshirani 1993, section
+    13.3).
 
     Raises ValueError on no values.
     """
@@ -46,7 +53,10 @@ def bootstrap_interval(values: Sequence[float], *, seed: int = 0, rounds: int = 
     array = np.asarray(values, np.float64)
     generator = np.random.default_rng(seed)
     means = np.concatenate(
-        [array[generator.integers(0, len(array), (min(_CHUNK, rounds - start), len(array)))].mean(1) for start in range(0, rounds, _CHUNK)]
+        [
+            array[generator.integers(0, len(array), (min(_CHUNK, rounds - start), len(array)))].mean(1)
+            for start in range(0, rounds, _CHUNK)
+        ]
     )
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

@@ -90,7 +90,8 @@ class _Buffer:
 class TreeBuilder:
     """Receives a document's content in source order and returns its tree.
 
-    slugs: give every section the anchors that generators make of titles, for formats whose anchors are not written down.
+    slugs: give every section the anchors that generators make of titles, for formats whose anchors are not written
+    down.
 
     Headings nest under the nearest shallower heading, whatever levels are jumped; text before any heading is the
     root's. White space between inline texts is one space; `line` and `paragraph` ask for a break before what follows.
@@ -288,9 +289,8 @@ class TreeBuilder:
     ) -> Document:
         """The finished Document. Its title is, in order: `title`, the first level-1 heading, the file's stem.
 
-        promote: make a level-1 heading that comes first and is the only one the root; None does so unless `title` says that the
-        document is called otherwise, so that the heading is a section of it.
-        """
+        promote: make a level-1 heading that comes first and is the only one the root; None does so unless `title` says
+        that the document is called otherwise, so that the heading is a section of it."""
         self.close_heading()
         for section in self._order:
             buffer = self._buffers[id_(section)]
@@ -336,7 +336,9 @@ def promote_to_root(root: Section, only: Section) -> None:
             link.end += shift
     root.title = only.title
     root.text = "\n\n".join(text for text in (root.text, only.text) if text)
-    slug = github_slug(only.title)  # also without explicit anchors, so that a root that is a heading can be told from one that is none
+    slug = github_slug(
+        only.title
+    )  # also without explicit anchors, so that a root that is a heading can be told from one that is none
     root.anchors = tuple(dict.fromkeys((*root.anchors, *only.anchors, *((slug,) if slug else ()))))
     root.links += only.links
     root.children = only.children

@@ -1,4 +1,6 @@
-"""Reading makes hundreds of thousands of small objects, none of which Python's garbage collector has anything to do with."""
+"""Reading makes hundreds of thousands of small objects, none of which Python's garbage collector has anything to do
+with.
+"""
 
 from __future__ import annotations
 

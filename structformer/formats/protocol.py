@@ -12,8 +12,9 @@ from structformer.formats.source import SourceFile
 
 @dataclass(frozen=True, slots=True)
 class FormatOption:
-    """An option of a format: its name, what it does, the values that it takes (any where there are none listed), and a check of a value
-    that raises UsageError."""
+    """An option of a format: its name, what it does, the values that it takes (any where there are none listed), and a
+    check of a value that raises UsageError.
+    """
 
     name: str
     help: str
@@ -25,8 +26,8 @@ class FormatOption:
 class Format(Protocol):
     """What a format plugin supplies: a pure function from bytes to Documents, with no network and no global state.
 
-    An attribute `options`, a tuple of FormatOption, says what `read` takes; any other name is refused before a file is read.
-    """
+    An attribute `options`, a tuple of FormatOption, says what `read` takes; any other name is refused before a file is
+    read."""
 
     @property
     def name(self) -> str: ...
@@ -63,7 +64,8 @@ class StreamFormat(Format, Protocol):
         ...
 
     def pieces(self, stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
-        """Pieces of some megabytes that `read` takes each by itself; a str says what had to be left out. Raises ReadError.
+        """Pieces of some megabytes that `read` takes each by itself; a str says what had to be left out. Raises
+        ReadError.
 
         limit: bytes that one document may have.
         """

@@ -10,8 +10,13 @@ from typing import Protocol
 from structformer.errors import ReadError
 from structformer.text.names import join
 
-_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
-         (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))  # fmt: skip
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 HEAD_BYTES = 4096
 
 
@@ -19,7 +24,9 @@ class Neighbours(Protocol):
     """The other files that a source may take parts from: those of its ingested folder, or of its archive."""
 
     def get(self, path: str) -> bytes | None:
-        """A file's content by its path relative to the root; None when it isn't there, is too large, or lies outside."""
+        """A file's content by its path relative to the root; None when it isn't there, is too large, or lies
+        outside.
+        """
         ...
 
     def find(self, suffix: str) -> list[str]:
@@ -28,9 +35,13 @@ class Neighbours(Protocol):
 
 
 class SourceFile:
-    """One file as a plugin sees it: its path relative to the root, its bytes, its neighbours, and a place for warnings."""
+    """One file as a plugin sees it: its path relative to the root, its bytes, its neighbours, and a place for
+    warnings.
+    """
 
-    def __init__(self, path: str, data: bytes | None = None, location: Path | None = None, neighbours: Neighbours | None = None) -> None:
+    def __init__(
+        self, path: str, data: bytes | None = None, location: Path | None = None, neighbours: Neighbours | None = None
+    ) -> None:
         self.path = path
         self.warnings: list[str] = []
         self.dependencies: set[str] = set()
@@ -52,9 +63,8 @@ class SourceFile:
     def open(self, target: str) -> SourceFile | None:
         """Another file of the ingested root, `target` being relative to this file's folder; None when there is none.
 
-        Nothing outside the root is opened. What was asked for is remembered in `dependencies`, so that a change of that file
-        makes an ingest read this one again.
-        """
+        Nothing outside the root is opened. What was asked for is remembered in `dependencies`, so that a change of that
+        file makes an ingest read this one again."""
         if self._neighbours is None or target.startswith(("/", "~", "\\")) or re.match(r"[a-zA-Z]:", target):
             return None
         path = join(self.path.rpartition("/")[0], target)

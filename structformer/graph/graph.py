@@ -76,8 +76,13 @@ class Resolution:
     def as_dict(self) -> dict[str, Any]:
         """The counts and examples as JSON types."""
         return {
-            "links": {kind: {outcome: counts[outcome] for outcome in _OUTCOMES} for kind, counts in sorted(self.counts.items())},
-            "examples": {outcome: [list(example) for example in self.examples.get(outcome, [])] for outcome in _OUTCOMES[2:]},
+            "links": {
+                kind: {outcome: counts[outcome] for outcome in _OUTCOMES}
+                for kind, counts in sorted(self.counts.items())
+            },
+            "examples": {
+                outcome: [list(example) for example in self.examples.get(outcome, [])] for outcome in _OUTCOMES[2:]
+            },
         }
 
 
@@ -103,14 +108,24 @@ def build_graph(
 
 
 def write_graph(
-    corpus: Corpus, folder: Path, *, engine: str | Engine = "local", workers: int | None = None,
+    corpus: Corpus,
+    folder: Path,
+    *,
+    engine: str | Engine = "local",
+    workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> ReferenceGraph:  # fmt: skip
+) -> ReferenceGraph:
     """Resolve every link of a corpus into a folder."""
     _write_names(corpus, folder / "names.sqlite")
     (folder / "edges").mkdir()
     tasks = [
-        ResolveTask(shard, str(corpus.shards_folder), start, str(folder / "names.sqlite"), str(folder / "edges" / f"{number:05}.parquet"))
+        ResolveTask(
+            shard,
+            str(corpus.shards_folder),
+            start,
+            str(folder / "names.sqlite"),
+            str(folder / "edges" / f"{number:05}.parquet"),
+        )
         for number, (shard, start) in enumerate(zip(corpus.shards, corpus.starts, strict=False))
     ]
     work = Work(
@@ -187,7 +202,9 @@ class Names:
     def section(self, document: int, anchor: str) -> int | None:
         """Number of the first section with that anchor; case is a second choice, as browsers and generators differ."""
         for form in dict.fromkeys((anchor, anchor.lower())):
-            row = self._database.execute("SELECT MIN(section) FROM anchors WHERE document = ? AND anchor = ?", (document, form)).fetchone()
+            row = self._database.execute(
+                "SELECT MIN(section) FROM anchors WHERE document = ? AND anchor = ?", (document, form)
+            ).fetchone()
             if row[0] is not None:
                 return int(row[0])
         return None
@@ -271,14 +288,21 @@ def _format_of(document: Document) -> Any:
     try:
         return load_plugins().format(document.source.format)
     except UsageError as error:
-        raise WorkspaceError(f"{document.id} was read by the format {document.source.format!r}, whose plugin is gone") from error
+        raise WorkspaceError(
+            f"{document.id} was read by the format {document.source.format!r}, whose plugin is gone"
+        ) from error
 
 
 class ReferenceGraph:
     """The edges of a corpus. Documents and sections are named by their numbers."""
 
     def __init__(
-        self, folder: Path, corpus: Corpus, manifest: dict[str, Any], sealed: Sealed | None = None, hold: Hold | None = None
+        self,
+        folder: Path,
+        corpus: Corpus,
+        manifest: dict[str, Any],
+        sealed: Sealed | None = None,
+        hold: Hold | None = None,
     ) -> None:
         self.folder = folder
         self.corpus = corpus
@@ -296,7 +320,9 @@ class ReferenceGraph:
         sealed, hold = workspace.sealed("graph")
         manifest = sealed.json("manifest.json")
         if manifest.get("corpus") != corpus.fingerprint:
-            raise WorkspaceError(f"the reference graph in {sealed.folder} is of another corpus: run `structformer ingest` again")
+            raise WorkspaceError(
+                f"the reference graph in {sealed.folder} is of another corpus: run `structformer ingest` again"
+            )
         return cls(sealed.folder, corpus, manifest, sealed, hold)
 
     def _edge_files(self) -> list[Path]:
@@ -349,7 +375,9 @@ class ReferenceGraph:
             for path in self._edge_files():
                 table = pq.read_table(path, columns=["source_document", "target_document", "kind"])
                 table = table.filter(pc.equal(table["kind"], LinkKind.SEE_ALSO.value))
-                pairs.append(np.stack([table["source_document"].to_numpy(), table["target_document"].to_numpy()], axis=1))
+                pairs.append(
+                    np.stack([table["source_document"].to_numpy(), table["target_document"].to_numpy()], axis=1)
+                )
             edges = np.concatenate(pairs)
             edges = np.unique(edges[edges[:, 0] != edges[:, 1]], axis=0)
             counts = np.bincount(edges[:, 0], minlength=self.corpus.document_count)

@@ -119,7 +119,12 @@ def export_graphml(workspace: str | Path, path: Path, *, kinds: frozenset[str] |
     with etree.xmlfile(str(path), encoding="utf-8") as file:
         file.write_declaration()
         with file.element("graphml", nsmap={None: namespace}):
-            for key, where, name in (("d0", "node", "title"), ("d1", "node", "id"), ("d2", "edge", "kind"), ("d3", "edge", "text")):
+            for key, where, name in (
+                ("d0", "node", "title"),
+                ("d1", "node", "id"),
+                ("d2", "edge", "kind"),
+                ("d3", "edge", "text"),
+            ):
                 file.write(etree.Element("key", {"id": key, "for": where, "attr.name": name, "attr.type": "string"}))
             with file.element("graph", edgedefault="directed"):
                 for number, document in enumerate(corpus.documents()):
@@ -130,7 +135,9 @@ def export_graphml(workspace: str | Path, path: Path, *, kinds: frozenset[str] |
                     if kinds is not None and edge["kind"] not in kinds:
                         continue
                     count += 1
-                    with file.element("edge", source=f"n{edge['source_document']}", target=f"n{edge['target_document']}"):
+                    with file.element(
+                        "edge", source=f"n{edge['source_document']}", target=f"n{edge['target_document']}"
+                    ):
                         _data(file, "d2", edge["kind"])
                         _data(file, "d3", edge["text"] or "")
     return count

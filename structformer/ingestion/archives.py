@@ -1,7 +1,8 @@
-"""Packed files and archives, read in place and within bounds: nothing is unpacked to disk and no member's name is trusted.
+"""Packed files and archives, read in place and within bounds: nothing is unpacked to disk and no member's name is
+trusted.
 
-A compressed file (`page.html.gz`) is read as the file it holds. An archive (`docs.zip`, `paper.tar.gz`, `book.epub`) is a folder of
-its members. Members that are links, devices, encrypted or named to lead elsewhere are passed over and said.
+A compressed file (`page.html.gz`) is read as the file it holds. An archive (`docs.zip`, `paper.tar.gz`, `book.epub`) is
+a folder of its members. Members that are links, devices, encrypted or named to lead elsewhere are passed over and said.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ _BROKEN = (
 
 
 def packing(path: str) -> tuple[str, str]:
-    """(path without the suffix of compression, the compression); ("a.tar" for "a.tgz"); the path itself and "" when it has none."""
+    """(path without the suffix of compression, the compression); ("a.tar" for "a.tgz"); the path itself and "" when it
+    has none.
+    """
     lower = path.lower()
     for short, long in _TAR_SHORT.items():
         if lower.endswith(short):
@@ -119,8 +122,10 @@ def _check_ratio(size: int, packed: int, limits: Limits) -> None:
 
 
 class Budget:
-    """What an archive may cost in all, whatever is nested in it: bytes, by themselves and as a multiple of its packed size, members, and
-    processor time, `seconds` and one more for every `bytes_per_second` unpacked. Once it is spent, nothing more of the archive is read."""
+    """What an archive may cost in all, whatever is nested in it: bytes, by themselves and as a multiple of its packed
+    size, members, and processor time, `seconds` and one more for every `bytes_per_second` unpacked. Once it is spent,
+    nothing more of the archive is read.
+    """
 
     def __init__(self, limits: Limits, packed_size: int) -> None:
         self._limits = limits
@@ -178,7 +183,9 @@ class ArchiveFiles:
 class Archive:
     """An opened archive: its members in order, and its members as neighbours."""
 
-    def __init__(self, path: str, data: BinaryIO, limits: Limits, *, packed_size: int, outer: Archive | None = None) -> None:
+    def __init__(
+        self, path: str, data: BinaryIO, limits: Limits, *, packed_size: int, outer: Archive | None = None
+    ) -> None:
         """outer: the archive that this one is a member of, whose budget it shares."""
         self.path = path
         self.nesting: int = outer.nesting + 1 if outer else 0
@@ -228,7 +235,9 @@ class Archive:
                 infos[name] = info
                 members.append((name, info, ""))
             if self._kind == "epub":
-                members = _in_reading_order(members, lambda name: self._read_zip(archive, infos[name]).data if name in infos else None)
+                members = _in_reading_order(
+                    members, lambda name: self._read_zip(archive, infos[name]).data if name in infos else None
+                )
 
             def get(name: str) -> bytes | None:
                 member = self._read_zip(archive, infos[name])
@@ -260,7 +269,10 @@ class Archive:
     @contextmanager
     def _tar(self) -> Iterator[tuple[Iterator[Member], ArchiveFiles]]:
         # A tar is a stream, so its members can only refer to each other when they are held; up to a bound they are.
-        with decompressed(self._data, packing(self.path)[1]) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+        with (
+            decompressed(self._data, packing(self.path)[1]) as stream,
+            tarfile.open(fileobj=stream, mode="r|") as archive,
+        ):
             ahead: list[Member] = []
             held: dict[str, bytes] = {}
             total = 0
@@ -299,7 +311,10 @@ class Archive:
                 if not problem and not info.isreg():
                     problem = "no regular file (a link or a device): skipped"
                 if not problem and info.size > self._limits.file_bytes:
-                    problem = f"{info.size / 1e6:.1f} MB, over the limit of {self._limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped"
+                    problem = (
+                        f"{info.size / 1e6:.1f} MB, over the limit of "
+                        f"{self._limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped"
+                    )
                 if not problem and name in seen:
                     problem = "a second member of this name: skipped"
                 if problem:
@@ -326,7 +341,12 @@ def _overlapping(infos: list[zipfile.ZipInfo]) -> set[int]:
     for info in sorted(infos, key=lambda each: each.header_offset):
         if info.header_offset < reached:
             found |= {last, info.header_offset}
-        end = info.header_offset + _ZIP_HEADER + len(info.orig_filename.encode("utf-8", "surrogateescape")) + info.compress_size
+        end = (
+            info.header_offset
+            + _ZIP_HEADER
+            + len(info.orig_filename.encode("utf-8", "surrogateescape"))
+            + info.compress_size
+        )
         if end > reached:
             reached, last = end, info.header_offset
     return found

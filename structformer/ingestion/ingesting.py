@@ -41,12 +41,11 @@ Progress = Callable[[str, int, int], None]
 def read(path_or_bytes: str | Path | bytes, format: str | None = None, **options: Any) -> Iterator[Document]:
     """The Documents of a file, a folder, an archive, a dump or bytes, without a corpus.
 
-    Raises ReadError on a file that cannot be read, UsageError on bytes without a format, on an unknown format or option and on a
-    file that no format recognises. In a folder, files that cannot be read are passed over.
+    Raises ReadError on a file that cannot be read, UsageError on bytes without a format, on an unknown format or option
+    and on a file that no format recognises. In a folder, files that cannot be read are passed over.
 
-    >>> [section.title for document in read(b"# Knots\\n\\n## Bowline\\n", "markdown") for section in document.sections()]
-    ['Knots', 'Bowline']
-    """
+    >>> [section.title for document in read(b"# Knots\\n\\n## Bowline\\n", "markdown") for section in
+    document.sections()] ['Knots', 'Bowline']"""
     plugins = load_plugins()
     plugins.check_options(options)
     if isinstance(path_or_bytes, bytes):
@@ -105,13 +104,13 @@ def ingest(
 ) -> IngestReport:
     """Read all documents below `paths` into the workspace's corpus, and resolve their links into its reference graph.
 
-    paths: folders or files; none reads those of the last ingest again. Documents below one path are named by their place in it;
-    of several paths each has a label in front, the folder's name. A corpus that came from other paths is not replaced unless
-    `replace_sources` says so; `add` reads the paths beside those that are there. wanted: which of the files. engine: where shards are made.
-    fresh: read every file again, whatever an earlier ingest left. progress(stage, done, total): bytes while "reading", shards while "resolving links".
-    Raises UsageError when a path does not exist, no path is known, or the corpus has other sources; WorkspaceError when another
-    process is writing the workspace.
-    """
+    paths: folders or files; none reads those of the last ingest again. Documents below one path are named by their
+    place in it; of several paths each has a label in front, the folder's name. A corpus that came from other paths is
+    not replaced unless `replace_sources` says so; `add` reads the paths beside those that are there. wanted: which of
+    the files. engine: where shards are made. fresh: read every file again, whatever an earlier ingest left.
+    progress(stage, done, total): bytes while "reading", shards while "resolving links". Raises UsageError when a path
+    does not exist, no path is known, or the corpus has other sources; WorkspaceError when another process is writing
+    the workspace."""
     workspace = Workspace(workspace)
     began = time.monotonic()
     plugins = load_plugins()
@@ -123,7 +122,9 @@ def ingest(
     for path in given:
         if not Path(path).exists():
             raise UsageError(f"{path} does not exist")
-    choose_sources(workspace, given, add=add, replace_sources=replace_sources)  # a wrong request leaves no workspace behind
+    choose_sources(
+        workspace, given, add=add, replace_sources=replace_sources
+    )  # a wrong request leaves no workspace behind
     report = IngestReport()
     runner = get_engine(engine)
     with workspace.writing("structformer ingest"):
@@ -131,9 +132,21 @@ def ingest(
             sources = choose_sources(workspace, given, add=add, replace_sources=replace_sources)
             publication.sources = list(sources)
             ignored = Ignored()
-            files = list(survey(sources, plugins, limits, own=workspace.path.resolve(), format=format, wanted=wanted, ignored=ignored))
+            files = list(
+                survey(
+                    sources,
+                    plugins,
+                    limits,
+                    own=workspace.path.resolve(),
+                    format=format,
+                    wanted=wanted,
+                    ignored=ignored,
+                )
+            )
             report.ignored, report.ignored_suffixes = ignored.count, ignored.suffixes
-            shards = _made_shards(workspace, sources, files, options or {}, limits, plugins, runner, workers, fresh, report, progress)
+            shards = _made_shards(
+                workspace, sources, files, options or {}, limits, plugins, runner, workers, fresh, report, progress
+            )
             folder = publication.folder("corpus")
             write_json(folder / "manifest.json", manifest_value(shards, __version__))
             corpus = Corpus(folder, workspace.shards, shards)
@@ -146,13 +159,24 @@ def ingest(
 
 
 def _made_shards(
-    workspace: Workspace, sources: tuple[Source, ...], files: list[SurveyedFile], options: Mapping[str, Any], limits: Limits,
-    plugins: Plugins, engine: Engine, workers: int | None, fresh: bool, report: IngestReport, progress: Progress | None,
-) -> list[ShardInfo]:  # fmt: skip
+    workspace: Workspace,
+    sources: tuple[Source, ...],
+    files: list[SurveyedFile],
+    options: Mapping[str, Any],
+    limits: Limits,
+    plugins: Plugins,
+    engine: Engine,
+    workers: int | None,
+    fresh: bool,
+    report: IngestReport,
+    progress: Progress | None,
+) -> list[ShardInfo]:
     """The shards of the files, made by worker processes where they are not there already."""
     count = max(1, workers or os.cpu_count() or 1)
     earlier = str(workspace.folder("corpus")) if workspace.has("corpus") else ""
-    base = ShardTask((), sources, str(workspace.shards), (), earlier, tuple(sorted(options.items())), limits, fresh=fresh)
+    base = ShardTask(
+        (), sources, str(workspace.shards), (), earlier, tuple(sorted(options.items())), limits, fresh=fresh
+    )
     work = Work(
         "structformer.ingestion.shard:make_shard",
         workers=count if any(file.stream for file in files) else min(count, max(1, len(files))),
@@ -174,8 +198,12 @@ def _made_shards(
     return shards
 
 
-def choose_sources(workspace: Workspace, paths: Sequence[str | Path], *, add: bool, replace_sources: bool) -> tuple[Source, ...]:
-    """The sources of the next corpus. Raises UsageError when there are none, or those of the corpus would be lost unasked."""
+def choose_sources(
+    workspace: Workspace, paths: Sequence[str | Path], *, add: bool, replace_sources: bool
+) -> tuple[Source, ...]:
+    """The sources of the next corpus. Raises UsageError when there are none, or those of the corpus would be lost
+    unasked.
+    """
     there = workspace.sources()
     given = list(dict.fromkeys(str(Path(path).resolve()) for path in paths))
     if not given:
@@ -183,7 +211,9 @@ def choose_sources(workspace: Workspace, paths: Sequence[str | Path], *, add: bo
             raise UsageError(f"name the folder or file to read: structformer ingest PATH -w {workspace}")
         gone = [source.path for source in there if not Path(source.path).exists()]
         if gone:
-            raise UsageError(f"{gone[0]}, of which the corpus was made, does not exist: name the PATHs to read, with --replace")
+            raise UsageError(
+                f"{gone[0]}, of which the corpus was made, does not exist: name the PATHs to read, with --replace"
+            )
         return tuple(there)
     if there and not replace_sources:
         known = [source.path for source in there]
@@ -204,7 +234,9 @@ def _labelled(paths: Sequence[str], taken: set[str]) -> Iterator[Source]:
     for path in paths:
         name = Path(path).name or "root"
         label = next(
-            each for number in range(1, len(paths) + len(taken) + 2) if (each := f"{name}-{number}" if number > 1 else name) not in taken
+            each
+            for number in range(1, len(paths) + len(taken) + 2)
+            if (each := f"{name}-{number}" if number > 1 else name) not in taken
         )
         taken = taken | {label}
         yield Source(label, path)
@@ -212,21 +244,37 @@ def _labelled(paths: Sequence[str], taken: set[str]) -> Iterator[Source]:
 
 def _top_names(sources: Sequence[Source]) -> set[str]:
     """Names at the top of a source without a label, which a label would collide with."""
-    return {entry.name for source in sources if not source.label and Path(source.path).is_dir() for entry in Path(source.path).iterdir()}
+    return {
+        entry.name
+        for source in sources
+        if not source.label and Path(source.path).is_dir()
+        for entry in Path(source.path).iterdir()
+    }
 
 
-def _write_report(workspace: Workspace, report: IngestReport, corpus: Corpus, graph: ReferenceGraph, sources: Sequence[Source]) -> None:
+def _write_report(
+    workspace: Workspace, report: IngestReport, corpus: Corpus, graph: ReferenceGraph, sources: Sequence[Source]
+) -> None:
     complete(report, corpus)
     report.links, report.see_also_edges = graph.statistics["links"], graph.see_also_edges
-    lines = (json.dumps({"file": path, "message": message}, ensure_ascii=False) for path, message in corpus_messages(corpus))
-    write_bytes(workspace.reports / "report.jsonl", "".join(line + "\n" for line in lines).encode("utf-8", "backslashreplace"))
-    # How the corpus came about (what was read and what copied) is not part of it, so that equal corpora are equal bytes.
+    lines = (
+        json.dumps({"file": path, "message": message}, ensure_ascii=False) for path, message in corpus_messages(corpus)
+    )
+    write_bytes(
+        workspace.reports / "report.jsonl", "".join(line + "\n" for line in lines).encode("utf-8", "backslashreplace")
+    )
+    # How the corpus came about (what was read and what copied) is not part of it, so that equal corpora are equal
+    # bytes.
     passing = ("parsed", "unchanged", "ignored", "ignored_suffixes")
-    write_json(workspace.reports / "report.json", {key: value for key, value in report.as_dict().items() if key not in passing})
+    write_json(
+        workspace.reports / "report.json", {key: value for key, value in report.as_dict().items() if key not in passing}
+    )
     write_ingest_page(workspace.reports, report.as_dict(), corpus, graph, sources)
 
 
-def _tasks(files: list[SurveyedFile], base: ShardTask, known: list[ShardInfo], plugins: Plugins, workers: int) -> Iterator[ShardTask]:
+def _tasks(
+    files: list[SurveyedFile], base: ShardTask, known: list[ShardInfo], plugins: Plugins, workers: int
+) -> Iterator[ShardTask]:
     for group in cut(files):
         if group[0].stream:
             yield from _stream_tasks(group[0], base, plugins, workers)
@@ -246,7 +294,9 @@ def _stream_tasks(file: SurveyedFile, base: ShardTask, plugins: Plugins, workers
             yield replace(base, files=(replace(file, piece=number, size=size, problem=piece),))
 
 
-def _pieces(file: SurveyedFile, format: StreamFormat, limits: Limits, *, workers: int) -> Iterator[tuple[bytes | str, int]]:
+def _pieces(
+    file: SurveyedFile, format: StreamFormat, limits: Limits, *, workers: int
+) -> Iterator[tuple[bytes | str, int]]:
     """Pieces of a dump, or what is wrong with it, with the bytes of the file taken so far."""
     try:
         location = Path(file.location)

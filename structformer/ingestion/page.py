@@ -1,4 +1,6 @@
-"""The ingest report as one self-contained page: what was read as what and why, how deep it goes, what links do, what went wrong."""
+"""The ingest report as one self-contained page: what was read as what and why, how deep it goes, what links do, what
+went wrong.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,19 @@ _MAX_MESSAGES = 200
 _MAX_DEPTHS = 12
 
 
-def write_ingest_page(folder: Path, report: Mapping[str, Any], corpus: Corpus, graph: ReferenceGraph, sources: Sequence[Source]) -> Path:
+def write_ingest_page(
+    folder: Path, report: Mapping[str, Any], corpus: Corpus, graph: ReferenceGraph, sources: Sequence[Source]
+) -> Path:
     """Write report.html into a folder where report.jsonl is."""
     depths, lengths = _shape(corpus)
     share = report["characters"] / report["bytes"] if report["bytes"] else 0.0
     names = ", ".join(dict.fromkeys(Path(source.path).name for source in sources))
     with (folder / "report.jsonl").open(encoding="utf-8") as lines:
         messages = [json.loads(line) for line in islice(lines, _MAX_MESSAGES)]
-    reasons = [(*name.split(": ", 1), count) for name, count in sorted(report["reasons"].items(), key=lambda item: (-item[1], item[0]))]
+    reasons = [
+        (*name.split(": ", 1), count)
+        for name, count in sorted(report["reasons"].items(), key=lambda item: (-item[1], item[0]))
+    ]
     page = render(
         "ingest.html",
         title=f"Ingest report: {names}",
@@ -74,7 +81,11 @@ def _link(kind: str, counts: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _by_depth(depths: Counter[int]) -> list[tuple[str, int]]:
-    found = [("abstract" if depth == 0 else str(depth), count) for depth, count in sorted(depths.items()) if depth < _MAX_DEPTHS]
+    found = [
+        ("abstract" if depth == 0 else str(depth), count)
+        for depth, count in sorted(depths.items())
+        if depth < _MAX_DEPTHS
+    ]
     deeper = sum(count for depth, count in depths.items() if depth >= _MAX_DEPTHS)
     return [*found, (f"{_MAX_DEPTHS}+", deeper)] if deeper else found
 

@@ -1,4 +1,6 @@
-"""One source, whatever packs it, to its Documents: detection, decompression, archives, limits, and what is said about each file."""
+"""One source, whatever packs it, to its Documents: detection, decompression, archives, limits, and what is said about
+each file.
+"""
 
 from __future__ import annotations
 
@@ -60,14 +62,17 @@ def head_of(location: Path) -> bytes:
 class Reader:
     """Reads files with the installed plugins, the same options and the same limits.
 
-    neighbours: the other files of the ingested folder, which a file may take parts from. started: called with a file's path
-    whenever work on it, or on a member of it, begins.
-    """
+    neighbours: the other files of the ingested folder, which a file may take parts from. started: called with a file's
+    path whenever work on it, or on a member of it, begins."""
 
     def __init__(
-        self, plugins: Plugins, options: Mapping[str, Any], limits: Limits, neighbours: Neighbours | None = None,
+        self,
+        plugins: Plugins,
+        options: Mapping[str, Any],
+        limits: Limits,
+        neighbours: Neighbours | None = None,
         started: Started = lambda path: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._plugins = plugins
         self._options = options
         self._limits = limits
@@ -192,7 +197,9 @@ class Reader:
         if not own.documents and own.status is Status.READ:
             own.status = Status.EMPTY
 
-    def _nested(self, archive: Archive, path: str, data: bytes, own: Outcome, outcomes: list[Outcome]) -> Iterator[Document]:
+    def _nested(
+        self, archive: Archive, path: str, data: bytes, own: Outcome, outcomes: list[Outcome]
+    ) -> Iterator[Document]:
         name = path[len(archive.path) + 1 :]
         if archive.nesting + 1 >= self._limits.nesting:
             own.messages.append(f"{name}: archives nested over {self._limits.nesting} deep: skipped")
@@ -220,7 +227,8 @@ class Reader:
 
 
 class Reading:
-    """The Documents of one file, read as they are asked for. outcomes: the file's own first; complete when all are read.
+    """The Documents of one file, read as they are asked for. outcomes: the file's own first; complete when all are
+    read.
 
     Nothing but UsageError is raised: what goes wrong is in the outcomes.
     """

@@ -15,7 +15,9 @@ MAX_MESSAGES = 200  # held in memory; report.jsonl has all
 
 @dataclass(slots=True)
 class IngestReport:
-    """What an ingest read: counts, and the messages about files. links: outcomes by kind of link; see_also_edges: of the graph."""
+    """What an ingest read: counts, and the messages about files. links: outcomes by kind of link; see_also_edges: of
+    the graph.
+    """
 
     documents: int = 0
     sections: int = 0

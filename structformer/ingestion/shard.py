@@ -1,7 +1,8 @@
-"""Making one shard: its files' documents and what is said of each file, whether read anew or copied from an earlier shard.
+"""Making one shard: its files' documents and what is said of each file, whether read anew or copied from an earlier
+shard.
 
-A shard is named by a digest of its inputs and of the other files that they took from; one that exists already is kept as it is.
-"""
+A shard is named by a digest of its inputs and of the other files that they took from; one that exists already is kept
+as it is."""
 
 from __future__ import annotations
 
@@ -144,9 +145,13 @@ def _row_holds(row: Row, neighbours: SourceFiles) -> bool:
 
 
 def _write_shard(
-    folder: Path, task: ShardTask, digests: Mapping[str, tuple[str, int]], problems: Mapping[str, str], neighbours: SourceFiles,
+    folder: Path,
+    task: ShardTask,
+    digests: Mapping[str, tuple[str, int]],
+    problems: Mapping[str, str],
+    neighbours: SourceFiles,
     started: Callable[[str], None],
-) -> tuple[int, int, set[str]]:  # fmt: skip
+) -> tuple[int, int, set[str]]:
     """(files parsed, files copied, what they took from other files)."""
     plugins = load_plugins()
     reader = Reader(plugins, dict(task.options), task.limits, neighbours, started)
@@ -164,7 +169,9 @@ def _write_shard(
                 writer.add_source(_source_row(outcome, file, own))
                 continue
             if file.part:
-                writer.add_source(_source_row(Outcome(file.path, file.format, "part of another file", Status.PART), file, own))
+                writer.add_source(
+                    _source_row(Outcome(file.path, file.format, "part of another file", Status.PART), file, own)
+                )
                 continue
             known = earlier.get((file.path, file.format, digest))
             if known is not None:
@@ -183,7 +190,9 @@ def _write_shard(
             for document in reading:
                 writer.add_document(*document_rows(document, file.path))
             for outcome in reading.outcomes:
-                row = _source_row(outcome, file, own if outcome is reading.own else {"sha256": "", "size": outcome.bytes})
+                row = _source_row(
+                    outcome, file, own if outcome is reading.own else {"sha256": "", "size": outcome.bytes}
+                )
                 row["dependencies"] = sorted(f"{neighbours.digest(path)} {path}" for path in outcome.dependencies)
                 dependencies.update(row["dependencies"])
                 writer.add_source(row)
@@ -209,7 +218,9 @@ def _source_row(outcome: Outcome, file: SurveyedFile, digest: Row) -> Row:
     }
 
 
-def _earlier(task: ShardTask, digests: Mapping[str, tuple[str, int]], neighbours: SourceFiles) -> dict[tuple[str, str, str], _Earlier]:
+def _earlier(
+    task: ShardTask, digests: Mapping[str, tuple[str, int]], neighbours: SourceFiles
+) -> dict[tuple[str, str, str], _Earlier]:
     """Rows of unchanged files from earlier shards, by (path, format asked for, digest)."""
     found: dict[tuple[str, str, str], _Earlier] = {}
     wanted = {(file.path, digests[file.path][0]): file for file in task.files if file.path in digests and not file.part}
@@ -270,7 +281,9 @@ def _digest(location: Path, limits: Limits, *, bounded: bool) -> tuple[str, int]
     try:
         size = location.stat().st_size
         if bounded and size > limits.file_bytes:
-            raise ReadError(f"{size / 1e6:.1f} MB, over the limit of {limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped")
+            raise ReadError(
+                f"{size / 1e6:.1f} MB, over the limit of {limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped"
+            )
         with location.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest(), size
     except OSError as error:

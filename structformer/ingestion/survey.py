@@ -1,4 +1,6 @@
-"""What there is to read below the given folders: each file with the format that reads it and why, or why it is passed over."""
+"""What there is to read below the given folders: each file with the format that reads it and why, or why it is passed
+over.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,9 @@ _BIG_FILE = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SurveyedFile:
-    """A file to read, or, with `problem`, one that is passed over and why. part: taken in by another file. stream: read piece by
-    piece; piece: the number of one, -1 for a whole file."""
+    """A file to read, or, with `problem`, one that is passed over and why. part: taken in by another file. stream: read
+    piece by piece; piece: the number of one, -1 for a whole file.
+    """
 
     path: str
     location: str
@@ -104,12 +107,16 @@ def survey(
     ignored = ignored if ignored is not None else Ignored()
     files: list[SurveyedFile] = []
     walks = (_walk(source, wanted or FileFilter()) for source in sources)
-    for found, single in heapq.merge(*walks, key=lambda item: path_order(item[0].path)) if len(sources) > 1 else next(walks):
+    for found, single in (
+        heapq.merge(*walks, key=lambda item: path_order(item[0].path)) if len(sources) > 1 else next(walks)
+    ):
         if own is not None and own in found.location.absolute().parents:
             continue
         file = _surveyed(found, format, plugins, limits)
         if file is None and single:  # named with its format it is believed
-            file = SurveyedFile(found.path, str(found.location), format or "", found.size, "asked for" if format else "")
+            file = SurveyedFile(
+                found.path, str(found.location), format or "", found.size, "asked for" if format else ""
+            )
         if file is None:
             ignored.count += 1
             ignored.suffixes[found.location.suffix.lower() or "(none)"] += 1
@@ -158,7 +165,12 @@ def _included_files(files: list[SurveyedFile], neighbours: SourceFiles, plugins:
     found: set[str] = set()
     for file in files:
         format = plugins.formats.get(file.format)
-        if isinstance(format, CompositeFormat) and not file.problem and not file.stream and file.size <= limits.file_bytes:
+        if (
+            isinstance(format, CompositeFormat)
+            and not file.problem
+            and not file.stream
+            and file.size <= limits.file_bytes
+        ):
             found |= safe_parts(format, SourceFile(file.path, location=Path(file.location), neighbours=neighbours))
     return found
 
@@ -169,7 +181,9 @@ def _should_report(file: SurveyedFile, plugins: Plugins) -> bool:
 
 
 def cut(files: list[SurveyedFile]) -> Iterator[list[SurveyedFile]]:
-    """Groups of files, a shard each, cut where a file's path says so: about a 64th of all each, 8 to 2048 files on average."""
+    """Groups of files, a shard each, cut where a file's path says so: about a 64th of all each, 8 to 2048 files on
+    average.
+    """
     average = 8
     while average < 2048 and average * 64 < len(files):
         average *= 2
@@ -180,7 +194,12 @@ def cut(files: list[SurveyedFile]) -> Iterator[list[SurveyedFile]]:
             yield group
             group = []
         group.append(file)
-        if alone or int.from_bytes(hashlib.sha256(file.path.encode("utf-8", "surrogateescape")).digest()[:4], "big") % average == 0:
+        if (
+            alone
+            or int.from_bytes(hashlib.sha256(file.path.encode("utf-8", "surrogateescape")).digest()[:4], "big")
+            % average
+            == 0
+        ):
             yield group
             group = []
     if group:

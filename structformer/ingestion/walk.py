@@ -44,12 +44,16 @@ class FolderFiles:
     def find(self, suffix: str) -> list[str]:
         if suffix not in self._found:
             self._found[suffix] = [
-                found.path for found in walk(self._root) if found.path.endswith(suffix) and not found.problem and not found.note
+                found.path
+                for found in walk(self._root)
+                if found.path.endswith(suffix) and not found.problem and not found.note
             ]
         return self._found[suffix]
 
     def digest(self, dependency: str) -> str:
-        """A digest of what `SourceFile.open` or `companions` gives: of one file, or of the list of files with a suffix."""
+        """A digest of what `SourceFile.open` or `companions` gives: of one file, or of the list of files with a
+        suffix.
+        """
         if dependency not in self._digests:
             if dependency.startswith("*"):
                 listed = "\n".join(self.find(dependency[1:]))
@@ -100,9 +104,9 @@ class FileFilter:
 def walk(root: Path, wanted: FileFilter | None = None) -> Iterator[Found]:
     """Files below `root` in the order of their path components, the same on every machine.
 
-    Hidden entries, package folders and what .gitignore names are passed over. Symbolic links are not followed: what they point
-    to inside the root is found there anyway, and nothing outside it is opened. A single file is its own walk.
-    """
+    Hidden entries, package folders and what .gitignore names are passed over. Symbolic links are not followed: what
+    they point to inside the root is found there anyway, and nothing outside it is opened. A single file is its own
+    walk."""
     if root.is_file():
         yield Found(display_path(root.name), root, root.stat().st_size)
         return
@@ -163,7 +167,9 @@ class _Rules:
             import pathspec
 
             try:
-                spec = pathspec.GitIgnoreSpec.from_lines(file.read_text(encoding="utf-8", errors="replace").splitlines())
+                spec = pathspec.GitIgnoreSpec.from_lines(
+                    file.read_text(encoding="utf-8", errors="replace").splitlines()
+                )
             except (OSError, ValueError):
                 spec = None
         self._stack.append((f"{relative}/" if relative else "", spec))

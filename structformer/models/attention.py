@@ -1,4 +1,6 @@
-"""Attention that words get in a Transformer's last layer, computed in batches and kept on disk (HARP, Ma et al., CIKM 2021, eq. 1-3)."""
+"""Attention that words get in a Transformer's last layer, computed in batches and kept on disk (HARP, Ma et al., CIKM
+2021, eq. 1-3).
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,8 @@ Request = tuple[str, int, int]
 
 
 class AttentionWeights:
-    """Word weights: the average over heads of the last layer's self-attention from the tokens of a span, or from [CLS], to each
-    word's tokens, summed over a word's places and normalised to one.
+    """Word weights: the average over heads of the last layer's self-attention from the tokens of a span, or from [CLS],
+    to each word's tokens, summed over a word's places and normalised to one.
 
     Texts are read up to 256 tokens. Results are kept in an SQLite file named by the model's weights.
     """
@@ -72,24 +74,43 @@ class AttentionWeights:
     @torch.inference_mode()
     def _compute(self, texts: Sequence[str], by_text: Mapping[str, list[Request]]) -> None:
         if self._model is None:
-            self._model = load_encoder(self._location, attention="eager").eval().to("cuda" if torch.cuda.is_available() else "cpu")
+            self._model = (
+                load_encoder(self._location, attention="eager")
+                .eval()
+                .to("cuda" if torch.cuda.is_available() else "cpu")
+            )
             self._tokenizer = load_tokenizer(self._location)
         encoded = self._tokenizer(
-            list(texts), truncation=True, max_length=_MAX_TOKENS, padding=True, return_tensors="pt", return_offsets_mapping=True
+            list(texts),
+            truncation=True,
+            max_length=_MAX_TOKENS,
+            padding=True,
+            return_tensors="pt",
+            return_offsets_mapping=True,
         )
         offsets = encoded.pop("offset_mapping").tolist()
-        attention = self._model(**encoded.to(self._model.device), output_attentions=True).attentions[-1].mean(1).float().cpu()
+        attention = (
+            self._model(**encoded.to(self._model.device), output_attentions=True).attentions[-1].mean(1).float().cpu()
+        )
         for text, spans, rows in zip(texts, offsets, attention, strict=True):
             for request in by_text[text]:
                 words = _word_weights(text, spans, rows, request[1], request[2])
                 self._known[request] = words
-                self._database.execute("INSERT OR REPLACE INTO weights VALUES (?, ?)", (_key(request), json.dumps(words)))
+                self._database.execute(
+                    "INSERT OR REPLACE INTO weights VALUES (?, ?)", (_key(request), json.dumps(words))
+                )
                 self.computed += 1
 
 
 def _word_weights(text: str, spans: list[list[int]], attention: torch.Tensor, start: int, end: int) -> dict[str, float]:
-    """attention: (tokens, tokens), from row to column; spans: each token's characters, (0, 0) for special tokens and padding."""
-    rows = [place for place, (first, last) in enumerate(spans) if last > first and first < end and last > start] if end > start else []
+    """attention: (tokens, tokens), from row to column; spans: each token's characters, (0, 0) for special tokens and
+    padding.
+    """
+    rows = (
+        [place for place, (first, last) in enumerate(spans) if last > first and first < end and last > start]
+        if end > start
+        else []
+    )
     received = attention[rows or [0]].mean(0).tolist()
     totals: dict[str, float] = {}
     words = [(found.start(), found.end(), found.group().lower()) for found in _WORD.finditer(text)]

@@ -55,13 +55,17 @@ def resolve_base_model(name: str, ranker: str, *, hub_reachable: Callable[[str],
     folder = packaged_minilm()
     sentence_encoder = ranker_kind(ranker).sentence_encoder
     if sentence_encoder and folder is not None:
-        return BaseModel("minilm", str(folder), "base model: MiniLM of structformer[offline], a sentence encoder already")
+        return BaseModel(
+            "minilm", str(folder), "base model: MiniLM of structformer[offline], a sentence encoder already"
+        )
     wanted = MINILM_HUB if sentence_encoder else BERT_BASE
     if (hub_reachable or _in_reach)(wanted):
         return BaseModel(wanted, wanted)
     if folder is not None:
         return BaseModel(
-            "minilm", str(folder), f"base model: MiniLM of structformer[offline], since the hub with {BERT_BASE} can't be reached"
+            "minilm",
+            str(folder),
+            f"base model: MiniLM of structformer[offline], since the hub with {BERT_BASE} can't be reached",
         )
     raise ModelError(THREE_WAYS)
 

@@ -50,7 +50,9 @@ class BiEncoder:
         encoded: dict[str, list[list[int]]] = {name: [[]] * len(texts) for name in ("input_ids", "attention_mask")}
         for limit in dict.fromkeys(max_tokens):
             numbers = [number for number, each in enumerate(max_tokens) if each == limit]
-            found = self.tokenizer([texts[number] for number in numbers], truncation=True, max_length=limit, padding=False)
+            found = self.tokenizer(
+                [texts[number] for number in numbers], truncation=True, max_length=limit, padding=False
+            )
             for name, values in found.items():
                 column = encoded.setdefault(name, [[]] * len(texts))
                 for number, ids in zip(numbers, values, strict=True):
@@ -59,7 +61,9 @@ class BiEncoder:
 
     @torch.inference_mode()
     def encode(self, texts: Sequence[str], max_tokens: int = DOCUMENT_TOKENS) -> npt.NDArray[np.float32]:
-        """(texts, dimensions) float32, unit length; texts of like length go through the model together, so that little is padding."""
+        """(texts, dimensions) float32, unit length; texts of like length go through the model together, so that little
+        is padding.
+        """
         training = self.model.training
         self.model.eval()
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
@@ -75,7 +79,9 @@ class BiEncoder:
         return vectors
 
     def for_bulk(self) -> BiEncoder:
-        """This encoder for a whole collection: in bfloat16 where the machine is quick at it, which moves cosines by under 0.01."""
+        """This encoder for a whole collection: in bfloat16 where the machine is quick at it, which moves cosines by
+        under 0.01.
+        """
         if self.model.device.type != "cuda" and not fast_bf16():
             return self
         return BiEncoder(copy.deepcopy(self.model).to(torch.bfloat16), self.tokenizer)
@@ -110,7 +116,11 @@ class BiEncoder:
             {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
             {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
         ]
-        pooling = {"word_embedding_dimension": self.dimensions, "pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}
+        pooling = {
+            "word_embedding_dimension": self.dimensions,
+            "pooling_mode_mean_tokens": True,
+            "pooling_mode_cls_token": False,
+        }
         for name in ("1_Pooling", "2_Normalize"):
             (folder / name).mkdir(exist_ok=True)
         for path, value in (

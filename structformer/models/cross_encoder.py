@@ -41,15 +41,25 @@ class CrossEncoder:
         """What training starts from."""
         return cls.load(location, options.document_tokens)
 
-    def encode_pairs(self, queries: Sequence[str], documents: Sequence[str], query_tokens: Sequence[int]) -> dict[str, list[list[int]]]:
-        """Token ids of the pairs without padding, by feature; queries are cut to so many tokens each, documents to what is left."""
+    def encode_pairs(
+        self, queries: Sequence[str], documents: Sequence[str], query_tokens: Sequence[int]
+    ) -> dict[str, list[list[int]]]:
+        """Token ids of the pairs without padding, by feature; queries are cut to so many tokens each, documents to what
+        is left.
+        """
         encoded = self.tokenizer(
-            self._shorten(queries, query_tokens), list(documents), padding=False, truncation="only_second", max_length=self.max_tokens
+            self._shorten(queries, query_tokens),
+            list(documents),
+            padding=False,
+            truncation="only_second",
+            max_length=self.max_tokens,
         )
         return {name: list(values) for name, values in encoded.items()}
 
     @torch.inference_mode()
-    def score(self, queries: Sequence[str], documents: Sequence[str], query_tokens: int = QUERY_TOKENS) -> npt.NDArray[np.float32]:
+    def score(
+        self, queries: Sequence[str], documents: Sequence[str], query_tokens: int = QUERY_TOKENS
+    ) -> npt.NDArray[np.float32]:
         """(pairs,) float32 scores; pairs of like length go through the model together, so that little is padding."""
         training = self.model.training
         self.model.eval()
@@ -60,19 +70,25 @@ class CrossEncoder:
             for numbers in length_buckets([len(ids) for ids in encoded["input_ids"]], self.model.device.type):
                 bucket = {name: [values[number] for number in numbers] for name, values in encoded.items()}
                 batch = self.tokenizer.pad(bucket, padding=True, return_tensors="pt").to(self.model.device)
-                scores[[start + number for number in numbers]] = self.model(**batch).logits.squeeze(-1).float().cpu().numpy()
+                scores[[start + number for number in numbers]] = (
+                    self.model(**batch).logits.squeeze(-1).float().cpu().numpy()
+                )
         self.model.train(training)
         return scores
 
     def score_all(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
         """(queries, documents) float32; slow, since every pair is read."""
         pairs = [(query, document) for query in queries for document in documents]
-        return self.score([query for query, _ in pairs], [document for _, document in pairs]).reshape(len(queries), len(documents))
+        return self.score([query for query, _ in pairs], [document for _, document in pairs]).reshape(
+            len(queries), len(documents)
+        )
 
     def _shorten(self, queries: Sequence[str], tokens: Sequence[int]) -> list[str]:
         """Queries cut after so many tokens, at the token's end in the text, so that they give the same tokens again."""
         known = list(dict.fromkeys(queries))
-        encoded = self.tokenizer(known, add_special_tokens=False, return_offsets_mapping=True, truncation=False, verbose=False)
+        encoded = self.tokenizer(
+            known, add_special_tokens=False, return_offsets_mapping=True, truncation=False, verbose=False
+        )
         offsets = dict(zip(known, encoded["offset_mapping"], strict=True))
         return [
             query[: offsets[query][limit - 1][1]] if len(offsets[query]) > limit else query
@@ -80,7 +96,9 @@ class CrossEncoder:
         ]
 
     def save(self, folder: Path) -> None:
-        """Write weights (safetensors) and tokenizer; sentence-transformers' CrossEncoder loads them and gives the same logits."""
+        """Write weights (safetensors) and tokenizer; sentence-transformers' CrossEncoder loads them and gives the same
+        logits.
+        """
         # Without this, sentence-transformers would pass one-label scores through a sigmoid.
         self.model.config.sentence_transformers = {"activation_fn": "torch.nn.modules.linear.Identity"}
         self.model.save_pretrained(folder, safe_serialization=True)

@@ -1,8 +1,7 @@
 """Kernel-pooling rankers, the neural baselines of the papers: KNRM and Conv-KNRM, over the word pieces of a base model.
 
-Sources: Xiong et al., "End-to-End Neural Ad-hoc Ranking with Kernel Pooling", SIGIR 2017 (KNRM); Dai et al., "Convolutional Neural
-Networks for Soft-Matching N-Grams in Ad-hoc Search", WSDM 2018 (Conv-KNRM).
-"""
+Sources: Xiong et al., "End-to-End Neural Ad-hoc Ranking with Kernel Pooling", SIGIR 2017 (KNRM); Dai et al.,
+"Convolutional Neural Networks for Soft-Matching N-Grams in Ad-hoc Search", WSDM 2018 (Conv-KNRM)."""
 
 from __future__ import annotations
 
@@ -54,10 +53,15 @@ class KernelModel(torch.nn.Module):
         return self.dense.weight.device
 
     def forward(
-        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor, output_hidden_states: bool = False
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        token_type_ids: torch.Tensor,
+        output_hidden_states: bool = False,
     ) -> Any:
-        """(pairs, 1) logits. KNRM: eq. 2-6 of its paper; Conv-KNRM: every n-gram length of the query with every one of the document
-        (its eq. 3-6). The last tanh is left out: it bounds scores and changes no order."""
+        """(pairs, 1) logits. KNRM: eq. 2-6 of its paper; Conv-KNRM: every n-gram length of the query with every one of
+        the document (its eq. 3-6). The last tanh is left out: it bounds scores and changes no order.
+        """
         words = attention_mask.bool() & ~torch.isin(input_ids, torch.tensor(self.special, device=input_ids.device))
         # Rows are "[CLS] query [SEP] document [SEP]": the two sides are cut out of it and pushed to the left.
         query, query_mask = _side(input_ids, words & (token_type_ids == 0))
@@ -74,7 +78,9 @@ class KernelModel(torch.nn.Module):
         found = [torch.relu(convolution(each)) for convolution, each in zip(self.convolutions, padded, strict=True)]
         return [torch.nn.functional.normalize(each.transpose(1, 2), dim=-1) for each in found]
 
-    def _pooled(self, query: torch.Tensor, query_mask: torch.Tensor, document: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    def _pooled(
+        self, query: torch.Tensor, query_mask: torch.Tensor, document: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
         """(pairs, kernels): soft term frequencies, logged and summed over the query's words."""
         similar = (query @ document.transpose(1, 2)).float().unsqueeze(-1)
         kernels = torch.exp(-((similar - self.means) ** 2) / (2 * self.widths**2)) * mask[:, None, :, None]

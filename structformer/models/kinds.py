@@ -24,7 +24,9 @@ GROUP_LOSSES = ("softmax", "hinge", "softmax-hinge", *DISTILLING)
 
 
 class Ranker(Protocol):
-    """What every ranker offers, whatever its kind. model: a torch module with a `config`; tokenizer: of transformers."""
+    """What every ranker offers, whatever its kind. model: a torch module with a `config`; tokenizer: of
+    transformers.
+    """
 
     model: Any
     tokenizer: Any
@@ -59,7 +61,9 @@ class RankerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """Choices that training makes for a kind on a device. groups: Examples at once; document_tokens: documents are cut to these."""
+    """Choices that training makes for a kind on a device. groups: Examples at once; document_tokens: documents are cut
+    to these.
+    """
 
     groups: int
     learning_rate: float
@@ -68,7 +72,9 @@ class Defaults:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """How a model card shows a kind's use: the class that loads it, of which library, an example call, and the hub's pipeline tag."""
+    """How a model card shows a kind's use: the class that loads it, of which library, an example call, and the hub's
+    pipeline tag.
+    """
 
     loader: str
     call: str
@@ -81,13 +87,13 @@ class Card:
 class RankerKind:
     """A kind of ranker, by the name that `--ranker` and model records have.
 
-    model: the class, with `load(location)` for a saved model, `start(location, kind, RankerOptions)` for what training begins with,
-    and the Ranker protocol. objective: the class of structformer.training.objectives.Objective that trains it. losses: those it
-    knows, the default one first. mix: weights of tasks. task_loss: "sum" of the tasks' mean losses, or "mean" over Examples. joint:
-    reads query and document together, so it reorders what others found. first_stage: the search stage that finds with it, "" for none.
-    sentence_encoder: starts best from a sentence encoder. masked_words: can be trained on masked words too. interpolates: half-way to
-    the base is worth trying. frozen_words: word vectors may stay the base's. exported: ONNX can stand in for the model.
-    """
+    model: the class, with `load(location)` for a saved model, `start(location, kind, RankerOptions)` for what training
+    begins with, and the Ranker protocol. objective: the class of structformer.training.objectives.Objective that trains
+    it. losses: those it knows, the default one first. mix: weights of tasks. task_loss: "sum" of the tasks' mean
+    losses, or "mean" over Examples. joint: reads query and document together, so it reorders what others found.
+    first_stage: the search stage that finds with it, "" for none. sentence_encoder: starts best from a sentence
+    encoder. masked_words: can be trained on masked words too. interpolates: half-way to the base is worth trying.
+    frozen_words: word vectors may stay the base's. exported: ONNX can stand in for the model."""
 
     name: str
     model: str
@@ -136,7 +142,8 @@ def imported(place: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-# Sentences teach what a section and a document are about, paths where a section stands; the paper's four tasks weigh the same in its loss.
+# Sentences teach what a section and a document are about, paths where a section stands; the paper's four tasks weigh
+# the same in its loss.
 _DOCS_MIX = {"ict": 3.0, "ovs": 1.5, "srr": 1.0, "rwi": 0.25, "ati": 0.25}
 _KERNEL = {
     "model": "structformer.models.kernel:KernelRanker",
@@ -146,7 +153,11 @@ _KERNEL = {
     "cpu": Defaults(16, 1e-3, 192),
     "gpu": Defaults(64, 1e-3, 256),
     "card": Card(
-        "KernelRanker", 'model.score(["how do I ..."], ["a passage"])', "text-ranking", "structformer", "structformer.models.kernel"
+        "KernelRanker",
+        'model.score(["how do I ..."], ["a passage"])',
+        "text-ranking",
+        "structformer",
+        "structformer.models.kernel",
     ),
     "joint": True,
 }

@@ -1,4 +1,6 @@
-"""Late interaction (ColBERT, Khattab and Zaharia, SIGIR 2020): one vector per token, a document's score from each query token's best match."""
+"""Late interaction (ColBERT, Khattab and Zaharia, SIGIR 2020): one vector per token, a document's score from each query
+token's best match.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,10 @@ _MARKERS = ("[unused0]", "[unused1]")
 
 @dataclass(frozen=True, slots=True)
 class LateInteractionOptions:
-    """query_tokens: N_q, to which queries are padded with [MASK]. similarity: of two token vectors, "cosine", "l2" (minus the
-    squared distance) or "l2_normalised" (the same of unit vectors). mean: the mean over query tokens of the best matches, not their
-    sum."""
+    """query_tokens: N_q, to which queries are padded with [MASK]. similarity: of two token vectors, "cosine", "l2"
+    (minus the squared distance) or "l2_normalised" (the same of unit vectors). mean: the mean over query tokens of the
+    best matches, not their sum.
+    """
 
     query_tokens: int = QUERY_TOKENS
     document_tokens: int = DOCUMENT_TOKENS
@@ -94,7 +97,10 @@ class LateInteraction:
             raise ModelError(f"{location} has no [MASK] token, with which late interaction pads queries")
         known = tokenizer.get_vocab()
         tokenizer.add_special_tokens({"additional_special_tokens": list(_MARKERS)})
-        if any(marker not in known for marker in _MARKERS) and len(tokenizer) > encoder.get_input_embeddings().num_embeddings:
+        if (
+            any(marker not in known for marker in _MARKERS)
+            and len(tokenizer) > encoder.get_input_embeddings().num_embeddings
+        ):
             encoder.resize_token_embeddings(len(tokenizer))
         model = LateInteractionModel(encoder, options.dimensions)
         weights = folder / _PROJECTION / "model.safetensors"
@@ -105,23 +111,31 @@ class LateInteraction:
     @classmethod
     def start(cls, location: str, kind: str, options: RankerOptions) -> LateInteraction:
         """What training starts from."""
-        chosen = LateInteractionOptions(similarity=options.similarity, mean=options.mean_max_sim, dimensions=options.dimensions)
+        chosen = LateInteractionOptions(
+            similarity=options.similarity, mean=options.mean_max_sim, dimensions=options.dimensions
+        )
         return cls.load(location, chosen)
 
     def encode_query_tokens(self, queries: Sequence[str]) -> list[list[int]]:
         """Token ids of queries, cut to N_q or padded to it with [MASK]."""
         marked = [f"{_MARKERS[0]} {query}" for query in queries]
-        found: list[list[int]] = self.tokenizer(marked, truncation=True, max_length=self.options.query_tokens)["input_ids"]
+        found: list[list[int]] = self.tokenizer(marked, truncation=True, max_length=self.options.query_tokens)[
+            "input_ids"
+        ]
         return [[*row, *[self.tokenizer.mask_token_id] * (self.options.query_tokens - len(row))] for row in found]
 
     def encode_document_tokens(self, documents: Sequence[str], max_tokens: int | None = None) -> list[list[int]]:
         """Token ids of documents, cut to `max_tokens`."""
         marked = [f"{_MARKERS[1]} {document}" for document in documents]
-        found: list[list[int]] = self.tokenizer(marked, truncation=True, max_length=max_tokens or self.options.document_tokens)["input_ids"]
+        found: list[list[int]] = self.tokenizer(
+            marked, truncation=True, max_length=max_tokens or self.options.document_tokens
+        )["input_ids"]
         return found
 
     def embed_queries(self, ids: Sequence[Sequence[int]]) -> TokenVectors:
-        """Every query (ids of `encode_query_tokens`) as N_q vectors, its [MASK] padding seen by the encoder and counted."""
+        """Every query (ids of `encode_query_tokens`) as N_q vectors, its [MASK] padding seen by the encoder and
+        counted.
+        """
         padded = torch.tensor([list(row) for row in ids], device=self.model.device)
         vectors = self.model(input_ids=padded, attention_mask=torch.ones_like(padded))
         return TokenVectors(self.normalised(vectors), torch.ones_like(padded, dtype=torch.bool))
@@ -133,9 +147,13 @@ class LateInteraction:
         for numbers in length_buckets([len(row) for row in ids], self.model.device.type, batch_tokens):
             width = max(len(ids[number]) for number in numbers)
             padding = self.tokenizer.pad_token_id
-            padded = torch.tensor([[*ids[number], *[padding] * (width - len(ids[number]))] for number in numbers], device=self.model.device)
+            padded = torch.tensor(
+                [[*ids[number], *[padding] * (width - len(ids[number]))] for number in numbers],
+                device=self.model.device,
+            )
             attention = torch.tensor(
-                [[1] * len(ids[number]) + [0] * (width - len(ids[number])) for number in numbers], device=self.model.device
+                [[1] * len(ids[number]) + [0] * (width - len(ids[number])) for number in numbers],
+                device=self.model.device,
             )
             vectors = self.normalised(self.model(input_ids=padded, attention_mask=attention))
             vectors = torch.nn.functional.pad(vectors, (0, 0, 0, longest - width))
@@ -151,7 +169,11 @@ class LateInteraction:
     def similarity(self, queries: TokenVectors, documents: TokenVectors) -> torch.Tensor:
         """(queries, documents) float: every query's score with every document."""
         return torch.stack(
-            [self._max_sim(queries, documents.vectors[number], documents.mask[number]) for number in range(len(documents.mask))], 1
+            [
+                self._max_sim(queries, documents.vectors[number], documents.mask[number])
+                for number in range(len(documents.mask))
+            ],
+            1,
         )
 
     def pair_similarity(self, queries: TokenVectors, documents: TokenVectors) -> torch.Tensor:
@@ -188,7 +210,8 @@ class LateInteraction:
             found = self.embed_queries(list(distinct))
             chosen = torch.tensor([rows[tuple(query_ids[number])] for number in numbers], device=found.mask.device)
             pairs = self.pair_similarity(
-                TokenVectors(found.vectors[chosen], found.mask[chosen]), self.embed_documents([document_ids[number] for number in numbers])
+                TokenVectors(found.vectors[chosen], found.mask[chosen]),
+                self.embed_documents([document_ids[number] for number in numbers]),
             )
             scores[numbers] = pairs.float().cpu().numpy()
         self.model.train(training)
@@ -203,12 +226,16 @@ class LateInteraction:
         ids = self.encode_document_tokens(documents)
         scores = np.zeros((len(queries), len(documents)), np.float32)
         for start in range(0, len(ids), 64):
-            scores[:, start : start + 64] = self.similarity(asked, self.embed_documents(ids[start : start + 64])).float().cpu().numpy()
+            scores[:, start : start + 64] = (
+                self.similarity(asked, self.embed_documents(ids[start : start + 64])).float().cpu().numpy()
+            )
         self.model.train(training)
         return scores
 
     def save(self, folder: Path) -> None:
-        """Write weights (safetensors), tokenizer and the modules that sentence-transformers' MultiVectorEncoder reads."""
+        """Write weights (safetensors), tokenizer and the modules that sentence-transformers' MultiVectorEncoder
+        reads.
+        """
         self.model.encoder.save_pretrained(folder, safe_serialization=True)
         self.tokenizer.save_pretrained(folder)
         package = "sentence_transformers"
@@ -220,20 +247,43 @@ class LateInteraction:
         if self.options.similarity != "l2":
             modules.append(("3_Normalize", f"{package}.base.modules.normalize.Normalize"))
         tokens = {"module_input_name": "token_embeddings", "module_output_name": "token_embeddings"}
-        dense = {"in_features": self.model.config.hidden_size, "out_features": self.options.dimensions, "bias": False,
-                 "activation_function": "torch.nn.modules.linear.Identity", **tokens}  # fmt: skip
-        expansion = {"strategy": "fixed", "attend": True, "length": self.options.query_tokens, "token": self.tokenizer.mask_token}
+        dense = {
+            "in_features": self.model.config.hidden_size,
+            "out_features": self.options.dimensions,
+            "bias": False,
+            "activation_function": "torch.nn.modules.linear.Identity",
+            **tokens,
+        }
+        expansion = {
+            "strategy": "fixed",
+            "attend": True,
+            "length": self.options.query_tokens,
+            "token": self.tokenizer.mask_token,
+        }
         transformer = {
-            "transformer_task": "feature-extraction", "module_output_name": "token_embeddings",
+            "transformer_task": "feature-extraction",
+            "module_output_name": "token_embeddings",
             "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
-            "query_length": self.options.query_tokens, "document_length": self.options.document_tokens, "query_expansion": expansion,
-        }  # fmt: skip
-        model_config = {"model_type": "MultiVectorEncoder", "prompts": {"query": f"{_MARKERS[0]} ", "document": f"{_MARKERS[1]} "},
-                        "default_prompt_name": None, "similarity_fn_name": "meanmaxsim" if self.options.mean else "maxsim"}  # fmt: skip
+            "query_length": self.options.query_tokens,
+            "document_length": self.options.document_tokens,
+            "query_expansion": expansion,
+        }
+        model_config = {
+            "model_type": "MultiVectorEncoder",
+            "prompts": {"query": f"{_MARKERS[0]} ", "document": f"{_MARKERS[1]} "},
+            "default_prompt_name": None,
+            "similarity_fn_name": "meanmaxsim" if self.options.mean else "maxsim",
+        }
         for path, value in (
-            ("modules.json", [{"idx": n, "name": str(n), "path": path, "type": kind} for n, (path, kind) in enumerate(modules)]),
+            (
+                "modules.json",
+                [{"idx": n, "name": str(n), "path": path, "type": kind} for n, (path, kind) in enumerate(modules)],
+            ),
             (f"{_PROJECTION}/config.json", dense),
-            ("2_MultiVectorMask/config.json", {"skiplist_words": [], "skiplist_tasks": ["document"], "keep_only_token_ids": None}),
+            (
+                "2_MultiVectorMask/config.json",
+                {"skiplist_words": [], "skiplist_tasks": ["document"], "keep_only_token_ids": None},
+            ),
             ("3_Normalize/config.json", tokens),
             ("sentence_bert_config.json", transformer),
             ("config_sentence_transformers.json", model_config),
@@ -242,4 +292,7 @@ class LateInteraction:
             target = folder / path
             target.parent.mkdir(exist_ok=True)
             target.write_text(json.dumps(value, indent=2) + "\n")
-        save_file({"linear.weight": self.model.projection.weight.detach().cpu().contiguous()}, folder / _PROJECTION / "model.safetensors")
+        save_file(
+            {"linear.weight": self.model.projection.weight.detach().cpu().contiguous()},
+            folder / _PROJECTION / "model.safetensors",
+        )

@@ -11,7 +11,8 @@ _WORTH_A_BATCH = 128  # tokens
 
 
 def length_buckets(lengths: Sequence[int], device: str, batch_tokens: int | None = None) -> list[list[int]]:
-    """Numbers of the texts in batches of ascending length, each of at most `batch_tokens` padded tokens, but at least one text.
+    """Numbers of the texts in batches of ascending length, each of at most `batch_tokens` padded tokens, but at least
+    one text.
 
     On a CPU, which loses little by small batches, texts of much unlike length stay apart even where there is room.
     """
@@ -21,7 +22,12 @@ def length_buckets(lengths: Sequence[int], device: str, batch_tokens: int | None
     for number in sorted(range(len(lengths)), key=lambda number: (lengths[number], number)):
         last = batches[-1] if batches else []
         fits = bool(last) and (len(last) + 1) * lengths[number] <= budget
-        if fits and on_cpu and lengths[last[0]] < _LIKE * lengths[number] and len(last) * lengths[last[-1]] >= _WORTH_A_BATCH:
+        if (
+            fits
+            and on_cpu
+            and lengths[last[0]] < _LIKE * lengths[number]
+            and len(last) * lengths[last[-1]] >= _WORTH_A_BATCH
+        ):
             fits = False
         if fits:
             last.append(number)

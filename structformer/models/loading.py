@@ -25,7 +25,9 @@ def load_tokenizer(location: str) -> Any:
 
     tokenizer = _load(AutoTokenizer, location, "tokenizer", use_fast=True)
     if tokenizer.pad_token_id is None:
-        raise ModelError(f"{location} has no padding token, so it is no encoder that batches can be made for; take a BERT-like model")
+        raise ModelError(
+            f"{location} has no padding token, so it is no encoder that batches can be made for; take a BERT-like model"
+        )
     return tokenizer
 
 
@@ -41,7 +43,9 @@ def load_encoder(location: str, *, attention: str | None = None) -> Any:
 
 
 def load_classifier(location: str) -> Any:
-    """The encoder with a one-label head (AutoModelForSequenceClassification). Raises ModelError when it can't be loaded."""
+    """The encoder with a one-label head (AutoModelForSequenceClassification). Raises ModelError when it can't be
+    loaded.
+    """
     from transformers import AutoModelForSequenceClassification
 
     return _load(AutoModelForSequenceClassification, location, "weights", num_labels=1, use_safetensors=True)

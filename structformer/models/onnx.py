@@ -1,4 +1,6 @@
-"""ONNX: exporting a ranker's model with torch's own exporter, and running it with onnxruntime in the place of the model."""
+"""ONNX: exporting a ranker's model with torch's own exporter, and running it with onnxruntime in the place of the
+model.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,15 @@ class _Wrapped(torch.nn.Module):
 
 
 def export_onnx(ranker: Ranker, folder: Path, *, int8: bool = False) -> Path:
-    """Write `onnx/model.onnx` into a model's folder, with `int8` also `onnx/model_int8.onnx` with 8-bit weights; gives the file that
-    the search will use. Raises ModelError when the packages for it are missing."""
+    """Write `onnx/model.onnx` into a model's folder, with `int8` also `onnx/model_int8.onnx` with 8-bit weights; gives
+    the file that the search will use. Raises ModelError when the packages for it are missing.
+    """
     missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise ModelError(f"export needs {', '.join(missing)}: pip install 'structformer[onnx]'")
-    encoded = ranker.tokenizer("how do I", "an answer") if isinstance(ranker, CrossEncoder) else ranker.tokenizer("how do I")
+    encoded = (
+        ranker.tokenizer("how do I", "an answer") if isinstance(ranker, CrossEncoder) else ranker.tokenizer("how do I")
+    )
     names = [name for name in ("input_ids", "attention_mask", "token_type_ids") if name in encoded]
     inputs = tuple(torch.tensor([encoded[name]] * 2) for name in names)
     texts, tokens = (
@@ -60,9 +65,16 @@ def export_onnx(ranker: Ranker, folder: Path, *, int8: bool = False) -> Path:
         warnings.simplefilter("ignore")
         logging.getLogger("torch.onnx").setLevel(logging.ERROR)
         program = torch.onnx.export(
-            model, inputs, dynamo=True, input_names=names, output_names=[output], verbose=False,
-            dynamic_shapes=({0: texts, 1: tokens},) * len(names) if len(names) == 1 else (tuple({0: texts, 1: tokens} for _ in names),),
-        )  # fmt: skip
+            model,
+            inputs,
+            dynamo=True,
+            input_names=names,
+            output_names=[output],
+            verbose=False,
+            dynamic_shapes=({0: texts, 1: tokens},) * len(names)
+            if len(names) == 1
+            else (tuple({0: texts, 1: tokens} for _ in names),),
+        )
         assert program is not None
         program.save(str(target), external_data=False)
     if not int8:
@@ -73,16 +85,20 @@ def export_onnx(ranker: Ranker, folder: Path, *, int8: bool = False) -> Path:
 
     logging.getLogger("onnxruntime.quantization").setLevel(logging.ERROR)
     logging.getLogger("onnxruntime.quantization.matmul_nbits_quantizer").setLevel(logging.ERROR)
-    # Weights and activations are rounded by blocks. One scale for a whole tensor, as dynamic quantization has it, moves scores four
-    # times as far, since a few of a Transformer's activations are very large.
-    quantizer = MatMulNBitsQuantizer(onnx.load(str(target)), bits=8, block_size=_BLOCK, is_symmetric=True, accuracy_level=_IN_8_BITS)
+    # Weights and activations are rounded by blocks. One scale for a whole tensor, as dynamic quantization has it, moves
+    # scores four times as far, since a few of a Transformer's activations are very large.
+    quantizer = MatMulNBitsQuantizer(
+        onnx.load(str(target)), bits=8, block_size=_BLOCK, is_symmetric=True, accuracy_level=_IN_8_BITS
+    )
     quantizer.process()
     quantizer.model.save_model_to_file(str(target.parent / QUANTIZED))
     return target.parent / QUANTIZED
 
 
 def exported(folder: Path) -> Path | None:
-    """The exported file that the search should use: the 8-bit one when there is one; None without any, or without onnxruntime."""
+    """The exported file that the search should use: the 8-bit one when there is one; None without any, or without
+    onnxruntime.
+    """
     if importlib.util.find_spec("onnxruntime") is None:
         return None
     return next((folder / FOLDER / name for name in (QUANTIZED, PLAIN) if (folder / FOLDER / name).exists()), None)
@@ -120,8 +136,10 @@ class OnnxModel:
 
 
 def load_for_search(kind: str, location: str) -> BiEncoder | CrossEncoder:
-    """A ranker for the search: on a CPU the exported model where there is one, else the torch model, a cross-encoder's in bfloat16 where
-    the CPU is quick at it. The exported one starts sooner, bfloat16 scores more passages a second. Raises ModelError."""
+    """A ranker for the search: on a CPU the exported model where there is one, else the torch model, a cross-encoder's
+    in bfloat16 where the CPU is quick at it. The exported one starts sooner, bfloat16 scores more passages a second.
+    Raises ModelError.
+    """
     path = exported(Path(location)) if not torch.cuda.is_available() else None
     if path is None:
         if kind == "bi-encoder":
@@ -135,4 +153,6 @@ def load_for_search(kind: str, location: str) -> BiEncoder | CrossEncoder:
 
     from structformer.models.loading import load_tokenizer
 
-    return loaded(OnnxModel(path, AutoConfig.from_pretrained(location, trust_remote_code=False)), load_tokenizer(location))
+    return loaded(
+        OnnxModel(path, AutoConfig.from_pretrained(location, trust_remote_code=False)), load_tokenizer(location)
+    )

@@ -32,7 +32,9 @@ class ModelRecord:
 
 
 def model_folder(workspace: str | Path | Workspace, name: str) -> Path:
-    """The folder of a model by its name in the workspace, by its path in the workspace, or by its path; for reading only."""
+    """The folder of a model by its name in the workspace, by its path in the workspace, or by its path; for reading
+    only.
+    """
     workspace = Workspace(workspace)
     folder = workspace.models / name
     others = (workspace.path / name, Path(name))
@@ -44,7 +46,8 @@ def model_folder(workspace: str | Path | Workspace, name: str) -> Path:
 
 
 def checked_model(workspace: str | Path | Workspace, name: str) -> Path:
-    """The folder of a model whose files are as they were written. A model from elsewhere has no digests and is not compared.
+    """The folder of a model whose files are as they were written. A model from elsewhere has no digests and is not
+    compared.
 
     Raises ModelError when there is no such model, WorkspaceError when a file of it has changed.
     """
@@ -67,13 +70,17 @@ def read_record(workspace: str | Path | Workspace, name: str) -> ModelRecord:
     folder = model_folder(workspace, name)
     if not (folder / RECORD).exists():
         there = ", ".join(trained_models(workspace)) or "none"
-        raise ModelError(f"no model {name!r} in {workspace} (there: {there}); `structformer train --help` says how to train one")
+        raise ModelError(
+            f"no model {name!r} in {workspace} (there: {there}); `structformer train --help` says how to train one"
+        )
     sealed = Sealed(folder, f"train {name} again", Workspace(workspace).stamps)
     return ModelRecord(**(sealed.json(RECORD) if sealed.sealed else read_json(folder / RECORD)))
 
 
 def model_kind(workspace: str | Path | Workspace, name: str) -> str:
-    """The kind of a model: by its record, or for a model from elsewhere by its files. Raises ModelError when there is no such model."""
+    """The kind of a model: by its record, or for a model from elsewhere by its files. Raises ModelError when there is
+    no such model.
+    """
     folder = model_folder(workspace, name)
     if (folder / RECORD).exists() or not (folder / "config.json").exists():
         return read_record(workspace, name).kind
@@ -83,4 +90,8 @@ def model_kind(workspace: str | Path | Workspace, name: str) -> str:
 
 def trained_models(workspace: str | Path | Workspace) -> list[str]:
     """Names of the workspace's trained models, without those that were replaced."""
-    return sorted(path.parent.name for path in Workspace(workspace).models.glob(f"*/{RECORD}") if not path.parent.name.startswith("."))
+    return sorted(
+        path.parent.name
+        for path in Workspace(workspace).models.glob(f"*/{RECORD}")
+        if not path.parent.name.startswith(".")
+    )

@@ -16,7 +16,9 @@ _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _MOST_CHARACTERS = 1000
 
 
-def make_scratch_model(texts: Callable[[], Iterable[str]], folder: Path, *, size: str, seed: int, vocabulary: int = 30_522) -> None:
+def make_scratch_model(
+    texts: Callable[[], Iterable[str]], folder: Path, *, size: str, seed: int, vocabulary: int = 30_522
+) -> None:
     """Write a tokenizer trained on the texts (which are read twice) and an untrained BERT of `size` to `folder`.
 
     Raises ModelError on an unknown size.
@@ -35,7 +37,11 @@ def make_scratch_model(texts: Callable[[], Iterable[str]], folder: Path, *, size
     tokenizer.save_pretrained(folder)
     torch.manual_seed(seed)
     config = BertConfig(
-        vocab_size=len(tokenizer), hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads, intermediate_size=4 * width
+        vocab_size=len(tokenizer),
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=4 * width,
     )
     BertModel(config).save_pretrained(folder)
 
@@ -58,10 +64,14 @@ def train_wordpiece(texts: Callable[[], Iterable[str]], vocabulary: int) -> list
     counts: Counter[str] = Counter()
     for text in texts():
         counts.update(normalizer.normalize_str(text))
-    characters = sorted(c for c, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MOST_CHARACTERS] if not c.isspace())
+    characters = sorted(
+        c for c, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MOST_CHARACTERS] if not c.isspace()
+    )
     # The trainer numbers continuation characters in the order of a hash table and breaks ties by number, so that its
     # vocabulary differs from run to run; given up front, they have fixed numbers.
     fixed = [*_SPECIAL, *characters, *(f"##{c}" for c in characters)]
     trained = BertWordPieceTokenizer(lowercase=True)
-    trained.train_from_iterator(texts(), vocab_size=max(vocabulary, len(fixed)), min_frequency=2, special_tokens=fixed, show_progress=False)
+    trained.train_from_iterator(
+        texts(), vocab_size=max(vocabulary, len(fixed)), min_frequency=2, special_tokens=fixed, show_progress=False
+    )
     return [word for word, _ in sorted(trained.get_vocab().items(), key=lambda item: item[1])]

@@ -63,10 +63,14 @@ class _Frame:
     width: float = _WIDTH
 
     def px(self, value: float) -> float:
-        return round(self.left + (value - self.x.low) / (self.x.high - self.x.low) * (self.width - self.left - self.right), 1)
+        return round(
+            self.left + (value - self.x.low) / (self.x.high - self.x.low) * (self.width - self.left - self.right), 1
+        )
 
     def py(self, value: float) -> float:
-        return round(self.top + (self.y.high - value) / (self.y.high - self.y.low) * (self.height - self.top - self.bottom), 1)
+        return round(
+            self.top + (self.y.high - value) / (self.y.high - self.y.low) * (self.height - self.top - self.bottom), 1
+        )
 
 
 def _draw(template: str, **values: object) -> Markup:
@@ -101,7 +105,12 @@ def histogram(bars: Sequence[tuple[str, int]], name: str, unit: str) -> Markup:
     most = max((count for _, count in shown), default=0) or 1
     room = _NARROW - left - _label_width([f"{most:,}"]) - 12
     rows = [
-        {"label": label, "count": f"{count:,}", "y": 22 * number, "length": round(max(1.0 if count else 0.0, room * count / most), 1)}
+        {
+            "label": label,
+            "count": f"{count:,}",
+            "y": 22 * number,
+            "length": round(max(1.0 if count else 0.0, room * count / most), 1),
+        }
         for number, (label, count) in enumerate(shown)
     ]
     return _draw("histogram.svg", rows=rows, left=left, width=_NARROW, height=22 * len(rows) + 26, name=name, unit=unit)
@@ -113,10 +122,15 @@ def intervals(rows: Sequence[tuple[str, float, float, float]], name: str) -> Mar
     left = _label_width([_shortened(label) for label, *_ in rows]) + 18
     frame = _Frame(x, Axis("", 0.0, float(len(rows)), ()), height=26.0 * len(rows) + 54, left=left, bottom=42.0)
     marks = [
-        {"label": _shortened(label), "y": frame.py(len(rows) - place - 0.5),
-         "x": frame.px(score), "low": frame.px(low), "high": frame.px(high)}
+        {
+            "label": _shortened(label),
+            "y": frame.py(len(rows) - place - 0.5),
+            "x": frame.px(score),
+            "low": frame.px(low),
+            "high": frame.px(high),
+        }
         for place, (label, score, low, high) in enumerate(rows)
-    ]  # fmt: skip
+    ]
     return _draw("intervals.svg", frame=frame, marks=marks)
 
 
@@ -130,12 +144,22 @@ def changes(values: Sequence[float], y_name: str) -> Markup:
     reach = max((abs(value) for value in ordered), default=0.0) or 1.0
     y = Axis.over(-reach, reach, y_name, count=5)
     frame = _Frame(
-        Axis("queries, by their change", 0.0, float(len(ordered)), ()), y, 230.0, _label_width([t for _, t in y.ticks]) + 34, 30.0
+        Axis("queries, by their change", 0.0, float(len(ordered)), ()),
+        y,
+        230.0,
+        _label_width([t for _, t in y.ticks]) + 34,
+        30.0,
     )
     width = (frame.width - frame.left - frame.right) / len(ordered)
     bars = [
-        {"x": round(frame.left + place * width, 2), "width": round(max(width - 0.3, 0.3), 2), "y": frame.py(max(change, 0.0)),
-         "height": round(abs(frame.py(change) - frame.py(0.0)), 1), "kind": "win" if change > 0 else "loss"}
-        for place, change in enumerate(ordered) if change
-    ]  # fmt: skip
+        {
+            "x": round(frame.left + place * width, 2),
+            "width": round(max(width - 0.3, 0.3), 2),
+            "y": frame.py(max(change, 0.0)),
+            "height": round(abs(frame.py(change) - frame.py(0.0)), 1),
+            "kind": "win" if change > 0 else "loss",
+        }
+        for place, change in enumerate(ordered)
+        if change
+    ]
     return _draw("changes.svg", frame=frame, bars=bars)

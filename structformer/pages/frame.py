@@ -1,4 +1,6 @@
-"""Self-contained pages from templates: nothing is fetched, no script runs, and what a corpus says is shown, not obeyed."""
+"""Self-contained pages from templates: nothing is fetched, no script runs, and what a corpus says is shown, not
+obeyed.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +24,24 @@ def _finalize(value: Any) -> Any:
 def environment() -> Environment:
     """The templates of structformer/templates/pages."""
     found = Environment(
-        loader=PackageLoader("structformer", "templates/pages"), autoescape=True, undefined=StrictUndefined, finalize=_finalize,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=PackageLoader("structformer", "templates/pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     found.filters["thousands"] = lambda value: f"{value:,}"
     found.filters["percent"] = lambda value: f"{value:.0%}"
     return found
 
 
 def render(template: str, *, title: str, about: str, **values: Any) -> bytes:
-    """A page of a template. title: what it is of; about: what it shows. Both are shown on top, with the time and the version."""
+    """A page of a template. title: what it is of; about: what it shows. Both are shown on top, with the time and the
+    version.
+    """
     made = time.strftime("%Y-%m-%d %H:%M")
-    text = environment().get_template(template).render(title=title, about=about, made=made, version=__version__, **values)
+    text = (
+        environment().get_template(template).render(title=title, about=about, made=made, version=__version__, **values)
+    )
     return text.encode("utf-8", "backslashreplace")

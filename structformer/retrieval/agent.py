@@ -1,8 +1,7 @@
 """The section-title search agent: what the first pages found call their sections becomes further queries.
 
-Source: Palotti et al., 2017. The top documents of a query give up to five section titles, each title appended to the query is a subtask,
-and the subtasks' rankings are merged by turns.
-"""
+Source: Palotti et al., 2017. The top documents of a query give up to five section titles, each title appended to the
+query is a subtask, and the subtasks' rankings are merged by turns."""
 
 from __future__ import annotations
 
@@ -47,7 +46,9 @@ class Subtask:
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """The merged hits, each with the subtasks that brought it, and the subtasks in the order they were asked; the first is the query."""
+    """The merged hits, each with the subtasks that brought it, and the subtasks in the order they were asked; the first
+    is the query.
+    """
 
     hits: list[Hit]
     subtasks: list[Subtask]
@@ -56,12 +57,13 @@ class AgentResult:
 class SearchAgent:
     """Searches a query and then the query with section titles of the first documents found.
 
-    choose: "first", the first five titles; "embedding", those whose words are nearest to the query's, by mean pairwise cosine;
-    "classifier", of these the ones that a classifier takes for relevant; "titles", the given ones.
-    Raises UsageError on another choice, or "titles" without any; ModelError where no encoder is at hand for "embedding".
-    """
+    choose: "first", the first five titles; "embedding", those whose words are nearest to the query's, by mean pairwise
+    cosine; "classifier", of these the ones that a classifier takes for relevant; "titles", the given ones. Raises
+    UsageError on another choice, or "titles" without any; ModelError where no encoder is at hand for "embedding"."""
 
-    def __init__(self, retriever: Retriever, choose: str = "embedding", *, titles: Sequence[str] = (), documents: int = DOCUMENTS) -> None:
+    def __init__(
+        self, retriever: Retriever, choose: str = "embedding", *, titles: Sequence[str] = (), documents: int = DOCUMENTS
+    ) -> None:
         if choose not in CHOICES:
             raise UsageError(f"no agent {choose!r}; there are: {', '.join(CHOICES)}")
         if choose == "titles" and not titles:
@@ -73,7 +75,13 @@ class SearchAgent:
         self._classifier: TitleClassifier | None = None
 
     def search(
-        self, query: str, k: int = 10, pipeline: AnyPipeline | None = None, *, where: Filter | None = None, group: bool = False
+        self,
+        query: str,
+        k: int = 10,
+        pipeline: AnyPipeline | None = None,
+        *,
+        where: Filter | None = None,
+        group: bool = False,
     ) -> AgentResult:
         """Up to k hits of the merged rankings. Raises UsageError on a query without a word."""
         query = checked_query(query)
@@ -86,7 +94,9 @@ class SearchAgent:
         hits = [self._told(hit, rankings) for hit in shown]
         counts = [sum(asked in hit.subtasks for hit in hits) for asked in queries]
         why = ["the query", *(f"section title {title!r}" for title in titles)]
-        return AgentResult(hits, [Subtask(asked, reason, count) for asked, reason, count in zip(queries, why, counts, strict=True)])
+        return AgentResult(
+            hits, [Subtask(asked, reason, count) for asked, reason, count in zip(queries, why, counts, strict=True)]
+        )
 
     def titles(self, query: str, ranking: Ranking) -> list[str]:
         """The section titles that a query is searched with next."""
@@ -104,7 +114,9 @@ class SearchAgent:
         return [title for title in nearest if self._classifier.relevant(query, title)]
 
     def likeness(self, query: str, titles: Sequence[str]) -> dict[str, float]:
-        """By title the mean cosine over all pairs of a word of the query and a word of the title; -1 where either has none."""
+        """By title the mean cosine over all pairs of a word of the query and a word of the title; -1 where either has
+        none.
+        """
         words = {text: _WORD.findall(text) for text in (query, *titles)}
         distinct = list(dict.fromkeys(word for found in words.values() for word in found))
         if not words[query]:
@@ -113,7 +125,8 @@ class SearchAgent:
         # The mean of all products of two sets of vectors is the product of their means.
         asked = np.mean([vectors[word] for word in words[query]], axis=0)
         return {
-            title: float(asked @ np.mean([vectors[word] for word in words[title]], axis=0)) if words[title] else -1.0 for title in titles
+            title: float(asked @ np.mean([vectors[word] for word in words[title]], axis=0)) if words[title] else -1.0
+            for title in titles
         }
 
     def _section_titles(self, ranking: Ranking) -> list[str]:
@@ -132,14 +145,19 @@ class SearchAgent:
                 return self._retriever.opened.encoder(name)[0].encode_queries(texts)
             except ModelError:
                 continue
-        raise ModelError("the agent compares titles by a bi-encoder: train one, or install structformer[offline]; --agent first needs none")
+        raise ModelError(
+            "the agent compares titles by a bi-encoder: train one, or install "
+            "structformer[offline]; --agent first needs none"
+        )
 
     def _told(self, hit: Hit, rankings: Sequence[Ranking]) -> Hit:
         """The hit with the queries that rank its section among their first units."""
 
         def brought(ranking: Ranking) -> bool:
             units = (self._retriever.units[number] for number, _ in ranking.ranked[:_LOOKED_AT])
-            return any((unit.document_id, unit.anchor, unit.path) == (hit.document_id, hit.anchor, hit.path) for unit in units)
+            return any(
+                (unit.document_id, unit.anchor, unit.path) == (hit.document_id, hit.anchor, hit.path) for unit in units
+            )
 
         return replace(hit, subtasks=tuple(ranking.query for ranking in rankings if brought(ranking)))
 
@@ -156,8 +174,9 @@ def merge(rankings: Sequence[Ranking]) -> list[tuple[int, float]]:
 
 @dataclass(frozen=True, slots=True)
 class TitleClassifier:
-    """Whether a section title fits a query, by logistic regression on the cosine of the two; learned from the corpus: a sentence fits the
-    title that it stands under, and not that of another section of its document."""
+    """Whether a section title fits a query, by logistic regression on the cosine of the two; learned from the corpus: a
+    sentence fits the title that it stands under, and not that of another section of its document.
+    """
 
     weight: float
     bias: float
@@ -170,7 +189,9 @@ class TitleClassifier:
 
     @classmethod
     def trained(cls, retriever: Retriever, encode: Any) -> TitleClassifier:
-        """Learned from up to 400 sentences of the index. A corpus without sections gives a classifier that takes every title."""
+        """Learned from up to 400 sentences of the index. A corpus without sections gives a classifier that takes every
+        title.
+        """
         rng = Random("title classifier")
         by_document: dict[int, list[int]] = {}
         for number, unit in enumerate(retriever.units):

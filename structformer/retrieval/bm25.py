@@ -1,4 +1,5 @@
-"""BM25's parts, for scorers of single texts: what the lexical index would score a text that is not in it, and the exact scorers.
+"""BM25's parts, for scorers of single texts: what the lexical index would score a text that is not in it, and the exact
+scorers.
 
 Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009, eq. 3.15, with Lucene's idf.
 """

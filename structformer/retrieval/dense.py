@@ -40,10 +40,16 @@ class KnownVectors:
 
 
 def encode_texts(
-    texts: Iterable[str], count: int, encoder: BiEncoder, path: Path, known: KnownVectors | None = None,
+    texts: Iterable[str],
+    count: int,
+    encoder: BiEncoder,
+    path: Path,
+    known: KnownVectors | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> int:  # fmt: skip
-    """Write the (count, dimensions) float32 vectors of all texts, and their digests beside them; gives how many were encoded."""
+) -> int:
+    """Write the (count, dimensions) float32 vectors of all texts, and their digests beside them; gives how many were
+    encoded.
+    """
     vectors = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(count, encoder.dimensions))
     digests = np.lib.format.open_memmap(_digest_path(path), mode="w+", dtype=np.uint8, shape=(count, 8))
     remaining = iter(texts)
@@ -94,13 +100,16 @@ class DenseIndex:
     def search_all(
         self, queries: Vectors, k: int, *, overview_weight: float = 0.0, documents: Collection[int] | None = None
     ) -> list[list[tuple[int, float]]]:
-        """For each of the (queries, dimensions) vectors up to k (unit number, score), best first; equal scores in unit order.
+        """For each of the (queries, dimensions) vectors up to k (unit number, score), best first; equal scores in unit
+        order.
 
-        The score is the unit's cosine plus `overview_weight` times that of its document's overview. documents: only units of these.
-        """
+        The score is the unit's cosine plus `overview_weight` times that of its document's overview. documents: only
+        units of these."""
         left_out = None if documents is None else ~np.isin(self.owners, list(documents))
         asked = torch.from_numpy(np.ascontiguousarray(queries))
-        by_document = overview_weight * torch.mm(asked, torch.from_numpy(self.overviews).T).numpy() if overview_weight else None
+        by_document = (
+            overview_weight * torch.mm(asked, torch.from_numpy(self.overviews).T).numpy() if overview_weight else None
+        )
         best_scores = np.empty((len(queries), 0), np.float32)
         best_units = np.empty((len(queries), 0), np.int64)
         for start in range(0, len(self.vectors), _SEARCH_ROWS):
@@ -111,7 +120,9 @@ class DenseIndex:
             if left_out is not None:
                 scores[:, left_out[start : start + _SEARCH_ROWS]] = -np.inf
             scores, units = top(scores, k)
-            best_scores, best_units = _merged(np.concatenate([best_scores, scores], 1), np.concatenate([best_units, units + start], 1), k)
+            best_scores, best_units = _merged(
+                np.concatenate([best_scores, scores], 1), np.concatenate([best_units, units + start], 1), k
+            )
         return [
             [(int(unit), float(score)) for unit, score in zip(row_units, row_scores, strict=True) if score != -np.inf]
             for row_units, row_scores in zip(best_units, best_scores, strict=True)

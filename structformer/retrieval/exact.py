@@ -1,8 +1,7 @@
 """Exact lexical scorers over candidates, as the papers use them: BM25, query likelihood, TF-IDF.
 
-The statistics are of the units' texts as rankers read them, path in front; counted once, when a pipeline first asks, and kept beside the
-index.
-"""
+The statistics are of the units' texts as rankers read them, path in front; counted once, when a pipeline first asks,
+and kept beside the index."""
 
 from __future__ import annotations
 
@@ -62,7 +61,8 @@ def _count(path: Path, units: Units, words: Words) -> None:
         database.execute("CREATE TABLE terms (term TEXT PRIMARY KEY, units INTEGER, occurrences INTEGER) WITHOUT ROWID")
         database.execute("CREATE TABLE totals (units INTEGER, words INTEGER)")
         database.executemany(
-            "INSERT INTO terms VALUES (?, ?, ?)", ((term, in_units[term], count) for term, count in sorted(occurrences.items()))
+            "INSERT INTO terms VALUES (?, ?, ?)",
+            ((term, in_units[term], count) for term, count in sorted(occurrences.items())),
         )
         database.execute("INSERT INTO totals VALUES (?, ?)", (len(units), occurrences.total()))
         database.commit()
@@ -75,11 +75,15 @@ def bm25(query: Sequence[str], text: Sequence[str], statistics: CollectionStatis
     for term in dict.fromkeys(query):
         if frequency := counts[term]:
             found, _ = statistics.frequencies(term)
-            total += idf(found, statistics.units) * saturation(frequency, len(text), statistics.average_words, k1=k1, b=b)
+            total += idf(found, statistics.units) * saturation(
+                frequency, len(text), statistics.average_words, k1=k1, b=b
+            )
     return total
 
 
-def query_likelihood(query: Sequence[str], text: Sequence[str], statistics: CollectionStatistics, *, mu: float) -> float:
+def query_likelihood(
+    query: Sequence[str], text: Sequence[str], statistics: CollectionStatistics, *, mu: float
+) -> float:
     """log P(query | text) with Dirichlet smoothing; terms that the collection lacks are passed over.
 
     Source: Zhai and Lafferty, TOIS 2004, section 3.2: P(w|d) = (c(w, d) + mu P(w|C)) / (|d| + mu).
@@ -105,5 +109,7 @@ def tf_idf(query: Sequence[str], text: Sequence[str], statistics: CollectionStat
         return (1 + math.log(frequency)) * math.log(statistics.units / found) if found else 0.0
 
     length = math.sqrt(sum(weight(term, frequency) ** 2 for term, frequency in counts.items()))
-    products = sum(weight(term, frequency) * weight(term, counts[term]) for term, frequency in asked.items() if counts[term])
+    products = sum(
+        weight(term, frequency) * weight(term, counts[term]) for term, frequency in asked.items() if counts[term]
+    )
     return products / length if length else 0.0

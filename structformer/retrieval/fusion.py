@@ -1,4 +1,6 @@
-"""Fusing what the stages say: reciprocal ranks, or a weighted sum of four scores with weights learned from the corpus itself."""
+"""Fusing what the stages say: reciprocal ranks, or a weighted sum of four scores with weights learned from the corpus
+itself.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,9 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class FusionWeights:
-    """Weights of a unit's cosine, its document's overview's cosine, its BM25 score and its whole document's BM25 score, the latter two as
-    shares of the query's best."""
+    """Weights of a unit's cosine, its document's overview's cosine, its BM25 score and its whole document's BM25 score,
+    the latter two as shares of the query's best.
+    """
 
     dense: float = 1.0
     overview: float = 0.5
@@ -55,10 +58,9 @@ def learn_weights(
 ) -> FusionWeights:
     """Weights under which the first row of each group, the relevant one, is likeliest.
 
-    groups: (candidates, 4) features of one query each. Minimises the softmax cross-entropy of the rows' weighted sums plus
-    ridge / scale x |w - scale x prior|^2 / 2, a convex problem, by Newton's method; weights below zero are set to zero and the
-    others learned again. The result is divided by the weight of the cosine.
-    """
+    groups: (candidates, 4) features of one query each. Minimises the softmax cross-entropy of the rows' weighted sums
+    plus ridge / scale x |w - scale x prior|^2 / 2, a convex problem, by Newton's method; weights below zero are set to
+    zero and the others learned again. The result is divided by the weight of the cosine."""
     centre = prior.as_array() * scale
     free = np.ones(4, bool)
     weights = centre.copy()

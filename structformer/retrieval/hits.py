@@ -15,9 +15,9 @@ from structformer.retrieval.units import IndexedDocument
 class Hit:
     """One result: a section, shown by its best passage.
 
-    highlights: [start, end) of the query's words in the snippet. scores: the passage's score in each stage that ranked it. sections: with
-    grouping, the document's other sections among the hits, best first. subtasks: with the search agent, which queries found it.
-    """
+    highlights: [start, end) of the query's words in the snippet. scores: the passage's score in each stage that ranked
+    it. sections: with grouping, the document's other sections among the hits, best first. subtasks: with the search
+    agent, which queries found it."""
 
     document_id: str
     title: str
@@ -54,8 +54,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which documents may be found. paths: patterns of which the document's id matches one (`*` also matches `/`); metadata: values
-    that the document has, as itself or as one of a list."""
+    """Which documents may be found. paths: patterns of which the document's id matches one (`*` also matches `/`);
+    metadata: values that the document has, as itself or as one of a list.
+    """
 
     paths: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)

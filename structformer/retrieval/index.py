@@ -1,4 +1,6 @@
-"""The index of a workspace: units and documents, the lexical index, the vectors of one encoder or more, fusion weights."""
+"""The index of a workspace: units and documents, the lexical index, the vectors of one encoder or more, fusion
+weights.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,11 @@ def build_index(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Index the workspace's corpus. encoders: names of bi-encoders ("base": the untrained one) whose vectors are made;
-    None takes the trained bi-encoder if it is better than its base, else the base where one is at hand. language: whose stemmer is
-    used; "auto" takes the one that most documents declare, else English.
+    None takes the trained bi-encoder if it is better than its base, else the base where one is at hand. language: whose
+    stemmer is used; "auto" takes the one that most documents declare, else English.
 
-    Texts that the index before held already keep their vectors. Returns the index's manifest. Raises WorkspaceError when there is no
-    corpus, ModelError on an unknown encoder.
-    """
+    Texts that the index before held already keep their vectors. Returns the index's manifest. Raises WorkspaceError
+    when there is no corpus, ModelError on an unknown encoder."""
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
     if encoders is None:
@@ -71,9 +72,13 @@ def build_index(
                     progress("lexical", number, corpus.document_count)
         lexical.close()
         manifest = {
-            "format_version": FORMAT_VERSION, "corpus": corpus.fingerprint, "tool_version": __version__, "language": language,
-            "units": count, "documents": corpus.document_count,
-        }  # fmt: skip
+            "format_version": FORMAT_VERSION,
+            "corpus": corpus.fingerprint,
+            "tool_version": __version__,
+            "language": language,
+            "units": count,
+            "documents": corpus.document_count,
+        }
         write_json(folder / "manifest.json", manifest)
         (folder / "dense").mkdir()
         before = workspace.folder("index") if workspace.has("index") else None
@@ -90,8 +95,9 @@ def corpus_language(corpus: Corpus) -> str:
 
 
 def default_encoders(workspace: Workspace) -> list[str]:
-    """The trained bi-encoder when there is one that is better than what it started from; else the untrained base when one is at hand,
-    else none."""
+    """The trained bi-encoder when there is one that is better than what it started from; else the untrained base when
+    one is at hand, else none.
+    """
     if trained_encoder(workspace):
         return [ENCODER]
     try:
@@ -107,7 +113,9 @@ def trained_encoder(workspace: Workspace) -> bool:
 
 
 def encoder_location(workspace: Workspace, encoder: str) -> tuple[str, str]:
-    """(folder or hub name, name of its vectors' file). "base" is the base of the trained bi-encoder, or the default's."""
+    """(folder or hub name, name of its vectors' file). "base" is the base of the trained bi-encoder, or the
+    default's.
+    """
     if encoder != UNTRAINED:
         record = read_record(workspace, encoder)
         return str(model_folder(workspace, encoder)), record.fingerprint
@@ -120,10 +128,14 @@ def encoder_location(workspace: Workspace, encoder: str) -> tuple[str, str]:
 
 
 class Index:
-    """The current index of a workspace, held open: its files stay, and stay the same, whatever is published meanwhile."""
+    """The current index of a workspace, held open: its files stay, and stay the same, whatever is published
+    meanwhile.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
-        """Raises WorkspaceError when there is none, it is of another version or older than the corpus, or a file of it has changed."""
+        """Raises WorkspaceError when there is none, it is of another version or older than the corpus, or a file of it
+        has changed.
+        """
         self.workspace = workspace
         self._sealed, self._hold = workspace.sealed("index")
         self.folder = self._sealed.folder
@@ -132,7 +144,9 @@ class Index:
             raise WorkspaceError(f"the index in {workspace} is of another version: run `structformer index` again")
         if self.manifest["corpus"] != Corpus.open(workspace).fingerprint:
             raise WorkspaceError(f"the index in {workspace} is of an earlier corpus: run `structformer index` again")
-        self._sealed.paths(name for name in self._sealed.names() if name.startswith(("units.", "documents.", "lexical/")))
+        self._sealed.paths(
+            name for name in self._sealed.names() if name.startswith(("units.", "documents.", "lexical/"))
+        )
 
     def path(self, name: str) -> Path:
         """The path of a file of the index, compared with what was written. Raises WorkspaceError."""
@@ -144,7 +158,9 @@ class Index:
 
     @contextmanager
     def adding(self, what: str, names: Sequence[str]) -> Iterator[None]:
-        """Add files to the index: the block writes them, each under its final name at once. Waits for who else writes the workspace."""
+        """Add files to the index: the block writes them, each under its final name at once. Waits for who else writes
+        the workspace.
+        """
         with self.workspace.writing(what, wait=_WAIT_SECONDS):
             if not all(self.has(name) for name in names):
                 with writing_errors(self.folder):
@@ -178,15 +194,24 @@ def is_stale(workspace: str | Path | Workspace) -> bool:
 
 
 def _vectors(name: str) -> list[str]:
-    """The files of an encoder's vectors: units' and overviews', the digests of their texts, and the hybrid's weights."""
+    """The files of an encoder's vectors: units' and overviews', the digests of their texts, and the hybrid's
+    weights.
+    """
     suffixes = (".npy", ".digests.npy", ".overviews.npy", ".overviews.digests.npy", ".fusion.json")
     return [f"dense/{name}{suffix}" for suffix in suffixes]
 
 
 def _make_vectors(
-    folder: Path, before: Path | None, workspace: Workspace, encoder: str, manifest: dict[str, Any], progress: Progress | None
+    folder: Path,
+    before: Path | None,
+    workspace: Workspace,
+    encoder: str,
+    manifest: dict[str, Any],
+    progress: Progress | None,
 ) -> None:
-    """Encode units and overviews into an index's folder, and learn the hybrid's weights. before: the folder of the index before."""
+    """Encode units and overviews into an index's folder, and learn the hybrid's weights. before: the folder of the
+    index before.
+    """
     from structformer.models.bi_encoder import BiEncoder
     from structformer.retrieval.dense import KnownVectors, encode_texts, overview_path
 
@@ -204,11 +229,17 @@ def _make_vectors(
             (path, earlier, (unit.ranker_text for unit in units), len(units), len(documents)),
         ):
             encode_texts(
-                texts, count, model, target, KnownVectors(known),
+                texts,
+                count,
+                model,
+                target,
+                KnownVectors(known),
                 lambda done, _, start=start: progress(encoder, start + done, total) if progress else None,  # type: ignore[misc]
-            )  # fmt: skip
+            )
         if encoder != UNTRAINED and not read_record(workspace, encoder).base_location:
-            weights = DEFAULT_WEIGHTS  # trained from scratch: there is no untrained encoder whose scores are like its own
+            weights = (
+                DEFAULT_WEIGHTS  # trained from scratch: there is no untrained encoder whose scores are like its own
+            )
         else:
             weights = _weights(folder, workspace, manifest, units, documents, model if encoder == UNTRAINED else None)
         write_json(building.folder / f"{name}.fusion.json", {"weights": asdict(weights)})
@@ -221,9 +252,16 @@ def _make_vectors(
 
 
 def _weights(
-    folder: Path, workspace: Workspace, manifest: dict[str, Any], units: Units, documents: IndexedDocuments, untrained: BiEncoder | None
+    folder: Path,
+    workspace: Workspace,
+    manifest: dict[str, Any],
+    units: Units,
+    documents: IndexedDocuments,
+    untrained: BiEncoder | None,
 ) -> FusionWeights:
-    """The hybrid's weights, learned with the untrained encoder (loaded when None) once for the index; the defaults where there is none."""
+    """The hybrid's weights, learned with the untrained encoder (loaded when None) once for the index; the defaults
+    where there is none.
+    """
     from structformer.models.bi_encoder import BiEncoder
     from structformer.retrieval.learning import learned_weights
 

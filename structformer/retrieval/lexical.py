@@ -13,10 +13,10 @@ from structformer.retrieval.ranking import in_order
 from structformer.retrieval.units import IndexedDocument, Unit
 from structformer.text.lexical_analysis import analyzer, any_term_query, query_terms, spaced
 
-# Boosts of the fields' BM25 scores, which are summed. Titles, paths and anchor texts are short, so their scores are high by
-# themselves; with boosts near 1 they drown the text.
-# A text counts by its stemmed words and, a third as much, by its words as they stand: the corpora's own openings (see learning.py) are
-# found best so, and a stemmer alone throws "image" together with "imaging".
+# Boosts of the fields' BM25 scores, which are summed. Titles, paths and anchor texts are short, so their scores are
+# high by themselves; with boosts near 1 they drown the text. A text counts by its stemmed words and, a third as much,
+# by its words as they stand: the corpora's own openings (see learning.py) are found best so, and a stemmer alone throws
+# "image" together with "imaging".
 FIELDS = {"title": 0.1, "path": 0.1, "text": 0.75, "exact": 0.25, "incoming": 0.2}
 DOCUMENT_FIELDS = {"text": 0.75, "exact": 0.25}
 _EXACT = "exact"
@@ -91,7 +91,9 @@ class _Searcher:
                 index.register_tokenizer(field, words)
             self._searcher = index.searcher()
         except (ValueError, OSError) as error:
-            raise WorkspaceError(f"the lexical index in {folder} cannot be opened ({error}): run `structformer index` again") from error
+            raise WorkspaceError(
+                f"the lexical index in {folder} cannot be opened ({error}): run `structformer index` again"
+            ) from error
         self._schema = index.schema
         self._fields = fields
         self._folder = folder
@@ -122,12 +124,20 @@ class _Searcher:
             hits = self._searcher.search(parsed, limit=k, count=False).hits
             found = [(int(self._searcher.doc(address)["number"][0]), float(score)) for score, address in hits]
         except (ValueError, OSError) as error:
-            raise WorkspaceError(f"the lexical index in {self._folder} cannot be read ({error}): run `structformer index` again") from error
+            raise WorkspaceError(
+                f"the lexical index in {self._folder} cannot be read ({error}): run `structformer index` again"
+            ) from error
         return in_order(found)
 
 
 def _unit_texts(unit: Unit) -> dict[str, str]:
-    return {"title": unit.title, "path": " ".join(unit.path), "text": unit.text, _EXACT: unit.text, "incoming": unit.incoming}
+    return {
+        "title": unit.title,
+        "path": " ".join(unit.path),
+        "text": unit.text,
+        _EXACT: unit.text,
+        "incoming": unit.incoming,
+    }
 
 
 def document_text(title: str, units: Sequence[Unit]) -> str:
@@ -161,7 +171,9 @@ class LexicalIndex:
 
     def score_document(self, query: str, text: str, average_words: float) -> float:
         """The score that a document of this text would have."""
-        return self._documents.score(query, {"text": text, _EXACT: text}, {"text": average_words, _EXACT: average_words})
+        return self._documents.score(
+            query, {"text": text, _EXACT: text}, {"text": average_words, _EXACT: average_words}
+        )
 
     def average_words(self, units: Sequence[Unit]) -> dict[str, float]:
         """Mean number of words of these units by field."""

@@ -1,4 +1,6 @@
-"""An index opened for search: its units, its lexical index, and the models and vectors that stages ask for, loaded when first needed."""
+"""An index opened for search: its units, its lexical index, and the models and vectors that stages ask for, loaded when
+first needed.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ class OpenedIndex:
             self._statistics = CollectionStatistics.of(self.index, self.units, self.lexical.words)
         return self._statistics
 
-    def run(self, queries: Sequence[str], pipeline: Pipeline, documents: Collection[int] | None = None) -> list[Ranking]:
+    def run(
+        self, queries: Sequence[str], pipeline: Pipeline, documents: Collection[int] | None = None
+    ) -> list[Ranking]:
         """Every query's ranking. documents: numbers of those that may be found, None for all."""
         rankings = [Ranking(query) for query in queries]
         for stage in pipeline.stages:
@@ -107,7 +111,9 @@ class OpenedIndex:
             from structformer.retrieval.token_index import TokenIndex, token_files, write_token_vectors
 
             if ranker_kind(model_kind(self.workspace, name)).first_stage != "late":
-                raise UsageError(f"{name} is not a late-interaction model; there are: {', '.join(trained_models(self.workspace))}")
+                raise UsageError(
+                    f"{name} is not a late-interaction model; there are: {', '.join(trained_models(self.workspace))}"
+                )
             ranker = LateInteraction.load(str(checked_model(self.workspace, name)))
             files = token_files(f"late/{read_record(self.workspace, name).fingerprint}.npy")
             if not all(self.index.has(file) for file in files):

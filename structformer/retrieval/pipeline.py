@@ -25,7 +25,8 @@ ENCODER = "bi-encoder"
 
 
 _STAGE = re.compile(
-    r"""\s*(?P<name>[\w-]+)(?: : (?P<short>[\w./~-]+) | \(\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[\w./~-]*))\s*\) )?
+    r"""\s*(?P<name>[\w-]+)(?:
+    : (?P<short>[\w./~-]+) | \(\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[\w./~-]*))\s*\) )?
     (?:\[(?P<options>[^\]]*)\])?\s*""",
     re.VERBOSE,
 )
@@ -39,7 +40,9 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         if not self.stages or not self.stages[0].kind.finds:
-            raise UsageError(f"a pipeline begins with one of {', '.join(name for name, kind in stage_kinds().items() if kind.finds)}")
+            raise UsageError(
+                f"a pipeline begins with one of {', '.join(name for name, kind in stage_kinds().items() if kind.finds)}"
+            )
         for stage in self.stages[1:]:
             if stage.kind.finds:
                 raise UsageError(f"{stage.name} finds units and so stands first; then come {', '.join(_later())}")
@@ -67,7 +70,10 @@ def parse_pipeline(text: str) -> Pipeline:
     for part in text.split(">>"):
         found = _STAGE.fullmatch(part)
         if found is None:
-            raise UsageError(f'{part.strip() or text!r} is not a stage; write NAME, NAME:MODEL or NAME("MODEL"), then [option=value, ...]')
+            raise UsageError(
+                f"{part.strip() or text!r} is not a stage; write NAME, NAME:MODEL or "
+                'NAME("MODEL"), then [option=value, ...]'
+            )
         options: dict[str, str] = {}
         for setting in filter(None, map(str.strip, (found["options"] or "").split(","))):
             key, equals, value = setting.partition("=")
@@ -80,7 +86,9 @@ def parse_pipeline(text: str) -> Pipeline:
 
 
 def read_pipeline(path: Path) -> Pipeline:
-    """A pipeline from a TOML file of [[stages]] tables, each with `stage`, maybe `model`, and options. Raises UsageError naming the file."""
+    """A pipeline from a TOML file of [[stages]] tables, each with `stage`, maybe `model`, and options. Raises
+    UsageError naming the file.
+    """
     try:
         value = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -101,7 +109,11 @@ def pipeline_of(tables: Any, where: str) -> Pipeline:
     try:
         return Pipeline(
             tuple(
-                make_stage(each["stage"], each.get("model"), **{key: value for key, value in each.items() if key not in ("stage", "model")})
+                make_stage(
+                    each["stage"],
+                    each.get("model"),
+                    **{key: value for key, value in each.items() if key not in ("stage", "model")},
+                )
                 for each in tables
             )
         )

@@ -1,4 +1,6 @@
-"""Rankings: units with scores, best first; what is equal stands in the order of the index, decided here and nowhere else."""
+"""Rankings: units with scores, best first; what is equal stands in the order of the index, decided here and nowhere
+else.
+"""
 
 from __future__ import annotations
 

@@ -37,8 +37,9 @@ class Retriever:
         return cls(Workspace(workspace))
 
     def default_pipeline(self) -> Pipeline:
-        """Hybrid with the trained bi-encoder, or the untrained one whose vectors there are; lexical without any. A trained one that is
-        not better than its base comes last."""
+        """Hybrid with the trained bi-encoder, or the untrained one whose vectors there are; lexical without any. A
+        trained one that is not better than its base comes last.
+        """
         for encoder in (ENCODER, UNTRAINED) if trained_encoder(self.workspace) else (UNTRAINED, ENCODER):
             try:
                 if self.opened.index.has_vectors(encoder):
@@ -48,9 +49,16 @@ class Retriever:
         return as_pipeline(lexical())
 
     def search(
-        self, query: str, k: int = 10, pipeline: AnyPipeline | None = None, *, where: Filter | None = None, group: bool = False
+        self,
+        query: str,
+        k: int = 10,
+        pipeline: AnyPipeline | None = None,
+        *,
+        where: Filter | None = None,
+        group: bool = False,
     ) -> list[Hit]:
-        """Up to k sections, best first; with `group` up to k documents, each by its best section with the others in `Hit.sections`.
+        """Up to k sections, best first; with `group` up to k documents, each by its best section with the others in
+        `Hit.sections`.
 
         Raises UsageError on a query without a word.
         """
@@ -79,7 +87,9 @@ class Retriever:
             hits.append(replace(first, sections=tuple(others)) if others else first)
         return hits
 
-    def rank(self, queries: Sequence[str], pipeline: AnyPipeline | None = None, *, where: Filter | None = None) -> list[Ranking]:
+    def rank(
+        self, queries: Sequence[str], pipeline: AnyPipeline | None = None, *, where: Filter | None = None
+    ) -> list[Ranking]:
         """For each query the ranked units, with each stage's scores."""
         return self.opened.run(queries, self.pipeline(pipeline), self.allowed(where))
 
@@ -117,7 +127,9 @@ class Retriever:
         scores = {stage: by_unit[number] for stage, by_unit in ranking.scores.items() if number in by_unit}
         shown, spans = snippet(unit.text, terms, self.opened.lexical.words)
         metadata = self.documents[unit.document].values()
-        return Hit(unit.document_id, unit.title, unit.path, unit.anchor, shown, unit.text, score, scores, spans, metadata)
+        return Hit(
+            unit.document_id, unit.title, unit.path, unit.anchor, shown, unit.text, score, scores, spans, metadata
+        )
 
 
 def checked_query(query: str) -> str:

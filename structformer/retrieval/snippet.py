@@ -10,7 +10,9 @@ _WORD = re.compile(r"\S+")
 _PART = re.compile(r"\w+")
 
 
-def snippet(text: str, terms: Sequence[str], words_of: Callable[[str], list[str]]) -> tuple[str, tuple[tuple[int, int], ...]]:
+def snippet(
+    text: str, terms: Sequence[str], words_of: Callable[[str], list[str]]
+) -> tuple[str, tuple[tuple[int, int], ...]]:
     """About 40 words of a text with most of the query's terms, and the [start, end) of every matching word in them.
 
     terms: the query's terms; words_of gives a text's terms as the lexical index has them.

@@ -14,7 +14,8 @@ from structformer.retrieval.ranking import Ranking
 from structformer.workspace import checked_name
 
 Value = float | str
-# (the opened index, the stage, the queries' rankings so far, numbers of the documents that may be found): changes the rankings
+# (the opened index, the stage, the queries' rankings so far, numbers of the documents that may be found): changes the
+# rankings
 Run = Callable[[Any, "Stage", Sequence[Ranking], Collection[int] | None], None]
 _BARE = re.compile(r"[\w./~-]+")
 
@@ -23,11 +24,11 @@ _BARE = re.compile(r"[\w./~-]+")
 class StageKind:
     """What a stage of a name is.
 
-    finds: it finds units, so it stands first; otherwise it orders those found. run: what it does with the rankings of some queries,
-    see `Run`. model: the one it uses when none is named, "" for a stage without. options: with their defaults; `k` is how many units
-    it finds, or looks at. choices: what an option that is a word may be. needs(opened, stage): what must be there before anything is
-    searched, so that a wrong name is an error even where nothing is found.
-    """
+    finds: it finds units, so it stands first; otherwise it orders those found. run: what it does with the rankings of
+    some queries, see `Run`. model: the one it uses when none is named, "" for a stage without. options: with their
+    defaults; `k` is how many units it finds, or looks at. choices: what an option that is a word may be. needs(opened,
+    stage): what must be there before anything is searched, so that a wrong name is an error even where nothing is
+    found."""
 
     name: str
     run: Run
@@ -45,7 +46,9 @@ class StageKind:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of a pipeline: its name, the model it uses ("" for none) and the options that are not their defaults, sorted."""
+    """One stage of a pipeline: its name, the model it uses ("" for none) and the options that are not their defaults,
+    sorted.
+    """
 
     name: str
     model: str
@@ -71,7 +74,9 @@ class Stage:
 
     def __str__(self) -> str:
         model = "" if not self.model else f":{self.model}" if _BARE.fullmatch(self.model) else f'("{self.model}")'
-        options = ", ".join(f"{name}={value:g}" if not isinstance(value, str) else f"{name}={value}" for name, value in self.options)
+        options = ", ".join(
+            f"{name}={value:g}" if not isinstance(value, str) else f"{name}={value}" for name, value in self.options
+        )
         return f"{self.name}{model}" + (f"[{options}]" if options else "")
 
 
@@ -114,5 +119,8 @@ def _checked(kind: StageKind, key: str, value: Any) -> Value:
         number = -1.0
     whole = isinstance(default, int)
     if isinstance(value, bool) or not 0 <= number < 1e9 or (whole and (number < 1 or number != int(number))):
-        raise UsageError(f"{kind.name}[{key}={value}]: it must be a {'whole number of at least 1' if whole else 'number of at least 0'}")
+        raise UsageError(
+            f"{kind.name}[{key}={value}]: it must be a "
+            f"{'whole number of at least 1' if whole else 'number of at least 0'}"
+        )
     return int(number) if whole else number

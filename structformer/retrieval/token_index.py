@@ -29,7 +29,9 @@ def token_files(name: str) -> list[str]:
 
 
 @torch.inference_mode()
-def write_token_vectors(units: Units, ranker: LateInteraction, path: Path, progress: Callable[[int, int], None] | None = None) -> None:
+def write_token_vectors(
+    units: Units, ranker: LateInteraction, path: Path, progress: Callable[[int, int], None] | None = None
+) -> None:
     """Write the (tokens, dimensions) float16 vectors of all units one after another, and where each unit's begin."""
     ranker.model.eval()
     path.parent.mkdir(exist_ok=True)
@@ -49,7 +51,11 @@ def write_token_vectors(units: Units, ranker: LateInteraction, path: Path, progr
                 if progress:
                     progress(numbers[-1] + 1, len(units))
         stored = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float16, shape=(starts[-1], dimensions))
-        raw = np.memmap(temporary.with_suffix(".raw"), dtype=np.float16, mode="r", shape=(starts[-1], dimensions)) if starts[-1] else stored
+        raw = (
+            np.memmap(temporary.with_suffix(".raw"), dtype=np.float16, mode="r", shape=(starts[-1], dimensions))
+            if starts[-1]
+            else stored
+        )
         for begin in range(0, starts[-1], _TOKENS_AT_ONCE):
             stored[begin : begin + _TOKENS_AT_ONCE] = raw[begin : begin + _TOKENS_AT_ONCE]
         stored.flush()
@@ -80,9 +86,8 @@ class TokenIndex:
     def search(self, query: str, k: int, documents: Collection[int] | None = None) -> list[tuple[int, float]]:
         """Up to k (unit number, MaxSim score), best first; equal scores in unit order.
 
-        Each query token's k / 2 best token vectors of the whole collection name the candidates (Khattab and Zaharia, SIGIR 2020,
-        section 3.6: k' vectors for each query embedding, k' = k / 2), which are then scored in full.
-        """
+        Each query token's k / 2 best token vectors of the whole collection name the candidates (Khattab and Zaharia,
+        SIGIR 2020, section 3.6: k' vectors for each query embedding, k' = k / 2), which are then scored in full."""
         asked = self.ranker.embed_queries(self.ranker.encode_query_tokens([query]))
         tokens = asked.vectors[0][asked.mask[0]].float()
         wanted = max(1, k // 2)

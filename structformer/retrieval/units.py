@@ -1,4 +1,6 @@
-"""Index units: sections cut to passages that fit a ranker's window, each with its path; and the documents they are of."""
+"""Index units: sections cut to passages that fit a ranker's window, each with its path; and the documents they are
+of.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ _UNITS = pa.schema(
         ("incoming", pa.string()),
     ]
 )
-_DOCUMENTS = pa.schema([("id", pa.string()), ("title", pa.string()), ("overview", pa.string()), ("metadata", pa.string())])
+_DOCUMENTS = pa.schema(
+    [("id", pa.string()), ("title", pa.string()), ("overview", pa.string()), ("metadata", pa.string())]
+)
 _BATCH_ROWS = 1024
 
 
@@ -72,9 +76,12 @@ class IndexedDocument:
         return found
 
 
-def document_units(document: Document, number: int, incoming: dict[tuple[int, int], list[str]] | None = None) -> Iterator[Unit]:
-    """The units of one document. A section without text of its own, or with nothing but see-also links, gives none; every document gives
-    at least one."""
+def document_units(
+    document: Document, number: int, incoming: dict[tuple[int, int], list[str]] | None = None
+) -> Iterator[Unit]:
+    """The units of one document. A section without text of its own, or with nothing but see-also links, gives none;
+    every document gives at least one.
+    """
     sections = list(document.root.walk_with_path())
     for position, (section, path) in enumerate(sections):
         # A list of other pages' titles would be found for what those pages say.
@@ -103,7 +110,9 @@ def document_units(document: Document, number: int, incoming: dict[tuple[int, in
 def indexed_document(document: Document) -> IndexedDocument:
     """What the index keeps of a document beside its units."""
     values = {**document.metadata, **({"language": document.language} if document.language else {})}
-    return IndexedDocument(document.id, document.title, overview(document), json.dumps(values, ensure_ascii=False, default=str))
+    return IndexedDocument(
+        document.id, document.title, overview(document), json.dumps(values, ensure_ascii=False, default=str)
+    )
 
 
 def corpus_units(corpus: Corpus, graph: ReferenceGraph | None) -> Iterator[tuple[IndexedDocument, list[Unit]]]:
@@ -134,7 +143,9 @@ class TableWriter:
     def __enter__(self) -> TableWriter:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._flush()
         self._writer.close()
 
@@ -179,12 +190,18 @@ class _Table:
 
     def numbers(self, name: str) -> npt.NDArray[np.int64]:
         """A column of numbers."""
-        parts = [self._file.get_batch(number).column(name).to_numpy() for number in range(self._file.num_record_batches)]
+        parts = [
+            self._file.get_batch(number).column(name).to_numpy() for number in range(self._file.num_record_batches)
+        ]
         return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
 
     def column(self, name: str) -> list[Any]:
         """One field of all rows."""
-        return [value for number in range(self._file.num_record_batches) for value in self._file.get_batch(number).column(name).to_pylist()]
+        return [
+            value
+            for number in range(self._file.num_record_batches)
+            for value in self._file.get_batch(number).column(name).to_pylist()
+        ]
 
 
 class Units(_Table):

@@ -1,4 +1,6 @@
-"""Drawing a corpus's Examples: shard by shard on all cores, each shard a part of the store, the same whatever the number of workers."""
+"""Drawing a corpus's Examples: shard by shard on all cores, each shard a part of the store, the same whatever the
+number of workers.
+"""
 
 from __future__ import annotations
 
@@ -76,21 +78,41 @@ def sample(
     chosen = chosen_tasks(tasks)
     by_attention = [task.name for task in chosen if task.by_attention]
     if by_attention and weights is None:
-        raise UsageError(f"{', '.join(by_attention)} draw words by a model's attention: name the model (--attention-model)")
+        raise UsageError(
+            f"{', '.join(by_attention)} draw words by a model's attention: name the model (--attention-model)"
+        )
     workspace = Workspace(workspace)
     with workspace.publishing("structformer sample") as publication:
         draw(
-            workspace, [task.name for task in chosen], publication.folder("samples"), options=options, seed=seed, epoch=epoch,
-            held_out=held_out, weights=weights, workers=workers, engine=engine, progress=progress,
-        )  # fmt: skip
+            workspace,
+            [task.name for task in chosen],
+            publication.folder("samples"),
+            options=options,
+            seed=seed,
+            epoch=epoch,
+            held_out=held_out,
+            weights=weights,
+            workers=workers,
+            engine=engine,
+            progress=progress,
+        )
     return Samples.open(workspace)
 
 
 def draw(
-    workspace: Workspace, names: Sequence[str], folder: Path, *, options: SamplingOptions | None, seed: int, epoch: int = 0,
-    held_out: float | None = None, weights: WordWeights | None = None, workers: int | None = None, engine: str | Engine = "local",
+    workspace: Workspace,
+    names: Sequence[str],
+    folder: Path,
+    *,
+    options: SamplingOptions | None,
+    seed: int,
+    epoch: int = 0,
+    held_out: float | None = None,
+    weights: WordWeights | None = None,
+    workers: int | None = None,
+    engine: str | Engine = "local",
     progress: Progress | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Draw Examples into a folder, which `Samples.at` opens."""
     corpus = Corpus.open(workspace)
     graph = ReferenceGraph.open(workspace, corpus)
@@ -103,11 +125,15 @@ def draw(
     beyond = any(task.in_corpus for task in chosen)
     counted = any(Need.COLLECTION in task.needs for task in chosen)
     drawn = [
-        DrawTask(str(workspace), str(folder), shard, "examples", plain, options, seed, epoch, share) for shard in range(len(corpus.shards))
+        DrawTask(str(workspace), str(folder), shard, "examples", plain, options, seed, epoch, share)
+        for shard in range(len(corpus.shards))
     ]
     steps = _Steps(progress, len(drawn) * (beyond + bool(plain) + bool(by_attention)))
     if beyond:
-        pages = [DrawTask(str(workspace), str(folder), task.shard, "pages", tuple(names), options, seed, epoch, share) for task in drawn]
+        pages = [
+            DrawTask(str(workspace), str(folder), task.shard, "pages", tuple(names), options, seed, epoch, share)
+            for task in drawn
+        ]
         for _ in _run(pages, engine, workers):
             steps.next()
         if counted:
@@ -165,7 +191,11 @@ def _run(tasks: Sequence[DrawTask], engine: str | Engine, workers: int | None) -
             yield draw_shard(task, lambda item: None)
         return
     work = Work(
-        "structformer.sampling.draw_examples:draw_shard", workers=count, seconds=_SECONDS, memory_bytes=_MEMORY_BYTES, lost=_give_up
+        "structformer.sampling.draw_examples:draw_shard",
+        workers=count,
+        seconds=_SECONDS,
+        memory_bytes=_MEMORY_BYTES,
+        lost=_give_up,
     )
     yield from get_engine(engine).map(work, tasks)
 
@@ -198,9 +228,14 @@ def draw_shard(task: DrawTask, started: Callable[[str], None]) -> Census:
         if task.what == "pages":
             out = folder / "pages" / f"{task.shard:05}"
             write_pages(
-                corpus, task.shard, out, seed=task.seed, held_out=task.held_out, min_words=task.options.min_words,
+                corpus,
+                task.shard,
+                out,
+                seed=task.seed,
+                held_out=task.held_out,
+                min_words=task.options.min_words,
                 count_words=any(Need.COLLECTION in each.needs for each in chosen_tasks(task.tasks)),
-            )  # fmt: skip
+            )
             return Census()
         return _draw(task, corpus, folder, started)
 
@@ -231,17 +266,27 @@ def _draw(task: DrawTask, corpus: Corpus, folder: Path, started: Callable[[str],
 
 
 def _draw_by_attention(
-    task: DrawTask, corpus: Corpus, graph: ReferenceGraph, tasks: Sequence[Task], weights: WordWeights, anchors: Path | None
+    task: DrawTask,
+    corpus: Corpus,
+    graph: ReferenceGraph,
+    tasks: Sequence[Task],
+    weights: WordWeights,
+    anchors: Path | None,
 ) -> Census:
     """A shard's Examples of HARP's tasks, attention computed for many documents at once."""
     folder = Path(task.folder)
     pages = PageTable(corpus, _page_folders(folder, len(corpus.shards)))
     census = Census()
     source = _neighbourhoods(task, corpus, graph, pages, True)
-    with PartWriter(folder / f"{task.shard:05}-attention") as writer, closing(sqlite3.connect(anchors or ":memory:")) as database:
+    with (
+        PartWriter(folder / f"{task.shard:05}-attention") as writer,
+        closing(sqlite3.connect(anchors or ":memory:")) as database,
+    ):
 
         def targets(text: str) -> list[int]:
-            rows = database.execute("SELECT target FROM anchors WHERE text = ? ORDER BY target LIMIT 64", (_anchor_key(text),))
+            rows = database.execute(
+                "SELECT target FROM anchors WHERE text = ? ORDER BY target LIMIT 64", (_anchor_key(text),)
+            )
             return [number for (number,) in rows]
 
         while some := list(islice(source, _AT_ONCE)):
@@ -260,7 +305,9 @@ def _draw_by_attention(
     return census
 
 
-def _neighbourhoods(task: DrawTask, corpus: Corpus, graph: ReferenceGraph, pages: PageTable, with_graph: bool) -> Iterator[Neighbourhood]:
+def _neighbourhoods(
+    task: DrawTask, corpus: Corpus, graph: ReferenceGraph, pages: PageTable, with_graph: bool
+) -> Iterator[Neighbourhood]:
     """A shard's documents that are not held out, each with its references."""
     edges = graph.shard_edges(task.shard) if with_graph else iter(())
     edge = next(edges, None)
@@ -271,7 +318,9 @@ def _neighbourhoods(task: DrawTask, corpus: Corpus, graph: ReferenceGraph, pages
         references: list[Reference] = []
         while edge is not None and edge["source_document"] == number:
             if edge["kind"] in _REFERRING and edge["end"] > edge["start"]:
-                references.append(Reference(edge["source_section"], edge["start"], edge["end"], edge["text"], edge["target_document"]))
+                references.append(
+                    Reference(edge["source_section"], edge["start"], edge["end"], edge["text"], edge["target_document"])
+                )
             edge = next(edges, None)
         if is_held_out(document.id, task.seed, task.held_out):
             continue
@@ -285,7 +334,9 @@ def _anchor_key(text: str) -> str:
 
 def _anchor_table(graph: ReferenceGraph, corpus: Corpus, path: Path, seed: int, held_out: float) -> Path:
     """Which documents each anchor text leads to, in a table on disk."""
-    held = {number for number, name in enumerate(corpus.document_ids()) if held_out and is_held_out(name, seed, held_out)}
+    held = {
+        number for number, name in enumerate(corpus.document_ids()) if held_out and is_held_out(name, seed, held_out)
+    }
     with closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA journal_mode=OFF")
         database.execute("CREATE TABLE anchors (text TEXT, target INTEGER, PRIMARY KEY (text, target)) WITHOUT ROWID")

@@ -41,7 +41,9 @@ class HeldOutQuery:
     exclude: str = ""
 
 
-def held_out_queries(corpus: Corpus, graph: ReferenceGraph, *, seed: int, share: float, limit: int = 500) -> list[HeldOutQuery]:
+def held_out_queries(
+    corpus: Corpus, graph: ReferenceGraph, *, seed: int, share: float, limit: int = 500
+) -> list[HeldOutQuery]:
     """Queries from held-out documents, up to `limit` of each kind.
 
     title: a document's title. path: titles down to a section. link: the sentence in which another document links to
@@ -69,8 +71,14 @@ def held_out_queries(corpus: Corpus, graph: ReferenceGraph, *, seed: int, share:
 def _link_queries(corpus: Corpus, graph: ReferenceGraph, chosen: dict[int, str]) -> Iterator[HeldOutQuery]:
     wanted: dict[int, list[tuple[int, int, int]]] = {}
     for edge in graph.edges():
-        if edge["target_document"] in chosen and edge["source_document"] != edge["target_document"] and edge["end"] > edge["start"]:
-            wanted.setdefault(edge["source_document"], []).append((edge["source_section"], edge["start"], edge["target_document"]))
+        if (
+            edge["target_document"] in chosen
+            and edge["source_document"] != edge["target_document"]
+            and edge["end"] > edge["start"]
+        ):
+            wanted.setdefault(edge["source_document"], []).append(
+                (edge["source_section"], edge["start"], edge["target_document"])
+            )
     for number, document in enumerate(corpus.documents()):
         if number not in wanted:
             continue
@@ -96,7 +104,9 @@ def sentence_at(text: str, position: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DevelopmentSet:
-    """A small retrieval task for use while training. relevant[i]: numbers of the passages of which any answers query i."""
+    """A small retrieval task for use while training. relevant[i]: numbers of the passages of which any answers query
+    i.
+    """
 
     queries: list[str]
     passages: list[str]
@@ -117,7 +127,9 @@ class DevelopmentSet:
         )
 
 
-def development_set(corpus: Corpus, *, seed: int, share: float, queries: int = 150, pool: int = 400) -> DevelopmentSet | None:
+def development_set(
+    corpus: Corpus, *, seed: int, share: float, queries: int = 150, pool: int = 400
+) -> DevelopmentSet | None:
     """Sentences and paths of held-out documents against their passages, among other passages of the corpus.
 
     A sentence is taken out of its passage, and a passage that a path asks for has no path in front, so that no query
@@ -147,13 +159,17 @@ def development_set(corpus: Corpus, *, seed: int, share: float, queries: int = 1
         return None
     taken = [passage for _, passage in cases]
     return DevelopmentSet(
-        [query for query, _ in cases], taken + others[: max(0, pool - len(taken))], [frozenset({number}) for number in range(len(cases))]
+        [query for query, _ in cases],
+        taken + others[: max(0, pool - len(taken))],
+        [frozenset({number}) for number in range(len(cases))],
     )
 
 
 def _cases(path: str, piece: str, rng: Random) -> list[tuple[str, str]]:
     found = [(path, piece)] if len(piece.split()) >= _MIN_WORDS else []
-    candidates = [query for sentence in sentences(piece) if _MIN_WORDS <= len((query := query_like(sentence)).split()) <= 40]
+    candidates = [
+        query for sentence in sentences(piece) if _MIN_WORDS <= len((query := query_like(sentence)).split()) <= 40
+    ]
     if candidates:
         sentence = rng.choice(candidates)
         found.append((sentence, with_path(path, piece.replace(sentence, " ", 1).strip())))

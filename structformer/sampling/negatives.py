@@ -96,10 +96,17 @@ class PassageTable:
         if not taken:
             return example
         size = len(taken) + 1
-        return replace(example, queries=(query,) * size, documents=(positive, *taken), sections=(example.sections[0], *(-1,) * len(taken)))
+        return replace(
+            example,
+            queries=(query,) * size,
+            documents=(positive, *taken),
+            sections=(example.sections[0], *(-1,) * len(taken)),
+        )
 
     def search(self, query: str, count: int) -> Iterator[tuple[int, str, str]]:
-        """(document number, path, text) of up to `count` passages, best first; equal scores in the order of the corpus."""
+        """(document number, path, text) of up to `count` passages, best first; equal scores in the order of the
+        corpus.
+        """
         parsed = any_term_query(self._index.schema, dict.fromkeys(_BOOSTS, self._analyzer), query, _BOOSTS)
         if parsed is not None:
             yield from self._found(parsed, count)

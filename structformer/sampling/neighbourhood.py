@@ -1,4 +1,6 @@
-"""What samplers see of a document's place in the corpus: its references, the pages they lead to, and other pages' texts."""
+"""What samplers see of a document's place in the corpus: its references, the pages they lead to, and other pages'
+texts.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class WordWeights(Protocol):
         ...
 
     def weights(self, text: str, start: int = 0, end: int = 0) -> Mapping[str, float]:
-        """Weights by word in lower case, from the tokens in [start, end) or, when that is empty, from [CLS]; they sum to one."""
+        """Weights by word in lower case, from the tokens in [start, end) or, when that is empty, from [CLS]; they sum
+        to one.
+        """
         ...
 
 
@@ -97,12 +101,16 @@ class Neighbourhood:
         for section, references in sorted(by_section.items()):
             text = self.view.sections[section].text
             for start, end in sentence_spans(text):
-                inside = tuple(reference for reference in references if start <= reference.start and reference.end <= end)
+                inside = tuple(
+                    reference for reference in references if start <= reference.start and reference.end <= end
+                )
                 if inside:
                     spans = tuple((reference.start - start, reference.end - start) for reference in inside)
                     yield AnchoredSentence(section, text[start:end], inside, spans)
 
-    def random_pages(self, rng: Random, excluded: set[int], text: Callable[[int], str], wanted: int, min_words: int) -> list[int]:
+    def random_pages(
+        self, rng: Random, excluded: set[int], text: Callable[[int], str], wanted: int, min_words: int
+    ) -> list[int]:
         """Up to `wanted` distinct random documents outside `excluded` whose text has the minimum of words."""
         taken: list[int] = []
         if self.pages.count <= len(excluded):

@@ -1,4 +1,6 @@
-"""Every document's first texts and the collection's word counts, on disk, for the samplers that look beyond one document."""
+"""Every document's first texts and the collection's word counts, on disk, for the samplers that look beyond one
+document.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ _COLUMNS = ("head", "abstract", "title")
 _MOST_WORDS = 500_000  # of the collection's vocabulary; rarer ones share what is left
 
 
-def write_pages(corpus: Corpus, shard: int, folder: Path, *, seed: int, held_out: float, min_words: int, count_words: bool) -> None:
+def write_pages(
+    corpus: Corpus, shard: int, folder: Path, *, seed: int, held_out: float, min_words: int, count_words: bool
+) -> None:
     """Write a shard's page texts, and with `count_words` its word counts. A held-out document's texts are empty."""
     folder.mkdir(parents=True)
     columns = {name: TextWriter(folder / f"{name}.arrow") for name in _COLUMNS}
@@ -83,7 +87,9 @@ def write_collection(folders: list[Path], path: Path) -> None:
         counts.update(part)
         if len(counts) > 4 * _MOST_WORDS:
             counts = _most_frequent(counts)
-    path.write_text(json.dumps({"total": total, "words": dict(sorted(_most_frequent(counts).items()))}, ensure_ascii=True))
+    path.write_text(
+        json.dumps({"total": total, "words": dict(sorted(_most_frequent(counts).items()))}, ensure_ascii=True)
+    )
 
 
 def _most_frequent(counts: Counter[str]) -> Counter[str]:

@@ -125,7 +125,9 @@ class PartWriter:
     def __enter__(self) -> PartWriter:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._texts.close()
         for table in self._tasks.values():
             table.close()
@@ -157,7 +159,9 @@ def _once(texts: tuple[str, ...]) -> Sequence[str]:
 class Samples:
     """A workspace's Examples, read by number without loading them."""
 
-    def __init__(self, folder: Path, manifest: dict[str, Any], sealed: Sealed | None = None, hold: Hold | None = None) -> None:
+    def __init__(
+        self, folder: Path, manifest: dict[str, Any], sealed: Sealed | None = None, hold: Hold | None = None
+    ) -> None:
         self.folder = folder
         self.manifest = manifest
         self._sealed = sealed
@@ -204,7 +208,9 @@ class Samples:
         part = self._parts[task][place]
         row = number - (ends[place - 1] if place else 0)
         batch = self._file(part, task).get_batch(row // BATCH_ROWS)
-        queries, documents, document_id, sections = (batch.column(column)[row % BATCH_ROWS].as_py() for column in range(4))
+        queries, documents, document_id, sections = (
+            batch.column(column)[row % BATCH_ROWS].as_py() for column in range(4)
+        )
         texts = self._file(part, "texts")
         read = [texts.get_batch(text // BATCH_ROWS).column(0)[text % BATCH_ROWS].as_py() for text in documents]
         size = len(sections)

@@ -22,7 +22,9 @@ class Need(Flag):
 
 
 class Form(StrEnum):
-    """How a document's text is shown to the ranker; negatives that differ from the positive in form give the answer away."""
+    """How a document's text is shown to the ranker; negatives that differ from the positive in form give the answer
+    away.
+    """
 
     TEXT = "text"  # the passage alone
     PATH = "path"  # with its path of titles in front
@@ -32,11 +34,10 @@ class Form(StrEnum):
 class Task:
     """A task by its name.
 
-    draw: called with (what it looks at, the document's own Random, the Census), yields Examples; what it looks at is the document's
-    tree (DocumentView), or with `in_corpus` its place in the corpus (Neighbourhood). replaceable: whether `--negatives-from` may put
-    other negatives in the place of its own, shown in `form`. long_query: queries are as long as documents. source: paper and section.
-    default: whether `structformer sample` draws it unasked.
-    """
+    draw: called with (what it looks at, the document's own Random, the Census), yields Examples; what it looks at is
+    the document's tree (DocumentView), or with `in_corpus` its place in the corpus (Neighbourhood). replaceable:
+    whether `--negatives-from` may put other negatives in the place of its own, shown in `form`. long_query: queries are
+    as long as documents. source: paper and section. default: whether `structformer sample` draws it unasked."""
 
     name: str
     draw: Callable[[Any, Any, Any], Iterator[Example]]

@@ -79,7 +79,9 @@ class DocumentView:
             section = self.sections[number]
             own = section.text
             inner = self.options.inner
-            if section.children and (inner == "subtree" or (inner == "auto" and len(own.split()) < self.options.min_words)):
+            if section.children and (
+                inner == "subtree" or (inner == "auto" and len(own.split()) < self.options.min_words)
+            ):
                 own = section.subtree_text()
             self._contents[number] = own[: self.options.max_characters]
         return self._contents[number]
@@ -94,7 +96,9 @@ class DocumentView:
         """Whether the content has the minimum number of words."""
         found = self._long.get(number)
         if found is None:
-            found = self._long[number] = len(self.content(number).split(None, self.options.min_words)) >= self.options.min_words
+            found = self._long[number] = (
+                len(self.content(number).split(None, self.options.min_words)) >= self.options.min_words
+            )
         return found
 
     def same_text(self, first: int, second: int) -> bool:

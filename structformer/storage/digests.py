@@ -17,7 +17,9 @@ def sha256_of(path: Path) -> str:
 
 
 def fast_digest(path: Path) -> str:
-    """The XXH3 digest (128 bits) of a file's content: it tells damage, at the speed of memory, but resists no attacker."""
+    """The XXH3 digest (128 bits) of a file's content: it tells damage, at the speed of memory, but resists no
+    attacker.
+    """
     found = xxhash.xxh3_128()
     with path.open("rb") as file:
         while block := file.read(_BLOCK):

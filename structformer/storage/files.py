@@ -58,7 +58,9 @@ def writing_errors(path: Path) -> Iterator[None]:
         raise WorkspaceError(_not_written(path, error)) from error
     except Exception as error:
         # safetensors, tantivy and tokenizers have errors of their own for a full disk.
-        if not any(text in str(error) for text in ("No space left", "File too large", "Read-only file system", "os error")):
+        if not any(
+            text in str(error) for text in ("No space left", "File too large", "Read-only file system", "os error")
+        ):
             raise
         raise WorkspaceError(_not_written(path, error)) from error
 
@@ -127,8 +129,9 @@ def _encoded(value: Any) -> bytes:
 
 
 def read_json(path: Path, *, digest: bool = False) -> Any:
-    """The value of a JSON file. Raises WorkspaceError when it is missing or broken; with `digest` also when it has changed since
-    `write_json` wrote it."""
+    """The value of a JSON file. Raises WorkspaceError when it is missing or broken; with `digest` also when it has
+    changed since `write_json` wrote it.
+    """
     try:
         value = json.loads(path.read_bytes())
     except FileNotFoundError as error:
@@ -187,7 +190,9 @@ class FolderBuilder:
         self.folder = folder
 
     def become(self, name: str, *, replace: bool = False) -> Path:
-        """Give the folder its name. One of that name, and so of that content, is kept, or with `replace` written over file by file."""
+        """Give the folder its name. One of that name, and so of that content, is kept, or with `replace` written over
+        file by file.
+        """
         fsync_tree(self.folder)
         final = self.folder.with_name(name)
         if not final.exists():

@@ -1,8 +1,7 @@
 """Seals: a folder's list of its files with their digests, so that a changed byte is noticed when a file is opened.
 
-Hashing gigabytes at every search would be slow, so a file that was once compared is remembered by size, time of change and
-inode (`Stamps`), and compared again only when one of these differs. `structformer check` always compares.
-"""
+Hashing gigabytes at every search would be slow, so a file that was once compared is remembered by size, time of change
+and inode (`Stamps`), and compared again only when one of these differs. `structformer check` always compares."""
 
 from __future__ import annotations
 
@@ -34,7 +33,9 @@ class Stamps:
             self._known = {}
 
     def matches(self, path: Path, digest: str) -> bool:
-        """Whether a file's content has this digest; hashed only when its size, time of change or inode is not the remembered one."""
+        """Whether a file's content has this digest; hashed only when its size, time of change or inode is not the
+        remembered one.
+        """
         status = path.stat()
         stamp = [status.st_size, status.st_mtime_ns, status.st_ino, digest]
         if self._known.get(str(path)) == stamp:
@@ -58,7 +59,9 @@ class Stamps:
 
 
 def seal(folder: Path, names: Iterable[str] | None = None, *, to: str = SEAL) -> None:
-    """Record the digests of a folder's files, of all or of those named (paths relative to it), in a seal beside them."""
+    """Record the digests of a folder's files, of all or of those named (paths relative to it), in a seal beside
+    them.
+    """
     chosen = sorted(names) if names is not None else sorted(_files(folder))
     write_json(folder / to, {"files": {name: fast_digest(folder / name) for name in chosen}}, digest=True)
 
@@ -76,7 +79,12 @@ def is_seal(name: str) -> bool:
 def _files(folder: Path) -> Iterable[str]:
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and not is_seal(path.name) and not path.name.endswith(".lock") and not is_temporary(path.name):
+        if (
+            path.is_file()
+            and not is_seal(path.name)
+            and not path.name.endswith(".lock")
+            and not is_temporary(path.name)
+        ):
             yield name
 
 

@@ -1,4 +1,6 @@
-"""Words as lexical search sees them: cut, lower-cased and stemmed by language; Chinese, Japanese and Korean as pairs of characters."""
+"""Words as lexical search sees them: cut, lower-cased and stemmed by language; Chinese, Japanese and Korean as pairs of
+characters.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,25 @@ from collections.abc import Mapping
 import tantivy
 
 _STEMMED = {
-    "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish", "fi": "finnish", "fr": "french",
-    "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "pt": "portuguese", "ro": "romanian", "ru": "russian",
-    "sv": "swedish", "ta": "tamil", "tr": "turkish",
-}  # fmt: skip
+    "ar": "arabic",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "hu": "hungarian",
+    "it": "italian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+}
 _MAX_QUERY_TERMS = 512
 # Han, kana and Hangul: scripts that are written without spaces between words, or with endings that grow on to them.
 _UNSPACED = re.compile(
@@ -32,7 +49,9 @@ def _pairs(run: re.Match[str]) -> str:
 def analyzer(language: str, *, stemmed: bool = True) -> tantivy.TextAnalyzer:
     """Words in lower case, stemmed by the language's stemmer where there is one and it is wanted."""
     builder = (
-        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).filter(tantivy.Filter.remove_long(60)).filter(tantivy.Filter.lowercase())
+        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+        .filter(tantivy.Filter.remove_long(60))
+        .filter(tantivy.Filter.lowercase())
     )
     if stemmed and (stemmer := _STEMMED.get(language)) is not None:
         builder = builder.filter(tantivy.Filter.stemmer(stemmer))
@@ -47,7 +66,8 @@ def query_terms(words: tantivy.TextAnalyzer, query: str) -> list[str]:
 def any_term_query(
     schema: tantivy.Schema, analyzers: Mapping[str, tantivy.TextAnalyzer], query: str, boosts: Mapping[str, float]
 ) -> tantivy.Query | None:
-    """A query for any of the terms in any of the fields, their BM25 scores times the fields' boosts summed; None without a term.
+    """A query for any of the terms in any of the fields, their BM25 scores times the fields' boosts summed; None
+    without a term.
 
     analyzers: each field's.
     """

@@ -18,7 +18,19 @@ _SCHEME = re.compile(
     re.IGNORECASE,
 )
 # Suffixes that links leave out. Those of installed formats are added; these are also met where no format reads them.
-_page_suffixes: tuple[str, ...] = (".md", ".mdx", ".markdown", ".html", ".htm", ".xhtml", ".xml", ".tex", ".wiki", ".txt", ".rst")
+_page_suffixes: tuple[str, ...] = (
+    ".md",
+    ".mdx",
+    ".markdown",
+    ".html",
+    ".htm",
+    ".xhtml",
+    ".xml",
+    ".tex",
+    ".wiki",
+    ".txt",
+    ".rst",
+)
 INDEX_STEMS = frozenset({"index", "readme", "_index", "default"})
 
 
@@ -111,14 +123,18 @@ def path_candidates(document_path: str, target: str) -> Iterator[str]:
 
 
 def url_names(address: str) -> tuple[str, ...]:
-    """The names of a page on the web: its address without scheme, "www." and query, with and without page suffix and index."""
+    """The names of a page on the web: its address without scheme, "www." and query, with and without page suffix and
+    index.
+    """
     page, _ = split_fragment(address)
     scheme, found, rest = page.partition("//")
     if not found or scheme.lower() not in ("", "http:", "https:"):
         return ()
     host, _, path = normalize(rest).partition("/")
     host = host.lower().removeprefix("www.")
-    names = [f"//{host}/{name}".rstrip("/") for name in path_names(path.strip("/"))] if path.strip("/") else [f"//{host}"]
+    names = (
+        [f"//{host}/{name}".rstrip("/") for name in path_names(path.strip("/"))] if path.strip("/") else [f"//{host}"]
+    )
     return tuple(dict.fromkeys(name.removesuffix("/.") for name in names))
 
 

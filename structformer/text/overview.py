@@ -1,7 +1,8 @@
-"""A document at a glance: its title, what it says first, and its sections' titles, short enough for a ranker to read at once.
+"""A document at a glance: its title, what it says first, and its sections' titles, short enough for a ranker to read at
+once.
 
-The search compares it with the query beside the passages, since a passage deep in a page tells little of what the page is about.
-"""
+The search compares it with the query beside the passages, since a passage deep in a page tells little of what the page
+is about."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ _HEADING_WORDS = 50
 
 
 def overview(document: Document, without: str = "") -> str:
-    """The overview of a document, three lines: title, opening words, section titles. `without`: a text left out of the opening."""
+    """The overview of a document, three lines: title, opening words, section titles. `without`: a text left out of the
+    opening.
+    """
     opening: list[str] = []
     headings: dict[str, None] = {}
     for number, section in enumerate(document.sections()):

@@ -1,4 +1,6 @@
-"""Texts of a corpus made safe to show: control and bidirectional characters as escapes, on terminals, in JSON, XML and HTML."""
+"""Texts of a corpus made safe to show: control and bidirectional characters as escapes, on terminals, in JSON, XML and
+HTML.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,13 @@ import json
 import unicodedata
 from typing import Any
 
-_UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, formats (bidirectional ones among them), lone surrogates, line separators
+_UNSAFE = (
+    "Cc",
+    "Cf",
+    "Cs",
+    "Zl",
+    "Zp",
+)  # controls, formats (bidirectional ones among them), lone surrogates, line separators
 _JOINERS = "\u200c\u200d"  # emoji and several scripts are written with these
 
 
@@ -14,7 +22,9 @@ def visible(text: str, *, keep: str = "\n\t") -> str:
     """The text with what cannot be seen, or changes how other text is seen, as escapes such as \\x9b and \\u202e."""
     if text.isprintable():
         return text
-    return "".join(c if c in keep or c in _JOINERS or not _is_unsafe(c) else c.encode("unicode_escape").decode() for c in text)
+    return "".join(
+        c if c in keep or c in _JOINERS or not _is_unsafe(c) else c.encode("unicode_escape").decode() for c in text
+    )
 
 
 def _is_unsafe(character: str) -> bool:

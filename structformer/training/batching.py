@@ -18,7 +18,9 @@ COMPILED_MULTIPLE = 32
 
 @dataclass(frozen=True, slots=True)
 class TokenBatch:
-    """Some of a step's texts. numbers: which; features: (texts, tokens) int each; labels: of masked tokens, if any are."""
+    """Some of a step's texts. numbers: which; features: (texts, tokens) int each; labels: of masked tokens, if any
+    are.
+    """
 
     numbers: list[int]
     features: dict[str, torch.Tensor]
@@ -27,13 +29,16 @@ class TokenBatch:
     def to(self, device: torch.device) -> TokenBatch:
         """The batch on a device."""
         features = {name: value.to(device, non_blocking=True) for name, value in self.features.items()}
-        return TokenBatch(self.numbers, features, None if self.labels is None else self.labels.to(device, non_blocking=True))
+        return TokenBatch(
+            self.numbers, features, None if self.labels is None else self.labels.to(device, non_blocking=True)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Batching:
-    """How texts become batches. device: "cpu" or "cuda"; batch_tokens: padded tokens of a batch, None for the device's own choice;
-    multiple: batches' lengths are rounded up to multiples of it."""
+    """How texts become batches. device: "cpu" or "cuda"; batch_tokens: padded tokens of a batch, None for the device's
+    own choice; multiple: batches' lengths are rounded up to multiples of it.
+    """
 
     device: str
     batch_tokens: int | None = None
@@ -55,13 +60,22 @@ def token_batches(
             ids[place], marked = masker.masked(row, rng)
             labels.append(marked)
     padding = {"input_ids": tokenizer.pad_token_id or 0, "token_type_ids": 0, "attention_mask": 0}
-    rows: dict[str, Sequence[Sequence[int]]] = {**{name: encoded[name] for name in encoded if name in padding}, "input_ids": ids}
+    rows: dict[str, Sequence[Sequence[int]]] = {
+        **{name: encoded[name] for name in encoded if name in padding},
+        "input_ids": ids,
+    }
     batches: list[TokenBatch] = []
     for numbers in length_buckets([len(row) for row in ids], batching.device, batching.batch_tokens):
         longest = max(len(ids[number]) for number in numbers)
         width = -(-longest // batching.multiple) * batching.multiple
-        features = {name: _padded([values[number] for number in numbers], width, padding[name]) for name, values in rows.items()}
-        batches.append(TokenBatch(numbers, features, _padded([labels[number] for number in numbers], width, IGNORED) if labels else None))
+        features = {
+            name: _padded([values[number] for number in numbers], width, padding[name]) for name, values in rows.items()
+        }
+        batches.append(
+            TokenBatch(
+                numbers, features, _padded([labels[number] for number in numbers], width, IGNORED) if labels else None
+            )
+        )
     return batches
 
 

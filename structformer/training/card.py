@@ -28,11 +28,13 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus) -> None:
         f"---\nlibrary_name: {card.library}\npipeline_tag: {card.tag}\n{base}tags:\n- structformer\n- {record.kind}\n"
         "license: other\nlicense_name: of-the-corpus-and-the-base-model\n---",
         f"# {name}",
-        f"A {record.kind} trained by structformer {training['tool_version']} on the structure of a corpus, without annotations.",
+        f"A {record.kind} trained by structformer {training['tool_version']} on the structure of a "
+        "corpus, without annotations.",
         "## Use",
         f"```python\n{loading}\n{card.call}\n```",
         "## Corpus",
-        f"{corpus.document_count} documents, {corpus.section_count} sections (fingerprint `{training['corpus']}`). Examples:",
+        f"{corpus.document_count} documents, {corpus.section_count} sections (fingerprint "
+        f"`{training['corpus']}`). Examples:",
         _table(
             ["task", "Examples", "weight"],
             [[task, str(count), f"{settings['mix'].get(task, 0):g}"] for task, count in plan["examples"].items()],
@@ -45,7 +47,10 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus) -> None:
                 ["base", record.base],
                 ["loss", settings["loss"] + (f" + {options['mlm']:g} MLM" if options["mlm"] else "")],
                 ["steps", f"{training['steps']} of {plan['groups']} Examples, {plan['epochs']:.1f} epochs"],
-                ["learning rate", f"{settings['learning_rate']:g}, {options['schedule']}, warm-up {options['warmup']:g}"],
+                [
+                    "learning rate",
+                    f"{settings['learning_rate']:g}, {options['schedule']}, warm-up {options['warmup']:g}",
+                ],
                 ["document tokens", str(settings["document_tokens"])],
                 ["precision", settings["precision"]],
                 ["seed", str(options["seed"])],
@@ -57,7 +62,8 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus) -> None:
         "## Scores",
         _scores(training),
         "## Licence",
-        "The weights derive from the base model and from the corpus; their licences apply. structformer itself is under Apache-2.0.",
+        "The weights derive from the base model and from the corpus; their licences apply. "
+        "structformer itself is under Apache-2.0.",
     ]
     (folder / "README.md").write_text("\n\n".join(lines) + "\n", encoding="utf-8")
 
@@ -95,7 +101,16 @@ def _scores(training: dict[str, Any]) -> str:
     scores = training["development"]
     if not scores:
         return "The corpus was too small to hold documents out; nothing was measured."
-    rows = [["untrained" if share == "0" else f"{float(share):.0%} trained", f"{score:.3f}"] for share, score in scores.items()]
-    kept = f"Saved: the weights {training['kept']:.0%} of the way from the base to the trained ones, of step {training['best_step']}."
-    note = "nDCG@10 on sentences and paths of held-out documents; it says which weights are better, not how good they are for people's queries."
+    rows = [
+        ["untrained" if share == "0" else f"{float(share):.0%} trained", f"{score:.3f}"]
+        for share, score in scores.items()
+    ]
+    kept = (
+        f"Saved: the weights {training['kept']:.0%} of the way from the base to the trained "
+        f"ones, of step {training['best_step']}."
+    )
+    note = (
+        "nDCG@10 on sentences and paths of held-out documents; it says which weights are "
+        "better, not how good they are for people's queries."
+    )
     return f"{_table(['weights', 'nDCG@10'], rows)}\n\n{kept} {note}"

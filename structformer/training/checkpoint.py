@@ -1,8 +1,9 @@
-"""Checkpoints: everything that a run needs to go on as if it had never stopped, written so that half a one is never seen.
+"""Checkpoints: everything that a run needs to go on as if it had never stopped, written so that half a one is never
+seen.
 
-A checkpoint is a folder: weights and optimizer state in safetensors, and `state.json`, whose digests tell whether all of it
-is there. It is written under a temporary name, synced and renamed, so that a kill at any point leaves the one before.
-"""
+A checkpoint is a folder: weights and optimizer state in safetensors, and `state.json`, whose digests tell whether all
+of it is there. It is written under a temporary name, synced and renamed, so that a kill at any point leaves the one
+before."""
 
 from __future__ import annotations
 
@@ -64,10 +65,16 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """Steps of which there is a checkpoint, ascending."""
-        return sorted(int(path.name.removeprefix("step-")) for path in self.folder.glob("step-*") if path.name[5:].isdigit())
+        return sorted(
+            int(path.name.removeprefix("step-")) for path in self.folder.glob("step-*") if path.name[5:].isdigit()
+        )
 
-    def save(self, step: int, weights: Weights, optimizer: Mapping[str, Any], state: Mapping[str, Any], *, name: str = "") -> None:
-        """Write a checkpoint and drop the older ones but KEPT. Raises ModelError when the disk is full, with what there still is."""
+    def save(
+        self, step: int, weights: Weights, optimizer: Mapping[str, Any], state: Mapping[str, Any], *, name: str = ""
+    ) -> None:
+        """Write a checkpoint and drop the older ones but KEPT. Raises ModelError when the disk is full, with what there
+        still is.
+        """
         final = self.folder / (name or f"step-{step:08}")
         temporary = self.folder / temporary_name()
         try:
@@ -90,12 +97,20 @@ class Checkpoints:
 
     def _not_saved(self, step: int, error: Exception) -> ModelError:
         full = (
-            getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or "space" in str(error) or "too large" in str(error)
+            getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+            or "space" in str(error)
+            or "too large" in str(error)
         )
         kept = self.steps()
         good = f"the checkpoint of step {kept[-1]} is kept" if kept else "there is no checkpoint yet"
-        advice = "make room there, then go on with `structformer train --resume`" if full else "see that the folder can be written"
-        return ModelError(f"the checkpoint of step {step} could not be saved in {self.folder} ({error}): {advice}; {good}")
+        advice = (
+            "make room there, then go on with `structformer train --resume`"
+            if full
+            else "see that the folder can be written"
+        )
+        return ModelError(
+            f"the checkpoint of step {step} could not be saved in {self.folder} ({error}): {advice}; {good}"
+        )
 
     def newest(self) -> Path | None:
         """The folder of the newest complete checkpoint; one that is broken is passed over."""
@@ -124,13 +139,19 @@ def read_state(folder: Path) -> dict[str, Any]:
 
 
 def read_weights(folder: Path) -> dict[str, torch.Tensor]:
-    """A checkpoint's weights, on the CPU. Raises ModelError when they cannot be read or are not as they were written."""
+    """A checkpoint's weights, on the CPU. Raises ModelError when they cannot be read or are not as they were
+    written.
+    """
     if not Checkpoints(folder.parent).is_complete(folder):
-        raise ModelError(f"the checkpoint {folder} has changed since it was written; remove it, and an older one is taken")
+        raise ModelError(
+            f"the checkpoint {folder} has changed since it was written; remove it, and an older one is taken"
+        )
     try:
         return load_file(folder / _WEIGHTS)
     except (OSError, SafetensorError) as error:
-        raise ModelError(f"the checkpoint {folder} cannot be read ({error}); remove it, and an older one is taken") from error
+        raise ModelError(
+            f"the checkpoint {folder} cannot be read ({error}); remove it, and an older one is taken"
+        ) from error
 
 
 def read_optimizer(folder: Path) -> dict[str, dict[str, torch.Tensor]]:
@@ -142,7 +163,9 @@ def read_optimizer(folder: Path) -> dict[str, dict[str, torch.Tensor]]:
                 parameter, _, name = key.rpartition(_SEPARATOR)
                 found.setdefault(parameter, {})[name] = file.get_tensor(key)
     except (OSError, SafetensorError) as error:
-        raise ModelError(f"the checkpoint {folder} cannot be read ({error}); remove it, and an older one is taken") from error
+        raise ModelError(
+            f"the checkpoint {folder} cannot be read ({error}); remove it, and an older one is taken"
+        ) from error
     return found
 
 

@@ -74,11 +74,11 @@ class ExampleOrder:
         return found
 
     def chunk(self, step: int, number: int, chunks: int) -> list[tuple[str, int]]:
-        """The part of a step's groups that one device sees at once: the `number`-th of `chunks`, tasks spread evenly over them.
+        """The part of a step's groups that one device sees at once: the `number`-th of `chunks`, tasks spread evenly
+        over them.
 
-        Rank r of a run with accumulation a has the chunks r a .. r a + a - 1, so that two processes see what one with twice the
-        accumulation does.
-        """
+        Rank r of a run with accumulation a has the chunks r a .. r a + a - 1, so that two processes see what one with
+        twice the accumulation does."""
         return self.places(step)[number::chunks]
 
     def examples(self, places: Sequence[tuple[str, int]]) -> list[Example]:

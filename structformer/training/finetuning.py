@@ -1,4 +1,6 @@
-"""Fine-tuning on judged queries, the papers' second setting: Examples from judgements, negatives from a lexical first stage."""
+"""Fine-tuning on judged queries, the papers' second setting: Examples from judgements, negatives from a lexical first
+stage.
+"""
 
 from __future__ import annotations
 
@@ -53,13 +55,14 @@ def settle_finetuning(workspace: Workspace, model: str, chosen: Mapping[str, Any
     return {**settings, **{key: value for key, value in chosen.items() if value is not None}}
 
 
-def judged_source(workspace: Workspace, queries: Mapping[str, str], qrels: Qrels, *, negatives: int, seed: int) -> tuple[Source, list[str]]:
+def judged_source(
+    workspace: Workspace, queries: Mapping[str, str], qrels: Qrels, *, negatives: int, seed: int
+) -> tuple[Source, list[str]]:
     """Examples and development set of judged queries, and the judged documents that the corpus does not have.
 
-    The positive of a query and a relevant document is the document's passage that BM25 ranks first for the query, or its first; the
-    negatives are passages of documents not judged relevant, best first. A fifth of the queries, by seed, judges the training.
-    Raises UsageError when no query has a relevant document in the corpus.
-    """
+    The positive of a query and a relevant document is the document's passage that BM25 ranks first for the query, or
+    its first; the negatives are passages of documents not judged relevant, best first. A fifth of the queries, by seed,
+    judges the training. Raises UsageError when no query has a relevant document in the corpus."""
     corpus = Corpus.open(workspace)
     numbers = {name: number for number, name in enumerate(corpus.document_ids())}
     relevant = {
@@ -71,7 +74,8 @@ def judged_source(workspace: Workspace, queries: Mapping[str, str], qrels: Qrels
     unknown = sorted({document for judged in qrels.values() for document in judged if document not in numbers})
     if not relevant:
         raise UsageError(
-            "no judged query has a relevant document in the corpus: are the qrels' document ids those of `structformer inspect`?"
+            "no judged query has a relevant document in the corpus: are the qrels' document ids "
+            "those of `structformer inspect`?"
         )
     names = sorted(relevant)
     Random(f"judged/{seed}").shuffle(names)
@@ -81,24 +85,41 @@ def judged_source(workspace: Workspace, queries: Mapping[str, str], qrels: Qrels
     with Workspace(workspace).publishing("structformer finetune") as publication:
         folder = publication.folder(TASK)
         write_passages(corpus, folder / "passages", seed=seed, held_out=0.0)
-        table = PassageTable(folder / "passages", ReferenceGraph.open(workspace, corpus), SamplingOptions(negatives_from="lexical"))
+        table = PassageTable(
+            folder / "passages", ReferenceGraph.open(workspace, corpus), SamplingOptions(negatives_from="lexical")
+        )
         examples = _examples(asked, queries, relevant, numbers, cut[0], table, negatives)
         counts = write_examples(folder / "00000", examples)
         shutil.rmtree(folder / "passages")
-        judged = json.dumps([dict(queries), {query: dict(grades) for query, grades in qrels.items()}], sort_keys=True).encode()
+        judged = json.dumps(
+            [dict(queries), {query: dict(grades) for query, grades in qrels.items()}], sort_keys=True
+        ).encode()
         manifest = {
-            "corpus": corpus.fingerprint, "tool_version": __version__, "tasks": [TASK], "seed": seed, "held_out": 0.0, "options": {},
-            "digest": hashlib.sha256(judged).hexdigest()[:16], "census": {"examples": counts, "dropped": {}},
+            "corpus": corpus.fingerprint,
+            "tool_version": __version__,
+            "tasks": [TASK],
+            "seed": seed,
+            "held_out": 0.0,
+            "options": {},
+            "digest": hashlib.sha256(judged).hexdigest()[:16],
+            "census": {"examples": counts, "dropped": {}},
             "parts": [{"name": "00000", "examples": counts}],
-        }  # fmt: skip
+        }
         write_json(folder / "manifest.json", manifest)
-    return Source(Samples.open(workspace, TASK), _development(held, queries, relevant, *cut), "held-out queries"), unknown
+    return Source(
+        Samples.open(workspace, TASK), _development(held, queries, relevant, *cut), "held-out queries"
+    ), unknown
 
 
 def _examples(
-    asked: list[str], queries: Mapping[str, str], relevant: Mapping[str, set[str]], numbers: Mapping[str, int],
-    cut: Mapping[str, list[str]], table: PassageTable, negatives: int,
-) -> Iterator[Example]:  # fmt: skip
+    asked: list[str],
+    queries: Mapping[str, str],
+    relevant: Mapping[str, set[str]],
+    numbers: Mapping[str, int],
+    cut: Mapping[str, list[str]],
+    table: PassageTable,
+    negatives: int,
+) -> Iterator[Example]:
     for name in asked:
         hits = [(document, with_path(path, text)) for document, path, text in table.search(queries[name], _HITS)]
         right = {numbers[document] for document in relevant[name]}
@@ -108,13 +129,17 @@ def _examples(
             if positive is None:
                 continue
             words = word_set(positive)
-            others = [text for number, text in hits if number not in right and not nearly_equal(words, word_set(text))][:negatives]
+            others = [text for number, text in hits if number not in right and not nearly_equal(words, word_set(text))][
+                :negatives
+            ]
             texts = (positive, *dict.fromkeys(others))
             yield Example(TASK, (queries[name],) * len(texts), texts, document, (-1,) * len(texts))
 
 
 def _passages_of(corpus: Corpus, documents: set[str], seed: int) -> tuple[dict[str, list[str]], list[str]]:
-    """The passages of some documents by id, and a random choice of the others' passages, evenly drawn in constant memory."""
+    """The passages of some documents by id, and a random choice of the others' passages, evenly drawn in constant
+    memory.
+    """
     rng = Random(f"judged pool/{seed}")
     found: dict[str, list[str]] = {}
     pool: list[str] = []
@@ -136,7 +161,11 @@ def _passages_of(corpus: Corpus, documents: set[str], seed: int) -> tuple[dict[s
 
 
 def _development(
-    held: list[str], queries: Mapping[str, str], relevant: Mapping[str, set[str]], cut: Mapping[str, list[str]], pool: list[str]
+    held: list[str],
+    queries: Mapping[str, str],
+    relevant: Mapping[str, set[str]],
+    cut: Mapping[str, list[str]],
+    pool: list[str],
 ) -> DevelopmentSet | None:
     texts: list[str] = []
     places: dict[str, range] = {}

@@ -11,7 +11,9 @@ from structformer.sampling.view import nearly_equal, word_set
 
 
 def batch_documents(examples: Sequence[Example], own: int) -> tuple[list[str], list[str]]:
-    """The Examples' positives, then `own` negatives of each; and the document that each text is of, "" where it is another's."""
+    """The Examples' positives, then `own` negatives of each; and the document that each text is of, "" where it is
+    another's.
+    """
     documents = [example.documents[0] for example in examples]
     owners = [example.document_id for example in examples]
     for example in examples:
@@ -21,7 +23,9 @@ def batch_documents(examples: Sequence[Example], own: int) -> tuple[list[str], l
     return documents, owners
 
 
-def negatives_allowed(examples: Sequence[Example], documents: Sequence[str], owners: Sequence[str], *, own: int) -> torch.Tensor:
+def negatives_allowed(
+    examples: Sequence[Example], documents: Sequence[str], owners: Sequence[str], *, own: int
+) -> torch.Tensor:
     """(examples, documents) bool: whether a document may be a negative of an Example's query.
 
     documents: the positives in order, then each Example's `own` negatives one after another (fewer where it has fewer).

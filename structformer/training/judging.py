@@ -20,13 +20,15 @@ Weights = dict[str, torch.Tensor]
 def development_score(ranker: Ranker, task: DevelopmentSet) -> float:
     """Mean nDCG@10 of a development set's queries, each with one relevant passage (any of a judged document's).
 
-    A ranker that reads query and document together, too slow for the whole pool, orders the relevant passage among _CANDIDATES others.
-    """
+    A ranker that reads query and document together, too slow for the whole pool, orders the relevant passage among
+    _CANDIDATES others."""
     if ranker_kind(ranker.kind).joint:
         ranks = [_candidate_rank(ranker, task, number) for number in range(min(_ASKED, len(task.queries)))]
     else:
         scores = ranker.score_all(task.queries, task.passages)
-        ranks = [min(_rank(scores[query], passage) for passage in relevant) for query, relevant in enumerate(task.relevant)]
+        ranks = [
+            min(_rank(scores[query], passage) for passage in relevant) for query, relevant in enumerate(task.relevant)
+        ]
     return sum(1 / math.log2(rank + 1) for rank in ranks if rank <= 10) / len(ranks)
 
 
@@ -49,7 +51,9 @@ def weights_of(model: torch.nn.Module) -> Weights:
 
 
 def mix_weights(model: torch.nn.Module, base: Weights, trained: Weights, share: float) -> None:
-    """Set the weights to (1 - share) x base + share x trained (Wortsman et al., "Robust fine-tuning", CVPR 2022, eq. 1)."""
+    """Set the weights to (1 - share) x base + share x trained (Wortsman et al., "Robust fine-tuning", CVPR 2022, eq.
+    1).
+    """
     with torch.no_grad():
         for name, value in model.state_dict().items():
             if value.is_floating_point():

@@ -17,14 +17,18 @@ _AHEAD = 4
 class Loader:
     """Iterates over (step, places, prepared chunk). idle: seconds that its user waited."""
 
-    def __init__(self, work: Iterator[tuple[int, int, Sequence[Place]]], prepare: Callable[[int, int, Sequence[Place]], Prepared]) -> None:
+    def __init__(
+        self, work: Iterator[tuple[int, int, Sequence[Place]]], prepare: Callable[[int, int, Sequence[Place]], Prepared]
+    ) -> None:
         self.idle = 0.0
         self._queue: queue.Queue[tuple[int, Sequence[Place], Prepared] | BaseException | None] = queue.Queue(_AHEAD)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(work, prepare), daemon=True)
         self._thread.start()
 
-    def _run(self, work: Iterator[tuple[int, int, Sequence[Place]]], prepare: Callable[[int, int, Sequence[Place]], Prepared]) -> None:
+    def _run(
+        self, work: Iterator[tuple[int, int, Sequence[Place]]], prepare: Callable[[int, int, Sequence[Place]], Prepared]
+    ) -> None:
         try:
             for step, chunk, places in work:
                 if not self._put((step, places, prepare(step, chunk, places))):
@@ -54,6 +58,8 @@ class Loader:
     def __enter__(self) -> Loader:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._stopping.set()
         self._thread.join()

@@ -1,4 +1,6 @@
-"""The training loop: chunks of Examples through the objective on one device or many, checkpoints, the held-out score."""
+"""The training loop: chunks of Examples through the objective on one device or many, checkpoints, the held-out
+score.
+"""
 
 from __future__ import annotations
 
@@ -51,9 +53,18 @@ class Run:
     """One run's state: what is trained, in what order, and how far it is."""
 
     def __init__(
-        self, accelerator: Accelerator, objective: Objective, order: ExampleOrder, plan: TrainingPlan, options: TrainingOptions,
-        settings: Settings, checkpoints: Checkpoints, identity: dict[str, Any], development: DevelopmentSet | None, listener: Listener,
-    ) -> None:  # fmt: skip
+        self,
+        accelerator: Accelerator,
+        objective: Objective,
+        order: ExampleOrder,
+        plan: TrainingPlan,
+        options: TrainingOptions,
+        settings: Settings,
+        checkpoints: Checkpoints,
+        identity: dict[str, Any],
+        development: DevelopmentSet | None,
+        listener: Listener,
+    ) -> None:
         self.accelerator = accelerator
         self.ranker: Ranker = objective.ranker
         self.order = order
@@ -97,7 +108,11 @@ class Run:
         weights = module_state(self.module)
         optimizer = {} if name else optimizer_state(self.module, self._optimizer.optimizer)
         if self.accelerator.is_main_process:
-            state = {"identity": self.identity, "best": {"step": self.best.step, "score": self.best.score}, "plan_steps": self.plan.steps}
+            state = {
+                "identity": self.identity,
+                "best": {"step": self.best.step, "score": self.best.score},
+                "plan_steps": self.plan.steps,
+            }
             self.checkpoints.save(step, weights, optimizer, state, name=name)
         self.accelerator.wait_for_everyone()
 
@@ -116,9 +131,14 @@ class Run:
                     self._save(step)
                     return step
                 rate = learning_rate(
-                    step, self.plan.steps, self.settings.learning_rate, schedule=self.options.schedule, warmup=self.options.warmup,
-                    step_at=self.options.step_at, step_factor=self.options.step_factor,
-                )  # fmt: skip
+                    step,
+                    self.plan.steps,
+                    self.settings.learning_rate,
+                    schedule=self.options.schedule,
+                    warmup=self.options.warmup,
+                    step_at=self.options.step_at,
+                    step_factor=self.options.step_factor,
+                )
                 for group in self._optimizer.param_groups:
                     group["lr"] = rate
                 idle = loader.idle
@@ -134,25 +154,48 @@ class Run:
                 score = self._evaluate(step + 1)
                 if log is not None:
                     log.add(
-                        step=step + 1, losses=losses, learning_rate=rate, seconds=round(now - step_begun, 4), pairs=pairs, tokens=tokens,
-                        padded=padded, idle=round(loader.idle - idle, 4), gradient_norm=float(norm) if norm is not None else None,
+                        step=step + 1,
+                        losses=losses,
+                        learning_rate=rate,
+                        seconds=round(now - step_begun, 4),
+                        pairs=pairs,
+                        tokens=tokens,
+                        padded=padded,
+                        idle=round(loader.idle - idle, 4),
+                        gradient_norm=float(norm) if norm is not None else None,
                         **({} if score is None else {"development": score}),
-                    )  # fmt: skip
+                    )
                 # After the log, so that a checkpoint's steps are all in it.
                 if self._is_due(step + 1, saved):
                     self._save(step + 1)
                     saved = time.monotonic()
                 spent, done = now - begun, step + 1 - start
                 if self.options.report_to:
-                    self.accelerator.log({**{f"loss/{name}": value for name, value in losses.items()}, "learning_rate": rate,
-                                          "pairs_per_second": counted["pairs"] / spent, "tokens_per_second": counted["tokens"] / spent,
-                                          **({} if score is None else {"development": score})}, step=step + 1)  # fmt: skip
+                    self.accelerator.log(
+                        {
+                            **{f"loss/{name}": value for name, value in losses.items()},
+                            "learning_rate": rate,
+                            "pairs_per_second": counted["pairs"] / spent,
+                            "tokens_per_second": counted["tokens"] / spent,
+                            **({} if score is None else {"development": score}),
+                        },
+                        step=step + 1,
+                    )
                 if self.listener.step:
                     left = spent / done * (self.plan.steps - step - 1)
                     self.listener.step(
-                        TrainingStep(step + 1, self.plan.steps, losses, rate, counted["pairs"] / spent, counted["tokens"] / spent, left,
-                                     loader.idle / spent, score)
-                    )  # fmt: skip
+                        TrainingStep(
+                            step + 1,
+                            self.plan.steps,
+                            losses,
+                            rate,
+                            counted["pairs"] / spent,
+                            counted["tokens"] / spent,
+                            left,
+                            loader.idle / spent,
+                            score,
+                        )
+                    )
         return self.plan.steps
 
     def _work(self, start: int) -> Iterator[tuple[int, int, Sequence[Place]]]:
@@ -178,7 +221,9 @@ class Run:
             assert item is not None
             _, places, prepared = item
             torch.manual_seed(chunk_seed(self.options.seed, step, chunk))
-            waiting: AbstractContextManager[Any] = self.accelerator.no_sync(self.module) if number + 1 < accumulation else nullcontext()
+            waiting: AbstractContextManager[Any] = (
+                self.accelerator.no_sync(self.module) if number + 1 < accumulation else nullcontext()
+            )
             with memory_errors(f"at step {step + 1}"), waiting:
                 with self.accelerator.autocast():
                     losses, masked = self.module(prepared)
@@ -192,10 +237,14 @@ class Run:
         return stats
 
     def _weights(self, prepared: Prepared, real: bool, of_task: Counter[str], device: torch.device) -> torch.Tensor:
-        """(Examples,): what each Example's loss counts in its step, so that the parts of a step add up wherever they are computed."""
+        """(Examples,): what each Example's loss counts in its step, so that the parts of a step add up wherever they
+        are computed.
+        """
         whole = sum(of_task.values())
         by_task = self.settings.task_loss == "sum"
-        return torch.tensor([(1 / (of_task[e.task] if by_task else whole)) if real else 0.0 for e in prepared.examples], device=device)
+        return torch.tensor(
+            [(1 / (of_task[e.task] if by_task else whole)) if real else 0.0 for e in prepared.examples], device=device
+        )
 
     def _report(self, step: int, stats: _Stats) -> dict[str, float]:
         """The step's mean losses by task over all processes. Raises ModelError when one is not finite."""
@@ -206,10 +255,13 @@ class Run:
             kept = self.checkpoints.steps()
             good = f"the checkpoint of step {kept[-1]} is kept" if kept else "no checkpoint was written before it"
             raise ModelError(
-                f"the loss is not a number at step {step + 1}, Example {where}; {good}. Try a lower --learning-rate, or --precision fp32; "
+                f"the loss is not a number at step {step + 1}, Example {where}; {good}. Try a "
+                "lower --learning-rate, or --precision fp32; "
                 "`structformer sample --show` shows Examples"
             )
-        return {name: total / count for name, (total, count, *_) in zip([*stats.tasks, "mlm"], table, strict=False) if count}
+        return {
+            name: total / count for name, (total, count, *_) in zip([*stats.tasks, "mlm"], table, strict=False) if count
+        }
 
     def _past(self, deadline: float | None) -> bool:
         """Whether any process is past the deadline: they must stop together."""
@@ -244,7 +296,9 @@ class Run:
             raise ModelError("--eval-steps does not go with FSDP: evaluate its checkpoints one by one")
         value = development_score(self.ranker, self.development) if self.accelerator.is_main_process else 0.0
         found = torch.tensor(
-            [value], device=self.accelerator.device, dtype=torch.float64 if self.accelerator.device.type == "cpu" else torch.float32
+            [value],
+            device=self.accelerator.device,
+            dtype=torch.float64 if self.accelerator.device.type == "cpu" else torch.float32,
         )
         return float(self.accelerator.reduce(found, reduction="sum").item())
 
@@ -260,13 +314,17 @@ class _Stats:
         self._places: list[tuple[Sequence[Place], Prepared]] = []
         self._device = device
 
-    def add(self, losses: torch.Tensor, masked: torch.Tensor | None, prepared: Prepared, places: Sequence[Place]) -> None:
+    def add(
+        self, losses: torch.Tensor, masked: torch.Tensor | None, prepared: Prepared, places: Sequence[Place]
+    ) -> None:
         if places:
             self._losses.append(([task for task, _ in places], losses, masked))
             self._places.append((places, prepared))
 
     def table(self) -> torch.Tensor:
-        """(tasks + 2, 4) float: of each task and the masked words sum and number, at last pairs, tokens, padded tokens, bad Examples."""
+        """(tasks + 2, 4) float: of each task and the masked words sum and number, at last pairs, tokens, padded tokens,
+        bad Examples.
+        """
         table = torch.zeros(len(self.tasks) + 2, 4, device=self._device, dtype=torch.float32)
         bad = 0
         for (names, losses, masked), (places, prepared) in zip(self._losses, self._places, strict=True):
@@ -295,4 +353,6 @@ def check_identity(theirs: dict[str, Any], ours: dict[str, Any], where: str) -> 
     different = sorted(name for name in {*theirs, *ours} if theirs.get(name) != ours.get(name))
     if different:
         told = ", ".join(f"{name} {theirs.get(name)!r}, now {ours.get(name)!r}" for name in different[:4])
-        raise ModelError(f"{where} is of another run ({told}): train without --resume to begin anew, or give the run another --name")
+        raise ModelError(
+            f"{where} is of another run ({told}): train without --resume to begin anew, or give the run another --name"
+        )

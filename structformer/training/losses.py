@@ -41,7 +41,9 @@ def softmax_hinge(scores: torch.Tensor, group_sizes: Sequence[int], margin: floa
 
 
 def margin_mse(scores: torch.Tensor, teacher: torch.Tensor, group_sizes: Sequence[int]) -> torch.Tensor:
-    """(groups,): squared difference of student's and teacher's margins s+ - s-, averaged over negatives (Hofstätter et al. 2020, eq. 6)."""
+    """(groups,): squared difference of student's and teacher's margins s+ - s-, averaged over negatives (Hofstätter et
+    al. 2020, eq. 6).
+    """
     table, real = grouped(scores.float(), group_sizes)
     taught, _ = grouped(teacher.float(), group_sizes)
     return _over_negatives(((table[:, :1] - table) - (taught[:, :1] - taught)).square(), real)

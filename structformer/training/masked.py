@@ -58,8 +58,13 @@ class MaskedHead(torch.nn.Module):
         head = cls(encoder.get_input_embeddings(), int(model.config.hidden_size))
         weights = Path(location) / "model.safetensors"
         prefix = "cls.predictions."
-        names = {"dense.weight": "transform.dense.weight", "dense.bias": "transform.dense.bias",
-                 "norm.weight": "transform.LayerNorm.weight", "norm.bias": "transform.LayerNorm.bias", "bias": "bias"}  # fmt: skip
+        names = {
+            "dense.weight": "transform.dense.weight",
+            "dense.bias": "transform.dense.bias",
+            "norm.weight": "transform.LayerNorm.weight",
+            "norm.bias": "transform.LayerNorm.bias",
+            "bias": "bias",
+        }
         if weights.exists():
             with safe_open(weights, "pt") as file:
                 if all(prefix + name in file.keys() for name in names.values()):  # noqa: SIM118

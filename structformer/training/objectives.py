@@ -36,8 +36,9 @@ Teacher = Callable[[Sequence[str], Sequence[str]], torch.Tensor]
 
 @dataclass(slots=True)
 class Prepared:
-    """A chunk of Examples as the objective wants it, made on the CPU. batches: token batches by kind of text; places: numbers of
-    texts by role; pairs: how many pairs are scored."""
+    """A chunk of Examples as the objective wants it, made on the CPU. batches: token batches by kind of text; places:
+    numbers of texts by role; pairs: how many pairs are scored.
+    """
 
     examples: list[Example]
     sizes: list[int]
@@ -53,13 +54,27 @@ class Prepared:
 
 
 class Objective(torch.nn.Module, ABC):
-    """A ranker with its loss. `forward` gives (Examples,) float losses and, with a head for masked words, as many of theirs."""
+    """A ranker with its loss. `forward` gives (Examples,) float losses and, with a head for masked words, as many of
+    theirs.
+    """
 
     def __init__(
-        self, ranker: Any, loss: str, *, group_size: int, query_tokens: int = 48, document_tokens: int = 256, hard_negatives: int = 0,
-        margin: float = 1.0, head: MaskedHead | None = None, teacher: Teacher | None = None, batching: Batching | None = None,
-    ) -> None:  # fmt: skip
-        """Every kind's objective is made with the same options and takes those that concern it. Raises UsageError on an unknown loss."""
+        self,
+        ranker: Any,
+        loss: str,
+        *,
+        group_size: int,
+        query_tokens: int = 48,
+        document_tokens: int = 256,
+        hard_negatives: int = 0,
+        margin: float = 1.0,
+        head: MaskedHead | None = None,
+        teacher: Teacher | None = None,
+        batching: Batching | None = None,
+    ) -> None:
+        """Every kind's objective is made with the same options and takes those that concern it. Raises UsageError on an
+        unknown loss.
+        """
         super().__init__()
         kind = ranker_kind(ranker.kind)
         if loss not in kind.losses:
@@ -79,7 +94,8 @@ class Objective(torch.nn.Module, ABC):
         self._hard_negatives = hard_negatives
         self._masker = Masker(ranker.tokenizer) if head is not None else None
         if not kind.joint:
-            # BERT's own pooling of [CLS] takes no part, and several processes wait for every gradient that there may be.
+            # BERT's own pooling of [CLS] takes no part, and several processes wait for every gradient that there may
+            # be.
             encoders = [ranker.model, getattr(ranker.model, "encoder", None)]
             for pooler in filter(None, (getattr(encoder, "pooler", None) for encoder in encoders)):
                 for parameter in pooler.parameters():
@@ -98,7 +114,9 @@ class Objective(torch.nn.Module, ABC):
     def _pairs(self, examples: Sequence[Example]) -> tuple[list[str], list[str], list[int]]:
         sizes = [self._size(example) for example in examples]
         queries = [query for example, size in zip(examples, sizes, strict=True) for query in example.queries[:size]]
-        documents = [document for example, size in zip(examples, sizes, strict=True) for document in example.documents[:size]]
+        documents = [
+            document for example, size in zip(examples, sizes, strict=True) for document in example.documents[:size]
+        ]
         return queries, documents, sizes
 
     def _group_losses(self, scores: torch.Tensor, prepared: Prepared) -> torch.Tensor:
@@ -112,11 +130,17 @@ class Objective(torch.nn.Module, ABC):
             assert self.teacher is not None
             queries, documents, _ = self._pairs(prepared.examples)
             taught = self.teacher(queries, documents).to(scores.device)
-            return margin_mse(scores, taught, sizes) if self.loss == "margin-mse" else distilled_kl(scores, taught, sizes)
+            return (
+                margin_mse(scores, taught, sizes) if self.loss == "margin-mse" else distilled_kl(scores, taught, sizes)
+            )
         return group_softmax(scores, sizes)
 
-    def _masked(self, batches: Sequence[TokenBatch], found: Sequence[torch.Tensor], owners: torch.Tensor, count: int) -> torch.Tensor:
-        """(Examples,): mean loss of the masked words over each Example's texts. owners: the Example of every text, -1 for none."""
+    def _masked(
+        self, batches: Sequence[TokenBatch], found: Sequence[torch.Tensor], owners: torch.Tensor, count: int
+    ) -> torch.Tensor:
+        """(Examples,): mean loss of the masked words over each Example's texts. owners: the Example of every text, -1
+        for none.
+        """
         rows = in_order(batches, found)
         owners = owners.to(rows.device)
         known = owners >= 0
@@ -126,13 +150,17 @@ class Objective(torch.nn.Module, ABC):
 
 
 class CrossEncoderObjective(Objective):
-    """Every pair of every group, scored jointly; with softmax Wikiformer's loss (eq. 3-7), with the hinge HARP's and PROP's."""
+    """Every pair of every group, scored jointly; with softmax Wikiformer's loss (eq. 3-7), with the hinge HARP's and
+    PROP's.
+    """
 
     ranker: CrossEncoder
 
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         queries, documents, sizes = self._pairs(examples)
-        long = [has_long_queries(example.task) for example, size in zip(examples, sizes, strict=True) for _ in range(size)]
+        long = [
+            has_long_queries(example.task) for example, size in zip(examples, sizes, strict=True) for _ in range(size)
+        ]
         tokens = min(LONG_QUERY_TOKENS, self.ranker.max_tokens // 2 - 1)
         encoded = self.ranker.encode_pairs(queries, documents, [tokens if each else QUERY_TOKENS for each in long])
         owners = torch.tensor([number for number, size in enumerate(sizes) for _ in range(size)])
@@ -150,7 +178,9 @@ class CrossEncoderObjective(Objective):
         losses = self._group_losses(in_order(prepared.batches["pairs"], scores), prepared)
         if not masked:
             return losses, None
-        return losses, self._masked(prepared.batches["pairs"], masked, prepared.places["owners"], len(prepared.examples))
+        return losses, self._masked(
+            prepared.batches["pairs"], masked, prepared.places["owners"], len(prepared.examples)
+        )
 
 
 class BiEncoderObjective(Objective):
@@ -175,20 +205,33 @@ class BiEncoderObjective(Objective):
         sizes = [self._size(example) for example in over_queries]
         repeated = [number for number, size in zip(several, sizes, strict=True) for _ in range(size)]
         queries = [example.queries[0] for example in in_batch]
-        queries += [query for example, size in zip(over_queries, sizes, strict=True) for query in example.queries[:size]]
+        queries += [
+            query for example, size in zip(over_queries, sizes, strict=True) for query in example.queries[:size]
+        ]
         asked = (queries, [*single, *repeated])
         answering = [*single, *[-1] * (len(documents) - len(single)), *repeated]
         answers = (documents + [examples[number].documents[0] for number in repeated], answering)
-        places = {"in_batch": torch.tensor(single, dtype=torch.long), "over_queries": torch.tensor(several, dtype=torch.long)}
+        places = {
+            "in_batch": torch.tensor(single, dtype=torch.long),
+            "over_queries": torch.tensor(several, dtype=torch.long),
+        }
         if in_batch:
             places["allowed"] = negatives_allowed(in_batch, documents, document_ids, own=self._hard_negatives)
         return self._prepared(examples, sizes, asked, answers, rng, places, len(examples))
 
     def _prepared(
-        self, examples: Sequence[Example], sizes: list[int], queries: tuple[list[str], list[int]], documents: tuple[list[str], list[int]],
-        rng: Random, places: dict[str, torch.Tensor], pairs: int,
-    ) -> Prepared:  # fmt: skip
-        """queries and documents: texts, and the Example that each is of. A text is encoded once, whatever the pairs it stands in."""
+        self,
+        examples: Sequence[Example],
+        sizes: list[int],
+        queries: tuple[list[str], list[int]],
+        documents: tuple[list[str], list[int]],
+        rng: Random,
+        places: dict[str, torch.Tensor],
+        pairs: int,
+    ) -> Prepared:
+        """queries and documents: texts, and the Example that each is of. A text is encoded once, whatever the pairs it
+        stands in.
+        """
         distinct: dict[tuple[str, int], int] = {}
         owners: dict[int, int] = {}
         for (texts, examples_of), limit, name in (
@@ -196,8 +239,13 @@ class BiEncoderObjective(Objective):
             (documents, self._document_tokens, "documents"),
         ):
             # Queries that are documents themselves, as LTM's are.
-            limits = [self._document_tokens if number >= 0 and has_long_queries(examples[number].task) else limit for number in examples_of]
-            numbers = [distinct.setdefault((text, tokens), len(distinct)) for text, tokens in zip(texts, limits, strict=True)]
+            limits = [
+                self._document_tokens if number >= 0 and has_long_queries(examples[number].task) else limit
+                for number in examples_of
+            ]
+            numbers = [
+                distinct.setdefault((text, tokens), len(distinct)) for text, tokens in zip(texts, limits, strict=True)
+            ]
             places[name] = torch.tensor(numbers, dtype=torch.long)
             owners.update(zip(numbers, examples_of, strict=True))
         places["owners"] = torch.tensor([owners[number] for number in range(len(distinct))], dtype=torch.long)
@@ -225,7 +273,9 @@ class BiEncoderObjective(Objective):
         return losses, self._masked(prepared.batches["texts"], masked, places["owners"], len(prepared.examples))
 
     def pool(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """(texts, dimensions) from (texts, tokens, dimensions) and the (texts, tokens) mask; what the ranker's `encode` does."""
+        """(texts, dimensions) from (texts, tokens, dimensions) and the (texts, tokens) mask; what the ranker's `encode`
+        does.
+        """
         return pool(hidden, mask)
 
     def _info_nce(
@@ -241,8 +291,9 @@ class BiEncoderObjective(Objective):
 
 
 class LateInteractionObjective(Objective):
-    """MaxSim scores under one of the losses of the FANDOM study: the group softmax over N_q S, a negative query for the same document,
-    or squared distance from 1 and 0; or InfoNCE with the batch's documents, or a teacher's scores."""
+    """MaxSim scores under one of the losses of the FANDOM study: the group softmax over N_q S, a negative query for the
+    same document, or squared distance from 1 and 0; or InfoNCE with the batch's documents, or a teacher's scores.
+    """
 
     ranker: LateInteraction
 
@@ -255,7 +306,9 @@ class LateInteractionObjective(Objective):
         elif self.loss == "negative-query":
             sizes = [2 if len(examples) > 1 else 1] * len(examples)
             queries = [query for number in range(len(examples)) for query in _with_negative_query(examples, number)]
-            documents = [example.documents[0] for example, size in zip(examples, sizes, strict=True) for _ in range(size)]
+            documents = [
+                example.documents[0] for example, size in zip(examples, sizes, strict=True) for _ in range(size)
+            ]
         else:
             queries, documents, sizes = self._pairs(examples)
         known_queries, known_documents = list(dict.fromkeys(queries)), list(dict.fromkeys(documents))
@@ -268,19 +321,26 @@ class LateInteractionObjective(Objective):
             name: self._batches({"input_ids": ids, "attention_mask": [[1] * len(row) for row in ids]}, rng)
             for name, ids in (("queries", query_ids), ("documents", document_ids))
         }
-        return Prepared(list(examples), sizes, batches, places, len(examples) if self.loss == "infonce" else len(queries))
+        return Prepared(
+            list(examples), sizes, batches, places, len(examples) if self.loss == "infonce" else len(queries)
+        )
 
     def forward(self, prepared: Prepared) -> tuple[torch.Tensor, torch.Tensor | None]:
         queries, documents = (self._vectors(prepared.batches[name]) for name in ("queries", "documents"))
         # The study's softmax is over N_q S; a sum over query tokens is that already.
         scale = self.ranker.options.query_tokens if self.ranker.options.mean else 1
-        of_queries, of_documents = prepared.places["queries"].to(queries.mask.device), prepared.places["documents"].to(queries.mask.device)
+        of_queries, of_documents = (
+            prepared.places["queries"].to(queries.mask.device),
+            prepared.places["documents"].to(queries.mask.device),
+        )
         if self.loss == "infonce":
             scores = self.ranker.similarity(_rows(queries, of_queries), documents)[:, of_documents]
             return info_nce(scores * scale, prepared.places["allowed"].to(scores.device)), None
         scores = self.ranker.pair_similarity(_rows(queries, of_queries), _rows(documents, of_documents))
         if self.loss == "mse":
-            return target_mse(scores if self.ranker.options.mean else scores / self.ranker.options.query_tokens, prepared.sizes), None
+            return target_mse(
+                scores if self.ranker.options.mean else scores / self.ranker.options.query_tokens, prepared.sizes
+            ), None
         return self._group_losses(scores * scale, prepared), None
 
     def _vectors(self, batches: Sequence[TokenBatch]) -> TokenVectors:
@@ -301,7 +361,9 @@ def _rows(vectors: TokenVectors, rows: torch.Tensor) -> TokenVectors:
 
 
 def _with_negative_query(examples: Sequence[Example], number: int) -> list[str]:
-    """An Example's query and one that its document does not answer: its own negative query, or another document's Example's."""
+    """An Example's query and one that its document does not answer: its own negative query, or another document's
+    Example's.
+    """
     example = examples[number]
     if len(examples) == 1:
         return [example.queries[0]]

@@ -20,19 +20,20 @@ PRECISIONS = ("bf16", "fp16", "no")
 class TrainingOptions:
     """None leaves a choice to the run, which makes it by ranker and machine.
 
-    mix: weights of tasks. task_loss: "sum" adds the tasks' mean losses up (Wikiformer eq. 7), "mean" takes every Example alike.
-    loss: see training.objectives.LOSSES. margin: of the hinge. mlm: weight of masked language modelling on the same inputs.
-    max_seconds: time for the whole run, its evaluation and saving included. max_epochs: the Examples are not seen more often than
-    that on average. groups: Examples that a device sees at once; a step has groups x accumulation x devices of them.
-    schedule, warmup (share of the steps), step_at, step_factor: see training.schedule. query_tokens, document_tokens: texts are cut
-    to that many while training. hard_negatives: negatives of the Example's own beside the batch's documents. group_size: pairs of a
-    group that are scored, the positive among them. precision: "bf16", "fp16" or "no" (float32); None takes bf16 where the GPU or CPU
-    has instructions for it. train_words: whether a bi-encoder's word vectors are trained too; None does so on a GPU, from scratch and
-    with MLM: on a CPU they cost a third of a step. batch_tokens: padded tokens of one pass through the model. eval_steps: the held-out score is taken every
-    so many steps and the best checkpoint kept, of those after `select_after`. save_steps, save_seconds: how often a checkpoint is
-    written. interpolate: try mixtures of base and trained weights. similarity, mean_max_sim, dimensions: of late interaction.
-    sampling: options of `sample` that the Examples must be drawn with. teacher: the model to distil. threads: of the CPU.
-    """
+    mix: weights of tasks. task_loss: "sum" adds the tasks' mean losses up (Wikiformer eq. 7), "mean" takes every
+    Example alike. loss: see training.objectives.LOSSES. margin: of the hinge. mlm: weight of masked language modelling
+    on the same inputs. max_seconds: time for the whole run, its evaluation and saving included. max_epochs: the
+    Examples are not seen more often than that on average. groups: Examples that a device sees at once; a step has
+    groups x accumulation x devices of them. schedule, warmup (share of the steps), step_at, step_factor: see
+    training.schedule. query_tokens, document_tokens: texts are cut to that many while training. hard_negatives:
+    negatives of the Example's own beside the batch's documents. group_size: pairs of a group that are scored, the
+    positive among them. precision: "bf16", "fp16" or "no" (float32); None takes bf16 where the GPU or CPU has
+    instructions for it. train_words: whether a bi-encoder's word vectors are trained too; None does so on a GPU, from
+    scratch and with MLM: on a CPU they cost a third of a step. batch_tokens: padded tokens of one pass through the
+    model. eval_steps: the held-out score is taken every so many steps and the best checkpoint kept, of those after
+    `select_after`. save_steps, save_seconds: how often a checkpoint is written. interpolate: try mixtures of base and
+    trained weights. similarity, mean_max_sim, dimensions: of late interaction. sampling: options of `sample` that the
+    Examples must be drawn with. teacher: the model to distil. threads: of the CPU."""
 
     ranker: str = "bi-encoder"
     base_model: str = "auto"
@@ -88,9 +89,22 @@ class TrainingOptions:
             if value not in allowed:
                 raise UsageError(f"no {option} {value!r}; there are: {', '.join(allowed)}")
         for field_name in (
-            "max_seconds", "max_steps", "groups", "accumulation", "learning_rate", "document_tokens", "batch_tokens", "eval_steps",
-            "save_steps", "save_seconds", "threads", "group_size", "dimensions", "max_epochs", "query_tokens",
-        ):  # fmt: skip
+            "max_seconds",
+            "max_steps",
+            "groups",
+            "accumulation",
+            "learning_rate",
+            "document_tokens",
+            "batch_tokens",
+            "eval_steps",
+            "save_steps",
+            "save_seconds",
+            "threads",
+            "group_size",
+            "dimensions",
+            "max_epochs",
+            "query_tokens",
+        ):
             value = getattr(self, field_name)
             if value is not None and value <= 0:
                 raise UsageError(f"{field_name} must be above 0")
@@ -110,8 +124,9 @@ FREE_ON_RESUME = frozenset({"max_seconds", "report_to", "threads", "save_steps",
 
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
-    """What a run will do, known before it begins. examples: per task; seconds_per_step: measured on this machine; groups:
-    Examples of a step on all devices."""
+    """What a run will do, known before it begins. examples: per task; seconds_per_step: measured on this machine;
+    groups: Examples of a step on all devices.
+    """
 
     ranker: str
     base: str
@@ -146,9 +161,11 @@ class TrainingStep:
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """The result of a run. development: nDCG@10 on the development set by share of the trained weights (0 the base, 1 the
-    trained); kept: the share that was saved; best_step: the step whose weights were taken; resumed_at: the step that the run continued
-    from, 0 for a new one; default_score: of the encoder that the search uses without a model trained from scratch."""
+    """The result of a run. development: nDCG@10 on the development set by share of the trained weights (0 the base, 1
+    the trained); kept: the share that was saved; best_step: the step whose weights were taken; resumed_at: the step
+    that the run continued from, 0 for a new one; default_score: of the encoder that the search uses without a model
+    trained from scratch.
+    """
 
     folder: Path
     plan: TrainingPlan

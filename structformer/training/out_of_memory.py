@@ -21,6 +21,7 @@ def memory_errors(when: str) -> Iterator[None]:
         if not isinstance(error, torch.OutOfMemoryError | MemoryError) and _CPU not in str(error):
             raise
         raise ModelError(
-            f"out of memory {when}: use a smaller --batch or --max-tokens (--accumulation keeps the step's size), --gradient-checkpointing, "
+            f"out of memory {when}: use a smaller --batch or --max-tokens (--accumulation keeps "
+            "the step's size), --gradient-checkpointing, "
             "or a smaller --base-model"
         ) from error

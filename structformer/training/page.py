@@ -26,7 +26,9 @@ def write_report(workspace: str | Path | Workspace, model: str, target: Path | N
         return _write(target or unfinished / "report.html", model, read_log(unfinished / "training.jsonl"), None)
     if not (folder / RECORD).exists():
         raise ModelError(f"no model {model!r} in {workspace}, finished or not")
-    return _write(target or folder / "report.html", model, read_log(folder / "training.jsonl"), read_json(folder / RECORD))
+    return _write(
+        target or folder / "report.html", model, read_log(folder / "training.jsonl"), read_json(folder / RECORD)
+    )
 
 
 def _write(path: Path, model: str, log: list[dict[str, Any]], record: dict[str, Any] | None) -> Path:
@@ -75,7 +77,9 @@ def _verdict(training: dict[str, Any] | None) -> str:
     if better is None:
         return "Not judged: too few documents to hold any out."
     return (
-        "Better than the untrained model on held-out structure." if better else "Not better than the untrained model on held-out structure."
+        "Better than the untrained model on held-out structure."
+        if better
+        else "Not better than the untrained model on held-out structure."
     )
 
 
@@ -90,7 +94,10 @@ def _figures(log: list[dict[str, Any]], training: dict[str, Any] | None) -> list
         padded = sum(line["padded"] for line in log)
         found += [
             (f"{sum(line['pairs'] for line in log) / seconds:,.1f}", "pairs a second"),
-            (f"{1 - sum(line['tokens'] for line in log) / padded:.0%}" if padded else "0 %", "of the tokens are padding"),
+            (
+                f"{1 - sum(line['tokens'] for line in log) / padded:.0%}" if padded else "0 %",
+                "of the tokens are padding",
+            ),
             (f"{sum(line['idle'] for line in log) / seconds:.1%}", "of the time waiting for input"),
         ]
     if training:
@@ -123,4 +130,8 @@ def _options(training: dict[str, Any]) -> list[tuple[str, str]]:
         "best_step": training["best_step"],
         "corpus": training["corpus"],
     }
-    return [(name, json.dumps(value, ensure_ascii=False)) for name, value in sorted(chosen.items()) if value not in (None, {}, [])]
+    return [
+        (name, json.dumps(value, ensure_ascii=False))
+        for name, value in sorted(chosen.items())
+        if value not in (None, {}, [])
+    ]

@@ -40,17 +40,25 @@ class Measured:
 
 
 def measure(
-    objective: Objective, order: ExampleOrder, settings: Settings, device: str, development: DevelopmentSet | None, options: TrainingOptions
+    objective: Objective,
+    order: ExampleOrder,
+    settings: Settings,
+    device: str,
+    development: DevelopmentSet | None,
+    options: TrainingOptions,
 ) -> tuple[Measured, DevelopmentSet | None]:
-    """Run a few steps without learning from them, and score the untrained ranker on the development set, or on as much of it as the
-    time allows, which is returned too."""
+    """Run a few steps without learning from them, and score the untrained ranker on the development set, or on as much
+    of it as the time allows, which is returned too.
+    """
     objective.train()
     times: list[float] = []
     pairs: list[int] = []
     for step in range(_MEASURED_STEPS):
         begun = time.monotonic()
         chunk = order.chunk(step, 0, max(1, options.accumulation))
-        prepared = objective.prepare(order.examples(chunk or order.places(step) or [(next(iter(order.counts)), 0)]), Random(step))
+        prepared = objective.prepare(
+            order.examples(chunk or order.places(step) or [(next(iter(order.counts)), 0)]), Random(step)
+        )
         torch.manual_seed(chunk_seed(options.seed, step, 0))
         with memory_errors("while measuring, before the first step"):
             with torch.autocast(device, torch.bfloat16, enabled=settings.precision == "bf16"):
@@ -78,9 +86,15 @@ def measure(
 
 
 def make_plan(
-    order: ExampleOrder, options: TrainingOptions, settings: Settings, base: BaseModel, device: str, measured: Measured, spent: float,
+    order: ExampleOrder,
+    options: TrainingOptions,
+    settings: Settings,
+    base: BaseModel,
+    device: str,
+    measured: Measured,
+    spent: float,
     reserve: float,
-) -> TrainingPlan:  # fmt: skip
+) -> TrainingPlan:
     """How many steps to run: as many as fit into the time, at most those of the epochs or --max-steps."""
     steps = max(1, math.ceil(options.max_epochs / max(order.epochs(1), 1e-9)))
     limited_by = f"{options.max_epochs:g} epochs"
@@ -91,7 +105,10 @@ def make_plan(
         if affordable < steps:
             steps, limited_by = affordable, f"--max-time {options.max_seconds:g}s"
         if spent + reserve + measured.seconds > options.max_seconds:
-            limited_by = f"--max-time {options.max_seconds:g}s, too little on this machine for more than the one step that is run"
+            limited_by = (
+                f"--max-time {options.max_seconds:g}s, too little on this machine for "
+                "more than the one step that is run"
+            )
     return TrainingPlan(
         ranker=options.ranker,
         base=base.name if not base.scratch else f"scratch ({options.size})",

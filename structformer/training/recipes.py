@@ -31,12 +31,16 @@ class Recipe:
 def recipe_names() -> list[str]:
     """The package's recipes."""
     return sorted(
-        path.name.removesuffix(".toml") for path in files("structformer").joinpath("recipes").iterdir() if path.name.endswith(".toml")
+        path.name.removesuffix(".toml")
+        for path in files("structformer").joinpath("recipes").iterdir()
+        if path.name.endswith(".toml")
     )
 
 
 def read_recipe(name: str) -> Recipe:
-    """A recipe by its name in the package, or a TOML file of that path. Raises UsageError naming what is wrong in it."""
+    """A recipe by its name in the package, or a TOML file of that path. Raises UsageError naming what is wrong in
+    it.
+    """
     inside = files("structformer").joinpath("recipes", f"{name}.toml")
     if name in recipe_names():
         text = inside.read_text(encoding="utf-8")
@@ -58,8 +62,9 @@ def read_recipe(name: str) -> Recipe:
 
 
 def training_options(recipe: str | None, chosen: Mapping[str, Any], settings: Sequence[str] = ()) -> TrainingOptions:
-    """The options of a recipe, of `chosen` (None leaves a key alone), and of settings as "key=value" or "sample.key=value", the later
-    over the earlier. Raises UsageError."""
+    """The options of a recipe, of `chosen` (None leaves a key alone), and of settings as "key=value" or
+    "sample.key=value", the later over the earlier. Raises UsageError.
+    """
     read = read_recipe(recipe) if recipe else Recipe("", "", {}, {})
     train = {**read.train, **{key: value for key, value in chosen.items() if value is not None}}
     sample = dict(read.sample)
@@ -68,7 +73,9 @@ def training_options(recipe: str | None, chosen: Mapping[str, Any], settings: Se
         target, known = (sample, _SAMPLE) if key.startswith("sample.") else (train, _TRAIN)
         key = key.removeprefix("sample.").strip().replace("-", "_")
         if not found:
-            raise UsageError(f"--set {setting}: write key=value, for example --set warmup=0.05 or --set sample.negatives=3")
+            raise UsageError(
+                f"--set {setting}: write key=value, for example --set warmup=0.05 or --set sample.negatives=3"
+            )
         _known({key: None}, known, f"--set {setting}")
         target[key] = _value(text.strip())
     if train.get("max_seconds") == "none":
@@ -84,7 +91,10 @@ def _check_types(values: Mapping[str, Any], kind: type, prefix: str) -> None:
     """Raises UsageError naming the first key whose value is of another type than its field's."""
     hints = get_type_hints(kind)
     for key, value in values.items():
-        allowed = {get_origin(each) or each for each in (get_args(hints[key]) if isinstance(hints[key], UnionType) else (hints[key],))}
+        allowed = {
+            get_origin(each) or each
+            for each in (get_args(hints[key]) if isinstance(hints[key], UnionType) else (hints[key],))
+        }
         if float in allowed:
             allowed.add(int)
         if type(value) not in allowed:

@@ -45,7 +45,9 @@ def settle(options: TrainingOptions, device: str) -> Settings:
         learning_rate=options.learning_rate or defaults.learning_rate,
         document_tokens=options.document_tokens or defaults.document_tokens,
         precision=options.precision or ("bf16" if on_gpu or fast_bf16() else "no"),
-        train_words=on_gpu or options.base_model == "scratch" or bool(options.mlm) if options.train_words is None else options.train_words,
+        train_words=on_gpu or options.base_model == "scratch" or bool(options.mlm)
+        if options.train_words is None
+        else options.train_words,
         name=options.name or kind.name,
     )
 
@@ -58,35 +60,52 @@ def identity(options: TrainingOptions, settings: Settings, samples: str) -> dict
 
 
 def load_ranker(options: TrainingOptions, location: str, settings: Settings) -> Ranker:
-    """The ranker that training starts from. Raises ModelError, also when the model cannot read texts as long as asked for."""
+    """The ranker that training starts from. Raises ModelError, also when the model cannot read texts as long as asked
+    for.
+    """
     chosen = RankerOptions(settings.document_tokens, options.similarity, options.mean_max_sim, options.dimensions)
     ranker = ranker_kind(options.ranker).start(location, chosen)
     longest = int(getattr(ranker.model.config, "max_position_embeddings", settings.document_tokens))
     if max(settings.document_tokens, options.query_tokens) > longest:
-        raise ModelError(f"{location} reads at most {longest} tokens: use --max-tokens {longest}, or another --base-model")
+        raise ModelError(
+            f"{location} reads at most {longest} tokens: use --max-tokens {longest}, or another --base-model"
+        )
     return ranker
 
 
 def make_objective(
-    ranker: Ranker, options: TrainingOptions, settings: Settings, location: str, device: str, teacher: Teacher | None = None
+    ranker: Ranker,
+    options: TrainingOptions,
+    settings: Settings,
+    location: str,
+    device: str,
+    teacher: Teacher | None = None,
 ) -> Objective:
     """The ranker's objective. Raises UsageError on a loss that it does not have."""
     kind = ranker_kind(options.ranker)
     if kind.frozen_words:
         ranker.model.get_input_embeddings().weight.requires_grad_(settings.train_words)
     objective: Objective = imported(kind.objective)(
-        ranker, settings.loss, query_tokens=options.query_tokens, document_tokens=settings.document_tokens,
-        hard_negatives=options.hard_negatives, group_size=options.group_size, margin=options.margin,
-        head=MaskedHead.of(ranker.model, location) if options.mlm else None, teacher=teacher,
+        ranker,
+        settings.loss,
+        query_tokens=options.query_tokens,
+        document_tokens=settings.document_tokens,
+        hard_negatives=options.hard_negatives,
+        group_size=options.group_size,
+        margin=options.margin,
+        head=MaskedHead.of(ranker.model, location) if options.mlm else None,
+        teacher=teacher,
         batching=Batching(device, options.batch_tokens, COMPILED_MULTIPLE if options.compile else 1),
-    )  # fmt: skip
+    )
     return objective
 
 
 def prepare_model(ranker: Ranker, options: TrainingOptions) -> None:
     """Gradient checkpointing and compiling, where asked for."""
     if options.gradient_checkpointing:
-        encoder = getattr(ranker.model, "encoder", ranker.model) if hasattr(ranker.model, "projection") else ranker.model
+        encoder = (
+            getattr(ranker.model, "encoder", ranker.model) if hasattr(ranker.model, "projection") else ranker.model
+        )
         # transformers renames it from version 6 on.
         getattr(encoder, "activation_checkpointing_enable", encoder.gradient_checkpointing_enable)()
     if options.compile:

@@ -1,4 +1,6 @@
-"""A module's and its optimizer's whole state by parameter name, the same whether one process holds it or several do (DDP, FSDP)."""
+"""A module's and its optimizer's whole state by parameter name, the same whether one process holds it or several do
+(DDP, FSDP).
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,17 @@ def module_state(module: torch.nn.Module) -> Weights:
 
 def optimizer_state(module: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, dict[str, torch.Tensor]]:
     """The optimizer's tensors by parameter, on the CPU; all processes must ask."""
-    return cast(dict[str, dict[str, torch.Tensor]], get_optimizer_state_dict(module, optimizer, options=_whole()).get("state", {}))
+    return cast(
+        dict[str, dict[str, torch.Tensor]],
+        get_optimizer_state_dict(module, optimizer, options=_whole()).get("state", {}),
+    )
 
 
 def set_state(
-    module: torch.nn.Module, optimizer: torch.optim.Optimizer, weights: Weights, moments: dict[str, dict[str, torch.Tensor]]
+    module: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    weights: Weights,
+    moments: dict[str, dict[str, torch.Tensor]],
 ) -> None:
     """Put a state back that `module_state` and `optimizer_state` gave."""
     set_model_state_dict(module, cast(Any, weights), options=_whole())

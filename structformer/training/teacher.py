@@ -27,8 +27,10 @@ class CrossEncoderTeacher:
         self._known: dict[bytes, float] = {}
 
     def __call__(self, queries: Sequence[str], documents: Sequence[str]) -> torch.Tensor:
-        keys = [hashlib.blake2b(f"{query}\0{document}".encode("utf-8", "surrogatepass"), digest_size=12).digest()
-                for query, document in zip(queries, documents, strict=True)]  # fmt: skip
+        keys = [
+            hashlib.blake2b(f"{query}\0{document}".encode("utf-8", "surrogatepass"), digest_size=12).digest()
+            for query, document in zip(queries, documents, strict=True)
+        ]
         missing = {key: number for number, key in enumerate(keys) if key not in self._known}
         if missing:
             with torch.autocast(self._ranker.model.device.type, enabled=False):

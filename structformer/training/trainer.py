@@ -35,20 +35,30 @@ from structformer.training.loop import Run
 from structformer.training.options import Listener, TrainingOptions, TrainingResult
 from structformer.training.out_of_memory import memory_errors
 from structformer.training.planning import agreed, make_plan, measure, planned_before
-from structformer.training.resolve import Settings, device_name, identity, load_ranker, make_objective, prepare_model, settle
+from structformer.training.resolve import (
+    Settings,
+    device_name,
+    identity,
+    load_ranker,
+    make_objective,
+    prepare_model,
+    settle,
+)
 from structformer.training.unfinished import write_options
 from structformer.workspace import Workspace
 
 _SAVING_SECONDS = 3.0
-# People's queries are unlike those drawn from structure, and half-way between two sets of weights lies most of the gain on the new kind of
-# queries with most of what was good on the old (Wortsman et al., CVPR 2022, section 4), so more than half is not taken.
+# People's queries are unlike those drawn from structure, and half-way between two sets of weights lies most of the gain
+# on the new kind of queries with most of what was good on the old (Wortsman et al., CVPR 2022, section 4), so more than
+# half is not taken.
 _SHARES = (0.25, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Examples and a development set from elsewhere than the corpus's structure, as fine-tuning on judgements has them. judged_by: what
-    the development set is made of."""
+    """Examples and a development set from elsewhere than the corpus's structure, as fine-tuning on judgements has them.
+    judged_by: what the development set is made of.
+    """
 
     samples: Samples
     development: DevelopmentSet | None
@@ -69,11 +79,11 @@ def train(
     """Train a ranker on the workspace's Examples, drawing them first when there are none of the current corpus.
 
     Judges itself on held-out structure, where the corpus is large enough, and keeps the share of trained weights that
-    did best; when that is none, the base's weights are saved and `better_than_base` is False. With `resume` it continues from the newest
-    checkpoint of an unfinished run of the same options and returns the weights that an undisturbed run would have returned.
-    An earlier model of the same name is kept in models/earlier, unless `force` replaces it. With `dry_run` the workspace is not written.
-    Raises WorkspaceError without a corpus, or while another process writes the workspace; ModelError without a base model, Examples,
-    memory, room on the disk or a finite loss.
+    did best; when that is none, the base's weights are saved and `better_than_base` is False. With `resume` it
+    continues from the newest checkpoint of an unfinished run of the same options and returns the weights that an
+    undisturbed run would have returned. An earlier model of the same name is kept in models/earlier, unless `force`
+    replaces it. With `dry_run` the workspace is not written. Raises WorkspaceError without a corpus, or while another
+    process writes the workspace; ModelError without a base model, Examples, memory, room on the disk or a finite loss.
     """
     started = time.monotonic()
     workspace, options, listener = Workspace(workspace), options or TrainingOptions(), listener or Listener()
@@ -86,12 +96,24 @@ def train(
             if os.environ.get("RANK", "0") == "0":  # the first of several processes writes for all
                 stack.enter_context(workspace.writing("structformer train"))
             places = _Places(workspace.cache, None, workspace.logs(options.name or options.ranker))
-        return _train(workspace, options, places, started, dry_run=dry_run, resume=resume, force=force, source=source, listener=listener)
+        return _train(
+            workspace,
+            options,
+            places,
+            started,
+            dry_run=dry_run,
+            resume=resume,
+            force=force,
+            source=source,
+            listener=listener,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where a run writes beside its checkpoints and its model. samples: a folder for Examples that are not to be published."""
+    """Where a run writes beside its checkpoints and its model. samples: a folder for Examples that are not to be
+    published.
+    """
 
     cache: Path
     samples: Path | None
@@ -99,9 +121,17 @@ class _Places:
 
 
 def _train(
-    workspace: Workspace, options: TrainingOptions, places: _Places, started: float, *, dry_run: bool, resume: bool, force: bool,
-    source: Source | None, listener: Listener,
-) -> TrainingResult:  # fmt: skip
+    workspace: Workspace,
+    options: TrainingOptions,
+    places: _Places,
+    started: float,
+    *,
+    dry_run: bool,
+    resume: bool,
+    force: bool,
+    source: Source | None,
+    listener: Listener,
+) -> TrainingResult:
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
 
@@ -112,32 +142,44 @@ def _train(
     device = device_name()
     settings = settle(options, device)
     if os.environ.get("ACCELERATE_USE_FSDP"):
-        # Models would else be loaded without their weights on all processes but one, and these are measured and judged with before
-        # they are sharded.
+        # Models would else be loaded without their weights on all processes but one, and these are measured and judged
+        # with before they are sharded.
         os.environ["FSDP_CPU_RAM_EFFICIENT_LOADING"] = "false"
     # Accelerate keeps one precision for the life of a process; a second run in it may want another.
     AcceleratorState._reset_state()
     accelerator = Accelerator(
-        cpu=device == "cpu", mixed_precision=settings.precision, log_with=list(options.report_to) or None,
+        cpu=device == "cpu",
+        mixed_precision=settings.precision,
+        log_with=list(options.report_to) or None,
         project_dir=str(places.logs),
-    )  # fmt: skip
+    )
     if not accelerator.is_main_process:
         listener = Listener()
     checkpoints = Checkpoints(workspace.checkpoints(settings.name))
     base = resolve_base_model(options.base_model, options.ranker)
     with accelerator.main_process_first():
         location = _scratch_model(places.cache, corpus, options) if base.scratch else base.location
-        samples = source.samples if source else _current_samples(workspace, corpus, settings, options, location, places, listener)
-    order = ExampleOrder(samples, settings.mix, settings.groups * options.accumulation * accelerator.num_processes, options.seed)
+        samples = (
+            source.samples
+            if source
+            else _current_samples(workspace, corpus, settings, options, location, places, listener)
+        )
+    order = ExampleOrder(
+        samples, settings.mix, settings.groups * options.accumulation * accelerator.num_processes, options.seed
+    )
     if not order.mix:
         raise ModelError(_nothing_to_learn(settings.mix, samples, workspace))
     torch.manual_seed(options.seed)
     ranker = load_ranker(options, location, settings)
     ranker.model.to(accelerator.device)
-    objective = make_objective(ranker, options, settings, location, device, _teacher(options, workspace, accelerator.device))
+    objective = make_objective(
+        ranker, options, settings, location, device, _teacher(options, workspace, accelerator.device)
+    )
     objective.to(accelerator.device)
     manifest = samples.manifest
-    development = source.development if source else development_set(corpus, seed=manifest["seed"], share=manifest["held_out"])
+    development = (
+        source.development if source else development_set(corpus, seed=manifest["seed"], share=manifest["held_out"])
+    )
     shares = _shares(ranker, base, options)
     name = identity(options, settings, samples.fingerprint)
     measured, development = measure(objective, order, settings, device, development, options)
@@ -177,22 +219,32 @@ def _train(
         chosen = read_weights(checkpoints.folder / "best") if best != steps else final
         _set_weights(ranker, chosen)
         judged_by = source.judged_by if source else "held-out structure"
-        listener.say(f"judging on {judged_by} ..." if development is not None else "too few documents to hold any out: not judged")
+        listener.say(
+            f"judging on {judged_by} ..."
+            if development is not None
+            else "too few documents to hold any out: not judged"
+        )
         scores, kept = _judge(ranker, base_weights, development, shares, measured.base_score)
         default_score = _default_score(ranker, base, development)
         result = replace(
-            result, seconds=time.monotonic() - started, development=scores, kept=kept, best_step=best,
+            result,
+            seconds=time.monotonic() - started,
+            development=scores,
+            kept=kept,
+            best_step=best,
             judged_by=judged_by,
             better_than_base=None if not scores else kept > 0 and scores[kept] > max(scores[0.0], default_score or 0.0),
             default_score=default_score,
-        )  # fmt: skip
+        )
         _save(workspace, ranker, base, options, settings, samples, result, checkpoints, corpus, force)
     accelerator.wait_for_everyone()
     return result
 
 
 def _scratch_model(cache: Path, corpus: Corpus, options: TrainingOptions) -> str:
-    """The folder of the untrained model of this corpus, size and seed; made once, and again when a file of it has changed."""
+    """The folder of the untrained model of this corpus, size and seed; made once, and again when a file of it has
+    changed.
+    """
     folder = cache / f"scratch-{corpus.fingerprint}-{options.size}-{options.seed}"
     if not folder.exists() or Sealed(folder, "train again").problems():
         with replacing_folder(folder) as temporary:
@@ -211,20 +263,32 @@ def _nothing_to_learn(mix: Collection[str], samples: Samples, workspace: Workspa
     dropped = samples.manifest["census"]["dropped"]
     reasons = "; ".join(f"{task}: {', '.join(dropped[task])}" for task in mix if dropped.get(task))
     return (
-        f"no Examples of {', '.join(mix)} in {workspace}{f' ({reasons})' if reasons else ''}: the corpus has no structure to learn from. "
-        "`structformer sample --min-words 5` lets shorter sections take part; `--task-mix ict` asks with sentences and needs no headings"
+        f"no Examples of {', '.join(mix)} in {workspace}{f' ({reasons})' if reasons else ''}: the "
+        "corpus has no structure to learn from. "
+        "`structformer sample --min-words 5` lets shorter sections take part; `--task-mix ict` "
+        "asks with sentences and needs no headings"
     )
 
 
 def _current_samples(
-    workspace: Workspace, corpus: Corpus, settings: Settings, options: TrainingOptions, location: str, places: _Places, listener: Listener
+    workspace: Workspace,
+    corpus: Corpus,
+    settings: Settings,
+    options: TrainingOptions,
+    location: str,
+    places: _Places,
+    listener: Listener,
 ) -> Samples:
-    """The workspace's Examples; drawn when there are none of this corpus, of a task or with the options that are asked for."""
+    """The workspace's Examples; drawn when there are none of this corpus, of a task or with the options that are asked
+    for.
+    """
     tasks = list(settings.mix)
     attention = AttentionWeights(location, places.cache) if needs_attention(tasks) else None
     wanted = options.sampling
 
-    def drawn_anew(names: Collection[str], chosen: SamplingOptions, seed: int, held_out: float | None = None) -> Samples:
+    def drawn_anew(
+        names: Collection[str], chosen: SamplingOptions, seed: int, held_out: float | None = None
+    ) -> Samples:
         if places.samples is None:
             return sample(workspace, names, options=chosen, seed=seed, held_out=held_out, weights=attention)
         places.samples.mkdir()
@@ -245,7 +309,9 @@ def _current_samples(
     if undrawn:
         listener.say(f"drawing Examples of {', '.join(undrawn)} too")
     elif other:
-        listener.say(f"drawing the Examples again, with {', '.join(f'{name} {value}' for name, value in other.items())}")
+        listener.say(
+            f"drawing the Examples again, with {', '.join(f'{name} {value}' for name, value in other.items())}"
+        )
     else:
         listener.say("the Examples are of an earlier corpus or another model: drawing them again")
     if attention is None:
@@ -255,7 +321,9 @@ def _current_samples(
 
 
 def _default_score(ranker: Ranker, base: BaseModel, development: DevelopmentSet | None) -> float | None:
-    """What the encoder scores that the search would use without this model; None where that is this model's own base."""
+    """What the encoder scores that the search would use without this model; None where that is this model's own
+    base.
+    """
     if development is None or not base.scratch or not ranker_kind(ranker.kind).sentence_encoder:
         return None
     try:
@@ -265,7 +333,9 @@ def _default_score(ranker: Ranker, base: BaseModel, development: DevelopmentSet 
     return development_score(ranker_kind(ranker.kind).load(default.location), development)
 
 
-def _teacher(options: TrainingOptions, workspace: Workspace, device: torch.device) -> Callable[..., torch.Tensor] | None:
+def _teacher(
+    options: TrainingOptions, workspace: Workspace, device: torch.device
+) -> Callable[..., torch.Tensor] | None:
     if options.teacher is None:
         return None
     from structformer.training.teacher import CrossEncoderTeacher
@@ -306,16 +376,25 @@ def _judge(
     for share in shares:
         mix_weights(ranker.model, base, trained, share)
         scores[share] = development_score(ranker, development)
-    # Untrained weights behind a fresh head are no ranker at all, so there the trained ones are kept whatever they score.
+    # Untrained weights behind a fresh head are no ranker at all, so there the trained ones are kept whatever they
+    # score.
     best = max(scores, key=lambda share: (scores[share], share)) if len(shares) > 1 else shares[0]
     mix_weights(ranker.model, base, trained, best)
     return scores, best
 
 
 def _save(
-    workspace: Workspace, ranker: Ranker, base: BaseModel, options: TrainingOptions, settings: Settings, samples: Samples,
-    result: TrainingResult, checkpoints: Checkpoints, corpus: Corpus, force: bool,
-) -> None:  # fmt: skip
+    workspace: Workspace,
+    ranker: Ranker,
+    base: BaseModel,
+    options: TrainingOptions,
+    settings: Settings,
+    samples: Samples,
+    result: TrainingResult,
+    checkpoints: Checkpoints,
+    corpus: Corpus,
+    force: bool,
+) -> None:
     try:
         with workspace.replacing_model(settings.name, keep=not force) as temporary:
             ranker.model.to("cpu")

@@ -20,16 +20,22 @@ def write_options(folder: Path, options: TrainingOptions) -> None:
 
 
 def unfinished_options(workspace: str | Path | Workspace, asked: TrainingOptions) -> TrainingOptions:
-    """The options of the workspace's unfinished run (the one called `asked.name`, where there are several), with the time limit that
-    is asked for now. Raises UsageError when there is none, or there are several and none is named."""
+    """The options of the workspace's unfinished run (the one called `asked.name`, where there are several), with the
+    time limit that is asked for now. Raises UsageError when there is none, or there are several and none is named.
+    """
     found = Workspace(workspace).unfinished(_FILE)
     if asked.name:
         found = [folder for folder in found if folder.name == asked.name]
     if len(found) > 1:
-        raise UsageError(f"several runs are unfinished: name one with --name ({', '.join(folder.name for folder in found)})")
+        raise UsageError(
+            f"several runs are unfinished: name one with --name ({', '.join(folder.name for folder in found)})"
+        )
     if not found:
         called = f" called {asked.name}" if asked.name else ""
-        raise UsageError(f"no unfinished run{called} in {workspace}: give the flags that it was begun with, or train without --resume")
+        raise UsageError(
+            f"no unfinished run{called} in {workspace}: give the flags that it was begun with, or "
+            "train without --resume"
+        )
     try:
         value: dict[str, Any] = read_json(found[0] / _FILE, digest=True)
     except WorkspaceError as error:
@@ -37,4 +43,7 @@ def unfinished_options(workspace: str | Path | Workspace, asked: TrainingOptions
     known = {field.name for field in fields(TrainingOptions)}
     stored: dict[str, Any] = {key: item for key, item in value.items() if key in known}
     options = TrainingOptions(**{**stored, "report_to": tuple(stored["report_to"])})
-    return replace(options, max_seconds=asked.max_seconds if asked.max_seconds != TrainingOptions().max_seconds else options.max_seconds)
+    return replace(
+        options,
+        max_seconds=asked.max_seconds if asked.max_seconds != TrainingOptions().max_seconds else options.max_seconds,
+    )

@@ -30,12 +30,79 @@ _SETTINGS = {
 _NAMED = re.compile(r"(.*?)\s*<([^<>]+)>", re.DOTALL)
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|([^:\s].*))")
 _REFERENCES = ("ref", "doc", "numref", "any", "term", "download")
-_TEXTS = ("func", "meth", "class", "mod", "attr", "data", "exc", "obj", "const", "option", "program", "command", "envvar", "file", "kbd", "guilabel",
-          "menuselection", "abbr", "dfn", "pep", "rfc", "token", "keyword", "opcode", "c:func", "c:type", "py:func", "py:class", "py:meth", "py:mod",
-          "source", "issue", "gh", "samp", "makevar", "mailheader", "manpage", "regexp")  # fmt: skip
-_ADMONITIONS = ("seealso", "versionadded", "versionchanged", "deprecated", "todo", "index", "glossary", "productionlist", "centered", "hlist",
-                "only", "tabs", "tab", "function", "class", "method", "attribute", "data", "module", "exception", "describe", "option", "program",
-                "envvar", "confval", "automodule", "autoclass", "autofunction", "currentmodule", "py:function", "py:class")  # fmt: skip
+_TEXTS = (
+    "func",
+    "meth",
+    "class",
+    "mod",
+    "attr",
+    "data",
+    "exc",
+    "obj",
+    "const",
+    "option",
+    "program",
+    "command",
+    "envvar",
+    "file",
+    "kbd",
+    "guilabel",
+    "menuselection",
+    "abbr",
+    "dfn",
+    "pep",
+    "rfc",
+    "token",
+    "keyword",
+    "opcode",
+    "c:func",
+    "c:type",
+    "py:func",
+    "py:class",
+    "py:meth",
+    "py:mod",
+    "source",
+    "issue",
+    "gh",
+    "samp",
+    "makevar",
+    "mailheader",
+    "manpage",
+    "regexp",
+)
+_ADMONITIONS = (
+    "seealso",
+    "versionadded",
+    "versionchanged",
+    "deprecated",
+    "todo",
+    "index",
+    "glossary",
+    "productionlist",
+    "centered",
+    "hlist",
+    "only",
+    "tabs",
+    "tab",
+    "function",
+    "class",
+    "method",
+    "attribute",
+    "data",
+    "module",
+    "exception",
+    "describe",
+    "option",
+    "program",
+    "envvar",
+    "confval",
+    "automodule",
+    "autoclass",
+    "autofunction",
+    "currentmodule",
+    "py:function",
+    "py:class",
+)
 
 
 def _role(
@@ -101,7 +168,14 @@ class RstFormat:
     def sniff(self, head: bytes, path: str) -> float:
         """Certainty that a file of unknown suffix is reStructuredText, from its first bytes."""
         text = head.decode("utf-8", "replace")
-        signs = (r"^\.\. [\w-]+::", r"^\.\. _[^:\n]+:", r"^([=~^*#\"-])\1{3,}$", r":\w+:`[^`\n]+`", r"``[^`\n]+``", r"`[^`\n]+`_")
+        signs = (
+            r"^\.\. [\w-]+::",
+            r"^\.\. _[^:\n]+:",
+            r"^([=~^*#\"-])\1{3,}$",
+            r":\w+:`[^`\n]+`",
+            r"``[^`\n]+``",
+            r"`[^`\n]+`_",
+        )
         return min(0.9, 0.25 * sum(bool(re.search(sign, text, re.MULTILINE)) for sign in signs))
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
@@ -153,7 +227,9 @@ class _Reader:
         if isinstance(node, nodes.Text):
             self._flush()
             builder.flow(str(node))
-        elif isinstance(node, (nodes.comment, nodes.system_message, nodes.substitution_definition, nodes.pending, nodes.raw)):
+        elif isinstance(
+            node, (nodes.comment, nodes.system_message, nodes.substitution_definition, nodes.pending, nodes.raw)
+        ):
             return
         elif isinstance(node, nodes.section):
             title = next((child for child in node.children if isinstance(child, nodes.title)), None)
@@ -179,7 +255,10 @@ class _Reader:
         elif isinstance(node, (nodes.literal, nodes.math)):
             self._flush()
             builder.verbatim(node.astext())
-        elif isinstance(node, (nodes.list_item, nodes.term, nodes.definition, nodes.row, nodes.field, nodes.option_list_item, nodes.line)):
+        elif isinstance(
+            node,
+            (nodes.list_item, nodes.term, nodes.definition, nodes.row, nodes.field, nodes.option_list_item, nodes.line),
+        ):
             builder.line()
             self._children(node, depth)
             builder.line()
@@ -209,7 +288,9 @@ class _Reader:
 
     def _reference(self, node: Any, depth: int) -> None:
         builder = self._builder
-        target = node.get("refuri") or ("#" + node["refid"] if "refid" in node else "#" + node["refname"] if "refname" in node else "")
+        target = node.get("refuri") or (
+            "#" + node["refid"] if "refid" in node else "#" + node["refname"] if "refname" in node else ""
+        )
         if not target or builder.in_link:
             self._children(node, depth)
             return

@@ -19,7 +19,11 @@ def test_conformance():
 def test_the_tree_of_the_sample():
     [document] = RstFormat().read(SourceFile("knots.rst", SAMPLES[0].data), {})
     assert document.title == "Knots"
-    assert [(section.level, section.title) for section in document.sections()] == [(0, "Knots"), (2, "Bowline"), (3, "Clove hitch")]
+    assert [(section.level, section.title) for section in document.sections()] == [
+        (0, "Knots"),
+        (2, "Bowline"),
+        (3, "Clove hitch"),
+    ]
     links = [(link.kind.value, link.target, link.text) for link in document.links()]
     assert ("hyperlink", "https://boats.example/guide", "guide to boats") in links
     assert ("hyperlink", "rig/index", "Rigging") in links

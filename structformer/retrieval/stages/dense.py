@@ -1,4 +1,6 @@
-"""`dense`: cosines of a bi-encoder's vectors; `hybrid`: these and words together; `dense-fusion`: vectors for units found otherwise."""
+"""`dense`: cosines of a bi-encoder's vectors; `hybrid`: these and words together; `dense-fusion`: vectors for units
+found otherwise.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ Vector = npt.NDArray[np.float32]
 
 
 def _found(
-    opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None, *, with_overviews: bool
+    opened: OpenedIndex,
+    stage: Stage,
+    rankings: Sequence[Ranking],
+    documents: Collection[int] | None,
+    *,
+    with_overviews: bool,
 ) -> list[tuple[Ranking, Vector, Ranked]]:
     """Each query's ranking, vector, and units by their vectors."""
     encoder, index, weights = opened.encoder(stage.model)
@@ -65,16 +72,23 @@ def _fusion(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
 
 
 def _weighed(
-    opened: OpenedIndex, ranking: Ranking, vector: Vector, units: list[int], lexical: Mapping[int, float], whole: Mapping[int, float],
+    opened: OpenedIndex,
+    ranking: Ranking,
+    vector: Vector,
+    units: list[int],
+    lexical: Mapping[int, float],
+    whole: Mapping[int, float],
     stage: Stage,
-) -> Ranked:  # fmt: skip
+) -> Ranked:
     """The best units by the weighted sum of their four scores, which the ranking keeps."""
     _, index, weights = opened.encoder(stage.model)
     numbers = np.array(units, np.int64)
     cosines, overviews = index.scores(vector, numbers)
     owners = index.owners[numbers].tolist() if units else []
     by_document = [whole.get(owner, 0.0) for owner in owners]
-    features = np.stack([cosines, overviews, np.array([lexical.get(unit, 0.0) for unit in units]), np.array(by_document)], axis=1)
+    features = np.stack(
+        [cosines, overviews, np.array([lexical.get(unit, 0.0) for unit in units]), np.array(by_document)], axis=1
+    )
     totals = features.astype(np.float64) @ weights.as_array() if units else np.empty(0)
     ranking.scores.update(
         dense=dict(zip(units, map(float, cosines), strict=True)),
@@ -86,7 +100,9 @@ def _weighed(
 
 _CHOICES = {"weights": (_LEARNED, _RRF)}
 DENSE = StageKind("dense", _dense, finds=True, options={"k": 200}, model="bi-encoder")
-HYBRID = StageKind("hybrid", _hybrid, finds=True, options={"k": 200, "weights": _LEARNED}, model="bi-encoder", choices=_CHOICES)
+HYBRID = StageKind(
+    "hybrid", _hybrid, finds=True, options={"k": 200, "weights": _LEARNED}, model="bi-encoder", choices=_CHOICES
+)
 DENSE_FUSION = StageKind(
     "dense-fusion", _fusion, finds=False, options={"k": 200, "weights": _LEARNED}, model="bi-encoder", choices=_CHOICES
 )

@@ -49,19 +49,24 @@ def needs_attention(names: Iterable[str]) -> bool:
 
 def generator(seed: int, epoch: int, task: str, document_id: str) -> Random:
     """The random source of one document's Examples of one task: the same in any order of work and any process."""
-    digest = hashlib.blake2b(f"{seed}/{epoch}/{task}/{document_id}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    digest = hashlib.blake2b(
+        f"{seed}/{epoch}/{task}/{document_id}".encode("utf-8", "surrogatepass"), digest_size=8
+    ).digest()
     return Random(int.from_bytes(digest, "big"))
 
 
 def drawn_examples(task: Task, seen: Any, document_id: str, rng: Random, census: Census) -> Iterator[Example]:
-    """A document's Examples of a task. Raises WorkspaceError naming task and document when the task's own code fails."""
+    """A document's Examples of a task. Raises WorkspaceError naming task and document when the task's own code
+    fails.
+    """
     try:
         yield from task.draw(seen, rng, census)
     except StructformerError:
         raise
     except Exception as error:  # a plugin's mistake
         raise WorkspaceError(
-            f"the task {task.name} failed on the document {document_id} ({type(error).__name__}: {error}): leave it out with --tasks"
+            f"the task {task.name} failed on the document {document_id} ({type(error).__name__}: "
+            f"{error}): leave it out with --tasks"
         ) from error
 
 
@@ -74,7 +79,9 @@ def document_examples(
     epoch: int = 0,
     census: Census | None = None,
 ) -> Iterator[Example]:
-    """The Examples of one document's tree, for those of the tasks that look at nothing else. Raises UsageError on an unknown task."""
+    """The Examples of one document's tree, for those of the tasks that look at nothing else. Raises UsageError on an
+    unknown task.
+    """
     view = DocumentView(document, options or SamplingOptions())
     census = census if census is not None else Census()
     for task in chosen_tasks(names):

@@ -1,4 +1,6 @@
-"""Classic pre-training tasks for retrieval: ICT (Lee et al., ACL 2019), BFS and WLP (Chang et al., ICLR 2020), ROP (Ma et al., WSDM 2021)."""
+"""Classic pre-training tasks for retrieval: ICT (Lee et al., ACL 2019), BFS and WLP (Chang et al., ICLR 2020), ROP (Ma
+et al., WSDM 2021).
+"""
 
 from __future__ import annotations
 
@@ -60,11 +62,11 @@ def inverse_cloze(view: DocumentView, rng: Random, census: Census) -> Iterator[E
 
 
 def overview_selection(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:
-    """OVS: a sentence of a document as query, the document's overview as positive; negatives are the batch's other documents.
+    """OVS: a sentence of a document as query, the document's overview as positive; negatives are the batch's other
+    documents.
 
-    Not of a paper: the inverse cloze task one level up, for the search compares queries with overviews too. One sentence of 4 to 40
-    words from each passage, taken out of the overview where it stands in it.
-    """
+    Not of a paper: the inverse cloze task one level up, for the search compares queries with overviews too. One
+    sentence of 4 to 40 words from each passage, taken out of the overview where it stands in it."""
     for number, pieces in _passages(view).items():
         for piece in pieces:
             for query in _drawn_queries(piece, rng)[:1]:
@@ -91,12 +93,14 @@ def body_first_selection(here: Neighbourhood, rng: Random, census: Census) -> It
             census.drop("bfs", "no documents to contrast with")
             continue
         texts = (positive, *negatives)
-        yield Example("bfs", (rng.choice(queries),) * len(texts), texts, view.document.id, (number, *(-1,) * len(negatives)))
+        yield Example(
+            "bfs", (rng.choice(queries),) * len(texts), texts, view.document.id, (number, *(-1,) * len(negatives))
+        )
 
 
 def wiki_link_prediction(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
-    """WLP: a random sentence of a page's abstract as query, the passage of this document that links to the page as positive,
-    other documents' texts as negatives.
+    """WLP: a random sentence of a page's abstract as query, the passage of this document that links to the page as
+    positive, other documents' texts as negatives.
 
     Source: Chang et al., ICLR 2020, section 3.2 ("Wiki Link Prediction"). One Example for each page linked to.
     """
@@ -124,9 +128,9 @@ def wiki_link_prediction(here: Neighbourhood, rng: Random, census: Census) -> It
 def representative_words_prediction(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
     """ROP: which of two word sets of equal size represents a document better, by its language model's likelihood.
 
-    Source: Ma et al., "PROP", WSDM 2021, section 3.2, eq. 1-3: the sets are drawn from the document's unigram language model with
-    Dirichlet smoothing, P(w|D) = (c(w, D) + mu P(w|C)) / (|D| + mu), their size is Poisson with mean 3, at least 1, and the
-    likelier one is the positive. Five pairs a document; stop words are left out.
+    Source: Ma et al., "PROP", WSDM 2021, section 3.2, eq. 1-3: the sets are drawn from the document's unigram language
+    model with Dirichlet smoothing, P(w|D) = (c(w, D) + mu P(w|C)) / (|D| + mu), their size is Poisson with mean 3, at
+    least 1, and the likelier one is the positive. Five pairs a document; stop words are left out.
     """
     assert here.collection is not None
     text = here.pages.head(here.number)
@@ -137,10 +141,18 @@ def representative_words_prediction(here: Neighbourhood, rng: Random, census: Ce
     words = sorted(counts)
     length = sum(counts.values())
     logs = {word: math.log(counts[word] + DIRICHLET_MU * here.collection.probability(word)) for word in words}
-    ends = list(accumulate((counts[word] + DIRICHLET_MU * here.collection.probability(word)) / (length + DIRICHLET_MU) for word in words))
+    ends = list(
+        accumulate(
+            (counts[word] + DIRICHLET_MU * here.collection.probability(word)) / (length + DIRICHLET_MU)
+            for word in words
+        )
+    )
     for _ in range(_WORD_SETS):
         size = max(1, poisson(rng, POISSON_MEAN))
-        drawn = [[words[min(len(words) - 1, bisect_right(ends, rng.random() * ends[-1]))] for _ in range(size)] for _ in range(2)]
+        drawn = [
+            [words[min(len(words) - 1, bisect_right(ends, rng.random() * ends[-1]))] for _ in range(size)]
+            for _ in range(2)
+        ]
         first, second = (sum(logs[word] for word in chosen) for chosen in drawn)
         if sorted(drawn[0]) == sorted(drawn[1]) or first == second:
             census.drop("rop", "equally likely word sets")
@@ -203,18 +215,40 @@ def _other_pages(here: Neighbourhood, rng: Random, excluded: set[int]) -> list[s
     """First passages of random documents, with their titles in front as positives have their paths."""
     wanted = here.view.options.wanted_negatives
     numbers = here.random_pages(rng, excluded, here.pages.abstract, wanted, here.view.options.min_words)
-    cut = (with_path(here.pages.title(number), next(passages(here.pages.abstract(number), PASSAGE_WORDS), "")) for number in numbers)
+    cut = (
+        with_path(here.pages.title(number), next(passages(here.pages.abstract(number), PASSAGE_WORDS), ""))
+        for number in numbers
+    )
     return list(dict.fromkeys(cut))
 
 
 TASKS = (
     Task("ict", inverse_cloze, "classic", form=Form.PATH, source="Lee et al., ACL 2019, section 4", default=True),
-    Task("bfs", body_first_selection, "classic", in_corpus=True, form=Form.PATH, source="Chang et al., ICLR 2020, section 3.2"),
-    Task("wlp", wiki_link_prediction, "classic", in_corpus=True, form=Form.PATH, source="Chang et al., ICLR 2020, section 3.2"),
     Task(
-        "rop", representative_words_prediction, "classic", in_corpus=True, needs=Need.LINKS | Need.COLLECTION, replaceable=False,
+        "bfs",
+        body_first_selection,
+        "classic",
+        in_corpus=True,
+        form=Form.PATH,
+        source="Chang et al., ICLR 2020, section 3.2",
+    ),
+    Task(
+        "wlp",
+        wiki_link_prediction,
+        "classic",
+        in_corpus=True,
+        form=Form.PATH,
+        source="Chang et al., ICLR 2020, section 3.2",
+    ),
+    Task(
+        "rop",
+        representative_words_prediction,
+        "classic",
+        in_corpus=True,
+        needs=Need.LINKS | Need.COLLECTION,
+        replaceable=False,
         source="Ma et al., PROP, WSDM 2021, section 3.2",
     ),
     # Overviews differ from passages in form, so passages cannot stand in for the batch's other overviews.
     Task("ovs", overview_selection, "classic", replaceable=False, default=True),
-)  # fmt: skip
+)

@@ -1,5 +1,5 @@
-"""HARP's four tasks from hyperlinks and their anchor texts (Ma et al., "Pre-training for Ad-hoc Retrieval: Hyperlink is Also You
-Need", CIKM 2021).
+"""HARP's four tasks from hyperlinks and their anchor texts (Ma et al., "Pre-training for Ad-hoc Retrieval: Hyperlink is
+Also You Need", CIKM 2021).
 
 Words are drawn by the attention that a Transformer gives them: from the anchor's tokens for queries (RQP, QDM), from
 [CLS] for pages and sentences (RQP's negatives, RDP, ACM). A destination page is its abstract.
@@ -24,21 +24,25 @@ _ACM_RELEASED_WORDS = 250
 
 
 def representative_query_prediction(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
-    """RQP: which of two queries represents a page. The positive is an anchor text and words of its sentence, drawn by the
-    attention from the anchor; the negative are words of the page itself, drawn by the attention from [CLS].
+    """RQP: which of two queries represents a page. The positive is an anchor text and words of its sentence, drawn by
+    the attention from the anchor; the negative are words of the page itself, drawn by the attention from [CLS].
 
-    Source: HARP, section 3.2.1 ("Representative Query Prediction"), eq. 1-6. The negative never holds a word of the anchor.
-    """
+    Source: HARP, section 3.2.1 ("Representative Query Prediction"), eq. 1-6. The negative never holds a word of the
+    anchor."""
     weights = _weights(here)
     for sentence, place, page in _destinations(here, census, "rqp"):
         reference = sentence.references[place]
         query = _anchor_query(sentence, place, weights, rng)
         anchor_words = word_set(reference.text)
-        drawn = draw_words({word: weight for word, weight in weights.weights(page).items() if word not in anchor_words}, rng)
+        drawn = draw_words(
+            {word: weight for word, weight in weights.weights(page).items() if word not in anchor_words}, rng
+        )
         if not drawn:
             census.drop("rqp", "no words to draw from the page")
             continue
-        yield Example("rqp", (query, " ".join(drawn)), (page, page), here.view.document.id, (sentence.section, sentence.section))
+        yield Example(
+            "rqp", (query, " ".join(drawn)), (page, page), here.view.document.id, (sentence.section, sentence.section)
+        )
 
 
 def query_disambiguation_modeling(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
@@ -52,7 +56,9 @@ def query_disambiguation_modeling(here: Neighbourhood, rng: Random, census: Cens
     for sentence, place, page in _destinations(here, census, "qdm"):
         reference = sentence.references[place]
         others = [number for number in here.anchor_targets(reference.text) if number != reference.target]
-        others = [number for number in others if here.pages.abstract(number) and not _same(page, here.pages.abstract(number))]
+        others = [
+            number for number in others if here.pages.abstract(number) and not _same(page, here.pages.abstract(number))
+        ]
         if not others:
             census.drop("qdm", "anchor text of one page only")
             continue
@@ -75,7 +81,9 @@ def representative_document_prediction(here: Neighbourhood, rng: Random, census:
             census.drop("rdp", "sentence with one linked page")
             continue
         by_word = weights.weights(sentence.text)
-        importance = {place: sum(by_word.get(word, 0.0) for word in word_set(sentence.references[place].text)) for place in found}
+        importance = {
+            place: sum(by_word.get(word, 0.0) for word in word_set(sentence.references[place].text)) for place in found
+        }
         pairs = list(combinations(found, 2))
         for first, second in pairs if here.view.options.compat == "released-code" else [rng.choice(pairs)]:
             more, less = (first, second) if importance[first] >= importance[second] else (second, first)
@@ -92,9 +100,8 @@ def representative_document_prediction(here: Neighbourhood, rng: Random, census:
 def anchor_cooccurrence_modeling(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
     """ACM: the page of an anchor that stands in one sentence with the query's anchor, against a random page.
 
-    Source: HARP, section 3.2.4 ("Anchor Co-occurrence Modeling"), eq. 10. The query is an anchor text and words drawn from
-    its page by the attention from [CLS]. With `compat="released-code"` documents are cut at 250 words.
-    """
+    Source: HARP, section 3.2.4 ("Anchor Co-occurrence Modeling"), eq. 10. The query is an anchor text and words drawn
+    from its page by the attention from [CLS]. With `compat="released-code"` documents are cut at 250 words."""
     weights = _weights(here)
     excluded = {here.number, *here.see_also, *(reference.target for reference in here.references)}
     for sentence in here.anchored_sentences():
@@ -179,7 +186,9 @@ def _anchor_query(sentence: AnchoredSentence, place: int, weights: WordWeights, 
     reference, (start, end) = sentence.references[place], sentence.spans[place]
     anchor_words = word_set(reference.text)
     found = weights.weights(sentence.text, start, end)
-    return " ".join([reference.text, *draw_words({word: weight for word, weight in found.items() if word not in anchor_words}, rng)])
+    return " ".join(
+        [reference.text, *draw_words({word: weight for word, weight in found.items() if word not in anchor_words}, rng)]
+    )
 
 
 def _same(first: str, second: str) -> bool:
@@ -189,8 +198,34 @@ def _same(first: str, second: str) -> bool:
 _PAPER = "Ma et al., HARP, CIKM 2021"
 _NEEDS = Need.LINKS | Need.ATTENTION
 TASKS = (
-    Task("rqp", representative_query_prediction, "harp", True, _NEEDS, replaceable=False, source=f"{_PAPER}, section 3.2.1"),
-    Task("qdm", query_disambiguation_modeling, "harp", True, _NEEDS | Need.ANCHORS, replaceable=False, source=f"{_PAPER}, section 3.2.2"),
-    Task("rdp", representative_document_prediction, "harp", True, _NEEDS, replaceable=False, source=f"{_PAPER}, section 3.2.3"),
-    Task("acm", anchor_cooccurrence_modeling, "harp", True, _NEEDS, replaceable=False, source=f"{_PAPER}, section 3.2.4"),
+    Task(
+        "rqp",
+        representative_query_prediction,
+        "harp",
+        True,
+        _NEEDS,
+        replaceable=False,
+        source=f"{_PAPER}, section 3.2.1",
+    ),
+    Task(
+        "qdm",
+        query_disambiguation_modeling,
+        "harp",
+        True,
+        _NEEDS | Need.ANCHORS,
+        replaceable=False,
+        source=f"{_PAPER}, section 3.2.2",
+    ),
+    Task(
+        "rdp",
+        representative_document_prediction,
+        "harp",
+        True,
+        _NEEDS,
+        replaceable=False,
+        source=f"{_PAPER}, section 3.2.3",
+    ),
+    Task(
+        "acm", anchor_cooccurrence_modeling, "harp", True, _NEEDS, replaceable=False, source=f"{_PAPER}, section 3.2.4"
+    ),
 )

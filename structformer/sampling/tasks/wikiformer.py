@@ -19,12 +19,11 @@ _RELEASED_SECTIONS = 4
 def simulated_reranking(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:
     """SRR: the path to a child d_i of a non-leaf F as query, its content as positive, its siblings' as negatives.
 
-    Source: Wikiformer, section "Simulated Re-ranking", eq. 3. One Example for every child, or with
-    `every_child=False` one random child of each F. Fewer siblings than asked for are topped up from the rest of the
-    document, never with an ancestor or a descendant; with `negatives_from="siblings"` they stay fewer. With
-    `compat="released-code"` a document of at least four sections that are long enough gives one Example, as the authors'
-    SRR/contrastive_sampling.py does: its first section below the first level as positive, all others as negatives.
-    """
+    Source: Wikiformer, section "Simulated Re-ranking", eq. 3. One Example for every child, or with `every_child=False`
+    one random child of each F. Fewer siblings than asked for are topped up from the rest of the document, never with an
+    ancestor or a descendant; with `negatives_from="siblings"` they stay fewer. With `compat="released-code"` a document
+    of at least four sections that are long enough gives one Example, as the authors' SRR/contrastive_sampling.py does:
+    its first section below the first level as positive, all others as negatives."""
     if view.options.compat == "released-code":
         yield from _released_simulated_reranking(view, census)
         return
@@ -40,13 +39,21 @@ def simulated_reranking(view: DocumentView, rng: Random, census: Census) -> Iter
             negatives = view.negatives(child, children, rng, wanted)
             if view.options.negatives_from != "siblings" and (wanted is None or len(negatives) < wanted):
                 rest = view.negatives(child, range(1, len(view.sections)), rng, wanted)
-                negatives += [number for number in rest if number not in negatives][: None if wanted is None else wanted - len(negatives)]
+                negatives += [number for number in rest if number not in negatives][
+                    : None if wanted is None else wanted - len(negatives)
+                ]
             if not negatives:
                 census.drop("srr", "no negatives in the document")
                 continue
             numbers = (child, *negatives)
             query = view.path_text(child)
-            yield Example("srr", (query,) * len(numbers), tuple(view.content(number) for number in numbers), view.document.id, numbers)
+            yield Example(
+                "srr",
+                (query,) * len(numbers),
+                tuple(view.content(number) for number in numbers),
+                view.document.id,
+                numbers,
+            )
 
 
 def _released_simulated_reranking(view: DocumentView, census: Census) -> Iterator[Example]:
@@ -67,7 +74,9 @@ def representative_words_identification(view: DocumentView, rng: Random, census:
     depth n has n titles; a negative query is the main title and the titles of n - 1 random non-root nodes, never the
     same titles as the positive's.
     """
-    nodes = [number for number in range(1, len(view.sections)) if view.long_enough(number) and view.sections[number].title]
+    nodes = [
+        number for number in range(1, len(view.sections)) if view.long_enough(number) and view.sections[number].title
+    ]
     if not nodes:
         if len(view.sections) > 1:
             census.drop("rwi", "no section of enough words")
@@ -75,7 +84,11 @@ def representative_words_identification(view: DocumentView, rng: Random, census:
     node = rng.choice(nodes)
     path = view.path(node)
     # Equal titles make equal queries, so that drawing among the distinct ones wastes no draw on them.
-    others = list(dict.fromkeys(view.path(number)[-1] for number in range(1, len(view.sections)) if view.sections[number].title.strip()))
+    others = list(
+        dict.fromkeys(
+            view.path(number)[-1] for number in range(1, len(view.sections)) if view.sections[number].title.strip()
+        )
+    )
     wanted = view.options.negatives
     seen = {tuple(sorted(path))}
     queries = [view.path_text(node)]
@@ -107,8 +120,15 @@ def abstract_texts_identification(view: DocumentView, rng: Random, census: Censu
         return
     words = word_set(abstract)
     wanted = view.options.negatives
-    drawn = in_random_order(rng, range(1, len(view.sections)), len(view.sections))  # the root is kin of all, so `negatives` can't be asked
-    others = list(islice((number for number in drawn if view.long_enough(number) and not nearly_equal(words, view.words(number))), wanted))
+    drawn = in_random_order(
+        rng, range(1, len(view.sections)), len(view.sections)
+    )  # the root is kin of all, so `negatives` can't be asked
+    others = list(
+        islice(
+            (number for number in drawn if view.long_enough(number) and not nearly_equal(words, view.words(number))),
+            wanted,
+        )
+    )
     numbers = (0, *others)
     if len(numbers) < 2:
         census.drop("ati", "no negatives in the document")
@@ -121,9 +141,8 @@ def long_texts_matching(here: Neighbourhood, rng: Random, census: Census) -> Ite
     """LTM: the content of document v as query, that of each document adjacent to v in the see-also graph as positive.
 
     Source: Wikiformer, section "Long Texts Matching", eq. 6. Negatives are random documents not adjacent to v, with
-    `negatives_from="lexical"` those that BM25 ranks highest for it. A document's content is its abstract first, then its
-    sections.
-    """
+    `negatives_from="lexical"` those that BM25 ranks highest for it. A document's content is its abstract first, then
+    its sections."""
     options = here.view.options
     query = here.pages.head(here.number)
     if len(query.split()) < options.min_words:
@@ -159,6 +178,16 @@ TASKS = (
         source=f"{_PAPER}, eq. 4",
         default=True,
     ),
-    Task("ati", abstract_texts_identification, "wikiformer", needs=Need.NOTHING, source=f"{_PAPER}, eq. 5", default=True),
-    Task("ltm", long_texts_matching, "wikiformer", in_corpus=True, long_query=True, source=f"{_PAPER}, eq. 6", default=True),
+    Task(
+        "ati", abstract_texts_identification, "wikiformer", needs=Need.NOTHING, source=f"{_PAPER}, eq. 5", default=True
+    ),
+    Task(
+        "ltm",
+        long_texts_matching,
+        "wikiformer",
+        in_corpus=True,
+        long_query=True,
+        source=f"{_PAPER}, eq. 6",
+        default=True,
+    ),
 )
