@@ -25,25 +25,23 @@ RANGES = frozenset("crefrange Crefrange vrefrange cpagerefrange".split())
 # Commands and how many arguments of theirs are no text: o an optional one, m one in braces.
 DROPPED = {
     **dict.fromkeys(
-        """vspace hspace vspace* hspace* pagestyle thispagestyle bibliographystyle pagenumbering index glossary vskip hphantom phantom vphantom
-        includegraphics* hypersetup graphicspath geometry setstretch linespread selectlanguage bibliographyunit nocite markright
-        definecolor* pdfbookmark* tikzset usetikzlibrary pgfplotsset lstset captionsetup* theoremstyle newcounter stepcounter refstepcounter
-        hyphenation nolinenumbers color pagecolor normalfont* fontencoding fontfamily fontseries fontshape allowdisplaybreaks raisebox*
-        usetheme usecolortheme usefonttheme setbeamertemplate* institute logo* externaldocument* numberwithin* DeclareGraphicsExtensions
-        lstloadlanguages crefname* Crefname* babelfont* setmainfont* setsansfont* setmonofont* bibpunct* theoremsymbol keywords* printindex
-        newblock* nobibliography typeout message PackageWarning* errmessage write special pdfoutput shorthandoff shorthandon frenchspacing*
-        addbibresource* makeindex* frenchbsetup NeedsTeXFormat ProvidesPackage ProvidesClass RequirePackage* LoadClass* PassOptionsToPackage*
-        cline cmidrule* hhline arraystretch* tabularnewline* noalign rowcolor* rowcolors* columncolor cellcolor* multirowsetup* label*""".split(),
+        """vspace vspace* bibliographystyle pagenumbering index glossary vskip hphantom phantom vphantom geometry
+        setstretch linespread bibliographyunit nocite markright definecolor* pdfbookmark* usetikzlibrary captionsetup*
+        theoremstyle refstepcounter nolinenumbers pagecolor normalfont* fontencoding fontfamily fontseries fontshape
+        allowdisplaybreaks raisebox* usetheme usecolortheme usefonttheme setbeamertemplate* institute logo*
+        numberwithin* DeclareGraphicsExtensions lstloadlanguages crefname* Crefname* babelfont* setmainfont*
+        setsansfont* setmonofont* bibpunct* theoremsymbol keywords* newblock* nobibliography typeout message
+        PackageWarning* errmessage write special pdfoutput shorthandoff shorthandon frenchspacing* makeindex*
+        frenchbsetup NeedsTeXFormat ProvidesPackage ProvidesClass LoadClass* PassOptionsToPackage* cline cmidrule*
+        hhline arraystretch* noalign rowcolor* rowcolors* columncolor cellcolor* multirowsetup*""".split(),
         "om",
     ),
     "documentclass": "omo",
     "documentstyle": "om",
-    "usepackage": "omo",
     "setlength": "mm",
     "addtolength": "mm",
     "setcounter": "mm",
     "addtocounter": "mm",
-    "includegraphics": "oom",
     "rule": "omm",
     "resizebox": "mm",
     "scalebox": "mo",
@@ -79,7 +77,6 @@ DROPPED = {
     "crefname": "mmm",
     "Crefname": "mmm",
     "providecolor": "mmm",
-    "externaldocument": "om",
     "bibpunct": "ommmmmm",
     "captionsetup": "om",
     "parbox": "ooom",
@@ -89,12 +86,10 @@ DROPPED = {
     "mbox": "",
     "newblock": "",
     "DeclarePairedDelimiter": "mmm",
-    "newenvironment*": "momm",
     "newfloat": "mmmo",
     "floatname": "mm",
     "hyperbaseurl": "m",
     "hypersetup": "m",
-    "printbibliography": "o",
     "phantomsection": "",
     "twocolumn": "",
     "onecolumn": "",
@@ -123,14 +118,12 @@ DROPPED = {
     "theorembodyfont": "m",
     "newtheoremstyle": "mmmmmmmmm",
     "DeclareUnicodeCharacter": "mm",
-    "DeclareRobustCommand*": "mm",
     "graphicspath": "m",
     "pagestyle": "m",
     "thispagestyle": "m",
     "hyphenation": "m",
     "columnbreak": "",
     "bookmarksetup": "m",
-    "addbibresource": "om",
     "stepcounter": "m",
     "value": "m",
     "pgfplotsset": "m",
@@ -139,7 +132,6 @@ DROPPED = {
     "normalfont": "",
     "makeindex": "",
     "lstset": "m",
-    "label*": "m",
     "rowcolor": "omoo",
     "rowcolors": "mmm",
     "cellcolor": "om",
@@ -147,7 +139,6 @@ DROPPED = {
     "hspace": "m",
     "hspace*": "m",
     "includepdf": "om",
-    "input*": "",
     "NewDocumentCommand": "mmm",
     "RenewDocumentCommand": "mmm",
     "DeclareDocumentCommand": "mmm",
@@ -158,14 +149,11 @@ DROPPED = {
     "setsansfont": "omo",
     "setmonofont": "omo",
     "babelfont": "omom",
-    "InputIfFileExists": "",
     "printindex": "o",
-    "RequirePackage": "omo",
     "LoadClass": "omo",
     "PassOptionsToPackage": "mm",
     "PackageWarning": "mm",
     "setbox": "",
-    "tabularnewline": "",
 }
 # Environments whose content is not text.
 SKIPPED = frozenset(

@@ -6,6 +6,7 @@ only commands whose arguments mean something have them read."""
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -47,6 +48,8 @@ _MATH_END = {
 _LABEL = re.compile(r"\\label\s*\{([^{}]*)\}")
 _MATH_REFERENCE = re.compile(r"\\(?:eq|auto|[cC])?ref\*?\s*\{([^{}]*)\}")
 _CITE = re.compile(r"(?:[a-zA-Z]*[cC]ite[a-zA-Z]*|citation|footfullcite|bibentry)\*?")
+_CATCODE = re.compile(r"\s*`?\\?.\s*=?\s*\d*")
+_NOT_CITING = frozenset({"nocite", "citestyle", "citename", "setcitestyle"})
 _ASSIGNMENT = re.compile(
     r"\s*=?\s*(?:[-+]?\s*(?:\d*[.,]?\d+\s*(?:true\s*)?(?:pt|pc|in|bp|cm|mm|dd|cc|sp|em|ex|mu|fil+)?|\\[a-zA-Z]+)(?:\s*(?:plus|minus)\s*[-\d.,]+\s*\w*)*)?"
 )
@@ -60,6 +63,9 @@ _OPTIONAL_CHARACTERS = 20_000  # of an argument in brackets
 _UNCLOSED_CHARACTERS = 4_000_000  # looked through in vain, after which arguments in brackets must be short
 _SHORT_OPTIONAL_CHARACTERS = 200
 _KEPT_CONDITIONS = 16  # texts: a file and the macros that were expanded last
+
+
+Handler = Callable[["TexReader", str], None]
 
 
 class Files(Protocol):
@@ -317,166 +323,149 @@ class TexReader:
             self._expand(self._macros[name])
             return
         bare = name.removesuffix("*")
-        builder = self._builder
         if bare in SYMBOLS and name == bare:
-            builder.text(SYMBOLS[bare]) if SYMBOLS[bare].strip() else builder.flow(SYMBOLS[bare] or " ")
-            if self._text[start + len(bare) + 1 : start + len(bare) + 2].isspace() and not SYMBOLS[bare].isalpha():
-                builder.flow(" ")
-        elif bare in SECTIONS:
-            self._section(SECTIONS[bare])
+            self._symbol(bare, start)
         elif name in ("begin", "end"):
             self._environment(name, start)
-        elif bare == "label":
-            if not self._only_definitions:
-                builder.add_anchor(self._argument().strip())
-        elif bare in REFERENCES:
-            self._reference()
-        elif bare in RANGES:
-            self._reference()
-            self._reference()
-        elif bare in (
-            "url",
-            "nolinkurl",
-            "path",
-            "href",
-            "hyperref",
-            "hyperlink",
-            "hypertarget",
-            "hyperdef",
-            "email",
-            "doi",
-        ):
-            self._link(bare)
-        elif bare in ("cite", "citep", "citet") or (
-            _CITE.fullmatch(name) and bare not in ("nocite", "citestyle", "citename", "setcitestyle")
-        ):
+        elif bare in HANDLERS:
+            HANDLERS[bare](self, bare)
+        elif _CITE.fullmatch(name) and bare not in _NOT_CITING:
             self._cite()
-        elif bare in ("newcommand", "renewcommand", "providecommand", "DeclareRobustCommand", "newrobustcmd"):
-            self._define_command(replace=bare != "providecommand")
-        elif bare in ("def", "gdef", "edef", "xdef"):
-            self._define_tex()
-        elif bare == "let":
-            self._let()
-        elif bare in ("newenvironment", "renewenvironment"):
-            self._define_environment()
-        elif bare in ("newtheorem", "spnewtheorem", "declaretheorem"):
-            self._define_theorem(bare)
-        elif bare == "newif":
-            switch = self._argument().removeprefix("\\if")
-            self._switches.setdefault(switch, False)
-        elif bare in CONDITIONALS or (bare.startswith("if") and bare[2:] in self._switches):
+        elif bare.startswith("if") and bare[2:] in self._switches:
             self._conditional(bare)
-        elif bare in ("else", "or"):
-            self._skip_condition(to_else=False)
-        elif self._switches and (bare.endswith("true") and bare[:-4] in self._switches):
+        elif self._switches and bare.endswith("true") and bare[:-4] in self._switches:
             self._switches[bare[:-4]] = True
-        elif self._switches and (bare.endswith("false") and bare[:-5] in self._switches):
+        elif self._switches and bare.endswith("false") and bare[:-5] in self._switches:
             self._switches[bare[:-5]] = False
-        elif bare in (
-            "input",
-            "include",
-            "subfile",
-            "import",
-            "subimport",
-            "subfileinclude",
-            "loadglsentries",
-            "includestandalone",
-        ):
-            self._take_in(bare)
-        elif bare in ("bibliography", "addbibresource", "bibliography*"):
-            self._bibliography(bare)
-        elif bare == "printbibliography":
-            self._optional()
-            self._bibliography_heading()
-        elif bare in ("footnote", "footnotetext", "endnote", "marginpar", "sidenote", "tablefootnote"):
-            self._optional()
-            note = self._argument()
-            if builder.in_heading or self._only_definitions:
-                return
-            self._footnotes.append(note)
-        elif bare in ACCENTS and len(bare) == 1:
-            builder.text(accented(bare, self._letter()))
-        elif bare in ("verb", "lstinline", "mintinline", "Verb", "verbdef"):
-            self._verb(bare)
-        elif bare in PARAGRAPHS:
-            self._paragraph()
-        elif bare in LINES:
-            builder.line()
-        elif bare == "item":
-            self._item()
-        elif bare == "caption" or bare == "captionof":
-            if bare == "captionof":
-                self._argument()
-            self._optional()
-            self._builder.paragraph()
-            self._block(self._argument())
-        elif bare == "bibitem":
-            self._bibitem()
-        elif bare in ("title", "Title"):
-            self._optional()
-            self.title = self.plain(self._argument()) or self.title
-        elif bare in ("author", "authors"):
-            self._optional()
-            author = self.plain(self._argument().replace("\\and", ", ").replace("\\thanks", "\\footnote"))
-            self.author = f"{self.author}, {author}" if self.author else author
-        elif bare in ("date", "subjclass", "address", "curraddr", "dedicatory", "translator"):
-            self._optional()
-            self._argument()
-        elif bare == "abstract":
-            if (content := self._group()) is not None:
-                self._paragraph()
-                self._block(content)
-        elif bare == "appendix":
-            self._paragraph()
-        elif bare == "beginsection":
-            self._plain_section()
-        elif bare == "includegraphics":
-            self._graphics()
-        elif bare in ("usepackage", "RequirePackage"):
-            self._package()
-        elif bare == "languagename":
-            builder.text(self.language or "english")
-        elif bare == "putbib":
-            self._bibliography("bibliography")
-        elif bare == "selectlanguage":
-            self.language = self._argument().strip() or self.language
-        elif bare == "externaldocument":
-            prefix = self._optional() or ""
-            self._optional()
-            self.external.append((prefix.strip(), self._argument().strip()))
-            self._optional()
-        elif bare == "catcode":
-            self._position = re.compile(r"\s*`?\\?.\s*=?\s*\d*").match(self._text, self._position).end()  # type: ignore[union-attr]
-        elif bare in ("csname",):
-            self._csname()
-        elif bare in ("ifthenelse", "IfFileExists", "InputIfFileExists", "ifstrempty", "ifblank", "IfStrEq"):
-            self._choice(bare)
-        elif bare in ("texorpdfstring", "foreignlanguage", "mathchoice"):
-            self._two(bare)
-        elif bare in ("enquote", "say", "textquote"):
-            self._quote()
-        elif bare in ("gls", "Gls", "glspl", "Glspl", "ac", "acs", "acl", "acf", "acp", "glsentrylong", "glslink"):
-            self._optional()
-            builder.text(self._argument())
-        elif bare in ("endinput", "bye"):
-            self._position = len(self._text)
-        elif bare == "linebreak" or bare == "pagebreak" or bare == "nopagebreak":
-            self._optional()
-        elif bare in ("MakeUppercase", "uppercase"):
-            builder.text(self.plain(self._argument()).upper())
-        elif bare in ("MakeLowercase", "lowercase"):
-            builder.text(self.plain(self._argument()).lower())
         elif name in DROPPED:
             self._drop(DROPPED[name])
         elif bare in DROPPED:
             self._drop(DROPPED[bare])
-        elif bare in LENGTHS:
-            found = _ASSIGNMENT.match(self._text, self._position)
-            self._position = found.end() if found else self._position
-        elif bare == "fi" or bare == "relax":
-            return
         elif self._text[self._position : self._position + 1] == "[" and self._position > start + len(name):
-            self._optional()  # an unknown command's options are no text; its arguments are
+            self._optional()  # an unknown command's options are not text; its arguments are
+
+    def _symbol(self, name: str, start: int) -> None:
+        text = SYMBOLS[name]
+        if text.strip():
+            self._builder.text(text)
+        else:
+            self._builder.flow(text or " ")
+        if self._text[start + len(name) + 1 : start + len(name) + 2].isspace() and not text.isalpha():
+            self._builder.flow(" ")
+
+    # Each of these is called with the command's name, its arguments next in the text: see HANDLERS.
+
+    def _titled(self, name: str) -> None:
+        self._section(SECTIONS[name])
+
+    def _label(self, name: str) -> None:
+        if not self._only_definitions:
+            self._builder.add_anchor(self._argument().strip())
+
+    def _one_reference(self, name: str) -> None:
+        self._reference()
+
+    def _range(self, name: str) -> None:
+        self._reference()
+        self._reference()
+
+    def _citation(self, name: str) -> None:
+        self._cite()
+
+    def _command_definition(self, name: str) -> None:
+        self._define_command(replace=name != "providecommand")
+
+    def _switch(self, name: str) -> None:
+        self._switches.setdefault(self._argument().removeprefix("\\if"), False)
+
+    def _other_branch(self, name: str) -> None:
+        self._skip_condition(to_else=False)
+
+    def _print_bibliography(self, name: str) -> None:
+        self._optional()
+        self._bibliography_heading()
+
+    def _bibliography_of_unit(self, name: str) -> None:
+        self._bibliography("bibliography")
+
+    def _footnote(self, name: str) -> None:
+        self._optional()
+        note = self._argument()
+        if not (self._builder.in_heading or self._only_definitions):
+            self._footnotes.append(note)
+
+    def _accent(self, name: str) -> None:
+        self._builder.text(accented(name, self._letter()))
+
+    def _new_paragraph(self, name: str) -> None:
+        self._paragraph()
+
+    def _new_line(self, name: str) -> None:
+        self._builder.line()
+
+    def _caption(self, name: str) -> None:
+        if name == "captionof":
+            self._argument()
+        self._optional()
+        self._builder.paragraph()
+        self._block(self._argument())
+
+    def _document_title(self, name: str) -> None:
+        self._optional()
+        self.title = self.plain(self._argument()) or self.title
+
+    def _document_author(self, name: str) -> None:
+        self._optional()
+        author = self.plain(self._argument().replace("\\and", ", ").replace("\\thanks", "\\footnote"))
+        self.author = f"{self.author}, {author}" if self.author else author
+
+    def _front_matter(self, name: str) -> None:
+        self._optional()
+        self._argument()
+
+    def _abstract(self, name: str) -> None:
+        if (content := self._group()) is not None:
+            self._paragraph()
+            self._block(content)
+
+    def _language_name(self, name: str) -> None:
+        self._builder.text(self.language or "english")
+
+    def _select_language(self, name: str) -> None:
+        self.language = self._argument().strip() or self.language
+
+    def _external_document(self, name: str) -> None:
+        prefix = self._optional() or ""
+        self._optional()
+        self.external.append((prefix.strip(), self._argument().strip()))
+        self._optional()
+
+    def _catcode(self, name: str) -> None:
+        found = _CATCODE.match(self._text, self._position)
+        self._position = found.end() if found else self._position
+
+    def _abbreviation(self, name: str) -> None:
+        self._optional()
+        self._builder.text(self._argument())
+
+    def _end_of_input(self, name: str) -> None:
+        self._position = len(self._text)
+
+    def _break(self, name: str) -> None:
+        self._optional()
+
+    def _upper(self, name: str) -> None:
+        self._builder.text(self.plain(self._argument()).upper())
+
+    def _lower(self, name: str) -> None:
+        self._builder.text(self.plain(self._argument()).lower())
+
+    def _length(self, name: str) -> None:
+        found = _ASSIGNMENT.match(self._text, self._position)
+        self._position = found.end() if found else self._position
+
+    def _nothing(self, name: str) -> None:
+        return
 
     def _control_symbol(self, symbol: str, start: int) -> None:
         builder = self._builder
@@ -519,7 +508,7 @@ class TexReader:
         self._run(title)
         self._builder.close_heading()
 
-    def _plain_section(self) -> None:
+    def _plain_section(self, name: str) -> None:
         """Plain TeX's \\beginsection: the title ends with the paragraph."""
         end = re.compile(r"\n[ \t]*\n|\\par(?![a-zA-Z])|\Z").search(self._text, self._position)
         assert end is not None
@@ -670,7 +659,7 @@ class TexReader:
         self._position = end + 1
         self._builder.verbatim(text[start + 1 : end])
 
-    def _item(self) -> None:
+    def _item(self, name: str) -> None:
         label = self._optional()
         self._builder.line()
         if label:
@@ -682,18 +671,18 @@ class TexReader:
         self._run(text)
         self._builder.paragraph()
 
-    def _bibitem(self) -> None:
+    def _bibitem(self, name: str) -> None:
         self._optional()
         key = self._argument().strip()
         self._builder.line()
         self._builder.add_anchor(f"cite:{key}")
 
-    def _graphics(self) -> None:
+    def _graphics(self, name: str) -> None:
         while self._optional() is not None:
             continue
         self._builder.add_link(self._argument().strip(), "", LinkKind.EMBED)
 
-    def _csname(self) -> None:
+    def _csname(self, name: str) -> None:
         end = self._text.find("\\endcsname", self._position)
         if 0 <= end - self._position < 200:
             name = self._text[self._position : end].strip()
@@ -718,7 +707,7 @@ class TexReader:
         first, second = self._argument(), self._argument()
         self._push(second if name == "foreignlanguage" else first)
 
-    def _quote(self) -> None:
+    def _quote(self, name: str) -> None:
         while self._optional() is not None:
             continue
         self._push("``" + self._argument() + "''")
@@ -899,7 +888,7 @@ class TexReader:
         number = int(count) if count and count.strip().isdecimal() else 0
         self._macros[name] = Macro(min(number, 9), body, default)
 
-    def _define_tex(self) -> None:
+    def _define_tex(self, name: str) -> None:
         found = re.compile(r"\s*\\([a-zA-Z@]+|.)([^{}\n]*)", re.DOTALL).match(self._text, self._position)
         if found is None:
             return
@@ -912,7 +901,7 @@ class TexReader:
         simple = "".join(f"#{number}" for number in range(1, count + 1)) == pattern.replace(" ", "")
         self._macros[found[1]] = Macro(count, body, pattern="" if simple else pattern)
 
-    def _let(self) -> None:
+    def _let(self, name: str) -> None:
         name = self._name()
         self._skip_space()
         if self._text[self._position : self._position + 1] == "=":
@@ -922,7 +911,7 @@ class TexReader:
             known = self._macros.get(other[1:].strip())
             self._macros[name] = known if known is not None else Macro(0, other + " ")
 
-    def _define_environment(self) -> None:
+    def _define_environment(self, name: str) -> None:
         name = self._argument().strip()
         count = self._optional()
         default = self._optional()
@@ -1086,7 +1075,7 @@ class TexReader:
             return
         self._push(text)
 
-    def _package(self) -> None:
+    def _package(self, name: str) -> None:
         options = self._optional() or ""
         for name in _KEY.findall(self._argument()):
             name = name.strip()
@@ -1126,3 +1115,73 @@ def _address(text: str) -> str:
     text = re.sub(r"\\([%#&_~{}$^])", r"\1", text.strip())
     text = re.sub(r"\\(?:textasciitilde|string)\s*(?:\{\})?", "~", text) if "\\" in text else text
     return re.sub(r"\s+", "", text)
+
+
+def _handlers() -> dict[str, Handler]:
+    """What each command does, by its name without a star; of two groups that name one, the first has it."""
+    reader = TexReader
+    groups: list[tuple[Iterable[str], Handler]] = [
+        (SECTIONS, reader._titled),
+        (("label",), reader._label),
+        (REFERENCES, reader._one_reference),
+        (RANGES, reader._range),
+        ("url nolinkurl path href hyperref hyperlink hypertarget hyperdef email doi".split(), reader._link),
+        ("cite citep citet".split(), reader._citation),
+        (
+            "newcommand renewcommand providecommand DeclareRobustCommand newrobustcmd".split(),
+            reader._command_definition,
+        ),
+        ("def gdef edef xdef".split(), reader._define_tex),
+        (("let",), reader._let),
+        ("newenvironment renewenvironment".split(), reader._define_environment),
+        ("newtheorem spnewtheorem declaretheorem".split(), reader._define_theorem),
+        (("newif",), reader._switch),
+        (CONDITIONALS, reader._conditional),
+        ("else or".split(), reader._other_branch),
+        (
+            "input include subfile import subimport subfileinclude loadglsentries includestandalone".split(),
+            reader._take_in,
+        ),
+        ("bibliography addbibresource".split(), reader._bibliography),
+        (("printbibliography",), reader._print_bibliography),
+        ("footnote footnotetext endnote marginpar sidenote tablefootnote".split(), reader._footnote),
+        ((accent for accent in ACCENTS if len(accent) == 1), reader._accent),
+        ("verb lstinline mintinline Verb verbdef".split(), reader._verb),
+        (PARAGRAPHS, reader._new_paragraph),
+        (LINES, reader._new_line),
+        (("item",), reader._item),
+        ("caption captionof".split(), reader._caption),
+        (("bibitem",), reader._bibitem),
+        ("title Title".split(), reader._document_title),
+        ("author authors".split(), reader._document_author),
+        ("date subjclass address curraddr dedicatory translator".split(), reader._front_matter),
+        (("abstract",), reader._abstract),
+        (("appendix",), reader._new_paragraph),
+        (("beginsection",), reader._plain_section),
+        (("includegraphics",), reader._graphics),
+        ("usepackage RequirePackage".split(), reader._package),
+        (("languagename",), reader._language_name),
+        (("putbib",), reader._bibliography_of_unit),
+        (("selectlanguage",), reader._select_language),
+        (("externaldocument",), reader._external_document),
+        (("catcode",), reader._catcode),
+        (("csname",), reader._csname),
+        ("ifthenelse IfFileExists InputIfFileExists ifstrempty ifblank IfStrEq".split(), reader._choice),
+        ("texorpdfstring foreignlanguage mathchoice".split(), reader._two),
+        ("enquote say textquote".split(), reader._quote),
+        ("gls Gls glspl Glspl ac acs acl acf acp glsentrylong glslink".split(), reader._abbreviation),
+        ("endinput bye".split(), reader._end_of_input),
+        ("linebreak pagebreak nopagebreak".split(), reader._break),
+        ("MakeUppercase uppercase".split(), reader._upper),
+        ("MakeLowercase lowercase".split(), reader._lower),
+        (LENGTHS - DROPPED.keys(), reader._length),
+        ("fi relax".split(), reader._nothing),
+    ]
+    found: dict[str, Handler] = {}
+    for names, handler in groups:
+        for name in names:
+            found.setdefault(name, handler)
+    return found
+
+
+HANDLERS = _handlers()
