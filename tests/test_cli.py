@@ -251,3 +251,21 @@ def test_every_command_has_help_with_the_common_options(run):
         shown = run(command, "--help").out
         for option in ("--workspace", "--config", "--quiet", "--verbose", "--json"):
             assert option in shown, (command, option)
+
+
+def test_the_page_of_options_is_the_docstrings_of_the_options():
+    from structformer.text.field_docs import options_page
+
+    page = Path(__file__).parents[1] / "docs" / "options.md"
+    assert page.read_text() == options_page(), "python -m structformer.text.field_docs > docs/options.md"
+
+
+def test_every_option_is_described():
+    from dataclasses import fields
+
+    from structformer.sampling import SamplingOptions
+    from structformer.text.field_docs import field_docs
+    from structformer.training import TrainingOptions
+
+    for kind, module in ((TrainingOptions, "training.options"), (SamplingOptions, "sampling.example")):
+        assert list(field_docs(module, kind.__name__)) == [field.name for field in fields(kind)]

@@ -5,30 +5,23 @@ from __future__ import annotations
 import textwrap
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
 from structformer.cli.common import common_options, output, printable, save_config, table
+from structformer.text.field_docs import field_docs
+
+_DOCS = field_docs("sampling.example", "SamplingOptions")
 
 
 @click.command("sample")
 @click.option("--tasks", metavar="LIST", help="Tasks, comma-separated.  [default: Wikiformer's four, ict and ovs]")
 @click.option("--show", type=click.IntRange(0), default=0, help="Print this many Examples of each task.")
-@click.option("--negatives", type=click.IntRange(1), default=7, show_default=True, help="Negatives in a group.")
-@click.option("--min-words", type=click.IntRange(0), default=20, show_default=True, help="Shorter texts take no part.")
-@click.option(
-    "--inner",
-    type=click.Choice(["auto", "own", "subtree"]),
-    default="auto",
-    show_default=True,
-    help="An inner section's content.",
-)
-@click.option(
-    "--every-child/--one-child",
-    default=True,
-    show_default=True,
-    help="SRR: an Example for every child, or for one of each parent.",
-)
+@click.option("--negatives", type=click.IntRange(1), help=_DOCS["negatives"].help)
+@click.option("--min-words", type=click.IntRange(0), help=_DOCS["min_words"].help)
+@click.option("--inner", type=click.Choice(["auto", "own", "subtree"]), help=_DOCS["inner"].help)
+@click.option("--every-child/--one-child", default=None, help=_DOCS["every_child"].help)
 @click.option(
     "--held-out",
     type=click.FloatRange(0, 0.9),
@@ -37,17 +30,9 @@ from structformer.cli.common import common_options, output, printable, save_conf
 @click.option(
     "--negatives-from",
     type=click.Choice(["document", "siblings", "random", "lexical"]),
-    default="document",
-    show_default=True,
-    help="Where negatives come from; random and lexical: other documents' passages.",
+    help=_DOCS["negatives_from"].help,
 )
-@click.option(
-    "--compat",
-    type=click.Choice(["paper", "released-code"]),
-    default="paper",
-    show_default=True,
-    help="What to follow where a paper and its published code differ.",
-)
+@click.option("--compat", type=click.Choice(["paper", "released-code"]), help=_DOCS["compat"].help)
 @click.option(
     "--attention-model", default="auto", show_default=True, help="HARP's tasks: the model whose attention draws words."
 )
@@ -59,13 +44,13 @@ def command(
     ctx: click.Context,
     tasks: str | None,
     show: int,
-    negatives: int,
-    min_words: int,
-    inner: str,
-    every_child: bool,
+    negatives: int | None,
+    min_words: int | None,
+    inner: str | None,
+    every_child: bool | None,
     held_out: float | None,
-    negatives_from: str,
-    compat: str,
+    negatives_from: str | None,
+    compat: str | None,
     attention_model: str,
     workers: int | None,
     seed: int,
@@ -82,14 +67,16 @@ def command(
     from structformer.workspace import Workspace
 
     out = output(ctx)
-    options = SamplingOptions(
-        min_words=min_words,
-        negatives=negatives,
-        inner=inner,
-        every_child=every_child,
-        negatives_from=negatives_from,
-        compat=compat,
-    )
+    given = {
+        "min_words": min_words,
+        "negatives": negatives,
+        "inner": inner,
+        "every_child": every_child,
+        "negatives_from": negatives_from,
+        "compat": compat,
+    }
+    chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    options = SamplingOptions(**chosen)
     names = (
         [task.strip().lower() for task in tasks.split(",") if task.strip()]
         if tasks is not None

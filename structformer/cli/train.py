@@ -10,86 +10,54 @@ import click
 from structformer.cli.common import common_options, output, save_config, seconds
 from structformer.cli.training_view import of_first_process, print_result, watched
 from structformer.models.kinds import RANKERS, ranker_kind
+from structformer.text.field_docs import field_docs
 
 
 def training_flags(function: Any) -> Any:
     """The flags that training commands share; a flag that is not given leaves its key to the recipe."""
+    docs = field_docs("training.options", "TrainingOptions")
     positive = click.FloatRange(min=0, min_open=True)
+    whole = click.IntRange(1)
+    losses = "; ".join(f"{name}: {', '.join(ranker_kind(name).losses)}" for name in RANKERS)
+
+    def option(flag: str, key: str, **options: Any) -> Any:
+        return click.option(flag, key, **{"help": docs[key].help, **options})
+
     flags = (
-        click.option("--base-model", help="auto, minilm, scratch, a folder, or a hub name.  [default: auto]"),
-        click.option(
-            "--size",
-            type=click.Choice(["tiny", "mini", "small", "base"]),
-            help="Size of a scratch model.  [default: mini]",
-        ),
+        option("--base-model", "base_model"),
+        option("--size", "size", type=click.Choice(["tiny", "mini", "small", "base"])),
         click.option("--max-time", help="Time for the whole run: 90s, 5m, 1h, none.  [default: 10m, or the recipe's]"),
-        click.option(
-            "--max-steps", type=click.IntRange(1), help="Steps to run; the same number gives the same weights."
-        ),
-        click.option("--epochs", "max_epochs", type=positive, help="Most passes over the Examples.  [default: 6]"),
-        click.option(
-            "--batch",
-            "groups",
-            type=click.IntRange(1),
-            help="Examples that a device sees at once.  [default: by ranker and device]",
-        ),
-        click.option("--accumulation", type=click.IntRange(1), help="Batches of one step.  [default: 1]"),
-        click.option("--learning-rate", type=positive, help="Peak learning rate.  [default: by ranker]"),
-        click.option(
-            "--loss", help="; ".join(f"{name}: {', '.join(ranker_kind(name).losses)}" for name in RANKERS) + "."
-        ),
-        click.option(
-            "--mlm",
-            type=click.FloatRange(0),
-            help="Weight of masked language modelling on the same inputs.  [default: 0]",
-        ),
-        click.option(
-            "--max-tokens",
-            "document_tokens",
-            type=click.IntRange(8, 8192),
-            help="Documents are cut to this many tokens.",
-        ),
-        click.option(
-            "--batch-tokens",
-            type=click.IntRange(8),
-            help="Padded tokens of one pass through the model.  [default: by device]",
-        ),
-        click.option(
-            "--hard-negatives", type=click.IntRange(0), help="Negatives of each group beside the batch's.  [default: 0]"
-        ),
+        option("--max-steps", "max_steps", type=whole),
+        option("--epochs", "max_epochs", type=positive),
+        option("--batch", "groups", type=whole),
+        option("--accumulation", "accumulation", type=whole),
+        option("--learning-rate", "learning_rate", type=positive),
+        option("--loss", "loss", help=f"{losses}."),
+        option("--mlm", "mlm", type=click.FloatRange(0)),
+        option("--max-tokens", "document_tokens", type=click.IntRange(8, 8192)),
+        option("--batch-tokens", "batch_tokens", type=click.IntRange(8)),
+        option("--hard-negatives", "hard_negatives", type=click.IntRange(0)),
         click.option(
             "--precision", type=click.Choice(["auto", "bf16", "fp16", "fp32"]), help="auto: bf16 where it is fast."
         ),
-        click.option("--gradient-checkpointing", is_flag=True, default=None, help="Less memory for a third more time."),
-        click.option("--compile", is_flag=True, default=None, help="Compile the model with torch.compile."),
-        click.option(
-            "--eval-steps",
-            type=click.IntRange(1),
-            help="Take the held-out score every so many steps and keep the best.",
-        ),
-        click.option(
-            "--save-steps", type=click.IntRange(1), help="Steps between checkpoints.  [default: every five minutes]"
-        ),
-        click.option("--threads", type=click.IntRange(1), help="Threads of the CPU.  [default: all cores]"),
-        click.option(
-            "--report-to",
-            "report_to",
-            multiple=True,
-            type=click.Choice(["tensorboard", "trackio", "wandb"]),
-            help="Trackers beside training.jsonl; may be repeated.",
-        ),
+        option("--gradient-checkpointing", "gradient_checkpointing", is_flag=True, default=None),
+        option("--compile", "compile", is_flag=True, default=None),
+        option("--eval-steps", "eval_steps", type=whole),
+        option("--save-steps", "save_steps", type=whole),
+        option("--threads", "threads", type=whole),
+        option("--report-to", "report_to", multiple=True, type=click.Choice(["tensorboard", "trackio", "wandb"])),
         click.option(
             "--set",
             "settings",
             multiple=True,
             metavar="KEY=VALUE",
-            help="Any other key of a recipe; sample.KEY for sampling.",
+            help="Any other key of docs/options.md; sample.KEY for sampling.",
         ),
-        click.option("--name", help="The model's name in the workspace.  [default: the ranker's]"),
+        option("--name", "name"),
         click.option(
             "--force", is_flag=True, help="Replace a model of the same name instead of keeping it in models/earlier."
         ),
-        click.option("--seed", type=int, help="[default: 0]"),
+        option("--seed", "seed", type=int),
     )
     for flag in reversed(flags):
         function = flag(function)

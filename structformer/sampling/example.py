@@ -33,29 +33,26 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class SamplingOptions:
-    """Options common to all samplers.
-
-    min_words: texts with fewer words take no part, as positive or negative.
-    negatives: negatives wanted in a group; None takes all there are. A group may have fewer, but at least one.
-    inner: an inner section's content: "own" text, its whole "subtree", or "auto", own text when it has min_words,
-    else the subtree.
-    separator: joins the titles of a path.
-    every_child: SRR makes an Example for every child; False takes one random child per parent.
-    max_characters: texts are kept up to this length, several times what a model reads.
-    negatives_from: "siblings" alone; "document", siblings first, then the rest of the document (the papers'); "random"
-    passages of other documents; "lexical", those that BM25 ranks highest for the query. The latter two replace the
-    negatives of tasks that ask one query of many documents.
-    compat: "paper", or "released-code" for what the papers' published code does instead, where it differs.
-    """
+    """Options common to all tasks."""
 
     min_words: int = 20
+    """Texts with fewer words take no part, as positive or negative."""
     negatives: int | None = DEFAULT_NEGATIVES
+    """Negatives wanted in a group, which may have fewer, but at least one; None takes all there are."""
     inner: str = "auto"
+    """An inner section's content: its own text, its whole subtree, or auto: its own where it has min_words."""
     separator: str = " "
+    """Joins the titles of a path."""
     every_child: bool = True
+    """SRR: an Example for every child; otherwise for one random child of each parent."""
     max_characters: int = 6000
+    """Texts are kept up to this length, several times what a model reads."""
     negatives_from: str = "document"
+    """Where negatives come from: siblings alone; document, siblings first, then the rest of the document (the papers');
+    random passages of other documents; lexical, those that BM25 ranks highest for the query. The latter two take the
+    place of negatives where a task allows it."""
     compat: str = "paper"
+    """paper, or released-code for what the papers' published code does instead, where it differs."""
 
     @property
     def wanted_negatives(self) -> int:

@@ -18,66 +18,95 @@ PRECISIONS = ("bf16", "fp16", "no")
 
 @dataclass(frozen=True, slots=True)
 class TrainingOptions:
-    """None leaves a choice to the run, which makes it by ranker and machine.
-
-    mix: weights of tasks. task_loss: "sum" adds the tasks' mean losses up (Wikiformer eq. 7), "mean" takes every
-    Example alike. loss: see training.objectives.LOSSES. margin: of the hinge. mlm: weight of masked language modelling
-    on the same inputs. max_seconds: time for the whole run, its evaluation and saving included. max_epochs: the
-    Examples are not seen more often than that on average. groups: Examples that a device sees at once; a step has
-    groups x accumulation x devices of them. schedule, warmup (share of the steps), step_at, step_factor: see
-    training.schedule. query_tokens, document_tokens: texts are cut to that many while training. hard_negatives:
-    negatives of the Example's own beside the batch's documents. group_size: pairs of a group that are scored, the
-    positive among them. precision: "bf16", "fp16" or "no" (float32); None takes bf16 where the GPU or CPU has
-    instructions for it. train_words: whether a bi-encoder's word vectors are trained too; None does so on a GPU, from
-    scratch and with MLM: on a CPU they cost a third of a step. batch_tokens: padded tokens of one pass through the
-    model. eval_steps: the held-out score is taken every so many steps and the best checkpoint kept, of those after
-    `select_after`. save_steps, save_seconds: how often a checkpoint is written. interpolate: try mixtures of base and
-    trained weights. similarity, mean_max_sim, dimensions: of late interaction. sampling: options of `sample` that the
-    Examples must be drawn with. teacher: the model to distil. threads: of the CPU."""
+    """What to train, on what, and for how long; None leaves a choice to the run, made by ranker and machine."""
 
     ranker: str = "bi-encoder"
+    """The kind of ranker: see `structformer plugins list`."""
     base_model: str = "auto"
+    """Where training starts: auto, minilm, scratch, a folder, or a hub name."""
     size: str = "mini"
+    """Size of a scratch model: tiny, mini, small or base."""
     mix: dict[str, float] | None = None
+    """Tasks and their weights; by ranker."""
     task_loss: str | None = None
+    """sum adds the tasks' mean losses up (Wikiformer, eq. 7), mean takes every Example alike; by ranker."""
     loss: str | None = None
+    """What is minimised; each kind of ranker has its own, the first being the default."""
     margin: float = 1.0
+    """Margin of the hinge losses."""
     mlm: float = 0.0
+    """Weight of masked language modelling on the same inputs."""
     max_seconds: float | None = 600.0
+    """Time for the whole run in seconds, its evaluation and saving included; none for no limit."""
     max_steps: int | None = None
+    """Steps to run; the same number gives the same weights."""
     max_epochs: float = 6.0
+    """The Examples are not seen more often than that on average."""
     seed: int = 0
+    """Seed of all that is random."""
     groups: int | None = None
+    """Examples that a device sees at once; a step has groups x accumulation x devices of them. By ranker and device."""
     accumulation: int = 1
+    """Batches of one step."""
     learning_rate: float | None = None
+    """Peak learning rate; by ranker."""
     schedule: str = "linear"
+    """Course of the learning rate: linear, cosine, constant, step."""
     warmup: float = 0.1
+    """Share of the steps in which the learning rate rises."""
     step_at: int = 50_000
+    """With the schedule step: where the learning rate changes."""
     step_factor: float = 0.5
+    """With the schedule step: by what it is multiplied."""
     weight_decay: float = 0.01
+    """Decay of weights that are matrices."""
     query_tokens: int = 48
+    """Queries are cut to this many tokens while training."""
     document_tokens: int | None = None
+    """Documents are cut to this many tokens; by ranker and device."""
     hard_negatives: int = 0
+    """Negatives of each group beside the batch's documents."""
     group_size: int = 8
+    """Pairs of a group that are scored, the positive among them."""
     precision: str | None = None
+    """bf16, fp16, or no for float32; bf16 where the device has instructions for it."""
     train_words: bool | None = None
+    """Whether a bi-encoder's word vectors are trained too; on a GPU, from scratch and with MLM they are, on a CPU they
+    would cost a third of a step."""
     gradient_checkpointing: bool = False
+    """Less memory for a third more time."""
     compile: bool = False
+    """Compile the model with torch.compile."""
     batch_tokens: int | None = None
+    """Padded tokens of one pass through the model; by device."""
     eval_steps: int | None = None
+    """Take the held-out score every so many steps and keep the best."""
     select_after: int = 0
+    """The best checkpoint is looked for after this step."""
     save_steps: int | None = None
+    """Steps between checkpoints."""
     save_seconds: float = 300.0
+    """Seconds between checkpoints, where no steps are given."""
     interpolate: bool = True
+    """Try mixtures of the base's and the trained weights, and keep the best."""
     similarity: str = "cosine"
+    """Of late interaction's token vectors: cosine, l2 or l2_normalised."""
     mean_max_sim: bool = False
+    """Late interaction: the mean over query tokens of the best matches, not their sum."""
     dimensions: int = 128
+    """Late interaction: length of a token's vector."""
     sampling: dict[str, Any] = field(default_factory=dict)
+    """Options that the Examples must be drawn with; written as sample.KEY."""
     teacher: str | None = None
+    """The trained cross-encoder to distil."""
     report_to: tuple[str, ...] = ()
+    """Trackers beside training.jsonl: tensorboard, trackio, wandb."""
     threads: int | None = None
+    """Threads of the CPU; all cores."""
     recipe: str | None = None
+    """The recipe that the options came from."""
     name: str | None = None
+    """The model's name in the workspace; the ranker's."""
 
     def __post_init__(self) -> None:
         for option, value, allowed in (
