@@ -36,7 +36,7 @@ ROWS: dict[str, dict[str, float] | None] = {
 
 
 def prepare(shared: Path, name: str, work: Path) -> Path:
-    """Ingest, sample all tasks and index a set; gives its workspace."""
+    """Ingest, sample all tasks and index a set; returns its workspace."""
     from structformer.ingestion import ingest
     from structformer.models.attention import AttentionWeights
     from structformer.models.base import resolve_base_model
@@ -92,7 +92,7 @@ class Judged:
 
 
 def trained(workspace: Path, mix: dict[str, float], steps: int) -> tuple[str, dict[str, Any]]:
-    """Train the ablation's bi-encoder; gives its folder and what was counted."""
+    """Train the ablation's bi-encoder; returns its folder and what was counted."""
     from structformer.errors import ModelError
     from structformer.training import TrainingOptions, train
 

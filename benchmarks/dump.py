@@ -20,7 +20,7 @@ import psutil
 
 
 def make(shared: Path, megabytes: int, path: Path) -> float:
-    """Write the dump; gives its size in MB of XML."""
+    """Write the dump; returns its size in MB of XML."""
     with bz2.open(shared / "corpora" / "enwiki-pages-articles-sample.xml.bz2") as file:
         whole = file.read()
     head, _, rest = whole.partition(b"<page>")

@@ -78,7 +78,7 @@ def report(what: str, value: float, unit: str, bar: float, *, least: bool = Fals
 
 
 def index(corpus: Path, workspace: Path) -> int:
-    """Ingest and index; gives the number of units."""
+    """Ingest and index; returns the number of units."""
     from structformer.ingestion import ingest
     from structformer.retrieval.index import build_index
     from structformer.workspace import Workspace

@@ -22,7 +22,7 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parent.parent
 DEMO = Path(os.environ.get("STRUCTFORMER_DEMO", ".demo"))
 MIN_WORDS = 60
-MOST_QUERIES = 8  # per document
+MAX_QUERIES = 8  # per document
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 FENCE = re.compile(r"^(```|~~~)")
 SENTENCE = re.compile(r"(?:^|(?<=[.!?] ))[A-Z][^.!?`<>|*_#\[\]]{50,220}[.!?](?= |$)")
@@ -65,7 +65,7 @@ def take_sentences(text: str) -> tuple[str, list[str]]:
         fenced ^= bool(FENCE.match(line.strip()))
         if not fenced and line[:1].isalpha():
             candidates += [found for found in SENTENCE.findall(line) if text.count(found) == 1]
-    taken = candidates[:: max(1, -(-len(candidates) // MOST_QUERIES))]
+    taken = candidates[:: max(1, -(-len(candidates) // MAX_QUERIES))]
     for sentence in taken:
         text = text.replace(sentence, "", 1)
     return text, taken

@@ -184,7 +184,7 @@ class Workspace:
         return self.marker.is_file()
 
     def state(self) -> dict[str, Any]:
-        """The marker's content. Raises WorkspaceError when this is no workspace, or one of another version."""
+        """The marker's content. Raises WorkspaceError when this is not a workspace, or one of another version."""
         if not self.exists():
             raise WorkspaceError(self._not_one())
         value: dict[str, Any] = read_json(self.marker, digest=True)

@@ -303,7 +303,7 @@ def test_an_experiment_trains_compares_and_goes_on_where_it_was(tmp_path):
         ('[[rows]]\nlabel = "a"', "row 1: a row needs a label and a pipeline"),
         ('[[rows]]\nlabel = "a"\npipeline = "lexical"\nx = 1', "row 1: no key x"),
         ('[[rows]]\nlabel = "a"\npipeline = "lexical"\nsizes = [1]', "sizes go with"),
-        ('baseline = "b"\n[[rows]]\nlabel = "a"\npipeline = "lexical"', "is no row's label"),
+        ('baseline = "b"\n[[rows]]\nlabel = "a"\npipeline = "lexical"', "is not the label of a row"),
         ("a = ", "Invalid value"),
     ],
 )

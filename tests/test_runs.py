@@ -30,7 +30,7 @@ from structformer.training import Listener, TrainingOptions, read_recipe, recipe
 from structformer.training.checkpoint import Checkpoints
 from structformer.training.example_order import ExampleOrder
 from structformer.training.logs import read_log
-from structformer.training.resolve import load_ranker, make_objective, settle
+from structformer.training.resolve import load_ranker, make_objective, resolve
 
 from boats import boats
 
@@ -158,7 +158,7 @@ def test_a_file_that_cannot_grow_is_a_message_not_a_traceback(corpus):
     )
     assert failed.returncode == 1
     assert "the checkpoint of step 1 could not be saved" in failed.stderr
-    assert "make room there, then go on with `structformer train --resume`" in failed.stderr
+    assert "make room there, then run `structformer train --resume`" in failed.stderr
     assert "Traceback" not in failed.stderr
     assert structformer("train", "--resume", "--name", "full", "-w", corpus).returncode == 0
 
@@ -467,7 +467,7 @@ def test_how_texts_are_batched_changes_no_loss(corpus, ranker):
     found, passes = [], []
     for budget in (64, 100_000):
         options = replace(TINY, ranker=ranker, batch_tokens=budget)
-        settings = settle(options, "cpu")
+        settings = resolve(options, "cpu")
         location = str(next((corpus / "cache").glob("scratch-*-tiny-0")))
         torch.manual_seed(0)
         objective = make_objective(load_ranker(options, location, settings), options, settings, location, "cpu").eval()

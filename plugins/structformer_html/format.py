@@ -143,7 +143,7 @@ class _Head:
                 self.metadata.setdefault(key, content)
 
     def base(self, target: str) -> str:
-        """A target as seen from the page's base; one that can't be joined stays as it is."""
+        """A target as seen from the page's base; one that cannot be joined stays as it is."""
         target = target.strip()
         if not self._base or target.startswith("#") or is_external(target):
             return target

@@ -40,7 +40,8 @@ _ENOUGH = 0.35  # a part marked as content that holds less of the text than this
 
 
 def main_content(root: LexborNode, text: str) -> tuple[list[LexborNode], str]:
-    """The elements that hold the content, in order, and what told: a generator's name, "main", "article" or "body"."""
+    """The elements that hold the content, in order, and how they were recognised: a generator's name,
+    "main", "article" or "body"."""
     body = root.css_first("body") or root
     whole = -1
     choices = [

@@ -91,7 +91,7 @@ class Page:
         }
 
     def skips(self, name: str, element: Attributes) -> bool:
-        """Whether an element and all in it is no content."""
+        """Whether an element and all in it is not content."""
         if name in _NEVER:
             return name != "noscript" or self._without_furniture
         if not element:

@@ -22,7 +22,7 @@ REFERENCES = frozenset(
     prettyref zref Autoref lcnamecref namecref nameCref footref refp tref fref sref hyperrefref titleref currefrange""".split()
 )
 RANGES = frozenset("crefrange Crefrange vrefrange cpagerefrange".split())
-# Commands and how many arguments of theirs are no text: o an optional one, m one in braces.
+# Commands and how many arguments of theirs are not text: o an optional one, m one in braces.
 DROPPED = {
     **dict.fromkeys(
         """vspace vspace* bibliographystyle pagenumbering index glossary vskip hphantom phantom vphantom geometry

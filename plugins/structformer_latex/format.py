@@ -117,7 +117,7 @@ class LatexFormat:
         return document
 
     def parts(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a main file takes in; they are no documents of their own."""
+        """Paths of the files that a main file takes in; they are not documents of their own."""
         found: set[str] = set()
         waiting = [source]
         first = True

@@ -69,7 +69,7 @@ Handler = Callable[["TexReader", str], None]
 
 
 class Files(Protocol):
-    """Gives the text of another file of the project by its name; None when there is none inside the ingested folder."""
+    """Finds the text of another file of the project by its name; None when it is not inside the ingested folder."""
 
     def __call__(self, name: str, suffixes: tuple[str, ...]) -> tuple[str, str] | None: ...
 
@@ -825,7 +825,7 @@ class TexReader:
         self._paragraph()
 
     def _skip_to(self, name: str) -> str:
-        """Pass over an environment whose content is not LaTeX; gives the content."""
+        """Pass over an environment whose content is not LaTeX; returns the content."""
         found = re.compile(rf"\\end\s*\{{{re.escape(name)}\}}").search(self._text, self._position)
         content = self._text[self._position : found.start() if found else len(self._text)]
         self._position = found.end() if found else len(self._text)

@@ -42,7 +42,7 @@ def parse(text: str, env: dict[str, Any]) -> list[Token]:
     return tokens
 
 
-# Every rule is tried at every block, so those that a text can't need are left out: the marks that each needs.
+# Every rule is tried at every block, so those that a text cannot need are left out: the marks that each needs.
 _NEEDED = {
     "blockquote": (">",),
     "code": ("    ", "\t"),
@@ -63,7 +63,7 @@ _EXTRA = {
 def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
     """The parser without some rules and with some more."""
     parser = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING})
-    # A heading line is no table header, so headings are tried before tables.
+    # A heading line is not a table header, so headings are tried before tables.
     parser.block.ruler.before("lheading", "table_after_heading", table, {"alt": ["paragraph", "reference"]})
     if "footnote" in extra:
         parser.block.ruler.before("reference", "footnote_def", footnote_def, {"alt": ["paragraph", "reference"]})

@@ -43,7 +43,7 @@ _URL = re.compile(rf"(?<![\w])({PROTOCOLS}){URL_CHARACTERS}+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """Text that is no markup. block: it stands on lines of its own."""
+    """Text that is not markup. block: it stands on lines of its own."""
 
     text: str
     block: bool = False

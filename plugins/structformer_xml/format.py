@@ -93,7 +93,7 @@ class XmlFormat:
         return document
 
     def parts(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a file takes in, by xi:include or as entities; they are no documents of their own."""
+        """Paths of the files that a file takes in, by xi:include or as entities: not documents of their own."""
         found: set[str] = set()
         waiting = [source]
         while waiting:

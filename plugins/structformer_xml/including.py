@@ -42,7 +42,7 @@ class Inclusions:
         self._bytes = 0
 
     def carry_out(self, root: Any) -> None:
-        """Replace every xi:include below `root`; one that can't be had becomes a reference to what it names."""
+        """Replace every xi:include below `root`; one that is unavailable becomes a reference to what it names."""
         self._expand(root, root, self._source, (self._source.path,))
 
     def _expand(self, start: Any, document: Any, source: SourceFile, chain: tuple[str, ...]) -> None:

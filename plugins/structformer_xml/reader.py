@@ -25,7 +25,7 @@ class _Open:
     heading = False
     zone = False
     has_text = False
-    taken: list[str] | None = None  # text gathered for the metadata or a title that is no heading
+    taken: list[str] | None = None  # text gathered for the metadata or a title that is not a heading
     key = ""
 
     def __init__(self, name: str, role: int, depth: int) -> None:
@@ -159,7 +159,7 @@ class XmlReader:
             self._silent_target(opened, element)
 
     def _takes(self, opened: _Open, above: _Open | None, attributes: Any) -> bool:
-        """What an element's name says beyond its role; True when it is no part of the text."""
+        """What an element's name says beyond its role; True when it is not part of the text."""
         vocabulary = self._vocabulary
         if above is not None and f"{above.name}/{opened.name}" in vocabulary.document_titles:
             opened.taken, opened.key = [], "/title"

@@ -44,7 +44,7 @@ class Vocabulary:
 
     sections: elements that are a section when they have a title. titles: elements that name the section they stand in (also in one of
     `wrappers` there). document_titles: elements whose text is the document's title without being a heading, "parent/child".
-    skipped: elements that are no text; their links stay, without a place. targets: attributes that hold a reference, with what
+    skipped: elements that are not text; their links stay, without a place. targets: attributes that hold a reference, with what
     stands in front of the value ("#" for an id). unreferring: elements whose reference is part of the display. embedded: images and other media. see_also: elements, or "element[attribute=value]", that list related pages.
     """
 

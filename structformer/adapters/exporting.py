@@ -64,7 +64,7 @@ def export_datasets(workspace: str | Path, folder: Path) -> int:
 
 
 def export_training_rows(workspace: str | Path, folder: Path) -> int:
-    """Write the Examples as sentence-transformers trains on them; gives the number of rows in the two files.
+    """Write the Examples as sentence-transformers trains on them; returns the number of rows in the two files.
 
     triplets.parquet has anchor, positive, negative, one row a negative; of a group of several queries for one document
     the document is the anchor. lists.parquet has query, docs and labels, the form of the cross-encoder's list-wise
@@ -77,7 +77,7 @@ def export_training_rows(workspace: str | Path, folder: Path) -> int:
 
 
 def export_beir(workspace: str | Path, folder: Path) -> int:
-    """Write the corpus as BEIR has it, corpus.jsonl with `_id`, `title`, `text` and `metadata`; gives the number of
+    """Write the corpus as BEIR has it, corpus.jsonl with `_id`, `title`, `text` and `metadata`; returns the number of
     documents.
     """
 

@@ -16,7 +16,7 @@ from structformer.retrieval.retriever import Retriever
 
 @component
 class StructformerRetriever:
-    """Gives a workspace's best sections as Haystack documents. The index is opened when the component warms up or first
+    """Finds a workspace's best sections as Haystack documents. The index is opened when the component warms up or first
     runs.
     """
 

@@ -15,7 +15,7 @@ from structformer.retrieval.retriever import Retriever
 
 
 class StructformerRetriever(BaseRetriever):
-    """Gives a workspace's best sections as LangChain documents. k: how many; pipeline: as `structformer search
+    """Finds a workspace's best sections as LangChain documents. k: how many; pipeline: as `structformer search
     --pipeline` has it.
     """
 

@@ -13,7 +13,7 @@ from structformer.retrieval.retriever import AnyPipeline, Retriever
 
 
 class StructformerRetriever(BaseRetriever):
-    """Gives a workspace's best sections as nodes with scores. Raises WorkspaceError when the index is missing, broken
+    """Finds a workspace's best sections as nodes with scores. Raises WorkspaceError when the index is missing, broken
     or older than the corpus.
     """
 

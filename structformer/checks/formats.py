@@ -76,7 +76,7 @@ def check_format(
                 ]
             except ReadError as error:
                 broken.append(Broken(rule, sample.path, f"a sample of the format's own is refused: {error}"))
-            except Exception as error:  # a check that can't be carried out is a rule broken
+            except Exception as error:  # a check that cannot be carried out is a rule broken
                 broken.append(Broken(rule, sample.path, f"raises {type(error).__name__}: {error}"))
     return broken
 
@@ -88,7 +88,7 @@ def _read(format: Format, sample: Sample, options: Mapping[str, Any], data: byte
 def declarations(format: Format, sample: Sample, options: Mapping[str, Any], seed: int) -> Iterator[str]:
     """Name, suffixes, media types and completeness are what they should be; sniff answers within 0..1."""
     if not format.name.isidentifier() or format.name != format.name.lower():
-        yield f"name {format.name!r} is no lower-case identifier"
+        yield f"name {format.name!r} is not a lower-case identifier"
     if not all(suffix.startswith(".") and suffix == suffix.lower() for suffix in format.suffixes):
         yield f"suffixes {format.suffixes!r} must begin with a dot and be in lower case"
     if not format.completeness.strip():

@@ -109,7 +109,7 @@ def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
             is_eager=True,
             expose_value=False,
             callback=_load_config,
-            help=f"Settings in TOML; flags win over it.  [default: {DEFAULT_CONFIG} when it is there]",
+            help=f"ResolvedOptions in TOML; flags win over it.  [default: {DEFAULT_CONFIG} when it is there]",
         ),
         click.option("--quiet", "-q", is_flag=True, help="Print the result only."),
         click.option("--verbose", "-v", is_flag=True, help="Print more."),
@@ -154,7 +154,7 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
 
 
 def _check_config(settings: dict[str, Any], where: str) -> None:
-    """Raise UsageError on a table that is no command's, or a key outside any table that no command has."""
+    """Raise UsageError on a table that does not name a command, or a key outside any table that no command has."""
     from structformer.cli.main import COMMANDS, app
 
     ctx = click.Context(app)
@@ -213,7 +213,7 @@ def seconds(text: str | None) -> float | None:
 
 
 def read_mapping(path: Path) -> str:
-    """The text of a mapping file. Raises click.BadParameter when it can't be read."""
+    """The text of a mapping file. Raises click.BadParameter when it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

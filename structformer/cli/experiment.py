@@ -45,8 +45,8 @@ def command(
     """Train and compare the variants of one experiment or more; each gets a table as Markdown, JSON and a page.
 
     There are: zero-shot, finetuned and ablation (the shapes of Wikiformer's tables 2 and 5), sizes (a curve over the
-    number of Examples). A FILE of your own is TOML, see docs/evaluation.md. A killed experiment goes on with the row
-    where it was."""
+    number of Examples). A FILE of your own is TOML, see docs/evaluation.md. A killed experiment resumes with
+    the row where it was."""
     from structformer.evaluation.experiment import read_experiment
     from structformer.evaluation.page import write_page
     from structformer.evaluation.running import run_experiment

@@ -53,11 +53,11 @@ def command(
     chosen, settings = chosen_options(flags)
     from structformer.evaluation.judgements import read_qrels, read_queries
     from structformer.training import train, training_options
-    from structformer.training.finetuning import judged_source, settle_finetuning
+    from structformer.training.finetuning import finetuning_options, judged_source
     from structformer.workspace import Workspace
 
     out = output(ctx)
-    judged = settle_finetuning(Workspace(workspace), model, chosen)
+    judged = finetuning_options(Workspace(workspace), model, chosen)
     options = training_options(None, judged, settings)
     with Workspace(workspace).writing("structformer finetune"):
         source, unknown = judged_source(

@@ -46,7 +46,7 @@ SOURCES = pa.schema(
         ("file", pa.string()),
         ("piece", pa.int32()),  # of a file that was read in pieces; -1 for the others
         ("format", pa.string()),
-        ("why", pa.string()),  # what told the format
+        ("why", pa.string()),  # what the format was recognised by
         ("sha256", pa.string()),
         ("size", pa.int64()),
         ("status", pa.string()),  # read, empty, part, failed, skipped

@@ -102,7 +102,7 @@ def read_experiment(name: str) -> Experiment:
         )
     baseline = value.get("baseline", "")
     if baseline and baseline not in labels:
-        raise UsageError(f"{name}: the baseline {baseline!r} is no row's label")
+        raise UsageError(f"{name}: the baseline {baseline!r} is not the label of a row")
     return Experiment(
         value.get("title", Path(name).stem), rows, value.get("measures") or Experiment("", []).measures, baseline
     )

@@ -118,7 +118,7 @@ def read_run(path: Path) -> tuple[str, Run]:
 
 
 def write_run(path: Path, run: Mapping[str, list[tuple[str, float]]], tag: str) -> None:
-    """Write rankings as a TREC run; tab-separated where a document's id has a space, which TREC's columns can't
+    """Write rankings as a TREC run; tab-separated where a document's id has a space, which TREC's columns cannot
     hold.
     """
     spaced = any(" " in document for ranked in run.values() for document, _ in ranked)
@@ -165,7 +165,7 @@ def dataset_judgements(name: str) -> Judgements:
     except KeyError as error:
         raise UsageError(f"ir_datasets has no data set {name!r}") from error
     except (AttributeError, OSError, RuntimeError) as error:
-        raise UsageError(f"the queries and qrels of {name} cannot be had: {error}") from error
+        raise UsageError(f"the queries and qrels of {name} are unavailable: {error}") from error
     return Judgements(queries, qrels)
 
 

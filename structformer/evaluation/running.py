@@ -18,7 +18,7 @@ from structformer.models.registry import read_record
 from structformer.retrieval.pipeline import parse_pipeline
 from structformer.storage.files import write_json
 from structformer.training import TrainingOptions, train, training_options
-from structformer.training.finetuning import judged_source, settle_finetuning
+from structformer.training.finetuning import finetuning_options, judged_source
 from structformer.training.options import Listener
 from structformer.workspace import Workspace
 
@@ -120,7 +120,7 @@ def _trained(
         lambda: train(workspace, options, force=True, listener=listener),
     )
     if row.finetune:
-        settled = settle_finetuning(workspace, row.model, {"seed": seed, "max_seconds": options.max_seconds})
+        settled = finetuning_options(workspace, row.model, {"seed": seed, "max_seconds": options.max_seconds})
         tuned: TrainingOptions = training_options(None, settled)
         asked = {
             "options": asdict(tuned),

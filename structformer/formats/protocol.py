@@ -74,7 +74,7 @@ class StreamFormat(Format, Protocol):
 
 @runtime_checkable
 class CompositeFormat(Format, Protocol):
-    """A format whose files take in others, which then are no documents of their own."""
+    """A format whose files take in others, which then are not documents of their own."""
 
     def parts(self, source: SourceFile) -> set[str]:
         """Paths of the files that a source takes in, and those that these take in."""

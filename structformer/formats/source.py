@@ -51,7 +51,7 @@ class SourceFile:
         self._neighbours = neighbours
 
     def read(self) -> bytes:
-        """The whole content. Raises ReadError when the file can't be read."""
+        """The whole content. Raises ReadError when the file cannot be read."""
         if self._data is not None:
             return self._data
         assert self._location is not None

@@ -89,7 +89,7 @@ def statistics(workspace: str | Path) -> dict[str, Any]:
 
 
 def export_parquet(workspace: str | Path, path: Path, *, kinds: frozenset[str] | None = None) -> int:
-    """Write the edge list, ids and paths of titles written out; gives the number of edges."""
+    """Write the edge list, ids and paths of titles written out; returns the number of edges."""
     count = 0
     rows: list[dict[str, str]] = []
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ def export_parquet(workspace: str | Path, path: Path, *, kinds: frozenset[str] |
 
 
 def export_graphml(workspace: str | Path, path: Path, *, kinds: frozenset[str] | None = None) -> int:
-    """Write documents as nodes and their references as edges in GraphML; gives the number of edges.
+    """Write documents as nodes and their references as edges in GraphML; returns the number of edges.
 
     Source: GraphML 1.1 (graphml.graphdrawing.org). Control and bidirectional characters are written as escapes.
     """

@@ -47,14 +47,14 @@ _BROKEN = (
 )
 
 
-def packing(path: str) -> tuple[str, str]:
+def split_compression(path: str) -> tuple[str, str]:
     """(path without the suffix of compression, the compression); ("a.tar" for "a.tgz"); the path itself and "" when it
     has none.
     """
     lower = path.lower()
     for short, long in _TAR_SHORT.items():
         if lower.endswith(short):
-            return packing(path[: -len(short)] + long)
+            return split_compression(path[: -len(short)] + long)
     for suffix, kind in _PACKED.items():
         if lower.endswith(suffix) and len(path) > len(suffix) and path[-len(suffix) - 1] != "/":
             return path[: -len(suffix)], kind
@@ -63,7 +63,7 @@ def packing(path: str) -> tuple[str, str]:
 
 def archive_kind(path: str) -> str:
     """ "zip", "tar", "epub" or "" by a path's suffix, compression apart."""
-    bare = packing(path)[0].lower()
+    bare = split_compression(path)[0].lower()
     for suffix in (".zip", ".tar", ".epub"):
         if bare.endswith(suffix):
             return suffix[1:]
@@ -270,7 +270,7 @@ class Archive:
     def _tar(self) -> Iterator[tuple[Iterator[Member], ArchiveFiles]]:
         # A tar is a stream, so its members can only refer to each other when they are held; up to a bound they are.
         with (
-            decompressed(self._data, packing(self.path)[1]) as stream,
+            decompressed(self._data, split_compression(self.path)[1]) as stream,
             tarfile.open(fileobj=stream, mode="r|") as archive,
         ):
             ahead: list[Member] = []

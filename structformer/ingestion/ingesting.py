@@ -24,7 +24,7 @@ from structformer.formats.limits import Limits
 from structformer.formats.protocol import StreamFormat
 from structformer.formats.source import SourceFile
 from structformer.graph import ReferenceGraph, write_graph
-from structformer.ingestion.archives import decompressed, packing
+from structformer.ingestion.archives import decompressed, split_compression
 from structformer.ingestion.page import write_ingest_page
 from structformer.ingestion.reading import Reader, Status
 from structformer.ingestion.report import IngestReport, complete, corpus_messages
@@ -300,7 +300,7 @@ def _pieces(
     """Pieces of a dump, or what is wrong with it, with the bytes of the file taken so far."""
     try:
         location = Path(file.location)
-        kind = packing(location.name)[1]
+        kind = split_compression(location.name)[1]
         with location.open("rb") as packed, decompressed(packed, kind, location=location, workers=workers) as content:
             for piece in format.pieces(content, limits.file_bytes):
                 yield piece, packed.tell()

@@ -16,7 +16,7 @@ from structformer.errors import ReadError, UsageError
 from structformer.formats.limits import Limits
 from structformer.formats.protocol import CompositeFormat, Format
 from structformer.formats.source import HEAD_BYTES, Neighbours, SourceFile
-from structformer.ingestion.archives import Archive, ArchiveFiles, archive_kind, decompressed, packing, unpack
+from structformer.ingestion.archives import Archive, ArchiveFiles, archive_kind, decompressed, split_compression, unpack
 from structformer.plugins import Plugins
 
 ARCHIVE = "archive"
@@ -51,7 +51,7 @@ class Outcome:
 
 def head_of(location: Path) -> bytes:
     """The first bytes of a file, unpacked when it is compressed; empty when it cannot be read."""
-    kind = packing(location.name)[1]
+    kind = split_compression(location.name)[1]
     try:
         with location.open("rb") as file, decompressed(file, kind) as stream:
             return stream.read(HEAD_BYTES)
@@ -87,11 +87,11 @@ class Reader:
     def piece(self, path: str, data: bytes, format: Format, why: str = "") -> Reading:
         """A piece of a stream of documents."""
         own = Outcome(path, format.name, why)
-        return Reading([own], lambda _: self._consume(SourceFile(packing(path)[0], data), own, format))
+        return Reading([own], lambda _: self._consume(SourceFile(split_compression(path)[0], data), own, format))
 
     def _file(self, own: Outcome, location: Path, outcomes: list[Outcome]) -> Iterator[Document]:
         path, format_name = own.path, own.format
-        bare, kind = packing(path)
+        bare, kind = split_compression(path)
         try:
             if format_name in ("", ARCHIVE) and archive_kind(path):
                 own.format, own.why = ARCHIVE, "suffix"
@@ -169,7 +169,7 @@ class Reader:
                     continue
                 outcome = Outcome(path)
                 data = member.data
-                bare, kind = packing(path)
+                bare, kind = split_compression(path)
                 if path in parts:
                     outcome.status, outcome.why = Status.PART, "part of another member"
                     outcomes.append(outcome)

@@ -1,4 +1,4 @@
-"""Making one shard: its files' documents and what is said of each file, whether read anew or copied from an earlier
+"""Making one shard: its files' documents and what is said of each file, whether parsed again or copied from an earlier
 shard.
 
 A shard is named by a digest of its inputs and of the other files that they took from; one that exists already is kept

@@ -15,7 +15,7 @@ from structformer.corpus.shards import path_order
 from structformer.formats.limits import Limits
 from structformer.formats.protocol import CompositeFormat
 from structformer.formats.source import SourceFile
-from structformer.ingestion.archives import archive_kind, packing
+from structformer.ingestion.archives import archive_kind, split_compression
 from structformer.ingestion.reading import ARCHIVE, head_of, safe_parts
 from structformer.ingestion.walk import FileFilter, FolderFiles, Found, walk
 from structformer.plugins import Plugins
@@ -102,7 +102,7 @@ def survey(
 ) -> Iterator[SurveyedFile]:
     """The files to read, in the order of their paths; those that others take in are marked.
 
-    own: the workspace, which is no source of itself. format: the only one to read.
+    own: the workspace, which is not a source of itself. format: the only one to read.
     """
     ignored = ignored if ignored is not None else Ignored()
     files: list[SurveyedFile] = []
@@ -141,8 +141,8 @@ def _surveyed(found: Found, format: str | None, plugins: Plugins, limits: Limits
         return SurveyedFile(found.path, location, "", problem=found.problem or found.note)
     if archive_kind(found.path):
         return SurveyedFile(found.path, location, ARCHIVE, found.size, "suffix")
-    bare, kind = packing(found.path)
-    if kind and (found.location.parent / packing(found.location.name)[0]).is_file():
+    bare, kind = split_compression(found.path)
+    if kind and (found.location.parent / split_compression(found.location.name)[0]).is_file():
         return SurveyedFile(found.path, location, "", problem="the same file uncompressed stands beside it: skipped")
     claimed = plugins.claiming(bare)
     head = head_of(found.location) if len(claimed) != 1 or plugins.may_stream(bare) else b""

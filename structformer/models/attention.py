@@ -20,7 +20,7 @@ from structformer.models.scratch import weights_digest
 _WORD = re.compile(r"\w+")
 _MAX_TOKENS = 256
 _BATCH_TOKENS = 8192
-_DIGITS = 4  # weights are rounded, so that how texts were batched can't change which words are drawn
+_DIGITS = 4  # weights are rounded, so that how texts were batched cannot change which words are drawn
 _KEPT = 4096  # requests in memory
 
 Request = tuple[str, int, int]

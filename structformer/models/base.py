@@ -65,7 +65,7 @@ def resolve_base_model(name: str, ranker: str, *, hub_reachable: Callable[[str],
         return BaseModel(
             "minilm",
             str(folder),
-            f"base model: MiniLM of structformer[offline], since the hub with {BERT_BASE} can't be reached",
+            f"base model: MiniLM of structformer[offline], since the hub with {BERT_BASE} cannot be reached",
         )
     raise ModelError(THREE_WAYS)
 

@@ -19,7 +19,7 @@ from structformer.models.precision import fast_bf16
 
 QUERY_TOKENS = 64
 DOCUMENT_TOKENS = 256
-_AT_ONCE = 512  # texts tokenized together
+_TOKENIZE_BATCH = 512  # texts tokenized together
 
 
 class BiEncoder:
@@ -67,8 +67,8 @@ class BiEncoder:
         training = self.model.training
         self.model.eval()
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        for start in range(0, len(texts), _AT_ONCE):
-            chunk = texts[start : start + _AT_ONCE]
+        for start in range(0, len(texts), _TOKENIZE_BATCH):
+            chunk = texts[start : start + _TOKENIZE_BATCH]
             encoded = self.encode_tokens(chunk, [max_tokens] * len(chunk))
             for numbers in length_buckets([len(ids) for ids in encoded["input_ids"]], self.model.device.type):
                 bucket = {name: [values[number] for number in numbers] for name, values in encoded.items()}

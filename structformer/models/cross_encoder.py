@@ -18,7 +18,7 @@ QUERY_TOKENS = 30
 LONG_QUERY_TOKENS = 255  # LTM's queries are documents
 MAX_TOKENS = 512  # 30 + 479 + 3 special tokens: one document token fewer than the paper's 480, which would make 513
 
-_AT_ONCE = 512  # pairs tokenized together
+_TOKENIZE_BATCH = 512  # pairs tokenized together
 
 
 class CrossEncoder:
@@ -64,8 +64,8 @@ class CrossEncoder:
         training = self.model.training
         self.model.eval()
         scores = np.zeros(len(documents), np.float32)
-        for start in range(0, len(documents), _AT_ONCE):
-            chunk = slice(start, start + _AT_ONCE)
+        for start in range(0, len(documents), _TOKENIZE_BATCH):
+            chunk = slice(start, start + _TOKENIZE_BATCH)
             encoded = self.encode_pairs(queries[chunk], documents[chunk], [query_tokens] * len(documents[chunk]))
             for numbers in length_buckets([len(ids) for ids in encoded["input_ids"]], self.model.device.type):
                 bucket = {name: [values[number] for number in numbers] for name, values in encoded.items()}

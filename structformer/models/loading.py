@@ -20,21 +20,19 @@ def quiet_transformers() -> None:
 
 
 def load_tokenizer(location: str) -> Any:
-    """The tokenizer of a folder or hub name. Raises ModelError when it can't be loaded."""
+    """The tokenizer of a folder or hub name. Raises ModelError when it cannot be loaded."""
     from transformers import AutoTokenizer
 
     tokenizer = _load(AutoTokenizer, location, "tokenizer", use_fast=True)
     if tokenizer.pad_token_id is None:
-        raise ModelError(
-            f"{location} has no padding token, so it is no encoder that batches can be made for; take a BERT-like model"
-        )
+        raise ModelError(f"{location} has no padding token, so no batches can be made for it; take a BERT-like model")
     return tokenizer
 
 
 def load_encoder(location: str, *, attention: str | None = None) -> Any:
     """The encoder (AutoModel) of a folder or hub name, with another implementation of attention if one is named.
 
-    Raises ModelError when it can't be loaded.
+    Raises ModelError when it cannot be loaded.
     """
     from transformers import AutoModel
 
@@ -43,7 +41,7 @@ def load_encoder(location: str, *, attention: str | None = None) -> Any:
 
 
 def load_classifier(location: str) -> Any:
-    """The encoder with a one-label head (AutoModelForSequenceClassification). Raises ModelError when it can't be
+    """The encoder with a one-label head (AutoModelForSequenceClassification). Raises ModelError when it cannot be
     loaded.
     """
     from transformers import AutoModelForSequenceClassification
@@ -54,7 +52,7 @@ def load_classifier(location: str) -> Any:
 def _load(kind: Any, location: str, what: str, **options: Any) -> Any:
     quiet_transformers()
     try:
-        # Said and not left to the default, which asks on a terminal and runs what it is told to.
+        # Explicit, because the default asks on a terminal, and runs the code on a yes.
         return kind.from_pretrained(location, trust_remote_code=False, **options)
     except (OSError, ValueError) as error:
         raise ModelError(f"no {what} can be loaded from {location}: {error}") from error

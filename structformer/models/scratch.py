@@ -13,7 +13,7 @@ from structformer.models.loading import quiet_transformers
 # (layers, width, heads) of Turc et al. 2019, "Well-Read Students Learn Better", table 1, and BERT-base.
 SIZES = {"tiny": (2, 128, 2), "mini": (4, 256, 4), "small": (4, 512, 8), "base": (12, 768, 12)}
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-_MOST_CHARACTERS = 1000
+_MAX_CHARACTERS = 1000
 
 
 def make_scratch_model(
@@ -65,7 +65,7 @@ def train_wordpiece(texts: Callable[[], Iterable[str]], vocabulary: int) -> list
     for text in texts():
         counts.update(normalizer.normalize_str(text))
     characters = sorted(
-        c for c, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MOST_CHARACTERS] if not c.isspace()
+        c for c, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MAX_CHARACTERS] if not c.isspace()
     )
     # The trainer numbers continuation characters in the order of a hash table and breaks ties by number, so that its
     # vocabulary differs from run to run; given up front, they have fixed numbers.

@@ -26,7 +26,7 @@ from structformer.text.passages import query_like, sentences
 CHOICES = ("first", "embedding", "classifier", "titles")
 DOCUMENTS = 3
 TITLES = 5
-_LOOKED_AT = 20  # units of a subtask that count as found by it
+_MAX_CANDIDATES = 20  # units of a subtask that count as found by it
 _WORD = re.compile(r"\w+")
 _PAIRS = 400
 
@@ -154,7 +154,7 @@ class SearchAgent:
         """The hit with the queries that rank its section among their first units."""
 
         def brought(ranking: Ranking) -> bool:
-            units = (self._retriever.units[number] for number, _ in ranking.ranked[:_LOOKED_AT])
+            units = (self._retriever.units[number] for number, _ in ranking.ranked[:_MAX_CANDIDATES])
             return any(
                 (unit.document_id, unit.anchor, unit.path) == (hit.document_id, hit.anchor, hit.path) for unit in units
             )

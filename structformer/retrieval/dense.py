@@ -47,7 +47,7 @@ def encode_texts(
     known: KnownVectors | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
-    """Write the (count, dimensions) float32 vectors of all texts, and their digests beside them; gives how many were
+    """Write the (count, dimensions) float32 vectors of all texts, and their digests beside them; returns how many were
     encoded.
     """
     vectors = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(count, encoder.dimensions))

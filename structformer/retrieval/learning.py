@@ -23,12 +23,12 @@ from structformer.retrieval.units import IndexedDocuments, Unit, Units, document
 from structformer.text.overview import overview
 from structformer.text.passages import query_like, sentences
 
-_MOST_QUERIES = 200
+_MAX_QUERIES = 200
 _FEWEST_QUERIES = 20
 _MIN_WORDS, _MAX_WORDS = 4, 30
 _CANDIDATES = 60  # units a query
 _OWN_UNITS = 8  # of a query's document: its first, of which one is most likely its best
-_MEASURED = 500  # units whose lengths are averaged
+_LENGTH_SAMPLE = 500  # units whose lengths are averaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PseudoQuery:
     document_text: str
 
 
-def opening_queries(corpus: Corpus, *, seed: int = 0, most: int = _MOST_QUERIES) -> list[PseudoQuery]:
+def opening_queries(corpus: Corpus, *, seed: int = 0, most: int = _MAX_QUERIES) -> list[PseudoQuery]:
     """Up to `most` documents' opening sentences, in document order; which ones depends on nothing but their ids and the
     seed.
     """
@@ -106,7 +106,7 @@ def query_groups(
     The others are units that share the most words with the query or another query's document, so that what is encoded
     stays within some thousands of texts however large the corpus is. Documents that hold the query word for word are
     left out: in manuals one sentence opens several pages."""
-    some = [units[number] for number in range(0, len(units), max(1, len(units) // _MEASURED))]
+    some = [units[number] for number in range(0, len(units), max(1, len(units) // _LENGTH_SAMPLE))]
     average = lexical.average_words(some)
     words_per_document = average["text"] * len(units) / max(1, len(documents))
     found = [lexical.search(query.text, _CANDIDATES) for query in queries]

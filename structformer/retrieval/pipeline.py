@@ -34,7 +34,7 @@ _STAGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Stages, the first of which finds units and the others order them anew."""
+    """Stages, the first of which finds units and the others reorder them."""
 
     stages: tuple[Stage, ...]
 

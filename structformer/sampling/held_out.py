@@ -16,7 +16,7 @@ from structformer.text.passages import PASSAGE_WORDS, passages, query_like, sent
 
 _MIN_WORDS = 5
 _SMALLEST_TO_HOLD_OUT = 40
-_MOST_HELD_OUT = 300
+_MAX_HELD_OUT = 300
 
 
 def is_held_out(document_id: str, seed: int, share: float) -> bool:
@@ -27,7 +27,7 @@ def is_held_out(document_id: str, seed: int, share: float) -> bool:
 
 def held_out_share(document_count: int) -> float:
     """The default share of held-out documents: a tenth, none in a corpus under 40 documents, about 300 at most."""
-    return 0.0 if document_count < _SMALLEST_TO_HOLD_OUT else min(0.1, _MOST_HELD_OUT / document_count)
+    return 0.0 if document_count < _SMALLEST_TO_HOLD_OUT else min(0.1, _MAX_HELD_OUT / document_count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from structformer.text.passages import PASSAGE_WORDS, passages, with_path
 
 _FIELD = "text"
 _BOOSTS = {_FIELD: 1.0, "path": 0.2}
-_LOOKED_AT = 4  # hits per negative wanted
+_MAX_CANDIDATES = 4  # hits per negative wanted
 _HEAP_BYTES = 64 * 1024 * 1024
 
 
@@ -79,7 +79,7 @@ class PassageTable:
         plain_query, positive_words = " ".join(query.lower().split()), word_set(positive)
         excluded = {number, *self._graph.see_also(number), *self._graph.see_also_of(number)}
         taken: list[str] = []
-        for document, path, text in self._candidates(query, rng, _LOOKED_AT * wanted):
+        for document, path, text in self._candidates(query, rng, _MAX_CANDIDATES * wanted):
             shown = with_path(path, text) if task.form is Form.PATH else text
             plain = " ".join(text.lower().split())
             if (

@@ -19,7 +19,7 @@ from structformer.storage.files import read_json
 _HEAD_CHARACTERS = 3000
 _ABSTRACT_CHARACTERS = 2000
 _COLUMNS = ("head", "abstract", "title")
-_MOST_WORDS = 500_000  # of the collection's vocabulary; rarer ones share what is left
+_MAX_WORDS = 500_000  # of the collection's vocabulary; rarer ones share what is left
 
 
 def write_pages(
@@ -85,7 +85,7 @@ def write_collection(folders: list[Path], path: Path) -> None:
         part = json.loads((folder / "words.json").read_text())
         total += sum(part.values())
         counts.update(part)
-        if len(counts) > 4 * _MOST_WORDS:
+        if len(counts) > 4 * _MAX_WORDS:
             counts = _most_frequent(counts)
     path.write_text(
         json.dumps({"total": total, "words": dict(sorted(_most_frequent(counts).items()))}, ensure_ascii=True)
@@ -93,7 +93,7 @@ def write_collection(folders: list[Path], path: Path) -> None:
 
 
 def _most_frequent(counts: Counter[str]) -> Counter[str]:
-    return Counter(dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MOST_WORDS]))
+    return Counter(dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MAX_WORDS]))
 
 
 class CollectionCounts:

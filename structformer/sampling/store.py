@@ -233,7 +233,7 @@ def open_arrow(path: Path) -> pa.ipc.RecordBatchFileReader:
 
 
 def write_examples(folder: Path, examples: Iterable[Example]) -> dict[str, int]:
-    """Write Examples into a folder as a single part, and give their number by task."""
+    """Write Examples into a folder as a single part; returns their number by task."""
     with PartWriter(folder) as writer:
         for example in examples:
             writer.next_document()

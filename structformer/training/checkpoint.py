@@ -104,9 +104,7 @@ class Checkpoints:
         kept = self.steps()
         good = f"the checkpoint of step {kept[-1]} is kept" if kept else "there is no checkpoint yet"
         advice = (
-            "make room there, then go on with `structformer train --resume`"
-            if full
-            else "see that the folder can be written"
+            "make room there, then run `structformer train --resume`" if full else "see that the folder can be written"
         )
         return ModelError(
             f"the checkpoint of step {step} could not be saved in {self.folder} ({error}): {advice}; {good}"
@@ -155,11 +153,11 @@ def read_weights(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def read_optimizer(folder: Path) -> dict[str, dict[str, torch.Tensor]]:
-    """A checkpoint's optimizer state by parameter name. Raises ModelError when it can't be read."""
+    """A checkpoint's optimizer state by parameter name. Raises ModelError when it cannot be read."""
     found: dict[str, dict[str, torch.Tensor]] = {}
     try:
         with safe_open(folder / _OPTIMIZER, "pt") as file:
-            for key in file.keys():  # noqa: SIM118 (it is no dict)
+            for key in file.keys():  # noqa: SIM118 (it is not a dict)
                 parameter, _, name = key.rpartition(_SEPARATOR)
                 found.setdefault(parameter, {})[name] = file.get_tensor(key)
     except (OSError, SafetensorError) as error:

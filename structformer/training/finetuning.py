@@ -34,14 +34,14 @@ _SMALLEST_TO_HOLD_OUT = 20
 _HELD_OUT = 0.2
 _LEARNING_RATE = 2e-5
 _HARD_NEGATIVES = 3
-_MOST_ASKED = 150
-_MOST_OF_A_DOCUMENT = 10
+_MAX_ASKED = 150
+_MAX_PER_DOCUMENT = 10
 _POOL = 400
 
 Qrels = Mapping[str, Mapping[str, int]]
 
 
-def settle_finetuning(workspace: Workspace, model: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def finetuning_options(workspace: Workspace, model: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """The options of fine-tuning a model, with what the user chose over them. Raises ModelError without it."""
     record = read_record(workspace, model)
     settings: dict[str, Any] = {
@@ -169,11 +169,11 @@ def _development(
 ) -> DevelopmentSet | None:
     texts: list[str] = []
     places: dict[str, range] = {}
-    chosen = [name for name in held[:_MOST_ASKED] if any(cut.get(document) for document in relevant[name])]
+    chosen = [name for name in held[:_MAX_ASKED] if any(cut.get(document) for document in relevant[name])]
     for name in chosen:
         for document in sorted(relevant[name]):
             if document not in places:
-                some = cut.get(document, [])[:_MOST_OF_A_DOCUMENT]
+                some = cut.get(document, [])[:_MAX_PER_DOCUMENT]
                 places[document] = range(len(texts), len(texts) + len(some))
                 texts += some
     if not chosen:

@@ -12,7 +12,7 @@ from structformer.models.kinds import Ranker, ranker_kind
 from structformer.sampling.held_out import DevelopmentSet
 
 _CANDIDATES = 20  # passages per query that a cross-encoder scores
-_ASKED = 60  # queries that it is asked
+_MAX_DEV_QUERIES = 60  # queries that it is asked
 
 Weights = dict[str, torch.Tensor]
 
@@ -23,7 +23,7 @@ def development_score(ranker: Ranker, task: DevelopmentSet) -> float:
     A ranker that reads query and document together, too slow for the whole pool, orders the relevant passage among
     _CANDIDATES others."""
     if ranker_kind(ranker.kind).joint:
-        ranks = [_candidate_rank(ranker, task, number) for number in range(min(_ASKED, len(task.queries)))]
+        ranks = [_candidate_rank(ranker, task, number) for number in range(min(_MAX_DEV_QUERIES, len(task.queries)))]
     else:
         scores = ranker.score_all(task.queries, task.passages)
         ranks = [

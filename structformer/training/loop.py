@@ -28,7 +28,7 @@ from structformer.training.logs import StepLog
 from structformer.training.objectives import Objective, Prepared
 from structformer.training.options import Listener, TrainingOptions, TrainingPlan, TrainingStep
 from structformer.training.out_of_memory import memory_errors
-from structformer.training.resolve import Settings
+from structformer.training.resolve import ResolvedOptions
 from structformer.training.schedule import learning_rate
 from structformer.training.state_dicts import module_state, optimizer_state, set_state
 
@@ -59,7 +59,7 @@ class Run:
         order: ExampleOrder,
         plan: TrainingPlan,
         options: TrainingOptions,
-        settings: Settings,
+        settings: ResolvedOptions,
         checkpoints: Checkpoints,
         identity: dict[str, Any],
         development: DevelopmentSet | None,
@@ -87,7 +87,7 @@ class Run:
         self.module, self._optimizer = accelerator.prepare(objective, optimizer)
 
     def resume(self) -> int:
-        """Take up the newest complete checkpoint; gives the steps that it holds, 0 when there is none.
+        """Take up the newest complete checkpoint; returns the steps that it holds, 0 when there is none.
 
         Raises ModelError when it is of another run.
         """
@@ -117,7 +117,7 @@ class Run:
         self.accelerator.wait_for_everyone()
 
     def train(self, start: int, deadline: float | None, log: StepLog | None) -> int:
-        """Run the steps from `start`, or fewer when the deadline comes; gives the number done in all.
+        """Run the steps from `start`, or fewer when the deadline comes; returns the number done in all.
 
         Raises ModelError on a loss that is not finite, naming the Example, and when memory or the disk is full.
         """
@@ -352,7 +352,7 @@ def check_identity(theirs: dict[str, Any], ours: dict[str, Any], where: str) -> 
     """Raises ModelError when a checkpoint is of a run with other options or another corpus."""
     different = sorted(name for name in {*theirs, *ours} if theirs.get(name) != ours.get(name))
     if different:
-        told = ", ".join(f"{name} {theirs.get(name)!r}, now {ours.get(name)!r}" for name in different[:4])
+        changed = ", ".join(f"{name} {theirs.get(name)!r}, now {ours.get(name)!r}" for name in different[:4])
         raise ModelError(
-            f"{where} is of another run ({told}): train without --resume to begin anew, or give the run another --name"
+            f"{where} is of another run ({changed}): train without --resume to start over, or give it another --name"
         )

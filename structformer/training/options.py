@@ -1,4 +1,4 @@
-"""What a training run is told, what it plans, and what it reports."""
+"""The options of a training run, its plan, and its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running out of memory, told so that a user knows what to change."""
+"""Turn out-of-memory errors into messages that say what to change."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from structformer.training.loop import chunk_seed
 from structformer.training.objectives import Objective
 from structformer.training.options import TrainingOptions, TrainingPlan
 from structformer.training.out_of_memory import memory_errors
-from structformer.training.resolve import Settings
+from structformer.training.resolve import ResolvedOptions
 
 _MEASURED_STEPS = 5
 _MEASURED_SHARE = 0.05  # of the time given, at most, unless the first two steps take longer
@@ -42,7 +42,7 @@ class Measured:
 def measure(
     objective: Objective,
     order: ExampleOrder,
-    settings: Settings,
+    settings: ResolvedOptions,
     device: str,
     development: DevelopmentSet | None,
     options: TrainingOptions,
@@ -88,7 +88,7 @@ def measure(
 def make_plan(
     order: ExampleOrder,
     options: TrainingOptions,
-    settings: Settings,
+    settings: ResolvedOptions,
     base: BaseModel,
     device: str,
     measured: Measured,

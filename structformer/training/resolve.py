@@ -18,7 +18,7 @@ from structformer.training.options import FREE_ON_RESUME, TrainingOptions
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ResolvedOptions:
     """The choices that the options left open, made."""
 
     mix: dict[str, float]
@@ -32,12 +32,12 @@ class Settings:
     name: str
 
 
-def settle(options: TrainingOptions, device: str) -> Settings:
+def resolve(options: TrainingOptions, device: str) -> ResolvedOptions:
     """Make the choices that the options leave to the machine. device: "cpu" or "cuda"."""
     on_gpu = device == "cuda"
     kind = ranker_kind(options.ranker)
     defaults = kind.defaults(device)
-    return Settings(
+    return ResolvedOptions(
         mix=options.mix or dict(kind.mix),
         loss=options.loss or kind.losses[0],
         task_loss=options.task_loss or kind.task_loss,
@@ -52,14 +52,14 @@ def settle(options: TrainingOptions, device: str) -> Settings:
     )
 
 
-def identity(options: TrainingOptions, settings: Settings, samples: str) -> dict[str, Any]:
+def identity(options: TrainingOptions, settings: ResolvedOptions, samples: str) -> dict[str, Any]:
     """What must be the same for a run to be resumed."""
     chosen = {name: value for name, value in asdict(options).items() if name not in FREE_ON_RESUME}
     found: dict[str, Any] = json.loads(json.dumps({**chosen, **asdict(settings), "samples": samples}))
     return found
 
 
-def load_ranker(options: TrainingOptions, location: str, settings: Settings) -> Ranker:
+def load_ranker(options: TrainingOptions, location: str, settings: ResolvedOptions) -> Ranker:
     """The ranker that training starts from. Raises ModelError, also when the model cannot read texts as long as asked
     for.
     """
@@ -76,7 +76,7 @@ def load_ranker(options: TrainingOptions, location: str, settings: Settings) -> 
 def make_objective(
     ranker: Ranker,
     options: TrainingOptions,
-    settings: Settings,
+    settings: ResolvedOptions,
     location: str,
     device: str,
     teacher: Teacher | None = None,

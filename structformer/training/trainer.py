@@ -36,13 +36,13 @@ from structformer.training.options import Listener, TrainingOptions, TrainingRes
 from structformer.training.out_of_memory import memory_errors
 from structformer.training.planning import agreed, make_plan, measure, planned_before
 from structformer.training.resolve import (
-    Settings,
+    ResolvedOptions,
     device_name,
     identity,
     load_ranker,
     make_objective,
     prepare_model,
-    settle,
+    resolve,
 )
 from structformer.training.unfinished import write_options
 from structformer.workspace import Workspace
@@ -140,7 +140,7 @@ def _train(
         torch.set_num_threads(options.threads)
     check_trackers(options.report_to)
     device = device_name()
-    settings = settle(options, device)
+    settings = resolve(options, device)
     if os.environ.get("ACCELERATE_USE_FSDP"):
         # Models would else be loaded without their weights on all processes but one, and these are measured and judged
         # with before they are sharded.
@@ -273,7 +273,7 @@ def _nothing_to_learn(mix: Collection[str], samples: Samples, workspace: Workspa
 def _current_samples(
     workspace: Workspace,
     corpus: Corpus,
-    settings: Settings,
+    settings: ResolvedOptions,
     options: TrainingOptions,
     location: str,
     places: _Places,
@@ -388,7 +388,7 @@ def _save(
     ranker: Ranker,
     base: BaseModel,
     options: TrainingOptions,
-    settings: Settings,
+    settings: ResolvedOptions,
     samples: Samples,
     result: TrainingResult,
     checkpoints: Checkpoints,

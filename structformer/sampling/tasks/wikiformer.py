@@ -12,7 +12,7 @@ from structformer.sampling.task import Need, Task
 from structformer.sampling.view import DocumentView, in_random_order, nearly_equal, word_set
 
 _FAILED_DRAWS = 32  # in a row, after which there are hardly any other titles
-_MOST_QUERIES = 64
+_MAX_QUERIES = 64
 _RELEASED_SECTIONS = 4
 
 
@@ -93,7 +93,7 @@ def representative_words_identification(view: DocumentView, rng: Random, census:
     seen = {tuple(sorted(path))}
     queries = [view.path_text(node)]
     failed = 0
-    while failed < _FAILED_DRAWS and (wanted is None or len(queries) <= wanted) and len(queries) <= _MOST_QUERIES:
+    while failed < _FAILED_DRAWS and (wanted is None or len(queries) <= wanted) and len(queries) <= _MAX_QUERIES:
         drawn = in_random_order(rng, range(len(others)), len(path) - 1)
         titles = path[:1] + [others[number] for number in drawn]
         key = tuple(sorted(titles))
@@ -122,7 +122,7 @@ def abstract_texts_identification(view: DocumentView, rng: Random, census: Censu
     wanted = view.options.negatives
     drawn = in_random_order(
         rng, range(1, len(view.sections)), len(view.sections)
-    )  # the root is kin of all, so `negatives` can't be asked
+    )  # the root is kin of all, so `negatives` cannot be asked
     others = list(
         islice(
             (number for number in drawn if view.long_enough(number) and not nearly_equal(words, view.words(number))),
