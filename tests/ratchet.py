@@ -2,6 +2,8 @@
 
     python tests/ratchet.py SHARED --update     # after a change that is meant
 
+`why` holds the reason for each group of failures: on purpose, to do, or the suite is wrong.
+
 A case fails on headings when levels and titles differ from the suite's in any way, on links when targets and anchor texts differ as
 multisets, on text when something that must be there is missing, on well-formedness when it is accepted or refused wrongly.
 """
@@ -119,7 +121,8 @@ def main() -> None:
         print(
             f"{suite:24} {total:5} cases, failing: {', '.join(f'{len(listed)} {kind}' for kind, listed in found.items()) or 'none'}"
         )
-        known.setdefault(suite, {})["failing"] = found
+        before = known.get(suite, {}).get("why", {})
+        known[suite] = {"failing": found, "why": {kind: before.get(kind, "to do: say why") for kind in found}}
     if chosen.update:
         FILE.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Wikitext for structformer. For now the plainest form: headings, links and text of single pages."""
+"""The wikitext format: pages, MediaWiki dumps and WikiExtractor output."""
 
 from __future__ import annotations
 
