@@ -56,7 +56,7 @@ class Stage:
 
     @property
     def kind(self) -> StageKind:
-        return stage_kinds()[self.name]
+        return stage_kind(self.name)
 
     def option(self, name: str) -> Value:
         """An option's value."""
@@ -81,20 +81,31 @@ class Stage:
 
 
 @cache
-def stage_kinds() -> dict[str, StageKind]:
-    """All kinds of stages by name: the built-in ones and those of plugins."""
+def _built_in() -> dict[str, StageKind]:
     from structformer.retrieval.stages import BUILT_IN
 
-    found = {kind.name: kind for kind in BUILT_IN}
+    return {kind.name: kind for kind in BUILT_IN}
+
+
+def stage_kind(name: str) -> StageKind:
+    """A kind of stage by its name; plugins are loaded only for a name that is not built in. Raises UsageError."""
+    found = _built_in().get(name) or stage_kinds().get(name)
+    if found is None:
+        raise UsageError(f"no stage {name!r}; there are: {', '.join(stage_kinds())}")
+    return found
+
+
+@cache
+def stage_kinds() -> dict[str, StageKind]:
+    """All kinds of stages by name: the built-in ones and those of plugins."""
+    found = _built_in()
     supplied = load_plugins().supplied("structformer_stages", "stage", StageKind, found)
     return {**found, **{name: kind for name, (kind, _) in supplied.items()}}
 
 
 def make_stage(name: str, model: str | None = None, **options: Any) -> Stage:
     """A stage by name. Raises UsageError naming what there is."""
-    kind = stage_kinds().get(name)
-    if kind is None:
-        raise UsageError(f"no stage {name!r}; there are: {', '.join(stage_kinds())}")
+    kind = stage_kind(name)
     if model and not kind.model:
         raise UsageError(f"the stage {name} takes no model")
     chosen: dict[str, Value] = {}
