@@ -24,7 +24,7 @@ demo: $(VENV)/.demo
 
 ## The whole test suite. ARGS goes to pytest: make test ARGS="-k markdown".
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
