@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,11 +39,9 @@ def _problems(workspace: Workspace) -> Iterator[Problem]:
             for text in Sealed(workspace.folder(part), ADVICE[part]).problems():
                 yield Problem(text, f"{ADVICE[part]} again")
     if "corpus" in current:
-        try:
+        with suppress(WorkspaceError):  # a broken manifest is among the problems already
             for text in Corpus.open(workspace).check():
                 yield Problem(text, "ingest again with --fresh")
-        except WorkspaceError:
-            pass  # its manifest is among the problems already
     for folder in (*sorted(workspace.models.glob("*")), *sorted((workspace.models / "earlier").glob("*"))):
         if (folder / SEAL).is_file():
             for text in Sealed(folder, "").problems():

@@ -21,7 +21,7 @@ from structformer.document import Document
 from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.text.overview import overview
-from structformer.text.passages import PASSAGE_WORDS, passages, with_path
+from structformer.text.passages import section_passages, with_path
 
 _UNITS = pa.schema(
     [
@@ -84,8 +84,7 @@ def document_units(
     """
     sections = list(document.root.walk_with_path())
     for position, (section, path) in enumerate(sections):
-        # A list of other pages' titles would be found for what those pages say.
-        pieces = [] if section.is_link_list else list(passages(section.text, PASSAGE_WORDS))
+        pieces = list(section_passages(section))
         if not pieces and position == 0 and not any(other.text.strip() for other, _ in sections):
             pieces = [" ".join(other.title for other, _ in sections)]
         elif not pieces and position == 0:

@@ -12,7 +12,7 @@ from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
 from structformer.sampling.example import SamplingOptions
 from structformer.sampling.view import DocumentView
-from structformer.text.passages import PASSAGE_WORDS, passages, query_like, sentences, with_path
+from structformer.text.passages import query_like, section_passages, sentences, with_path
 
 _MIN_WORDS = 5
 _SMALLEST_TO_HOLD_OUT = 40
@@ -143,7 +143,7 @@ def development_set(
         held_out = is_held_out(document.id, seed, share)
         view = DocumentView(document, SamplingOptions())
         for number, section in enumerate(view.sections):
-            for piece in () if section.is_link_list else passages(section.text, PASSAGE_WORDS):
+            for piece in section_passages(section):
                 path = view.path_text(number)
                 if held_out:
                     cases += _cases(path, piece, rng)

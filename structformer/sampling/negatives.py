@@ -16,7 +16,7 @@ from structformer.sampling.held_out import is_held_out
 from structformer.sampling.task import Form, Task
 from structformer.sampling.view import DocumentView, nearly_equal, word_set
 from structformer.text.lexical_analysis import analyzer, any_term_query, spaced
-from structformer.text.passages import PASSAGE_WORDS, passages, with_path
+from structformer.text.passages import section_passages, with_path
 
 _FIELD = "text"
 _BOOSTS = {_FIELD: 1.0, "path": 0.2}
@@ -42,7 +42,7 @@ def write_passages(corpus: Corpus, folder: Path, *, seed: int, held_out: float) 
             continue
         view = DocumentView(document, SamplingOptions())
         for place, section in enumerate(view.sections):
-            for piece in () if section.is_link_list else passages(section.text, PASSAGE_WORDS):
+            for piece in section_passages(section):
                 passage = tantivy.Document()
                 passage.add_text(_FIELD, spaced(piece))
                 passage.add_text("path", spaced(view.path_text(place)))

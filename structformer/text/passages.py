@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from structformer.document import Section
+
 # A sentence ends at . ! or ? before white space and something that can begin a sentence, or at CJK full stops.
 _SENTENCE_END = re.compile(r"[.!?][\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9\u00C0-\u024F\u0400-\u04FF`])|[。！？]")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Eq|Sec|approx|resp)\.|\b[A-Z]\.)$")
@@ -27,6 +29,14 @@ def sentences(text: str) -> Iterator[str]:
             start = found.end()
         if sentence := line[start:].strip():
             yield sentence
+
+
+def section_passages(section: Section) -> Iterator[str]:
+    """A section's passages as they are indexed, trained on and judged with.
+
+    None of a list of see-also links: it holds other pages' titles, and would be found for what those pages say.
+    """
+    return iter(()) if section.is_link_list else passages(section.text, PASSAGE_WORDS)
 
 
 def passages(text: str, max_words: int) -> Iterator[str]:

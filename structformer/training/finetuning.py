@@ -24,7 +24,7 @@ from structformer.sampling.negatives import PassageTable, write_passages
 from structformer.sampling.store import write_examples
 from structformer.sampling.view import DocumentView, nearly_equal, word_set
 from structformer.storage.files import write_json
-from structformer.text.passages import PASSAGE_WORDS, passages, with_path
+from structformer.text.passages import section_passages, with_path
 from structformer.training.trainer import Source
 from structformer.workspace import Workspace
 
@@ -147,7 +147,7 @@ def _passages_of(corpus: Corpus, documents: set[str], seed: int) -> tuple[dict[s
     for document in corpus.documents():
         view = DocumentView(document, SamplingOptions())
         for number, section in enumerate(view.sections):
-            for piece in () if section.is_link_list else passages(section.text, PASSAGE_WORDS):
+            for piece in section_passages(section):
                 text = with_path(view.path_text(number), piece)
                 if document.id in documents:
                     found.setdefault(document.id, []).append(text)

@@ -17,7 +17,14 @@ from structformer.sampling.task import Form, Need, Task
 from structformer.sampling.tasks.harp import POISSON_MEAN, poisson
 from structformer.sampling.view import DocumentView, in_random_order, words_of
 from structformer.text.overview import overview
-from structformer.text.passages import PASSAGE_WORDS, passages, query_like, sentences, with_path
+from structformer.text.passages import (
+    PASSAGE_WORDS,
+    passages,
+    query_like,
+    section_passages,
+    sentences,
+    with_path,
+)
 from structformer.text.stop_words import STOP_WORDS
 
 _KEEP_SENTENCE = 0.1
@@ -164,9 +171,7 @@ def representative_words_prediction(here: Neighbourhood, rng: Random, census: Ce
 def _passages(view: DocumentView) -> dict[int, list[str]]:
     """Each section's passages; lists of see-also links have none."""
     return {
-        number: list(passages(section.text, PASSAGE_WORDS))
-        for number, section in enumerate(view.sections)
-        if section.text and not section.is_link_list
+        number: pieces for number, section in enumerate(view.sections) if (pieces := list(section_passages(section)))
     }
 
 
