@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from html import unescape
 
-from structformer_wikitext.site import CHARACTERS, HATNOTES, SEE_ALSO_TEMPLATES, TEXT_TEMPLATES, Site
+from structformer_wikitext.site import CHARACTERS, HATNOTES, LIST_TEMPLATES, SEE_ALSO_TEMPLATES, TEXT_TEMPLATES, Site
 
 MARK = "\x7f"
 MARKS = re.compile(r"\x7f(\d+)\x7f")
@@ -335,18 +335,7 @@ def _arguments(content: str) -> list[str]:
 def _kept_text(name: str, arguments: list[str], number: int) -> str:
     if name in ("convert", "cvt"):
         return " ".join(arguments[:2])
-    if name in (
-        "plainlist",
-        "flatlist",
-        "ubl",
-        "ubli",
-        "unbulleted list",
-        "hlist",
-        "bulleted list",
-        "columns-list",
-        "div col",
-        "blist",
-    ):
+    if name in LIST_TEMPLATES:
         return "\n" + "\n".join(arguments) + "\n"
     if name == "as of":
         return "as of " + "-".join(arguments)

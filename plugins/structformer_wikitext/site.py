@@ -87,6 +87,10 @@ HATNOTES = frozenset(
     .replace("    ", "")
     .split("|")
 )
+# Templates whose arguments are the items of a list.
+LIST_TEMPLATES = frozenset(
+    (*"plainlist flatlist ubl ubli hlist columns-list blist".split(), "unbulleted list", "bulleted list", "div col")
+)
 # Templates whose text belongs to the sentence they stand in: the number of the argument that is the text, 0 for all.
 TEXT_TEMPLATES = {
     **dict.fromkeys(
@@ -101,21 +105,7 @@ TEXT_TEMPLATES = {
     **dict.fromkeys(
         ["lang", "langue", "color", "font color", "font", "transl", "transliteration", "rtl-lang", "script"], 2
     ),
-    **dict.fromkeys(
-        [
-            "plainlist",
-            "flatlist",
-            "ubl",
-            "unbulleted list",
-            "hlist",
-            "bulleted list",
-            "columns-list",
-            "div col",
-            "blist",
-            "ubli",
-        ],
-        0,
-    ),
+    **dict.fromkeys(LIST_TEMPLATES, 0),
     **dict.fromkeys(["convert", "cvt", "val"], 0),
 }
 CHARACTERS = {
