@@ -7,12 +7,18 @@ from pathlib import Path
 from structformer import sample
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
+from structformer.training import TrainingOptions
 
 from conftest import write_pages
 
 TOPICS = (
     "anchor ballast compass deck engine fender galley halyard inlet jib keel ladder mast nautical oar propeller quay rudder sheet tiller"
 ).split()
+
+# A model that is trained in seconds.
+TINY = TrainingOptions(
+    base_model="scratch", size="tiny", max_steps=4, max_seconds=None, groups=4, document_tokens=64, precision="no"
+)
 
 
 def boats(folder: Path) -> Path:

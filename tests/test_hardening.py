@@ -24,10 +24,10 @@ from structformer.retrieval.retriever import Retriever
 from structformer.sampling import SamplingOptions, sample
 from structformer.text.names import path_names
 from structformer.text.visible import safe_json, visible
-from structformer.training import TrainingOptions, train
+from structformer.training import train
 from structformer.workspace import Workspace
 
-from boats import boats
+from boats import TINY, boats
 from conftest import write_pages
 
 
@@ -144,21 +144,11 @@ def test_no_code_from_a_models_folder_is_run(tmp_path, monkeypatch):
     assert not (tmp_path / "ran").exists()
 
 
-TINY = TrainingOptions(
-    base_model="scratch",
-    size="tiny",
-    max_steps=2,
-    max_seconds=None,
-    groups=4,
-    document_tokens=48,
-    precision="no",
-    mix={"ict": 1.0},
-    sampling={"min_words": 5},
-)
+TWO_STEPS = replace(TINY, max_steps=2, document_tokens=48, mix={"ict": 1.0}, sampling={"min_words": 5})
 
 
 def test_weights_may_be_read_by_whoever_may_read_the_workspace(tmp_path):
-    folder = train(boats(tmp_path), TINY).folder
+    folder = train(boats(tmp_path), TWO_STEPS).folder
     modes = {path.stat().st_mode & 0o777 for path in folder.rglob("*") if path.is_file()}
     assert modes == {(folder / "README.md").stat().st_mode & 0o777}
 
@@ -166,7 +156,7 @@ def test_weights_may_be_read_by_whoever_may_read_the_workspace(tmp_path):
 def test_a_dry_run_writes_nothing_into_the_workspace(tmp_path):
     workspace = boats(tmp_path)
     before = {path: path.stat().st_mtime_ns for path in workspace.rglob("*") if path.is_file()}
-    result = train(workspace, replace(TINY, mix={"bfs": 1.0}), dry_run=True)  # its Examples are not there yet
+    result = train(workspace, replace(TWO_STEPS, mix={"bfs": 1.0}), dry_run=True)  # its Examples are not there yet
     assert result.plan.examples["bfs"] > 0
     after = {path: path.stat().st_mtime_ns for path in workspace.rglob("*") if path.is_file()}
     assert {path for path in after if "holds" not in path.parts} == {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from structformer import Retriever, train
@@ -11,25 +13,17 @@ from structformer.models.bi_encoder import BiEncoder
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights, learn_weights, reciprocal_rank_fusion
 from structformer.retrieval.index import build_index
 from structformer.retrieval.pipeline import dense, dense_fusion, hybrid, lexical, parse_pipeline, rerank
-from structformer.training import TrainingOptions
 from structformer.workspace import Workspace
 
-TINY = TrainingOptions(
-    base_model="scratch",
-    size="tiny",
-    max_steps=2,
-    max_seconds=None,
-    groups=4,
-    document_tokens=64,
-    precision="no",
-    mix={"ict": 1.0},
-)
+from boats import TINY
+
+TWO_STEPS = replace(TINY, max_steps=2, mix={"ict": 1.0})
 
 
 @pytest.fixture
 def indexed(workspace):
     """The small pages with tiny trained models, indexed."""
-    train(workspace, TINY)
+    train(workspace, TWO_STEPS)
     build_index(workspace)
     return workspace
 
@@ -99,7 +93,7 @@ def test_lexical_with_dense_fusion_orders_only_what_the_lexical_stage_found(inde
 def test_reranking_reorders_the_top_and_keeps_the_rest_below(indexed):
     from dataclasses import replace
 
-    train(indexed, replace(TINY, ranker="cross-encoder", mix={"srr": 1.0, "ict": 1.0}))
+    train(indexed, replace(TWO_STEPS, ranker="cross-encoder", mix={"srr": 1.0, "ict": 1.0}))
     retriever = Retriever.open(indexed)
     first = retriever.rank(["sail"], dense())[0].ranked
     [ranking] = retriever.rank(["sail"], dense() >> rerank(k=3))

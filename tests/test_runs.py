@@ -32,11 +32,8 @@ from structformer.training.example_order import ExampleOrder
 from structformer.training.logs import read_log
 from structformer.training.resolve import load_ranker, make_objective, resolve
 
-from boats import boats
+from boats import TINY, boats
 
-TINY = TrainingOptions(
-    base_model="scratch", size="tiny", max_steps=4, max_seconds=None, groups=4, document_tokens=64, precision="no"
-)
 FLAGS = (
     "--base-model scratch --size tiny --batch 4 --max-tokens 64 --precision fp32 --threads 1 --max-time none".split()
 )

@@ -22,15 +22,10 @@ from structformer.retrieval.index import build_index
 from structformer.retrieval.learning import opening_queries
 from structformer.retrieval.pipeline import late, lexical, parse_pipeline, rerank
 from structformer.text.overview import overview
-from structformer.training import TrainingOptions
 from structformer.workspace import Workspace
 
-from boats import boats
+from boats import TINY, boats
 from conftest import write_pages
-
-TINY = TrainingOptions(
-    base_model="scratch", size="tiny", max_steps=3, max_seconds=None, groups=4, document_tokens=64, precision="no"
-)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +33,7 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twenty pages with a tiny model of every kind, indexed."""
     folder = boats(tmp_path_factory.mktemp("harbour"))
     for ranker in ("bi-encoder", "cross-encoder", "late-interaction", "knrm", "conv-knrm"):
-        train(folder, replace(TINY, ranker=ranker, mix={"ict": 1.0, "srr": 1.0}))
+        train(folder, replace(TINY, max_steps=3, ranker=ranker, mix={"ict": 1.0, "srr": 1.0}))
     build_index(folder)
     return folder
 
@@ -190,7 +185,7 @@ def test_texts_that_did_not_change_keep_their_vectors(tmp_path, monkeypatch):
     from structformer.models.bi_encoder import BiEncoder
 
     folder = boats(tmp_path)
-    train(folder, replace(TINY, mix={"ict": 1.0}))
+    train(folder, replace(TINY, max_steps=3, mix={"ict": 1.0}))
     build_index(folder)
     before = {unit.ranker_text: vector for unit, vector in zip(*vectors(folder), strict=True)}
     (tmp_path / "pages" / "mast.md").write_text("# The mast\n\nA mast carries sails.\n")

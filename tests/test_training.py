@@ -26,12 +26,8 @@ from structformer.training.example_order import ExampleOrder, parse_mix, permute
 from structformer.training.in_batch import negatives_allowed
 from structformer.training.losses import group_softmax, info_nce
 
-from boats import boats
+from boats import TINY, boats
 from conftest import write_pages
-
-TINY = TrainingOptions(
-    base_model="scratch", size="tiny", max_steps=4, max_seconds=None, groups=4, document_tokens=64, precision="no"
-)
 
 
 @pytest.fixture(scope="module")
