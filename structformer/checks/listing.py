@@ -79,7 +79,7 @@ def check(name: str, samples: Sequence[Path], app: click.Command) -> Checked:
         return _checked_format(plugins.formats[name], samples)
     if samples:
         raise UsageError(
-            f"SAMPLES go with a format; there is no format {name!r}: there are {', '.join(plugins.formats)}"
+            f"no format {name!r}, and SAMPLES are read by a format only: choose one of {', '.join(plugins.formats)}"
         )
     if name in tasks():
         from structformer.checks.tasks import TASK_RULES, check_task

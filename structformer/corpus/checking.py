@@ -25,7 +25,7 @@ class Problem:
 
 def check_workspace(workspace: str | Path | Workspace) -> list[Problem]:
     """What is not as it was written, whatever was compared before; empty when all is well. Raises WorkspaceError when
-    there is no workspace.
+    the folder is not a workspace.
     """
     workspace = Workspace(workspace)
     workspace.state()

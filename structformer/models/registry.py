@@ -49,7 +49,7 @@ def checked_model(workspace: str | Path | Workspace, name: str) -> Path:
     """The folder of a model whose files are as they were written. A model from elsewhere has no digests and is not
     compared.
 
-    Raises ModelError when there is no such model, WorkspaceError when a file of it has changed.
+    Raises ModelError on an unknown model, WorkspaceError when one of its files has changed.
     """
     folder = model_folder(workspace, name)
     if not folder.exists():
@@ -66,7 +66,7 @@ def write_record(folder: Path, record: ModelRecord) -> None:
 
 
 def read_record(workspace: str | Path | Workspace, name: str) -> ModelRecord:
-    """The record of a trained model. Raises ModelError when there is no such model."""
+    """The record of a trained model. Raises ModelError on an unknown model."""
     folder = model_folder(workspace, name)
     if not (folder / RECORD).exists():
         there = ", ".join(trained_models(workspace)) or "none"

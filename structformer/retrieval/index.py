@@ -46,7 +46,7 @@ def build_index(
     stemmer is used; "auto" takes the one that most documents declare, else English.
 
     Texts that the index before held already keep their vectors. Returns the index's manifest. Raises WorkspaceError
-    when there is no corpus, ModelError on an unknown encoder."""
+    before the first ingest, ModelError on an unknown encoder."""
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
     if encoders is None:
@@ -168,7 +168,7 @@ class Index:
                 seal(self.folder, names, to=seal_of(names[0].replace("/", "-")))
 
     def has_vectors(self, encoder: str) -> bool:
-        """Whether the index has an encoder's vectors. Raises ModelError when there is no such encoder."""
+        """Whether the index has an encoder's vectors. Raises ModelError on an unknown encoder."""
         return self.has(_vectors(encoder_location(self.workspace, encoder)[1])[0])
 
     def vectors(self, encoder: str, progress: Progress | None = None) -> tuple[Path, FusionWeights]:

@@ -125,7 +125,7 @@ class OpenedIndex:
 
 
 def load_scorer(workspace: Workspace, name: str) -> Scorer:
-    """A ranker of any kind that scores query-document pairs. Raises ModelError when there is no such model."""
+    """A ranker of any kind that scores query-document pairs. Raises ModelError on an unknown model."""
     kind, location = ranker_kind(model_kind(workspace, name)), str(checked_model(workspace, name))
     if not kind.exported:
         return kind.load(location)

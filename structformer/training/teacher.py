@@ -17,7 +17,7 @@ class CrossEncoderTeacher:
     """Returns (pairs,) float scores; scores are cached, 24 bytes per pair, so that later epochs cost nothing."""
 
     def __init__(self, workspace: Workspace, name: str, device: torch.device) -> None:
-        """Raises ModelError when there is no such model or it is not a cross-encoder."""
+        """Raises ModelError on an unknown model, or one that is not a cross-encoder."""
         record = read_record(workspace, name)
         kind = ranker_kind(record.kind)
         if not kind.joint:
