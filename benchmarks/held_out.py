@@ -4,7 +4,8 @@ hybrid's four scores.
     python benchmarks/held_out.py WORKSPACE QUERIES QRELS [--encoder base]
 
 For each weighting of passage, overview, BM25 of the passage and BM25 of the document: nDCG@10 of documents for the
-opening sentences that weights are learned from, each taken out of its document, and for the judged queries. Prints
+opening sentences that weights are learned from, each answered by the rest of its document, and for the judged queries.
+Prints
 both, their Spearman and Kendall correlation, and what the learned weights reach of the best weighting's judged score.
 """
 
@@ -19,11 +20,10 @@ import numpy as np
 from scipy.stats import kendalltau, spearmanr
 from structformer import Corpus, Retriever
 from structformer.evaluation.judgements import Judgements, read_judgements
-from structformer.models.bi_encoder import BiEncoder
+from structformer.graph import ReferenceGraph
 from structformer.retrieval.fusion import FusionWeights, learn_weights
-from structformer.retrieval.index import encoder_location
-from structformer.retrieval.learning import opening_queries, query_groups
-from structformer.workspace import Workspace
+from structformer.retrieval.learning import weighed_groups
+from structformer.retrieval.questions import OPENING, draw_questions
 
 # Chosen to spread over what one might build, before any of them was judged.
 WEIGHTINGS = [
@@ -51,16 +51,16 @@ WEIGHTINGS = [
 
 
 def opening_scores(
-    workspace: Path, retriever: Retriever, encoder: BiEncoder, weightings: list[tuple[float, ...]]
+    workspace: Path, retriever: Retriever, weightings: list[tuple[float, ...]]
 ) -> tuple[list[float], FusionWeights]:
     """nDCG@10 of the openings under each weighting, and the weights learned from them."""
     opened = retriever.opened
-    queries = opening_queries(Corpus.open(workspace))
+    corpus = Corpus.open(workspace)
+    questions = draw_questions(corpus, ReferenceGraph.open(workspace, corpus), opened.units, sources=(OPENING,))
+    encoder, index, _ = opened.encoder("base")
     groups = [
         (rows, owners)
-        for _, rows, owners in query_groups(
-            queries, opened.units, opened.documents, opened.lexical, encoder, opened.owners
-        )
+        for _, rows, owners in weighed_groups(questions, opened.units, opened.documents, opened.lexical, index, encoder)
     ]
     scores = []
     for weights in weightings:
@@ -113,9 +113,8 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     retriever = Retriever.open(arguments.workspace)
-    untrained = BiEncoder.load(encoder_location(Workspace(arguments.workspace), "base")[0]).for_bulk()
     weightings: list[tuple[float, ...]] = list(WEIGHTINGS)
-    predicted, learned = opening_scores(arguments.workspace, retriever, untrained, weightings)
+    predicted, learned = opening_scores(arguments.workspace, retriever, weightings)
     chosen = tuple(map(float, learned.as_array()))
     judged = judged_scores(
         retriever, read_judgements(arguments.queries, arguments.qrels), arguments.encoder, [*weightings, chosen]

@@ -97,7 +97,7 @@ def index(corpus: Path, workspace: Path) -> int:
 def random_vectors(workspace: Path, units: int) -> None:
     """Random vectors in the place of the untrained encoder's."""
     from structformer.retrieval.dense import overview_path
-    from structformer.retrieval.index import encoder_location
+    from structformer.retrieval.index import encoder_place
     from structformer.retrieval.units import IndexedDocuments
     from structformer.storage import seal
     from structformer.storage.seal import seal_of
@@ -105,7 +105,7 @@ def random_vectors(workspace: Path, units: int) -> None:
 
     generator = np.random.default_rng(0)
     folder = Workspace(workspace).folder("index")
-    name = encoder_location(Workspace(workspace), "base")[1]
+    name = encoder_place(Workspace(workspace), "base").vectors
     path = folder / "dense" / f"{name}.npy"
     path.parent.mkdir(exist_ok=True)
     for target, count in ((path, units), (overview_path(path), len(IndexedDocuments(folder / "documents.arrow")))):

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from structformer.ingestion import ingest as ingest
     from structformer.ingestion import read as read
     from structformer.plugins import hookimpl as hookimpl
+    from structformer.query_side import train as train
     from structformer.retrieval import Retriever as Retriever
     from structformer.retrieval import build_index as index  # noqa: F401
     from structformer.sampling import Samples as Samples
     from structformer.sampling import SamplingOptions as SamplingOptions
     from structformer.sampling import sample as sample
     from structformer.training import TrainingOptions as TrainingOptions
-    from structformer.training import train as train
     from structformer.workspace import Workspace as Workspace
 
 # Each name with the package that defines it; `index` is called build_index there, beside the class Index.
@@ -68,7 +68,7 @@ _PUBLIC = {
     "ingest": "ingestion",
     "read": "ingestion",
     "sample": "sampling",
-    "train": "training",
+    "train": "query_side",
 }
 _RENAMED = {"index": "build_index"}
 __all__ = ["__version__", *sorted(_PUBLIC)]

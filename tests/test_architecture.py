@@ -20,6 +20,7 @@ LAYERS = [
     {"sampling", "models"},
     {"training"},
     {"retrieval"},
+    {"query_side"},
     {"evaluation"},
     {"adapters", "checks"},
     {"cli"},

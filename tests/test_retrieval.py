@@ -115,9 +115,12 @@ def test_learned_weights_follow_what_tells_the_relevant_apart():
         rows = generator.random((20, 4)) * 0.2
         rows[0, 1] += 0.3  # only the overview knows
         groups.append(rows)
-    found = learn_weights(groups)
+    found = learn_weights(groups, ridge=0.01)
     assert found.overview > 2 * DEFAULT_WEIGHTS.overview
     assert found.dense == 1.0
+    held_back = learn_weights(groups)
+    assert DEFAULT_WEIGHTS.overview < held_back.overview < found.overview
+    assert learn_weights(groups * 3).overview == pytest.approx(held_back.overview)  # more of the same moves it no more
     assert min(found.lexical, found.document) >= 0.0
     assert learn_weights([]) == FusionWeights(*DEFAULT_WEIGHTS.as_array())
 

@@ -19,7 +19,6 @@ from structformer.retrieval.agent import SearchAgent
 from structformer.retrieval.exact import CollectionStatistics, bm25, query_likelihood, tf_idf
 from structformer.retrieval.hits import Filter, parse_filter
 from structformer.retrieval.index import build_index
-from structformer.retrieval.learning import opening_queries
 from structformer.retrieval.pipeline import late, lexical, parse_pipeline, rerank
 from structformer.text.overview import overview
 from structformer.workspace import Workspace
@@ -204,20 +203,6 @@ def test_texts_that_did_not_change_keep_their_vectors(tmp_path, monkeypatch):
 def vectors(folder: Path):
     retriever = Retriever.open(folder)
     return list(retriever.units), np.array(retriever.opened.encoder("bi-encoder")[1].vectors)
-
-
-def test_what_a_page_says_first_asks_for_it_and_is_taken_out_of_half_of_the_pages(harbour):
-    queries = opening_queries(Corpus.open(harbour))
-    assert len(queries) == 20
-    assert {query.text for query in queries} >= {"The anchor is a part of the boat.", "The mast is a part of the boat."}
-    taken = [query for query in queries if query.text not in query.document_text]
-    assert 0 < len(taken) < 20  # about half
-    for query in queries:
-        assert (
-            (query.text in query.overview)
-            == any(query.text in unit.text for unit in query.units)
-            == (query not in taken)
-        )
 
 
 def test_an_overview_has_title_opening_and_headings(harbour):

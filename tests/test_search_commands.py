@@ -98,7 +98,7 @@ def test_evaluate_writes_a_page_and_shows_what_was_won_and_lost(run, harbour, ju
     found = run("evaluate", *judged, "-w", harbour, "--diff", "BM25", "hybrid untrained", "--measures", "RR@10")
     assert found.code == 0
     assert "hybrid untrained against BM25 (RR@10)" in found.out
-    assert "The best of BM25, dense untrained and their RRF" in found.out
+    assert "The best of BM25 (of sections, of documents), dense untrained and RRF" in found.out
     [folder] = (harbour / "evaluation").iterdir()
     assert {path.name for path in folder.iterdir()} >= {"runs", "report.json", "report.md", "report.html"}
     page = (folder / "report.html").read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import time
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,6 +16,7 @@ import click
 
 from structformer.text.visible import safe_json, visible
 
+_LONG_SECONDS = 15.0  # between lines of progress where there is no terminal
 DEFAULT_CONFIG = "structformer.toml"
 _COMMON = ("workspace", "config", "quiet", "verbose", "as_json")
 
@@ -79,15 +81,29 @@ class Output:
 
             yield report
 
+    def lines(self) -> Callable[[str, int, int], None]:
+        """Progress of work in stages as lines, for where a bar cannot be drawn."""
+        shown: dict[str, Callable[[int, int], None]] = {}
+
+        def report(stage: str, done: int, total: int) -> None:
+            shown.setdefault(stage, self._lines(stage))(done, total)
+
+        return report
+
     def _lines(self, what: str) -> Callable[[int, int], None]:
+        """A line every tenth of the way; without --verbose only where it takes long."""
+        begun = last = time.monotonic()
         shown = 0
 
         def show(done: int, total: int) -> None:
-            nonlocal shown
+            nonlocal shown, last
             tenth = 10 * done // max(1, total)
-            if self.verbose and tenth > shown:
-                shown = tenth
-                click.echo(f"{what}: {done}/{total}", err=True)
+            now = time.monotonic()
+            if self.quiet or tenth <= shown or not (self.verbose or now - last > _LONG_SECONDS):
+                return
+            shown, last = tenth, now
+            left = duration((now - begun) / done * (total - done)) if done else "?"
+            click.echo(f"{what}: {done}/{total}, {left} left", err=True)
 
         return show
 
@@ -231,6 +247,14 @@ def table(head: list[str], rows: list[list[str]]) -> str:
         for row in [head, *rows]
     ]
     return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words: 3 min 5 s."""
+    whole = int(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
 
 
 def printable(text: str) -> str:

@@ -76,6 +76,13 @@ def chosen_options(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, .
     return chosen, settings
 
 
+_SIDE = (
+    "What of a bi-encoder is trained. query: on questions drawn from the corpus and the score that the search uses; "
+    "nothing is indexed again. both: passages too, on Examples.  [default: query on a CPU, both with --recipe, "
+    "--task-mix and the like]"
+)
+
+
 @click.command("train")
 @click.option("--recipe", metavar="NAME", help="docs, ict, wikiformer, harp, prop, or a TOML file.")
 @click.option(
@@ -84,7 +91,12 @@ def chosen_options(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, .
     help=f"{', '.join(RANKERS)}, or a plugin's. A bi-encoder finds; a cross-encoder reorders what "
     "was found.  [default: bi-encoder]",
 )
-@click.option("--task-mix", metavar="MIX", help="Tasks and weights, as srr=1,ict=3.  [default: by ranker]")
+@click.option("--side", type=click.Choice(["query", "both"]), help=_SIDE)
+@click.option(
+    "--task-mix",
+    metavar="MIX",
+    help="Tasks and weights, as srr=1,ict=3; sources of questions, as opening=1.  [default: by ranker]",
+)
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of an unfinished run.")
 @click.option(
     "--dry-run", is_flag=True, help="Measure and say what would be done, then stop; the workspace is not written."
@@ -97,6 +109,7 @@ def command(
     /,
     recipe: str | None,
     ranker: str | None,
+    side: str | None,
     task_mix: str | None,
     resume: bool,
     dry_run: bool,
@@ -108,15 +121,16 @@ def command(
 ) -> None:
     """Train a ranker on the Examples of the corpus, within the time given, and save it in the workspace.
 
-    Measures this machine first and says what it will do. Examples are drawn when there are none yet. A run that was
-    stopped continues with `--resume`, alone or with the flags it was begun with. A model of the same name is kept in
-    models/earlier."""
+    Measures this machine first and says what it will do. An index is made, or Examples are drawn, when there are none
+    yet. A run that was stopped continues with `--resume`, alone or with the flags it was begun with. A model of the
+    same name is kept in models/earlier."""
     chosen, settings = chosen_options(flags)
-    from structformer.training import train, training_options, unfinished_options
+    from structformer.query_side import train
+    from structformer.training import training_options, unfinished_options
     from structformer.training.example_order import parse_mix
 
     out = output(ctx)
-    chosen.update(ranker=ranker, mix=parse_mix(task_mix) if task_mix else None)
+    chosen.update(ranker=ranker, side=side, mix=parse_mix(task_mix) if task_mix else None)
     options = training_options(recipe, chosen, settings)
     if (
         resume
@@ -126,7 +140,15 @@ def command(
     ):
         options = unfinished_options(workspace, options)
     with watched(out, verbose) as listener:
-        result = train(workspace, options, dry_run=dry_run, resume=resume, force=flags["force"], listener=listener)
+        result = train(
+            workspace,
+            options,
+            dry_run=dry_run,
+            resume=resume,
+            force=flags["force"],
+            listener=listener,
+            progress=out.lines(),
+        )
     if not dry_run and of_first_process():
         save_config(ctx, result.folder)
     print_result(out, result, workspace, options.seed, dry_run)

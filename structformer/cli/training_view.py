@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from structformer.cli.common import Output
+from structformer.cli.common import Output, duration
 
 if TYPE_CHECKING:
     from structformer.training import Listener, TrainingPlan, TrainingResult, TrainingStep
@@ -102,7 +102,7 @@ class _View:
         )
         score = "" if self._score is None else f"   held-out nDCG@10 {self._score:.3f}"
         head = (
-            f"step {step.step}/{step.steps}   {_duration(step.seconds_left)} left   learning "
+            f"step {step.step}/{step.steps}   {duration(step.seconds_left)} left   learning "
             f"rate {step.learning_rate:.2e}{score}"
         )
         return Group(
@@ -119,15 +119,8 @@ def _line(step: TrainingStep) -> str:
     return (
         f"step {step.step}/{step.steps}: loss {losses}; {step.pairs_per_second:.1f} pairs/s, "
         f"{step.tokens_per_second:.0f} tokens/s, "
-        f"{_duration(step.seconds_left)} left{score}"
+        f"{duration(step.seconds_left)} left{score}"
     )
-
-
-def _duration(seconds: float) -> str:
-    whole = int(seconds)
-    if whole >= 3600:
-        return f"{whole // 3600} h {whole % 3600 // 60} min"
-    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
 
 
 def print_plan(out: Output, plan: TrainingPlan) -> None:
@@ -139,7 +132,7 @@ def print_plan(out: Output, plan: TrainingPlan) -> None:
     where = plan.device if plan.processes == 1 else f"{plan.processes} x {plan.device}"
     speed = f"{plan.seconds_per_step:.2f} s a step of {plan.groups} Examples, {plan.pairs_per_second:.1f} pairs/s"
     out.note(f"this machine ({where}): {speed} (measured)")
-    length = f"{plan.steps} steps, {plan.epochs:.1f} epochs, about {_duration(plan.expected_seconds)}"
+    length = f"{plan.steps} steps, {plan.epochs:.1f} epochs, about {duration(plan.expected_seconds)}"
     out.note(f"plan: {plan.ranker} from {plan.base}, {length}; limited by {plan.limited_by}")
 
 
@@ -178,6 +171,9 @@ def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int
 def _next(result: TrainingResult, workspace: Path) -> str:
     """What to do with the model: a bi-encoder is indexed, the others order what was found."""
     name = result.folder.name
+    if result.side == "query":
+        pipeline = "" if name == "bi-encoder" and result.better_than_base is not False else f"--pipeline hybrid:{name} "
+        return f'structformer search -w {workspace} {pipeline}"your question"'
     if result.plan.ranker == "bi-encoder":
         better = result.better_than_base is not False
         return f"structformer index -w {workspace}" + ("" if better and name == "bi-encoder" else f" --encoder {name}")

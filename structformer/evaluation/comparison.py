@@ -15,7 +15,7 @@ from structformer.evaluation.significance import bootstrap_interval, holm, rando
 from structformer.graph import ReferenceGraph
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import read_record, trained_models
-from structformer.retrieval.index import encoder_location
+from structformer.retrieval.index import encoder_place
 from structformer.retrieval.pipeline import ENCODER, UNTRAINED, Pipeline, as_pipeline, dense, hybrid, lexical, rerank
 from structformer.retrieval.retriever import AnyPipeline, Retriever
 from structformer.retrieval.stage import Stage, make_stage
@@ -34,9 +34,14 @@ CAVEAT = (
 _DEPTH = 100
 _CHUNK = 256
 _BM25 = str(as_pipeline(lexical()))
-_BASELINES = (_BM25, str(as_pipeline(dense(UNTRAINED))), str(as_pipeline(hybrid(UNTRAINED, weights="rrf"))))
+_BASELINES = (
+    _BM25,
+    str(as_pipeline(lexical(of="documents"))),
+    str(as_pipeline(dense(UNTRAINED))),
+    str(as_pipeline(hybrid(UNTRAINED, weights="rrf"))),
+)
 _LABELS = {
-    **dict(zip(_BASELINES, ("BM25", "dense untrained", "RRF untrained"), strict=True)),
+    **dict(zip(_BASELINES, ("BM25", "BM25 of documents", "dense untrained", "RRF untrained"), strict=True)),
     str(as_pipeline(hybrid(UNTRAINED))): "hybrid untrained",
     str(as_pipeline(dense())): "dense trained",
     str(as_pipeline(hybrid())): "hybrid trained",
@@ -62,8 +67,8 @@ class Row:
 
 @dataclass(slots=True)
 class Evaluation:
-    """A comparison of pipelines on the same queries. baseline: the label of the best of BM25, the untrained dense
-    search and their reciprocal rank fusion, "" when none of them is among the rows.
+    """A comparison of pipelines on the same queries. baseline: the label of the best of BM25 (of sections or of whole
+    documents), the untrained dense search and reciprocal rank fusion, "" when none of them is among the rows.
     """
 
     title: str
@@ -116,7 +121,7 @@ class Evaluation:
                 f"vs: difference in {self.measures[0]}; p: paired randomisation test, Holm-corrected over the rows."
             )
         if f"vs {BEST_BASELINE}" in self.compared():
-            parts.append(f"The best of BM25, dense untrained and their RRF: {self.baseline}.")
+            parts.append(f"The best of BM25 (of sections, of documents), dense untrained and RRF: {self.baseline}.")
         return " ".join(parts)
 
     def as_markdown(self) -> str:
@@ -147,12 +152,12 @@ class Evaluation:
 
 
 def default_pipelines(workspace: Workspace) -> list[Pipeline]:
-    """BM25; dense, RRF and hybrid, untrained; dense and hybrid of each trained bi-encoder; late interaction; reranking
-    with each model that reads pairs; as far as the models are there.
+    """BM25 of sections and of documents; dense, RRF and hybrid, untrained; dense and hybrid of each trained bi-encoder;
+    late interaction; reranking with each model that reads pairs; as far as the models are there.
     """
-    stages: list[Stage] = [lexical()]
+    stages: list[Stage] = [lexical(), lexical(of="documents")]
     try:
-        encoder_location(workspace, UNTRAINED)
+        encoder_place(workspace, UNTRAINED)
         stages += [dense(UNTRAINED), hybrid(UNTRAINED, weights="rrf"), hybrid(UNTRAINED)]
     except ModelError:
         pass

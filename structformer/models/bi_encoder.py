@@ -16,9 +16,11 @@ from structformer.models.kinds import RankerOptions
 from structformer.models.lengths import length_buckets
 from structformer.models.loading import load_encoder, load_tokenizer
 from structformer.models.precision import fast_bf16
+from structformer.models.registry import PASSAGE_ENCODER
 
 QUERY_TOKENS = 64
 DOCUMENT_TOKENS = 256
+_MODULES = "sentence_transformers.models"
 _TOKENIZE_BATCH = 512  # texts tokenized together
 
 
@@ -27,14 +29,18 @@ class BiEncoder:
 
     kind = "bi-encoder"
 
-    def __init__(self, model: Any, tokenizer: Any) -> None:
+    def __init__(self, model: Any, tokenizer: Any, passages: BiEncoder | None = None) -> None:
+        """passages: what encodes documents, where queries' side alone was trained; None: this one."""
         self.model = model
         self.tokenizer = tokenizer
+        self.passages = passages
 
     @classmethod
     def load(cls, location: str) -> BiEncoder:
         """From a folder or hub name. Raises ModelError."""
-        return cls(load_encoder(location), load_tokenizer(location))
+        inner = Path(location) / PASSAGE_ENCODER
+        passages = cls.load(str(inner)) if inner.is_dir() else None
+        return cls(load_encoder(location), load_tokenizer(location), passages)
 
     @classmethod
     def start(cls, location: str, kind: str, options: RankerOptions) -> BiEncoder:
@@ -84,7 +90,8 @@ class BiEncoder:
         """
         if self.model.device.type != "cuda" and not fast_bf16():
             return self
-        return BiEncoder(copy.deepcopy(self.model).to(torch.bfloat16), self.tokenizer)
+        passages = self.passages.for_bulk() if self.passages else None
+        return BiEncoder(copy.deepcopy(self.model).to(torch.bfloat16), self.tokenizer, passages)
 
     def encode_queries(self, queries: Sequence[str]) -> npt.NDArray[np.float32]:
         """Vectors of queries, read up to QUERY_TOKENS."""
@@ -92,7 +99,7 @@ class BiEncoder:
 
     def encode_documents(self, documents: Sequence[str]) -> npt.NDArray[np.float32]:
         """Vectors of documents (index units), read up to DOCUMENT_TOKENS."""
-        return self.encode(documents, DOCUMENT_TOKENS)
+        return (self.passages or self).encode(documents, DOCUMENT_TOKENS)
 
     def score(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
         """(pairs,) float32 cosines; equal queries are encoded once."""
@@ -108,14 +115,32 @@ class BiEncoder:
         return found
 
     def save(self, folder: Path) -> None:
-        """Write weights (safetensors), tokenizer and the modules that sentence-transformers reads."""
+        """Write weights (safetensors), tokenizer and the modules that sentence-transformers reads: its `encode_query`
+        and `encode_document` give what `encode_queries` and `encode_documents` do.
+        """
         self.model.save_pretrained(folder, safe_serialization=True)
         self.tokenizer.save_pretrained(folder)
+        names = {"0": "Transformer", "1": "Pooling", "2": "Normalize"}
+        paths = {"0": "", "1": "1_Pooling", "2": "2_Normalize"}
         modules = [
-            {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-            {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-            {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
+            {"idx": int(number), "name": number, "path": paths[number], "type": f"{_MODULES}.{kind}"}
+            for number, kind in names.items()
         ]
+        if self.passages:
+            self.passages.save(folder / PASSAGE_ENCODER)
+            modules = [{"idx": 0, "name": "0", "path": "", "type": f"{_MODULES}.Router"}]
+            sides = {
+                side: {
+                    (Path(inside) / paths[number]).as_posix(): f"{_MODULES}.{kind}" for number, kind in names.items()
+                }
+                for side, inside in (("query", ""), ("document", PASSAGE_ENCODER))
+            }
+            router = {
+                "types": {path: kind for side in sides.values() for path, kind in side.items()},
+                "structure": {side: list(its) for side, its in sides.items()},
+                "parameters": {"default_route": "query", "allow_empty_key": True},
+            }
+            (folder / "router_config.json").write_text(json.dumps(router, indent=2) + "\n")
         pooling = {
             "word_embedding_dimension": self.dimensions,
             "pooling_mode_mean_tokens": True,

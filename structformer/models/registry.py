@@ -12,6 +12,7 @@ from structformer.storage.seal import Sealed
 from structformer.workspace import Workspace
 
 RECORD = "structformer.json"
+PASSAGE_ENCODER = "passages"  # folder of what encodes passages, where queries' side alone was trained
 _NOT_LOADED = frozenset({"README.md", "training.jsonl", "command.json", "experiment.json"})
 
 
@@ -24,6 +25,11 @@ class ModelRecord:
     base_location: str
     fingerprint: str
     training: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def query_side(self) -> bool:
+        """Whether queries' side alone was trained, so that passages are encoded by the base."""
+        return self.training.get("side") == "query"
 
     @property
     def better_than_base(self) -> bool:

@@ -24,9 +24,9 @@ class FusionWeights:
     """
 
     dense: float = 1.0
-    overview: float = 0.5
-    lexical: float = 0.2
-    document: float = 0.1
+    overview: float = 1.0
+    lexical: float = 0.3
+    document: float = 0.3
 
     def as_array(self) -> Floats:
         """(4,) float64."""
@@ -58,10 +58,14 @@ def learn_weights(
 ) -> FusionWeights:
     """Weights under which the first row of each group, the relevant one, is likeliest.
 
-    groups: (candidates, 4) features of one query each. Minimises the softmax cross-entropy of the rows' weighted sums
-    plus ridge / scale x |w - scale x prior|^2 / 2, a convex problem, by Newton's method; weights below zero are set to
-    zero and the others learned again. The result is divided by the weight of the cosine."""
+    groups: (candidates, 4) features of one query each. Minimises the mean softmax cross-entropy of the rows' weighted
+    sums plus ridge / scale x |w - scale x prior|^2 / 2, a convex problem, by Newton's method; weights below zero are
+    set to zero and the others learned again. The result is divided by the weight of the cosine. The prior counts the
+    same however many queries there are: it guards against their bias, which more of them don't lessen."""
+    if not groups:
+        return prior
     centre = prior.as_array() * scale
+    ridge *= len(groups)
     free = np.ones(4, bool)
     weights = centre.copy()
     while True:

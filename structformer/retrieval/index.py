@@ -8,7 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,8 @@ from structformer._version import __version__
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, WorkspaceError
 from structformer.graph import ReferenceGraph
-from structformer.models.base import resolve_base_model
-from structformer.models.registry import checked_model, model_folder, read_record, trained_models
+from structformer.models.base import BaseModel, resolve_base_model
+from structformer.models.registry import PASSAGE_ENCODER, checked_model, model_folder, read_record, trained_models
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights
 from structformer.retrieval.lexical import LexicalIndex, LexicalWriter
 from structformer.retrieval.pipeline import ENCODER, UNTRAINED
@@ -52,7 +52,7 @@ def build_index(
     if encoders is None:
         encoders = default_encoders(workspace)
     for encoder in encoders:
-        encoder_location(workspace, encoder)  # a wrong name fails before the work begins
+        encoder_place(workspace, encoder)  # a wrong name fails before the work begins
     if language == "auto":
         language = corpus_language(corpus)
     with workspace.publishing("structformer index") as publication:
@@ -83,7 +83,7 @@ def build_index(
         (folder / "dense").mkdir()
         before = workspace.folder("index") if workspace.has("index") else None
         for encoder in encoders:
-            _make_vectors(folder, before, workspace, encoder, manifest, progress)
+            _make_vectors(folder, before, workspace, encoder_place(workspace, encoder), manifest, progress)
     return {**manifest, "encoders": encoders}
 
 
@@ -101,7 +101,7 @@ def default_encoders(workspace: Workspace) -> list[str]:
     if trained_encoder(workspace):
         return [ENCODER]
     try:
-        encoder_location(workspace, UNTRAINED)
+        encoder_place(workspace, UNTRAINED)
     except ModelError:
         return [ENCODER] if ENCODER in trained_models(workspace) else []
     return [UNTRAINED]
@@ -112,19 +112,45 @@ def trained_encoder(workspace: Workspace) -> bool:
     return ENCODER in trained_models(workspace) and read_record(workspace, ENCODER).better_than_base
 
 
-def encoder_location(workspace: Workspace, encoder: str) -> tuple[str, str]:
-    """(folder or hub name, name of its vectors' file). "base" is the base of the trained bi-encoder, or the
-    default's.
+@dataclass(frozen=True, slots=True)
+class EncoderPlace:
+    """Where an encoder's parts are. name: "base", or the model's; queries, passages: folder or hub name of what encodes
+    them, the same for all but encoders of which queries' side alone was trained; vectors: name of the passages' file;
+    untrained: whether passages are encoded by the base.
     """
-    if encoder != UNTRAINED:
-        record = read_record(workspace, encoder)
-        return str(model_folder(workspace, encoder)), record.fingerprint
-    if ENCODER in trained_models(workspace):
-        record = read_record(workspace, ENCODER)
-        if record.base_location:
-            return record.base_location, f"base-{record.base.replace('/', '--')}"
-    base = resolve_base_model("auto", "bi-encoder")
-    return base.location, f"base-{base.name.replace('/', '--')}"
+
+    name: str
+    queries: str
+    passages: str
+    vectors: str
+    untrained: bool
+
+
+def encoder_place(workspace: Workspace, encoder: str) -> EncoderPlace:
+    """Where a bi-encoder's parts are; "base" is the base of the trained bi-encoder, or the default's. Raises ModelError
+    on an unknown one.
+    """
+    if encoder == UNTRAINED:
+        if ENCODER in trained_models(workspace):
+            record = read_record(workspace, ENCODER)
+            if record.base_location:
+                return base_place(BaseModel(record.base, record.base_location))
+        return base_place(resolve_base_model("auto", "bi-encoder"))
+    record = read_record(workspace, encoder)
+    folder = model_folder(workspace, encoder)
+    if record.query_side:
+        passages = str(folder / PASSAGE_ENCODER)
+        return EncoderPlace(encoder, str(folder), passages, _base_vectors(record.base), True)
+    return EncoderPlace(encoder, str(folder), str(folder), record.fingerprint, False)
+
+
+def base_place(base: BaseModel) -> EncoderPlace:
+    """Where an untrained encoder's parts are."""
+    return EncoderPlace(UNTRAINED, base.location, base.location, _base_vectors(base.name), True)
+
+
+def _base_vectors(base: str) -> str:
+    return f"base-{base.replace('/', '--')}"
 
 
 class Index:
@@ -168,15 +194,18 @@ class Index:
                 seal(self.folder, names, to=seal_of(names[0].replace("/", "-")))
 
     def has_vectors(self, encoder: str) -> bool:
-        """Whether the index has an encoder's vectors. Raises ModelError on an unknown encoder."""
-        return self.has(_vectors(encoder_location(self.workspace, encoder)[1])[0])
+        """Whether the index has the vectors that an encoder's queries are compared with. Raises ModelError on an
+        unknown encoder.
+        """
+        return self.has(_vectors(encoder_place(self.workspace, encoder).vectors)[0])
 
-    def vectors(self, encoder: str, progress: Progress | None = None) -> tuple[Path, FusionWeights]:
+    def vectors(self, encoder: str | EncoderPlace, progress: Progress | None = None) -> tuple[Path, FusionWeights]:
         """The file of an encoder's vectors, made when it is missing, and the hybrid's weights learned for it."""
-        names = _vectors(encoder_location(self.workspace, encoder)[1])
+        place = encoder_place(self.workspace, encoder) if isinstance(encoder, str) else encoder
+        names = _vectors(place.vectors)
         if not all(self.has(name) for name in names):
-            with self.adding(f"making the vectors of {encoder}", names):
-                _make_vectors(self.folder, None, self.workspace, encoder, self.manifest, progress)
+            with self.adding(f"making the vectors of {place.name}", names):
+                _make_vectors(self.folder, None, self.workspace, place, self.manifest, progress)
         path, *_, weights = [self.path(name) for name in names]
         try:
             return path, FusionWeights.of(read_json(weights)["weights"])
@@ -205,7 +234,7 @@ def _make_vectors(
     folder: Path,
     before: Path | None,
     workspace: Workspace,
-    encoder: str,
+    place: EncoderPlace,
     manifest: dict[str, Any],
     progress: Progress | None,
 ) -> None:
@@ -215,15 +244,16 @@ def _make_vectors(
     from structformer.models.bi_encoder import BiEncoder
     from structformer.retrieval.dense import KnownVectors, encode_texts, overview_path
 
-    location, name = encoder_location(workspace, encoder)
-    if encoder != UNTRAINED:
-        checked_model(workspace, encoder)
-    model = BiEncoder.load(location).for_bulk()
+    if (folder / _vectors(place.vectors)[0]).exists():
+        return  # two encoders of queries may share one of passages
+    if place.name != UNTRAINED:
+        checked_model(workspace, place.name)
+    model = BiEncoder.load(place.passages).for_bulk()
     units, documents = Units(folder / "units.arrow"), IndexedDocuments(folder / "documents.arrow")
-    earlier = (before or folder) / "dense" / f"{name}.npy"
+    earlier = (before or folder) / "dense" / f"{place.vectors}.npy"
     total = len(units) + len(documents)
     with building_folder(folder) as building:
-        path = building.folder / f"{name}.npy"
+        path = building.folder / f"{place.vectors}.npy"
         for target, known, texts, count, start in (
             (overview_path(path), overview_path(earlier), (each.overview for each in documents), len(documents), 0),
             (path, earlier, (unit.ranker_text for unit in units), len(units), len(documents)),
@@ -234,15 +264,10 @@ def _make_vectors(
                 model,
                 target,
                 KnownVectors(known),
-                lambda done, _, start=start: progress(encoder, start + done, total) if progress else None,  # type: ignore[misc]
+                lambda done, _, start=start: progress(place.name, start + done, total) if progress else None,  # type: ignore[misc]
             )
-        if encoder != UNTRAINED and not read_record(workspace, encoder).base_location:
-            weights = (
-                DEFAULT_WEIGHTS  # trained from scratch: there is no untrained encoder whose scores are like its own
-            )
-        else:
-            weights = _weights(folder, workspace, manifest, units, documents, model if encoder == UNTRAINED else None)
-        write_json(building.folder / f"{name}.fusion.json", {"weights": asdict(weights)})
+        weights = _weights(folder, workspace, manifest, units, documents, path, model) if place.untrained else None
+        write_json(building.folder / f"{place.vectors}.fusion.json", {"weights": asdict(weights or DEFAULT_WEIGHTS)})
         fsync_tree(building.folder)
         (folder / "dense").mkdir(exist_ok=True)
         # The vectors' own file last: `has_vectors` looks for it.
@@ -257,24 +282,14 @@ def _weights(
     manifest: dict[str, Any],
     units: Units,
     documents: IndexedDocuments,
-    untrained: BiEncoder | None,
+    vectors: Path,
+    encoder: BiEncoder,
 ) -> FusionWeights:
-    """The hybrid's weights, learned with the untrained encoder (loaded when None) once for the index; the defaults
-    where there is none.
-    """
-    from structformer.models.bi_encoder import BiEncoder
+    """The hybrid's weights, learned with the untrained encoder and its vectors."""
+    from structformer.retrieval.dense import DenseIndex
     from structformer.retrieval.learning import learned_weights
 
-    path = folder / "fusion.json"
-    if path.exists():
-        return FusionWeights.of(read_json(path, digest=True))
-    if untrained is None:
-        try:
-            location, _ = encoder_location(workspace, UNTRAINED)
-        except ModelError:
-            return DEFAULT_WEIGHTS
-        untrained = BiEncoder.load(location).for_bulk()
+    corpus = Corpus.open(workspace)
     lexical = LexicalIndex(folder / "lexical", manifest["language"])
-    weights = learned_weights(Corpus.open(workspace), units, documents, lexical, untrained, units.numbers("document"))
-    write_json(path, asdict(weights), digest=True)
-    return weights
+    index = DenseIndex(vectors, units.numbers("document"))
+    return learned_weights(corpus, ReferenceGraph.open(workspace, corpus), units, documents, lexical, index, encoder)

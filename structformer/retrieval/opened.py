@@ -15,7 +15,7 @@ from structformer.models.kinds import ranker_kind
 from structformer.models.registry import checked_model, model_kind, read_record, trained_models
 from structformer.retrieval.exact import CollectionStatistics
 from structformer.retrieval.fusion import FusionWeights
-from structformer.retrieval.index import Index, encoder_location
+from structformer.retrieval.index import Index, encoder_place
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.pipeline import UNTRAINED, Pipeline
 from structformer.retrieval.ranking import Ranking
@@ -92,9 +92,10 @@ class OpenedIndex:
             if name != UNTRAINED:
                 checked_model(self.workspace, name)
             vectors, weights = self.index.vectors(name)
-            location, made_by = encoder_location(self.workspace, name)
-            encoder = cast("BiEncoder", load_for_search("bi-encoder", location))
-            if encoder_location(self.workspace, name)[1] != made_by or vectors.stem != made_by:
+            place = encoder_place(self.workspace, name)
+            fingerprint = model_fingerprint(self.workspace, name)
+            encoder = cast("BiEncoder", load_for_search("bi-encoder", place.queries))
+            if model_fingerprint(self.workspace, name) != fingerprint or vectors.stem != place.vectors:
                 raise WorkspaceError(f"the model {name} was trained again while it was loaded: search again")
             self._dense[name] = encoder, DenseIndex(vectors, self.owners), weights
         return self._dense[name]
@@ -122,6 +123,11 @@ class OpenedIndex:
             path, _ = [self.index.path(file) for file in files]
             self._late[name] = TokenIndex(path, ranker, self.owners)
         return self._late[name]
+
+
+def model_fingerprint(workspace: Workspace, name: str) -> str:
+    """The digest of a trained model's weights; "" of an untrained one's, which don't change."""
+    return "" if name == UNTRAINED else read_record(workspace, name).fingerprint
 
 
 def load_scorer(workspace: Workspace, name: str) -> Scorer:

@@ -5,11 +5,28 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Any, Protocol
 
 from structformer.errors import UsageError
-from structformer.sampling import Example, Samples
+from structformer.sampling import Example
 
 _MOST_REPEATED = 4
+
+
+class ExampleSource(Protocol):
+    """Where Examples come from: structformer.sampling.Samples, or what offers the same."""
+
+    counts: dict[str, int]
+    manifest: dict[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of them all."""
+        ...
+
+    def example(self, task: str, number: int) -> Example:
+        """The number-th Example of a task."""
+        ...
 
 
 def parse_mix(text: str) -> dict[str, float]:
@@ -50,7 +67,7 @@ class ExampleOrder:
     A task with few Examples is capped, so that its Examples come at most _MOST_REPEATED times as often as the average.
     """
 
-    def __init__(self, samples: Samples, mix: Mapping[str, float], groups_per_step: int, seed: int) -> None:
+    def __init__(self, samples: ExampleSource, mix: Mapping[str, float], groups_per_step: int, seed: int) -> None:
         self._samples = samples
         self._seed = seed
         self.mix = {task: weight for task, weight in mix.items() if samples.counts.get(task)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,25 @@ _MAX_DEV_QUERIES = 60  # queries that it is asked
 Weights = dict[str, torch.Tensor]
 
 
-def development_score(ranker: Ranker, task: DevelopmentSet) -> float:
+class Judge(Protocol):
+    """A development set that knows itself how it is scored."""
+
+    def score(self, ranker: Ranker) -> float:
+        """A ranker's mean nDCG@10 on it."""
+        ...
+
+    def worse(self, ranker: Ranker) -> bool:
+        """Whether a ranker does worse on it than the untrained one beyond chance."""
+        ...
+
+
+def development_score(ranker: Ranker, task: DevelopmentSet | Judge) -> float:
     """Mean nDCG@10 of a development set's queries, each with one relevant passage (any of a judged document's).
 
     A ranker that reads query and document together, too slow for the whole pool, orders the relevant passage among
     _CANDIDATES others."""
+    if not isinstance(task, DevelopmentSet):
+        return task.score(ranker)
     if ranker_kind(ranker.kind).joint:
         ranks = [_candidate_rank(ranker, task, number) for number in range(min(_MAX_DEV_QUERIES, len(task.queries)))]
     else:

@@ -22,7 +22,7 @@ from structformer.models.kinds import Ranker
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.checkpoint import Checkpoints, read_optimizer, read_state, read_weights
 from structformer.training.example_order import ExampleOrder
-from structformer.training.judging import development_score
+from structformer.training.judging import Judge, development_score
 from structformer.training.loader import Loader, Place
 from structformer.training.logs import StepLog
 from structformer.training.objectives import Objective, Prepared
@@ -62,7 +62,7 @@ class Run:
         settings: ResolvedOptions,
         checkpoints: Checkpoints,
         identity: dict[str, Any],
-        development: DevelopmentSet | None,
+        development: DevelopmentSet | Judge | None,
         listener: Listener,
     ) -> None:
         self.accelerator = accelerator

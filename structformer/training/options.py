@@ -12,6 +12,7 @@ from structformer.models.kinds import ranker_kind, ranker_kinds
 from structformer.training.schedule import SCHEDULES
 from structformer.workspace import checked_name
 
+QUERY, BOTH = SIDES = ("query", "both")
 TRACKERS = ("tensorboard", "trackio", "wandb")
 PRECISIONS = ("bf16", "fp16", "no")
 
@@ -22,12 +23,16 @@ class TrainingOptions:
 
     ranker: str = "bi-encoder"
     """The kind of ranker: see `structformer plugins list`."""
+    side: str | None = None
+    """What of a bi-encoder is trained: query, on questions drawn from the corpus and the score that the search uses,
+    with nothing to index again; or both, on Examples. On a CPU query, with --recipe, --task-mix, --loss and the like
+    both."""
     base_model: str = "auto"
     """Where training starts: auto, minilm, scratch, a folder, or a hub name."""
     size: str = "mini"
     """Size of a scratch model: tiny, mini, small or base."""
     mix: dict[str, float] | None = None
-    """Tasks and their weights; by ranker."""
+    """Tasks and their weights; by ranker. Query-side training: its sources opening, link, sentence."""
     task_loss: str | None = None
     """sum adds the tasks' mean losses up (Wikiformer, eq. 7), mean takes every Example alike; by ranker."""
     loss: str | None = None
@@ -40,8 +45,8 @@ class TrainingOptions:
     """Time for the whole run in seconds, its evaluation and saving included; none for no limit."""
     max_steps: int | None = None
     """Steps to run; the same number gives the same weights."""
-    max_epochs: float = 6.0
-    """The Examples are not seen more often than that on average."""
+    max_epochs: float | None = None
+    """The Examples are not seen more often than that on average: 6 times, questions of query-side training 12 times."""
     seed: int = 0
     """Seed of all that is random."""
     groups: int | None = None
@@ -113,6 +118,7 @@ class TrainingOptions:
             ("schedule", self.schedule, SCHEDULES),
             ("task_loss", self.task_loss or "sum", ("sum", "mean")),
             ("precision", self.precision or "no", PRECISIONS),
+            ("side", self.side or QUERY, SIDES),
             *(("report_to", tracker, TRACKERS) for tracker in self.report_to),
         ):
             if value not in allowed:
@@ -193,7 +199,7 @@ class TrainingResult:
     """The result of a run. development: nDCG@10 on the development set by share of the trained weights (0 the base, 1
     the trained); kept: the share that was saved; best_step: the step whose weights were taken; resumed_at: the step
     that the run continued from, 0 for a new one; default_score: of the encoder that the search uses without a model
-    trained from scratch.
+    trained from scratch; side: of a bi-encoder, what was trained.
     """
 
     folder: Path
@@ -207,6 +213,7 @@ class TrainingResult:
     judged_by: str = "held-out structure"
     resumed_at: int = 0
     default_score: float | None = None
+    side: str = BOTH
 
 
 @dataclass(slots=True)

