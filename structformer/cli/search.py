@@ -84,7 +84,9 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> int:
-    """Search the index for QUERY and show the best sections."""
+    """Search the index for QUERY and show the best sections.
+
+    Says so when nothing is found with confidence: gibberish, another language, what the corpus is not about."""
     from structformer.retrieval.hits import parse_filter
     from structformer.retrieval.index import trained_encoder
     from structformer.retrieval.pipeline import ENCODER, parse_pipeline
@@ -113,15 +115,19 @@ def command(
     else:
         hits = retriever.search(text, count, used, where=where, group=group)
     weights = retriever.weights(used) if explain or as_json else None
+    confident = retriever.is_confident(text, hits, used)
     out.json(
         {
             "query": text,
             "pipeline": str(used),
             "weights": None if weights is None else [*map(float, weights.as_array())],
+            "confident": confident,
             "subtasks": trace,
             "hits": [hit.as_dict() for hit in hits],
         }
     )
+    if hits and not confident:
+        out.result("nothing found with confidence; the nearest:\n")
     for place, hit in enumerate(hits, 1):
         _show(out, f"{place:2}.", hit, explain or verbose)
     if not hits:

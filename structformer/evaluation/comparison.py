@@ -20,7 +20,7 @@ from structformer.retrieval.pipeline import ENCODER, UNTRAINED, Pipeline, as_pip
 from structformer.retrieval.retriever import AnyPipeline, Retriever
 from structformer.retrieval.stage import Stage, make_stage
 from structformer.sampling import Samples
-from structformer.sampling.held_out import held_out_queries
+from structformer.sampling.held_out import held_out_queries, held_out_share
 from structformer.storage.files import write_bytes, write_json
 from structformer.workspace import Workspace
 
@@ -262,15 +262,19 @@ def evaluate(
 
 
 def held_out_judgements(workspace: str | Path | Workspace, *, seed: int | None = None) -> dict[str, Judgements]:
-    """Queries from the documents that `sample` held out, by kind. Raises UsageError when it held out none."""
+    """Queries from the documents that `sample` held out, by kind; without Examples, from those that query-side training
+    with the seed 0 holds out. Raises UsageError when none are.
+    """
     workspace = Workspace(workspace)
-    samples = Samples.open(workspace)
     corpus = Corpus.open(workspace)
-    if samples.manifest["corpus"] != corpus.fingerprint:
-        raise UsageError(
-            "the Examples are of an earlier corpus: run `structformer sample` and `structformer train` again"
-        )
-    share = samples.manifest["held_out"]
+    share, drawn_with = held_out_share(corpus.document_count), 0
+    if workspace.has("samples"):
+        manifest = Samples.open(workspace).manifest
+        if manifest["corpus"] != corpus.fingerprint:
+            raise UsageError(
+                "the Examples are of an earlier corpus: run `structformer sample` and `structformer train` again"
+            )
+        share, drawn_with = manifest["held_out"], manifest["seed"]
     if not share:
         raise UsageError(
             "no document was held out (a small corpus trains on all); sample with --held-out 0.1 and train again"
@@ -278,7 +282,7 @@ def held_out_judgements(workspace: str | Path | Workspace, *, seed: int | None =
     graph = ReferenceGraph.open(workspace, corpus)
     found: dict[str, Judgements] = {}
     for number, query in enumerate(
-        held_out_queries(corpus, graph, seed=samples.manifest["seed"] if seed is None else seed, share=share)
+        held_out_queries(corpus, graph, seed=drawn_with if seed is None else seed, share=share)
     ):
         judgements = found.setdefault(query.kind, Judgements({}, {}))
         name = f"{query.kind}-{number}"

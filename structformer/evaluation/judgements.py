@@ -57,9 +57,8 @@ def read_queries(path: Path) -> dict[str, str]:
             identifier, tab, text = line.partition("\t")
             if not tab:
                 raise UsageError(f"{path}, line {number}: neither JSON nor `id<TAB>text`")
-        if identifier.strip() in queries:
-            raise UsageError(f"{path}, line {number}: a second query {identifier.strip()!r}")
-        queries[identifier.strip()] = text.strip()
+        if queries.setdefault(identifier.strip(), text.strip()) != text.strip():
+            raise UsageError(f"{path}, line {number}: another text for the query {identifier.strip()!r}")
     if not queries:
         raise UsageError(f"{path} has no queries")
     return queries

@@ -23,10 +23,9 @@ from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.questions import MOST_QUESTIONS, OPENING, SOURCES, draw_questions
 from structformer.retrieval.units import IndexedDocuments, Units
 from structformer.sampling import Example
-from structformer.sampling.held_out import is_held_out
+from structformer.sampling.held_out import held_out_share, is_held_out
 
 ROUND_TRIP = 11  # a question is kept if the untrained hybrid finds its document among the first so many
-_HELD_OUT = 0.1  # of the documents, whose questions judge the training
 _MOST_HELD_OUT = 300
 _FEWEST_HELD_OUT = 20
 _STANDARD_ERRORS = 1.64
@@ -137,7 +136,8 @@ def question_samples(
         numbers = list(range(start, min(start + _BATCH, len(asked))))
         ranks = asked.ranks(asked.vectors[numbers], numbers)
         kept += [number for number, rank in zip(numbers, ranks, strict=True) if rank <= ROUND_TRIP]
-    held = [number for number in kept if is_held_out(documents[asked.questions[number].document].id, seed, _HELD_OUT)][
+    share = held_out_share(len(documents))
+    held = [number for number in kept if is_held_out(documents[asked.questions[number].document].id, seed, share)][
         :_MOST_HELD_OUT
     ]
     if len(held) < _FEWEST_HELD_OUT:

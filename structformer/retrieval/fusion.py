@@ -54,7 +54,7 @@ def reciprocal_rank_fusion(lists: Sequence[Sequence[tuple[int, float]]], k: int)
 
 
 def learn_weights(
-    groups: Sequence[Floats], *, prior: FusionWeights = DEFAULT_WEIGHTS, scale: float = 12.0, ridge: float = 1.0
+    groups: Sequence[Floats], *, prior: FusionWeights = DEFAULT_WEIGHTS, scale: float = 12.0, ridge: float = 0.2
 ) -> FusionWeights:
     """Weights under which the first row of each group, the relevant one, is likeliest.
 

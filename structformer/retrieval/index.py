@@ -212,6 +212,11 @@ class Index:
         except (KeyError, TypeError, ValueError) as error:
             raise WorkspaceError(f"{weights} cannot be read ({error}): run `structformer index` again") from error
 
+    def floor(self, encoder: str) -> float:
+        """The cosine below which an encoder's passages are not found with confidence; 0 where none was learned."""
+        name = _vectors(encoder_place(self.workspace, encoder).vectors)[-1]
+        return float(read_json(self.path(name)).get("floor", 0.0)) if self.has(name) else 0.0
+
 
 def is_stale(workspace: str | Path | Workspace) -> bool:
     """Whether there is an index, of an earlier corpus than the workspace's."""
@@ -266,8 +271,10 @@ def _make_vectors(
                 KnownVectors(known),
                 lambda done, _, start=start: progress(place.name, start + done, total) if progress else None,  # type: ignore[misc]
             )
-        weights = _weights(folder, workspace, manifest, units, documents, path, model) if place.untrained else None
-        write_json(building.folder / f"{place.vectors}.fusion.json", {"weights": asdict(weights or DEFAULT_WEIGHTS)})
+        weights, floor = DEFAULT_WEIGHTS, 0.0
+        if place.untrained:
+            weights, floor = _learned(folder, workspace, manifest, units, documents, path, model)
+        write_json(building.folder / f"{place.vectors}.fusion.json", {"weights": asdict(weights), "floor": floor})
         fsync_tree(building.folder)
         (folder / "dense").mkdir(exist_ok=True)
         # The vectors' own file last: `has_vectors` looks for it.
@@ -276,7 +283,7 @@ def _make_vectors(
     fsync_folder(folder / "dense")
 
 
-def _weights(
+def _learned(
     folder: Path,
     workspace: Workspace,
     manifest: dict[str, Any],
@@ -284,12 +291,14 @@ def _weights(
     documents: IndexedDocuments,
     vectors: Path,
     encoder: BiEncoder,
-) -> FusionWeights:
-    """The hybrid's weights, learned with the untrained encoder and its vectors."""
+) -> tuple[FusionWeights, float]:
+    """The hybrid's weights and the floor of confidence, learned with the untrained encoder and its vectors."""
     from structformer.retrieval.dense import DenseIndex
-    from structformer.retrieval.learning import learned_weights
+    from structformer.retrieval.learning import learned_from_openings
 
     corpus = Corpus.open(workspace)
     lexical = LexicalIndex(folder / "lexical", manifest["language"])
     index = DenseIndex(vectors, units.numbers("document"))
-    return learned_weights(corpus, ReferenceGraph.open(workspace, corpus), units, documents, lexical, index, encoder)
+    return learned_from_openings(
+        corpus, ReferenceGraph.open(workspace, corpus), units, documents, lexical, index, encoder
+    )

@@ -122,6 +122,18 @@ class Retriever:
         fused = [stage for stage in pipeline.stages if "fusion" in stage.name or stage.name == "hybrid"]
         return self.opened.weights(fused[0].model) if fused and fused[0].option("weights") == "learned" else None
 
+    def is_confident(self, query: str, hits: Sequence[Hit], pipeline: Pipeline) -> bool:
+        """Whether any hit may well be what was asked for: its cosine reaches what 95 % of right answers reach on
+        questions drawn from the corpus, or it holds every word of the query. True where no floor was learned, and of
+        pipelines without vectors.
+        """
+        with_vectors = [stage for stage in pipeline.stages if stage.name in ("dense", "hybrid", "dense-fusion")]
+        floor = self.opened.index.floor(with_vectors[-1].model) if with_vectors else 0.0
+        if any(hit.scores.get("dense", 0.0) >= floor for hit in hits) or not floor:
+            return True
+        words = set(self.opened.lexical.terms(query))
+        return any(words <= set(self.opened.lexical.words(f"{hit.breadcrumb}\n{hit.text}")) for hit in hits)
+
     def _hit(self, number: int, score: float, ranking: Ranking, terms: Sequence[str]) -> Hit:
         unit = self.units[number]
         scores = {stage: by_unit[number] for stage, by_unit in ranking.scores.items() if number in by_unit}

@@ -31,7 +31,12 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus) -> None:
         f"A {record.kind} trained by structformer {training['tool_version']} on the structure of a "
         "corpus, without annotations.",
         "## Use",
-        f"```python\n{loading}\n{card.call}\n```",
+        f"```python\n{loading}\n{card.call}\n```"
+        + (
+            "\n\nQueries and passages have encoders of their own: `encode_query`, `encode_document`."
+            if record.query_side
+            else ""
+        ),
         "## Corpus",
         f"{corpus.document_count} documents, {corpus.section_count} sections (fingerprint "
         f"`{training['corpus']}`). Examples:",
@@ -109,8 +114,9 @@ def _scores(training: dict[str, Any]) -> str:
         f"Saved: the weights {training['kept']:.0%} of the way from the base to the trained "
         f"ones, of step {training['best_step']}."
     )
+    asked = "questions" if training.get("side") == "query" else "sentences and paths"
     note = (
-        "nDCG@10 on sentences and paths of held-out documents; it says which weights are "
+        f"nDCG@10 on {asked} of held-out documents; it says which weights are "
         "better, not how good they are for people's queries."
     )
     return f"{_table(['weights', 'nDCG@10'], rows)}\n\n{kept} {note}"
