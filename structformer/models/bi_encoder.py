@@ -29,23 +29,32 @@ class BiEncoder:
 
     kind = "bi-encoder"
 
-    def __init__(self, model: Any, tokenizer: Any, passages: BiEncoder | None = None) -> None:
-        """passages: what encodes documents, where queries' side alone was trained; None: this one."""
+    def __init__(self, model: Any, tokenizer: Any, passages: BiEncoder | Path | None = None) -> None:
+        """passages: what encodes documents, or its folder, where queries' side alone was trained; None: this one."""
         self.model = model
         self.tokenizer = tokenizer
-        self.passages = passages
+        self._passages = passages
 
     @classmethod
     def load(cls, location: str) -> BiEncoder:
         """From a folder or hub name. Raises ModelError."""
-        inner = Path(location) / PASSAGE_ENCODER
-        passages = cls.load(str(inner)) if inner.is_dir() else None
-        return cls(load_encoder(location), load_tokenizer(location), passages)
+        return cls(load_encoder(location), load_tokenizer(location), passage_folder(location))
 
     @classmethod
     def start(cls, location: str, kind: str, options: RankerOptions) -> BiEncoder:
         """What training starts from; the options concern other kinds."""
         return cls.load(location)
+
+    @property
+    def passages(self) -> BiEncoder | None:
+        """What encodes documents where that is another encoder, loaded when first needed: a search encodes none."""
+        if isinstance(self._passages, Path):
+            self._passages = BiEncoder.load(str(self._passages))
+        return self._passages
+
+    @passages.setter
+    def passages(self, encoder: BiEncoder | None) -> None:
+        self._passages = encoder
 
     @property
     def dimensions(self) -> int:
@@ -155,6 +164,12 @@ class BiEncoder:
             ("config_sentence_transformers.json", {"similarity_fn_name": "cosine"}),
         ):
             (folder / path).write_text(json.dumps(value, indent=2) + "\n")
+
+
+def passage_folder(location: str) -> Path | None:
+    """The folder of what encodes passages, in that of a model of which queries' side alone was trained."""
+    folder = Path(location) / PASSAGE_ENCODER
+    return folder if folder.is_dir() else None
 
 
 def pool(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from structformer.errors import ModelError
-from structformer.models.bi_encoder import BiEncoder
+from structformer.models.bi_encoder import BiEncoder, passage_folder
 from structformer.models.cross_encoder import CrossEncoder
 from structformer.models.kinds import Ranker
 from structformer.models.precision import fast_bf16
@@ -148,11 +148,11 @@ def load_for_search(kind: str, location: str) -> BiEncoder | CrossEncoder:
         if not torch.cuda.is_available() and fast_bf16():
             ranker.model.to(torch.bfloat16)  # three times as fast as float32; scores move less than with 8-bit weights
         return ranker
-    loaded: type[BiEncoder] | type[CrossEncoder] = BiEncoder if kind == "bi-encoder" else CrossEncoder
     from transformers import AutoConfig
 
     from structformer.models.loading import load_tokenizer
 
-    return loaded(
-        OnnxModel(path, AutoConfig.from_pretrained(location, trust_remote_code=False)), load_tokenizer(location)
-    )
+    model = OnnxModel(path, AutoConfig.from_pretrained(location, trust_remote_code=False))
+    if kind == "bi-encoder":
+        return BiEncoder(model, load_tokenizer(location), passage_folder(location))
+    return CrossEncoder(model, load_tokenizer(location))
