@@ -320,3 +320,12 @@ def test_the_packages_experiments_can_be_read():
     assert experiment_names() == ["ablation", "finetuned", "sizes", "zero-shot"]
     for name in experiment_names():
         assert read_experiment(name).rows
+
+
+def test_a_query_may_stand_twice_but_not_with_two_texts(tmp_path):
+    path = tmp_path / "queries.tsv"
+    path.write_text("1\tmend the mast\n1\tmend the mast\n2\tstow a keel\n")
+    assert read_queries(path) == {"1": "mend the mast", "2": "stow a keel"}
+    path.write_text("1\tmend the mast\n1\tstow a keel\n")
+    with pytest.raises(UsageError, match="line 2: another text for the query '1'"):
+        read_queries(path)
