@@ -16,7 +16,7 @@ import click
 
 from structformer.text.visible import safe_json, visible
 
-_LONG_SECONDS = 15.0  # between lines of progress where there is no terminal
+_LONG_SECONDS = 15.0  # between lines of progress outside a terminal
 DEFAULT_CONFIG = "structformer.toml"
 _COMMON = ("workspace", "config", "quiet", "verbose", "as_json")
 

@@ -20,7 +20,7 @@ from structformer.training.batching import Batching, in_order
 from structformer.training.objectives import Objective, Prepared
 
 _SCALE = 12.0  # scores are multiplied by this before the softmax
-# How dear it is to leave the base's vector: 1 - cosine of a question's vector with the untrained one, times this. With
+# What leaving the base's vector costs: 1 - cosine of a question's vector with the untrained one, times this. With
 # none the git manual lost what npm's gained; 2 to 6 gained on all, 15 gained less.
 _ANCHOR = 6.0
 _TRAINED_LAYERS = 3  # the last ones: as good as all six of MiniLM's at half of the time

@@ -48,7 +48,7 @@ class Judge:
 
     def worse(self, ranker: Ranker) -> bool:
         """Whether it does worse than the untrained one by more than 1.64 standard errors of the paired difference (one
-        side, 5 %). A smaller loss is no reason to keep the base, since pseudo-questions are coarser than people's.
+        side, 5 %). A smaller loss does not bring the base back, since pseudo-questions are coarser than people's.
         """
         change = self._gains(self._vectors(ranker)) - self._gains(self.asked.vectors[self.numbers])
         weights = question_weights(self.asked, self.numbers)

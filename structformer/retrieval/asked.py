@@ -124,11 +124,20 @@ class AskedQuestions:
                 [overviews[row, answers[row]] if each is None else vectors[row] @ each for row, each in enumerate(own)]
             )
             overviews = overviews.scatter(1, answers[:, None], cosines[:, None])
+        return vectors @ self.passages.T, overviews[:, self.owners], self._words(numbers)
+
+    def _words(self, numbers: Sequence[int]) -> torch.Tensor:
+        """(questions, units) lexical shares."""
         words = torch.zeros(len(numbers), len(self.units))
         for row, number in enumerate(numbers):
             units, shares = self._shares[number]
             words[row, torch.from_numpy(units)] = torch.from_numpy(shares)
-        return vectors @ self.passages.T, overviews[:, self.owners], words
+        return words
+
+    def _holding(self, question: Question) -> torch.Tensor:
+        """Places of the units that hold a question."""
+        places = self._places[np.array(question.holders, np.int64)]
+        return torch.from_numpy(places[places >= 0])
 
     def scores(
         self, vectors: torch.Tensor, numbers: Sequence[int], weights: FusionWeights
@@ -150,9 +159,7 @@ class AskedQuestions:
         held = torch.zeros(len(numbers), len(self.units), dtype=torch.bool)
         for row, number in enumerate(numbers):
             question = self.questions[number]
-            places = self._places[np.array(question.holders, np.int64)]
-            holding = torch.from_numpy(places[places >= 0])
-            held[row, holding] = True
+            held[row, self._holding(question)] = True
             skipped[row, list(self.skipped(question))] = True
         return right & ~held, ~skipped[:, self.owners] & ~right
 
@@ -163,17 +170,15 @@ class AskedQuestions:
         One product of matrices for both cosines; all else is a table without gradients, in which a document's units
         are one slice."""
         cosines = vectors @ self._combined.T
-        fixed = torch.zeros(len(numbers), len(self.units))
+        fixed = DEFAULT_WEIGHTS.lexical * self._words(numbers)
         right: list[torch.Tensor] = []
         for row, number in enumerate(numbers):
             question = self.questions[number]
-            units, shares = self._shares[number]
-            fixed[row, torch.from_numpy(units)] = DEFAULT_WEIGHTS.lexical * torch.from_numpy(shares)
             own = slice(*self._slices[question.document].tolist())
             scores = cosines[row, own] + fixed[row, own]
-            places = self._places[np.array(question.holders, np.int64)]
+            holding = self._holding(question)
             held = torch.zeros(own.stop - own.start, dtype=torch.bool)
-            held[[int(place) - own.start for place in places if own.start <= place < own.stop]] = True
+            held[holding[(own.start <= holding) & (holding < own.stop)] - own.start] = True
             best = scores.masked_fill(held, NOTHING).max()
             if (overview := self._own_overviews.get(number)) is not None and best > NOTHING / 2:
                 moved = vectors[row] @ (overview - self.overviews[question.document])

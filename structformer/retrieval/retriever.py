@@ -129,7 +129,7 @@ class Retriever:
         """
         with_vectors = [stage for stage in pipeline.stages if stage.name in ("dense", "hybrid", "dense-fusion")]
         floor = self.opened.index.floor(with_vectors[-1].model) if with_vectors else 0.0
-        if any(hit.scores.get("dense", 0.0) >= floor for hit in hits) or not floor:
+        if not floor or any(hit.scores.get("dense", 0.0) >= floor for hit in hits):
             return True
         words = set(self.opened.lexical.terms(query))
         return any(words <= set(self.opened.lexical.words(f"{hit.breadcrumb}\n{hit.text}")) for hit in hits)
