@@ -19,13 +19,15 @@ from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.registry import read_record
+from structformer.query_side.log import log_questions, read_query_log
 from structformer.query_side.questions import Judge, question_samples, question_weights
 from structformer.query_side.training import trained_side
 from structformer.retrieval.asked import NOTHING
+from structformer.retrieval.encoding import VectorJournal
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS
 from structformer.retrieval.index import build_index
 from structformer.retrieval.pipeline import as_pipeline, lexical
-from structformer.retrieval.questions import LINK, OPENING, SENTENCE, draw_questions
+from structformer.retrieval.questions import ANCHOR, HEADING, LINK, OPENING, RELATED, SENTENCE, draw_questions
 from structformer.text.questions import is_fragment, is_imperative, question_text, stands_alone
 from structformer.training import TrainingOptions
 from structformer.workspace import Workspace
@@ -358,15 +360,156 @@ def test_gibberish_and_foreign_questions_are_not_found_with_confidence(manual, c
 
 
 def test_the_command_says_what_it_draws_and_that_the_search_is_ready(manual, base, capsys):
-    def run(*arguments: object) -> tuple[str, str]:
-        with pytest.raises(SystemExit) as exit_:
-            main([str(argument) for argument in arguments])
-        assert not exit_.value.code
-        return capsys.readouterr()
-
-    out, remarks = run("train", "-w", manual, "--base-model", base, "--side", "query", "--max-steps", 2, "--batch", 8)
+    options = ("-w", manual, "--base-model", base, "--side", "query", "--max-steps", 2, "--batch", 8)
+    out, remarks = command(capsys, "train", *options)
     assert "questions drawn" in remarks
     assert "next: structformer search" in out
-    out, _ = run("search", "-w", manual, "--json", "copy a volume")
+    out, _ = command(capsys, "search", "-w", manual, "--json", "copy a volume")
     assert json.loads(out)
-    assert "--side" in run("train", "--help")[0]
+    assert "--side" in command(capsys, "train", "--help")[0]
+
+
+def command(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> tuple[str, str]:
+    """What a command prints, and its remarks."""
+    with pytest.raises(SystemExit) as exit_:
+        main([str(argument) for argument in arguments])
+    assert (exit_.value.code or 0) == code
+    return capsys.readouterr()
+
+
+def test_anchor_texts_headings_and_see_also_lists_ask_too(tmp_path):
+    write_pages(
+        tmp_path / "pages",
+        {
+            "copy.md": "# Copying\n\nCopy files between hosts in one go.\n\n## Working with large files\n\nSlow disks.\n\n"
+            "## Errors\n\nFull disks.\n\n## See also\n\n- [Moving](move.md)\n",
+            "move.md": "# Moving\n\nMove files to another place for good.\n\nFirst read [how copying works](copy.md).\n",
+        },
+    )
+    workspace = tmp_path / "w"
+    ingest(tmp_path / "pages", workspace, workers=1)
+    build_index(workspace, encoders=[])
+    units = list(Retriever.open(workspace).units)
+    copying, moving = (next(u.document for u in units if u.title == title) for title in ("Copying", "Moving"))
+    drawn = draw_questions(Corpus.open(workspace), graph(workspace), units, sources=(ANCHOR, HEADING, RELATED))
+    found = {question.source: question for question in drawn}
+    assert found[ANCHOR].text == "how copying works"
+    assert (found[ANCHOR].document, found[ANCHOR].passed_over) == (copying, (moving,))
+    assert found[HEADING].text == "Working with large files"
+    assert [units[number].path[-1] for number in found[HEADING].holders] == ["Working with large files"]
+    assert found[RELATED].text == "Copy files between hosts in one go."
+    assert (found[RELATED].document, found[RELATED].passed_over) == (moving, (copying,))
+
+
+def test_a_query_log_is_lines_with_or_without_ids_or_json(tmp_path):
+    log = tmp_path / "log"
+    log.write_text(
+        'remove  a network\n17\tcopy volumes\n{"query": "Remove a network", "time": 1}\n{"text": "x y"}\n\n!?\n'
+    )
+    assert read_query_log(log) == ["remove a network", "copy volumes", "x y"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "has no queries"),
+        ("good\n{bad\n", "line 2: not a JSON object"),
+        ('{"q": "a"}\n', "line 1: not a JSON object"),
+    ],
+)
+def test_what_is_no_query_log_is_named_with_its_line(tmp_path, content, message):
+    log = tmp_path / "log"
+    log.write_text(content)
+    with pytest.raises(UsageError, match=message):
+        read_query_log(log)
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_query_log(tmp_path / "none")
+
+
+def test_queries_are_learned_from_whose_answer_three_ways_to_search_agree_on(manual, base):
+    train(manual, replace(QUERY_SIDE, base_model=base, max_steps=1))
+    opened = Retriever.open(manual).opened
+    _, index, _ = opened.encoder("bi-encoder")
+    encoder = BiEncoder.load(base)
+    queries = ["remove the given network of your project", "zebra quagga", "print the volume in colour after the copy"]
+    found = log_questions(queries, index, opened.documents, opened.lexical, encoder)
+    retriever = Retriever.open(manual)
+    for question in found:
+        best = {
+            retriever.search(question.text, 3, way, group=True)[0].document_id for way in ("hybrid:base", "lexical")
+        }
+        assert opened.documents[question.document].id in best
+    assert "zebra quagga" not in {question.text for question in found}
+    assert found
+    assert {question.source for question in found} == {"log"}
+
+
+def test_the_command_learns_from_a_query_log(manual, base, tmp_path, capsys):
+    log = tmp_path / "log.txt"
+    log.write_text("remove the given network\ncopy the volume of my project\ninspect a container\n")
+    options = ("--query-log", log, "--base-model", base, "--max-steps", 2, "-w", manual)
+    assert " 2 log" in command(capsys, "train", *options)[1]
+    assert "query log" in command(capsys, "train", "--side", "both", *options, code=2)[1]
+
+
+def test_encoding_goes_on_where_a_killed_run_was(manual, base, monkeypatch):
+    train(manual, replace(QUERY_SIDE, base_model=base, side="both", max_steps=2, mix={"ict": 1.0}))
+    build_index(manual, encoders=["bi-encoder"])
+    whole = vectors_of(manual)
+    (Workspace(manual).folder("index") / "dense").rename(manual / "gone")
+    journals = manual / "cache" / "vectors"
+
+    def stopped(stage: str, done: int, total: int) -> None:
+        if stage == "bi-encoder" and done > 40:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_index(manual, encoders=["bi-encoder"], progress=stopped)
+    (journal,) = journals.iterdir()
+    with journal.open("ab") as file:
+        file.write(b"half a row")
+    encoded: list[str] = []
+    encode = BiEncoder.encode_documents
+    monkeypatch.setattr(BiEncoder, "encode_documents", lambda self, texts: encoded.extend(texts) or encode(self, texts))
+    build_index(manual, encoders=["bi-encoder"])
+    assert encoded == []  # all of them had been encoded when it was stopped
+    assert np.array_equal(vectors_of(manual), whole)
+    assert not journals.exists()
+
+
+def vectors_of(workspace: Path) -> np.ndarray:
+    (path,) = [
+        path
+        for path in (Workspace(workspace).folder("index") / "dense").glob("*.npy")
+        if "digests" not in path.name and "overviews" not in path.name
+    ]
+    return np.load(path)
+
+
+def test_a_journal_is_read_up_to_the_first_damaged_row(tmp_path):
+    vectors = np.arange(12, dtype=np.float32).reshape(3, 4)
+    digests = [bytes([n] * 8) for n in range(3)]
+    with VectorJournal(tmp_path / "v", 4) as journal:
+        journal.add(digests, vectors)
+    (file,) = tmp_path.iterdir()
+    data = bytearray(file.read_bytes())
+    data[len(data) // 3 + 10] ^= 1
+    file.write_bytes(data)
+    with VectorJournal(tmp_path / "v", 4) as journal:
+        assert np.array_equal(journal.get(digests[0]), vectors[0])
+        assert [journal.get(digest) for digest in digests[1:]] == [None, None]
+        journal.add(digests[1:], vectors[1:])
+    with VectorJournal(tmp_path / "v", 4) as journal:
+        assert np.array_equal(journal.get(digests[2]), vectors[2])
+
+
+def test_vectors_of_16_bits_find_the_same_in_half_of_the_room(manual, base):
+    train(manual, replace(QUERY_SIDE, base_model=base, max_steps=1))
+    wide, found = vectors_of(manual), Retriever.open(manual).search("copy a volume", 5, "dense")
+    build_index(manual, encoders=["bi-encoder"], vector_bits=16)
+    narrow = vectors_of(manual)
+    assert narrow.dtype == np.float16
+    assert narrow.nbytes * 2 == wide.nbytes
+    assert np.allclose(narrow, wide, atol=1e-3)
+    again = Retriever.open(manual).search("copy a volume", 5, "dense")
+    assert [hit.score for hit in again] == pytest.approx([hit.score for hit in found], abs=1e-3)

@@ -24,12 +24,20 @@ from structformer.cli.common import common_options, output, save_config
     show_default=True,
     help="Whose stemmer the lexical index uses; auto: most documents' own, else en.",
 )
+@click.option(
+    "--vector-bits",
+    type=click.Choice(["16", "32"]),
+    default="32",
+    show_default=True,
+    help="Width of a vector's numbers; 16 takes half of the room.",
+)
 @common_options
 @click.pass_context
 def command(
     ctx: click.Context,
     encoders: tuple[str, ...],
     language: str,
+    vector_bits: str,
     workspace: Path,
     quiet: bool,
     verbose: bool,
@@ -37,8 +45,8 @@ def command(
 ) -> None:
     """Index the corpus's sections for lexical (BM25) and dense search.
 
-    Texts that were indexed before keep their vectors. The hybrid's weights are learned from the corpus's own opening
-    sentences."""
+    Texts that were indexed before keep their vectors; a run that was stopped is gone on with. The hybrid's weights are
+    learned from the corpus's own opening sentences."""
     from structformer.retrieval.index import build_index
     from structformer.workspace import Workspace
 
@@ -51,7 +59,9 @@ def command(
             stages[stage] = None
             progress(done, total)
 
-        manifest = build_index(workspace, encoders=chosen, language=language, progress=tell)
+        manifest = build_index(
+            workspace, encoders=chosen, language=language, vector_bits=int(vector_bits), progress=tell
+        )
     save_config(ctx, Workspace(workspace).folder("index"))
     out.json(manifest)
     vectors = ", ".join(manifest["encoders"])

@@ -97,6 +97,12 @@ _SIDE = (
     metavar="MIX",
     help="Tasks and weights, as srr=1,ict=3; sources of questions, as opening=1.  [default: by ranker]",
 )
+@click.option(
+    "--query-log",
+    type=click.Path(path_type=Path),
+    help="People's queries without judgements, one a line: questions take their lengths, and those queries are learned "
+    "from on whose answer three ways to search agree.",
+)
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of an unfinished run.")
 @click.option(
     "--dry-run", is_flag=True, help="Measure and say what would be done, then stop; the workspace is not written."
@@ -111,6 +117,7 @@ def command(
     ranker: str | None,
     side: str | None,
     task_mix: str | None,
+    query_log: Path | None,
     resume: bool,
     dry_run: bool,
     workspace: Path,
@@ -130,7 +137,12 @@ def command(
     from structformer.training.example_order import parse_mix
 
     out = output(ctx)
-    chosen.update(ranker=ranker, side=side, mix=parse_mix(task_mix) if task_mix else None)
+    chosen.update(
+        ranker=ranker,
+        side=side,
+        query_log=str(query_log) if query_log else None,
+        mix=parse_mix(task_mix) if task_mix else None,
+    )
     options = training_options(recipe, chosen, settings)
     if (
         resume

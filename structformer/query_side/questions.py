@@ -17,6 +17,7 @@ from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.kinds import Ranker
+from structformer.query_side.log import log_questions, question_lengths
 from structformer.retrieval.asked import AskedQuestions
 from structformer.retrieval.dense import DenseIndex
 from structformer.retrieval.lexical import LexicalIndex
@@ -24,6 +25,7 @@ from structformer.retrieval.questions import MOST_QUESTIONS, OPENING, SOURCES, d
 from structformer.retrieval.units import IndexedDocuments, Units
 from structformer.sampling import Example
 from structformer.sampling.held_out import held_out_share, is_held_out
+from structformer.text.questions import FEWEST_WORDS, MOST_WORDS
 
 ROUND_TRIP = 11  # a question is kept if the untrained hybrid finds its document among the first so many
 _MOST_HELD_OUT = 300
@@ -108,7 +110,7 @@ class QuestionSamples:
         weights: dict[str, float] = dict.fromkeys(self._by_source, 0.0)
         for number, weight in zip(numbers, question_weights(self._asked, numbers), strict=True):
             source = self._asked.questions[number].source
-            weights[source] += float(weight) * (chosen[source] if chosen else 1.0)
+            weights[source] += float(weight) * (chosen.get(source, 1.0) if chosen else 1.0)
         return weights
 
 
@@ -124,12 +126,17 @@ def question_samples(
     seed: int,
     sources: Sequence[str] = SOURCES,
     most: int = MOST_QUESTIONS,
+    log: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[AskedQuestions, QuestionSamples, Judge | None, int]:
     """What query-side training learns from and is judged by, and how many questions were drawn. The judge is None where
-    fewer than 20 questions can be held out. encoder: the one that the index was made with.
+    fewer than 20 questions can be held out. encoder: the one that the index was made with. log:
+    people's queries, whose lengths the questions take, and from which those are learned that have an agreed answer.
     """
-    drawn = draw_questions(corpus, graph, units, sources=sources, most=most, seed=seed)
+    lengths = question_lengths(log) or (FEWEST_WORDS, MOST_WORDS)
+    drawn = draw_questions(corpus, graph, units, sources=sources, most=most, seed=seed, lengths=lengths)
+    if log:
+        drawn += log_questions(log, index, documents, lexical, encoder, most=most, seed=seed)
     asked = AskedQuestions(drawn, index, documents, lexical, encoder, progress)
     kept: list[int] = []
     for start in range(0, len(asked), _BATCH):

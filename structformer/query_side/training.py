@@ -12,12 +12,13 @@ from structformer.errors import ModelError, UsageError
 from structformer.graph import ReferenceGraph
 from structformer.models.base import resolve_base_model
 from structformer.models.bi_encoder import BiEncoder
+from structformer.query_side.log import read_query_log
 from structformer.query_side.objective import QuerySideObjective
 from structformer.query_side.questions import ROUND_TRIP, question_samples
 from structformer.retrieval.dense import DenseIndex
 from structformer.retrieval.index import Index, base_place, build_index, is_stale
 from structformer.retrieval.lexical import LexicalIndex
-from structformer.retrieval.questions import SOURCES
+from structformer.retrieval.questions import ALL_SOURCES, SOURCES
 from structformer.retrieval.units import IndexedDocuments, Units
 from structformer.training import train as train_ranker
 from structformer.training.batching import Batching
@@ -51,6 +52,7 @@ def train(
     if trained_side(options) == BOTH:
         return train_ranker(workspace, options, dry_run=dry_run, resume=resume, force=force, listener=listener)
     corpus = Corpus.open(workspace)
+    log = read_query_log(Path(options.query_log)) if options.query_log else ()
     base = resolve_base_model(options.base_model, options.ranker)
     if base.scratch:
         raise UsageError("query-side training starts from a trained encoder: --base-model scratch needs --side both")
@@ -75,6 +77,7 @@ def train(
         encoder,
         seed=options.seed,
         sources=tuple(options.mix or SOURCES),
+        log=log,
         progress=(lambda done, total: progress("questions", done, total)) if progress else None,
     )
     kept = sum(samples.counts.values()) + (len(judge.numbers) if judge else 0)
@@ -119,7 +122,7 @@ def trained_side(options: TrainingOptions) -> str:
         "ranker": options.ranker != "bi-encoder",
         "base_model": options.base_model == "scratch",
         "recipe": options.recipe is not None,
-        "mix": options.mix is not None and not set(options.mix) <= set(SOURCES),
+        "mix": options.mix is not None and not set(options.mix) <= set(ALL_SOURCES),
         "loss": options.loss is not None,
         "mlm": bool(options.mlm),
         "hard_negatives": bool(options.hard_negatives),
@@ -131,6 +134,14 @@ def trained_side(options: TrainingOptions) -> str:
     given = [name for name, value in passages_too.items() if value]
     if options.side == QUERY and given:
         raise UsageError(f"queries' side alone cannot be trained with {', '.join(given)}: leave it out, or --side both")
+    if options.query_log is not None:
+        if given or options.side == BOTH:
+            raise UsageError(
+                f"a query log is learned from by the queries' side alone: leave out {', '.join(given)}"
+                if given
+                else "a query log is learned from by the queries' side alone: leave out --side both"
+            )
+        return QUERY
     if options.side is not None:
         return options.side
     several = int(os.environ.get("WORLD_SIZE", "1")) > 1

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Collection, Iterable
-from itertools import islice
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -12,70 +10,9 @@ import numpy.typing as npt
 import torch
 
 from structformer.errors import WorkspaceError
-from structformer.models.bi_encoder import BiEncoder
+from structformer.retrieval.encoding import Vector, Vectors
 
-_CHUNK = 512
 _SEARCH_ROWS = 65_536
-Vectors = npt.NDArray[np.float32]
-
-
-class KnownVectors:
-    """Vectors of an earlier index by the digests of their texts, so that what has not changed is not encoded again."""
-
-    def __init__(self, path: Path) -> None:
-        self._rows: dict[bytes, int] = {}
-        self._vectors: Vectors | None = None
-        try:
-            digests = np.load(_digest_path(path), allow_pickle=False)
-            self._vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError):
-            return
-        if len(digests) == len(self._vectors):
-            self._rows = {digest.tobytes(): row for row, digest in enumerate(digests)}
-
-    def get(self, digest: bytes) -> Vectors | None:
-        """The vector of a text of that digest, None where there is none."""
-        row = self._rows.get(digest)
-        return None if row is None or self._vectors is None else self._vectors[row]
-
-
-def encode_texts(
-    texts: Iterable[str],
-    count: int,
-    encoder: BiEncoder,
-    path: Path,
-    known: KnownVectors | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> int:
-    """Write the (count, dimensions) float32 vectors of all texts, and their digests beside them; returns how many were
-    encoded.
-    """
-    vectors = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(count, encoder.dimensions))
-    digests = np.lib.format.open_memmap(_digest_path(path), mode="w+", dtype=np.uint8, shape=(count, 8))
-    remaining = iter(texts)
-    done = encoded = 0
-    while chunk := list(islice(remaining, _CHUNK)):
-        keys = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in chunk]
-        found = [known.get(key) if known else None for key in keys]
-        missing = [number for number, vector in enumerate(found) if vector is None]
-        fresh = encoder.encode_documents([chunk[number] for number in missing]) if missing else None
-        for place, number in enumerate(missing):
-            assert fresh is not None
-            found[number] = fresh[place]
-        if count:
-            vectors[done : done + len(chunk)] = np.stack([vector for vector in found if vector is not None])
-            digests[done : done + len(chunk)] = np.frombuffer(b"".join(keys), np.uint8).reshape(-1, 8)
-        done += len(chunk)
-        encoded += len(missing)
-        if progress:
-            progress(done, count)
-    vectors.flush()
-    digests.flush()
-    return encoded
-
-
-def _digest_path(path: Path) -> Path:
-    return path.with_name(f"{path.stem}.digests.npy")
 
 
 def overview_path(path: Path) -> Path:
@@ -107,14 +44,12 @@ class DenseIndex:
         units of these."""
         left_out = None if documents is None else ~np.isin(self.owners, list(documents))
         asked = torch.from_numpy(np.ascontiguousarray(queries))
-        by_document = (
-            overview_weight * torch.mm(asked, torch.from_numpy(self.overviews).T).numpy() if overview_weight else None
-        )
+        by_document = overview_weight * torch.mm(asked, _single(self.overviews).T).numpy() if overview_weight else None
         best_scores = np.empty((len(queries), 0), np.float32)
         best_units = np.empty((len(queries), 0), np.int64)
         for start in range(0, len(self.vectors), _SEARCH_ROWS):
             # By torch: numpy's own threads would be kept waiting by those of the encoder that has just run.
-            scores = torch.mm(asked, torch.from_numpy(self.vectors[start : start + _SEARCH_ROWS]).T).numpy()
+            scores = torch.mm(asked, _single(self.vectors[start : start + _SEARCH_ROWS]).T).numpy()
             if by_document is not None:
                 scores += by_document[:, self.owners[start : start + _SEARCH_ROWS]]
             if left_out is not None:
@@ -134,18 +69,26 @@ class DenseIndex:
             return np.empty(0, np.float32), np.empty(0, np.float32)
         documents, places = np.unique(self.owners[units], return_inverse=True)
         query = torch.from_numpy(np.ascontiguousarray(vector))
-        return _products(self.vectors[units], query), _products(self.overviews[documents], query)[places]
+        found, by_document = (
+            _products(table[rows], query) for table, rows in ((self.vectors, units), (self.overviews, documents))
+        )
+        return found, by_document[places]
 
 
-def _products(vectors: Vectors, query: torch.Tensor) -> Vectors:
-    found: Vectors = torch.mv(torch.from_numpy(np.ascontiguousarray(vectors)), query).numpy()
+def _products(vectors: Vector, query: torch.Tensor) -> Vectors:
+    found: Vectors = torch.mv(_single(np.ascontiguousarray(vectors)), query).numpy()
     return found
 
 
-def _opened(path: Path) -> Vectors:
+def _single(vectors: Vector) -> torch.Tensor:
+    """As float32, which a CPU multiplies many times faster than float16."""
+    return torch.from_numpy(vectors).float()
+
+
+def _opened(path: Path) -> Vector:
     try:
         # Copy-on-write: torch asks for arrays that may be written to.
-        found: Vectors = np.load(path, mmap_mode="c", allow_pickle=False)
+        found: Vector = np.load(path, mmap_mode="c", allow_pickle=False)
     except (OSError, ValueError) as error:
         raise WorkspaceError(f"{path} cannot be read ({error}): run `structformer index` again") from error
     return found

@@ -22,7 +22,15 @@ from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights
 from structformer.retrieval.lexical import LexicalIndex, LexicalWriter
 from structformer.retrieval.pipeline import ENCODER, UNTRAINED
 from structformer.retrieval.units import IndexedDocuments, Units, corpus_units, document_writer, unit_writer
-from structformer.storage.files import building_folder, fsync_folder, fsync_tree, read_json, write_json, writing_errors
+from structformer.storage.files import (
+    building_folder,
+    fsync_folder,
+    fsync_tree,
+    read_json,
+    remove,
+    write_json,
+    writing_errors,
+)
 from structformer.storage.seal import seal, seal_of
 from structformer.workspace import Workspace
 
@@ -39,13 +47,15 @@ def build_index(
     *,
     encoders: list[str] | None = None,
     language: str = "auto",
+    vector_bits: int = 32,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Index the workspace's corpus. encoders: names of bi-encoders ("base": the untrained one) whose vectors are made;
     None takes the trained bi-encoder if it is better than its base, else the base where one is at hand. language: whose
     stemmer is used; "auto" takes the one that most documents declare, else English.
 
-    Texts that the index before held already keep their vectors. Returns the index's manifest. Raises WorkspaceError
+    vector_bits: 32, or 16 for half of the room. Texts that the index before held already keep their vectors, and a run
+    that was killed is gone on with. Returns the index's manifest. Raises WorkspaceError
     before the first ingest, ModelError on an unknown encoder."""
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
@@ -78,12 +88,14 @@ def build_index(
             "language": language,
             "units": count,
             "documents": corpus.document_count,
+            "vector_bits": vector_bits,
         }
         write_json(folder / "manifest.json", manifest)
         (folder / "dense").mkdir()
         before = workspace.folder("index") if workspace.has("index") else None
         for encoder in encoders:
             _make_vectors(folder, before, workspace, encoder_place(workspace, encoder), manifest, progress)
+        remove(_journals(workspace))
     return {**manifest, "encoders": encoders}
 
 
@@ -206,6 +218,7 @@ class Index:
         if not all(self.has(name) for name in names):
             with self.adding(f"making the vectors of {place.name}", names):
                 _make_vectors(self.folder, None, self.workspace, place, self.manifest, progress)
+                remove(_journals(self.workspace))
         path, *_, weights = [self.path(name) for name in names]
         try:
             return path, FusionWeights.of(read_json(weights)["weights"])
@@ -225,6 +238,11 @@ def is_stale(workspace: str | Path | Workspace) -> bool:
         return False
     sealed, _ = workspace.sealed("index")
     return bool(sealed.json("manifest.json")["corpus"] != Corpus.open(workspace).fingerprint)
+
+
+def _journals(workspace: Workspace) -> Path:
+    """Where vectors are kept while they are made."""
+    return workspace.cache / "vectors"
 
 
 def _vectors(name: str) -> list[str]:
@@ -247,7 +265,8 @@ def _make_vectors(
     index before.
     """
     from structformer.models.bi_encoder import BiEncoder
-    from structformer.retrieval.dense import KnownVectors, encode_texts, overview_path
+    from structformer.retrieval.dense import overview_path
+    from structformer.retrieval.encoding import KnownVectors, VectorJournal, encode_texts
 
     if (folder / _vectors(place.vectors)[0]).exists():
         return  # two encoders of queries may share one of passages
@@ -257,7 +276,9 @@ def _make_vectors(
     units, documents = Units(folder / "units.arrow"), IndexedDocuments(folder / "documents.arrow")
     earlier = (before or folder) / "dense" / f"{place.vectors}.npy"
     total = len(units) + len(documents)
-    with building_folder(folder) as building:
+    bits = manifest.get("vector_bits", 32)
+    journal = VectorJournal(_journals(workspace) / place.vectors, model.dimensions)
+    with journal, building_folder(folder) as building:
         path = building.folder / f"{place.vectors}.npy"
         for target, known, texts, count, start in (
             (overview_path(path), overview_path(earlier), (each.overview for each in documents), len(documents), 0),
@@ -268,8 +289,10 @@ def _make_vectors(
                 count,
                 model,
                 target,
-                KnownVectors(known),
-                lambda done, _, start=start: progress(place.name, start + done, total) if progress else None,  # type: ignore[misc]
+                KnownVectors(known, bits),
+                journal,
+                bits=bits,
+                progress=lambda done, _, start=start: progress(place.name, start + done, total) if progress else None,  # type: ignore[misc]
             )
         weights, floor = DEFAULT_WEIGHTS, 0.0
         if place.untrained:

@@ -32,7 +32,10 @@ class TrainingOptions:
     size: str = "mini"
     """Size of a scratch model: tiny, mini, small or base."""
     mix: dict[str, float] | None = None
-    """Tasks and their weights; by ranker. Query-side training: its sources opening, link, sentence."""
+    """Tasks and their weights; by ranker. Query-side training: its sources opening, link, sentence, and
+    anchor, heading, related, log."""
+    query_log: str | None = None
+    """A file of people's queries without judgements, for query-side training: a query a line, id and query, or JSON."""
     task_loss: str | None = None
     """sum adds the tasks' mean losses up (Wikiformer, eq. 7), mean takes every Example alike; by ranker."""
     loss: str | None = None

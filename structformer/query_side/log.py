@@ -1,0 +1,103 @@
+"""People's queries without judgements, which every site has: what they are like, and what answers some of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from structformer.errors import UsageError
+from structformer.models.bi_encoder import BiEncoder
+from structformer.retrieval.asked import AskedQuestions
+from structformer.retrieval.dense import DenseIndex
+from structformer.retrieval.fusion import DEFAULT_WEIGHTS
+from structformer.retrieval.lexical import LexicalIndex
+from structformer.retrieval.questions import LOG, MOST_QUESTIONS, Question
+from structformer.retrieval.sample import EvenSample
+from structformer.retrieval.units import IndexedDocuments
+from structformer.text.questions import plain
+
+_AGREEING = 3  # documents that dense and lexical search each find first, the hybrid's first among them
+_LONGEST = 1000  # characters of a query; what is longer was pasted
+_SHORTEST_RANGE = (2, 24)  # words: how far the log may move the lengths of questions
+_FEWEST_FOR_STYLE = 20
+_BATCH = 128
+
+
+def read_query_log(path: Path) -> list[str]:
+    """The queries of a log, each once, in order: a query a line, `id<TAB>query`, or JSON lines with "query" or "text".
+
+    Raises UsageError naming the line, or where there is no query.
+    """
+    found: dict[str, str] = {}
+    try:
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            for number, line in enumerate(lines, 1):
+                text = _query(line.strip(), f"{path}, line {number}")
+                if any(map(str.isalnum, text)) and len(text) <= _LONGEST:
+                    found.setdefault(plain(text), text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    if not found:
+        raise UsageError(f"{path} has no queries")
+    return list(found.values())
+
+
+def _query(line: str, place: str) -> str:
+    if not line.startswith("{"):
+        return " ".join(line.rpartition("\t")[2].split())
+    try:
+        value = json.loads(line)
+        return " ".join(str(value["query"] if "query" in value else value["text"]).split())
+    except (ValueError, KeyError, RecursionError):
+        raise UsageError(f'{place}: not a JSON object with "query" or "text"') from None
+
+
+def question_lengths(queries: Sequence[str]) -> tuple[int, int] | None:
+    """(fewest, most) words of nine in ten of a log's queries; None of a log too small to tell."""
+    if len(queries) < _FEWEST_FOR_STYLE:
+        return None
+    low, high = np.quantile([len(query.split()) for query in queries], (0.05, 0.95)).round().astype(int)
+    fewest, most = _SHORTEST_RANGE
+    return max(fewest, int(low)), max(fewest + 2, min(most, int(high)))
+
+
+def log_questions(
+    queries: Sequence[str],
+    index: DenseIndex,
+    documents: IndexedDocuments,
+    lexical: LexicalIndex,
+    encoder: BiEncoder,
+    *,
+    most: int = MOST_QUESTIONS,
+    seed: int = 0,
+) -> list[Question]:
+    """Those of a log's queries, at most `most` of them, on whose answer three ways to search agree: the document that
+    the hybrid finds first is among the first three of dense and of lexical search.
+    """
+    sample = EvenSample(most, f"log/{seed}")
+    for query in queries:
+        sample.add(plain(query), query, 0, None)
+    asked = AskedQuestions(
+        [Question(each.text, 0, LOG) for each in sample.in_order()], index, documents, lexical, encoder
+    )
+    found = []
+    for start in range(0, len(asked), _BATCH):
+        numbers = list(range(start, min(start + _BATCH, len(asked))))
+        cosines, overviews, words = asked.parts(asked.vectors[numbers], numbers)
+        total = DEFAULT_WEIGHTS.dense * cosines + DEFAULT_WEIGHTS.overview * overviews + DEFAULT_WEIGHTS.lexical * words
+        firsts = asked.owners[total.argmax(1)].tolist()
+        for row, (number, first) in enumerate(zip(numbers, firsts, strict=True)):
+            if all(first in _best(asked, scores[row]) for scores in (cosines, words)):
+                found.append(Question(asked.questions[number].text, first, LOG))
+    return found
+
+
+def _best(asked: AskedQuestions, scores: torch.Tensor) -> set[int]:
+    """The documents found first by one score of the units; none by a score that is nowhere above 0."""
+    by_document = torch.zeros(len(asked.overviews)).scatter_reduce(0, asked.owners, scores, "amax")
+    best = torch.topk(by_document, min(_AGREEING, len(by_document)))
+    return {document for document, score in zip(best.indices.tolist(), best.values.tolist(), strict=True) if score > 0}

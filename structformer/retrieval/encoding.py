@@ -1,0 +1,154 @@
+"""Encoding the texts of an index: each once, kept from the index before, and from a run that was killed."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+import numpy as np
+import numpy.typing as npt
+
+from structformer.models.bi_encoder import BiEncoder
+
+_CHUNK = 512
+_DIGEST_BYTES = 8
+Vectors = npt.NDArray[np.float32]
+Vector = npt.NDArray[np.floating]  # float16 or float32
+FLOAT_TYPES: dict[int, type[np.floating]] = {16: np.float16, 32: np.float32}  # by bits
+
+
+class KnownVectors:
+    """Vectors of an earlier index by the digests of their texts, so that what has not changed is not encoded again.
+
+    Those of a wider or narrower type are not taken: the same corpus is to give the same vectors."""
+
+    def __init__(self, path: Path, bits: int = 32) -> None:
+        self._rows: dict[bytes, int] = {}
+        self._vectors: Vector | None = None
+        try:
+            digests = np.load(digest_path(path), allow_pickle=False)
+            vectors: Vector = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError):
+            return
+        if len(digests) == len(vectors) and vectors.dtype == FLOAT_TYPES[bits]:
+            self._vectors = vectors
+            self._rows = {digest.tobytes(): row for row, digest in enumerate(digests)}
+
+    def get(self, digest: bytes) -> Vector | None:
+        """The vector of a text of that digest, None where there is none."""
+        row = self._rows.get(digest)
+        return None if row is None or self._vectors is None else self._vectors[row]
+
+
+class VectorJournal:
+    """Vectors as they are made, in a file that outlives a killed run: the next one goes on from it.
+
+    Each row has a checksum; rows from the first damaged one on are dropped."""
+
+    def __init__(self, path: Path, dimensions: int) -> None:
+        self._row = np.dtype([("digest", "u1", _DIGEST_BYTES), ("vector", "<f4", dimensions), ("check", "<u4")])
+        self._path = path.with_name(f"{path.name}-{dimensions}.journal")
+        self._rows: dict[bytes, int] = {}
+        self._kept: npt.NDArray[np.void] | None = None
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> VectorJournal:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        whole = self._path.stat().st_size // self._row.itemsize if self._path.exists() else 0
+        if whole:
+            rows = np.memmap(self._path, self._row, "r", shape=(whole,))
+            for number, row in enumerate(rows):
+                if _check(row) != int(row["check"]):
+                    whole = number
+                    break
+                self._rows[row["digest"].tobytes()] = number
+            self._kept = rows
+        self._file = self._path.open("ab")
+        self._file.truncate(whole * self._row.itemsize)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._kept = None
+        if self._file is not None:
+            self._file.close()
+
+    def get(self, digest: bytes) -> Vectors | None:
+        """The vector of a text of that digest that a killed run has made, None where there is none."""
+        row = self._rows.get(digest)
+        return None if row is None or self._kept is None else self._kept[row]["vector"]
+
+    def add(self, digests: Sequence[bytes], vectors: Vectors) -> None:
+        """Keep a chunk's vectors."""
+        rows = np.zeros(len(digests), self._row)
+        rows["digest"] = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, _DIGEST_BYTES)
+        rows["vector"] = vectors
+        rows["check"] = [_check(row) for row in rows]
+        assert self._file is not None
+        self._file.write(rows.tobytes())
+        self._file.flush()
+
+    def remove(self) -> None:
+        """Delete the file, once its vectors are in the index."""
+        self._path.unlink(missing_ok=True)
+
+
+def _check(row: np.void) -> int:
+    return zlib.crc32(row["vector"].tobytes(), zlib.crc32(row["digest"].tobytes())) or 1  # a row of zeros is none
+
+
+def encode_texts(
+    texts: Iterable[str],
+    count: int,
+    encoder: BiEncoder,
+    path: Path,
+    known: KnownVectors,
+    journal: VectorJournal,
+    *,
+    bits: int = 32,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Write the (count, dimensions) vectors of all texts, float32 or float16, and their digests beside them; returns
+    how many were encoded.
+    """
+    kind = FLOAT_TYPES[bits]
+    vectors = np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=(count, encoder.dimensions))
+    digests = np.lib.format.open_memmap(digest_path(path), mode="w+", dtype=np.uint8, shape=(count, _DIGEST_BYTES))
+    remaining = iter(texts)
+    done = encoded = 0
+    while chunk := list(islice(remaining, _CHUNK)):
+        keys = [
+            hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest() for text in chunk
+        ]
+        missing: list[int] = []
+        for place, key in enumerate(keys):
+            found = known.get(key)
+            if found is None:
+                found = journal.get(key)
+            if found is None:
+                missing.append(place)
+            else:
+                vectors[done + place] = found
+        if missing:
+            fresh = encoder.encode_documents([chunk[place] for place in missing])
+            journal.add([keys[place] for place in missing], fresh)
+            vectors[[done + place for place in missing]] = fresh
+        digests[done : done + len(chunk)] = np.frombuffer(b"".join(keys), np.uint8).reshape(-1, _DIGEST_BYTES)
+        done += len(chunk)
+        encoded += len(missing)
+        if progress:
+            progress(done, count)
+    vectors.flush()
+    digests.flush()
+    return encoded
+
+
+def digest_path(path: Path) -> Path:
+    """Where the digests of the texts stand beside their vectors."""
+    return path.with_name(f"{path.stem}.digests.npy")

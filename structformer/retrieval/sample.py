@@ -1,0 +1,49 @@
+"""An even choice among texts of a corpus that depends on the texts alone, in bounded memory."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Sampled:
+    """A text, its document's number, and the units that it was seen in."""
+
+    text: str
+    document: int
+    units: list[int]
+
+
+@dataclass(slots=True)
+class EvenSample:
+    """The entries whose keys' digests are lowest, at most `most` of them. salt: what else the digests depend on."""
+
+    most: int
+    salt: str
+    entries: dict[int, Sampled] = field(default_factory=dict)
+    _below: int = 2**64
+
+    def get(self, key: str) -> Sampled | None:
+        """What was added under a key, if it was kept."""
+        return self.entries.get(self._digest(key))
+
+    def add(self, key: str, text: str, document: int, unit: int | None) -> None:
+        """Add a text, or another unit of one that is there."""
+        digest = self._digest(key)
+        if digest >= self._below:
+            return
+        found = self.entries.setdefault(digest, Sampled(text, document, []))
+        if unit is not None and (not found.units or found.units[-1] != unit):
+            found.units.append(unit)
+        while len(self.entries) > self.most:
+            self._below //= 2
+            self.entries = {key: value for key, value in self.entries.items() if key < self._below}
+
+    def in_order(self) -> list[Sampled]:
+        """All that was kept, by digest."""
+        return [self.entries[digest] for digest in sorted(self.entries)]
+
+    def _digest(self, key: str) -> int:
+        data = f"{self.salt}/{key}".encode("utf-8", "surrogatepass")
+        return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
