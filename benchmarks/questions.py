@@ -3,7 +3,8 @@
     python benchmarks/questions.py SHARED WORK [--sets npm docker git] [--plot FOLDER]
 
 WORK is the --work folder of benchmarks/quality.py, whose workspaces are trained in. Prints nDCG@10 of the hybrid and of
-the dense search, and the difference from the untrained ones; with --plot also draws the curves as SVG."""
+the dense search, and the difference from the untrained ones; with --plot also draws the curves as SVG
+(matplotlib)."""
 
 from __future__ import annotations
 
@@ -14,8 +15,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-SOURCES = ("opening", "link", "sentence", "opening=1,link=1,sentence=1")
-EPOCHS = (1, 3, 6, 12, 25, 50)
+ALL = ("opening", "link", "sentence", "anchor", "heading", "related")
+SOURCES = (*ALL, "opening=1,link=1,sentence=1", ",".join(f"{name}=1" for name in ALL))
+Points = list[tuple[float, float]]
+EPOCHS = (1, 3, 6, 12, 25)
+QUESTIONS = (250, 500, 1000, 2000, 4000, 8000)
 
 
 def structformer(*arguments: object) -> str:
@@ -48,39 +52,8 @@ def show(title: str, found: dict[str, tuple[float, float]]) -> None:
         print(f"| {model} | {hybrid:.3f} | {hybrid - base[0]:+.3f} | {dense:.3f} | {dense - base[1]:+.3f} |")
 
 
-def main() -> None:
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("shared", type=Path)
-    parser.add_argument("work", type=Path)
-    parser.add_argument("--sets", nargs="+", default=["npm", "docker", "git"])
-    parser.add_argument("--epochs", nargs="+", type=int, default=list(EPOCHS))
-    parser.add_argument("--plot", type=Path)
-    arguments = parser.parse_args()
-    curves: dict[str, list[tuple[float, float]]] = {}
-    for name in arguments.sets:
-        workspace = arguments.work / name / "workspace"
-        models = ["base"]
-        for mix in SOURCES:
-            model = "-".join(part.partition("=")[0] for part in mix.split(","))
-            if trained(workspace, model, "--task-mix", mix):
-                models.append(model)
-        show(f"{name}: sources", scores(arguments.shared, name, workspace, models))
-        models = ["base"]
-        for epochs in arguments.epochs:
-            if trained(workspace, f"epochs-{epochs}", "--epochs", epochs):
-                models.append(f"epochs-{epochs}")
-        found = scores(arguments.shared, name, workspace, models)
-        show(f"{name}: epochs", found)
-        curves[name] = [
-            (float(model.partition("-")[2] or 0), hybrid - found["base"][0]) for model, (hybrid, _) in found.items()
-        ]
-    if arguments.plot:
-        draw(curves, arguments.plot / "query-side-epochs.svg")
-
-
-def draw(curves: dict[str, list[tuple[float, float]]], path: Path) -> None:
-    """Draw what training adds to the hybrid, by epochs."""
+def draw(curves: dict[str, Points], what: str, path: Path) -> None:
+    """Draw what training adds to the hybrid, by the number of epochs or of questions."""
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -91,12 +64,53 @@ def draw(curves: dict[str, list[tuple[float, float]]], path: Path) -> None:
     for name, points in curves.items():
         axes.plot(*zip(*points, strict=True), marker="o", label=name)
     axes.axhline(0, color="grey", linewidth=0.8)
-    axes.set_xscale("symlog")
-    axes.set_xlabel("epochs over the questions")
-    axes.set_ylabel("nDCG@10 that training adds to the hybrid")
+    axes.set_xscale("log")
+    axes.set_xlabel(f"{what} drawn" if what == "questions" else "epochs over the questions")
+    axes.set_ylabel("added to the hybrid's nDCG@10")
     axes.legend()
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("shared", type=Path)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--sets", nargs="+", default=["npm", "docker", "git"])
+    parser.add_argument("--epochs", nargs="+", type=int, default=list(EPOCHS))
+    parser.add_argument("--questions", nargs="+", type=int, default=list(QUESTIONS))
+    parser.add_argument("--plot", type=Path)
+    arguments = parser.parse_args()
+    curves: dict[str, dict[str, Points]] = {"epochs": {}, "questions": {}}
+    for name in arguments.sets:
+        workspace = arguments.work / name / "workspace"
+        models = ["base"]
+        for mix in SOURCES:
+            model = "-".join(part.partition("=")[0] for part in mix.split(","))
+            if trained(workspace, model, "--task-mix", mix):
+                models.append(model)
+        show(f"{name}: sources", scores(arguments.shared, name, workspace, models))
+        for what, values, option in (
+            ("epochs", arguments.epochs, "--epochs"),
+            ("questions", arguments.questions, "--set"),
+        ):
+            models = ["base"]
+            for value in values:
+                chosen = f"questions={value}" if option == "--set" else value
+                if trained(workspace, f"{what}-{value}", option, chosen):
+                    models.append(f"{what}-{value}")
+            found = scores(arguments.shared, name, workspace, models)
+            show(f"{name}: {what}", found)
+            curves[what][name] = [
+                (float(model.rpartition("-")[2]), hybrid - found["base"][0])
+                for model, (hybrid, _) in found.items()
+                if model != "base"
+            ]
+    if arguments.plot:
+        arguments.plot.mkdir(parents=True, exist_ok=True)
+        for what, its in curves.items():
+            draw(its, what, arguments.plot / f"query-side-{what}.svg")
 
 
 if __name__ == "__main__":

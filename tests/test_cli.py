@@ -129,7 +129,7 @@ def test_exit_codes_and_no_traceback(run, pages, tmp_path):
     none = run("search", "x", "-w", "elsewhere")
     assert none.err == "error: no corpus in elsewhere: run `structformer ingest FOLDER -w elsewhere` first\n"
     assert run("train", "--max-time", "soon").code == 2
-    assert run("evaluate").code == 2
+    assert run("evaluate", "--pipeline", "lexical").code == 2
 
 
 def test_warnings_are_printed_and_exit_zero(run, pages):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from structformer import Corpus, Retriever, train
 from structformer.cli.main import main
 from structformer.errors import ModelError, UsageError
+from structformer.evaluation.openings import evaluate_openings
 from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
@@ -28,6 +30,7 @@ from structformer.retrieval.fusion import DEFAULT_WEIGHTS
 from structformer.retrieval.index import build_index
 from structformer.retrieval.pipeline import as_pipeline, lexical
 from structformer.retrieval.questions import ANCHOR, HEADING, LINK, OPENING, RELATED, SENTENCE, draw_questions
+from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.text.questions import is_fragment, is_imperative, question_text, stands_alone
 from structformer.training import TrainingOptions
 from structformer.workspace import Workspace
@@ -513,3 +516,41 @@ def test_vectors_of_16_bits_find_the_same_in_half_of_the_room(manual, base):
     assert np.allclose(narrow, wide, atol=1e-3)
     again = Retriever.open(manual).search("copy a volume", 5, "dense")
     assert [hit.score for hit in again] == pytest.approx([hit.score for hit in found], abs=1e-3)
+
+
+def test_without_judgements_openings_are_asked_that_the_rest_of_their_document_answers(manual, base, capsys):
+    train(manual, replace(QUERY_SIDE, base_model=base))
+    found = evaluate_openings(manual)
+    assert found.title == "openings of documents, each answered by the rest of its document"
+    assert [row.label for row in found.rows] == [
+        "BM25",
+        "BM25 of documents",
+        "dense untrained",
+        "RRF untrained",
+        "hybrid untrained",
+    ]
+    assert found.queries >= 20
+    assert all(0 < row.scores["nDCG@10"] <= 1 for row in found.rows)
+    holders = {
+        question.text: set(question.holders)
+        for question in draw_questions(Corpus.open(manual), graph(manual), list(Retriever.open(manual).units))
+    }
+    assert set(found.judgements.queries.values()) <= set(holders)
+    assert "openings of documents" in command(capsys, "evaluate", "-w", manual)[0]
+    assert "without them" in command(capsys, "evaluate", "-w", manual, "--pipeline", "lexical", code=2)[1]
+
+
+def test_what_an_encoder_was_trained_on_is_not_asked_of_it(tmp_path, base):
+    words = ["".join(letters) for letters in product("bdgklmnprst", "aeiou", "bdgk", "ao")]
+    pages = {
+        f"{word}.md": f"# Page {word}\n\nRemove the {word} of all your projects.\n\n## More\n\nThe {word} goes.\n"
+        for word in words
+    }
+    write_pages(tmp_path / "pages", pages)
+    ingest(tmp_path / "pages", tmp_path / "w", workers=1)
+    train(tmp_path / "w", replace(QUERY_SIDE, base_model=base))
+    found = evaluate_openings(tmp_path / "w")
+    assert found.title == "openings of held-out documents, each answered by the rest of its document"
+    asked = {name for grades in found.judgements.qrels.values() for name in grades}
+    assert all(is_held_out(name, 0, held_out_share(len(pages))) for name in asked)
+    assert [row.label for row in found.rows][-2:] == ["dense trained", "hybrid trained"]

@@ -49,7 +49,7 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--held-out-structure",
     is_flag=True,
-    help="Without judgements: titles, paths and link sentences of held-out documents.",
+    help="Without judgements: openings, titles, paths and link sentences of held-out documents.",
 )
 @click.option(
     "--pipeline",
@@ -107,11 +107,16 @@ def command(
 ) -> int:
     """Compare pipelines: BM25, untrained and trained, dense and hybrid, with significance tests.
 
+    Without judgements the openings of documents that training held out are asked for, each answered by the rest of its
+    document.
+
     Writes run files, report.json, report.md and report.html into a folder of their own. Exit code 1 when the qrels name
     documents that the corpus does not have, or queries that are not there (they are listed; the scores count unknown
     documents as never found)."""
+    from structformer.errors import UsageError
     from structformer.evaluation.comparison import CAVEAT, evaluate, held_out_judgements
     from structformer.evaluation.difference import difference, texts_of
+    from structformer.evaluation.openings import evaluate_openings
     from structformer.evaluation.page import write_page
     from structformer.retrieval.retriever import Retriever
     from structformer.workspace import Workspace, dated_name
@@ -121,8 +126,11 @@ def command(
     if name is not None and folder is not None:
         raise click.UsageError("--name and --output exclude each other")
     asked = judged(queries, qrels, beir, dataset)
-    if not asked and not held_out_structure:
-        raise click.UsageError("give --queries and --qrels, --beir, --dataset, or --held-out-structure")
+    if not asked and not held_out_structure and (pipelines or runs or against or diff):
+        raise click.UsageError(
+            "give --queries and --qrels, --beir, --dataset, or --held-out-structure: without them the standard ways "
+            "to search are compared, on openings of documents"
+        )
     fresh_index(out, workspace, if_stale)
     parts = [(title, judgements, "") for title, judgements in asked]
     if held_out_structure:
@@ -143,6 +151,21 @@ def command(
     )
     results: list[Evaluation] = []
     with out.progress("evaluating") as progress:
+        if not asked and chosen is None:
+            try:
+                results.append(
+                    evaluate_openings(
+                        workspace,
+                        measures=names,
+                        seed=seed,
+                        output=folder / "openings" if parts else folder,
+                        progress=progress,
+                    )
+                )
+            except UsageError as error:
+                if not parts:
+                    raise
+                out.note(str(error))
         for number, (title, judgements, caveat) in enumerate(parts):
             results.append(
                 evaluate(
@@ -155,7 +178,7 @@ def command(
                     title=title,
                     caveat=caveat,
                     seed=seed,
-                    output=folder if len(parts) == 1 else folder / f"{number + 1}",
+                    output=folder if len(parts) + len(results) == 1 else folder / f"{number + 1}",
                     progress=lambda _, done, total: progress(done, total),
                 )
             )

@@ -65,6 +65,15 @@ class Row:
     against: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class FoundRun:
+    """A run, the pipeline that found it, and its name in tables."""
+
+    pipeline: str
+    label: str
+    run: Run
+
+
 @dataclass(slots=True)
 class Evaluation:
     """A comparison of pipelines on the same queries. baseline: the label of the best of BM25 (of sections or of whole
@@ -209,50 +218,78 @@ def evaluate(
     in TREC's format, report.json and report.md there. Raises UsageError on an unknown measure, or when no query has a
     judgement."""
     workspace = Workspace(workspace)
-    parsed = [parse_measure(name) for name in measures]
+    for name in measures:
+        parse_measure(name)  # a wrong name fails before the work begins
     chosen = [as_pipeline(each) for each in pipelines] if pipelines is not None else default_pipelines(workspace)
     compared = [as_pipeline(each) for each in against]
     chosen += [each for each in compared if each not in chosen]
-    asked = {
-        query: text
-        for query, text in judgements.queries.items()
-        if any(grade > 0 for grade in judgements.qrels.get(query, {}).values())
-    }
-    if not asked:
-        raise UsageError("no query has a relevant document in the qrels: do their query ids belong together?")
+    asked = judgements.asked()
     retriever = Retriever.open(workspace)
-    known = set(Corpus.open(workspace).document_ids())
-    unknown = sorted({document for query in asked for document in judgements.qrels[query]} - known)
-    evaluator = Evaluator(parsed, {query: judgements.qrels[query] for query in asked})
     names = [*labels, *(label(each) for each in chosen[len(labels) :])]
     found = [
-        (str(each), name, _run(retriever, each, asked, judgements.exclude, progress))
+        FoundRun(str(each), name, _run(retriever, each, asked, judgements.exclude, progress))
         for each, name in zip(chosen, names, strict=True)
     ]
     for path in runs:
         tag, run = read_run(path)
-        found.append((str(path), f"{tag} ({path.name})", {query: run[query] for query in asked if query in run}))
+        its = {query: run[query] for query in asked if query in run}
+        found.append(FoundRun(str(path), f"{tag} ({path.name})", its))
+    known = set(Corpus.open(workspace).document_ids())
+    return compare_runs(
+        found,
+        judgements,
+        measures=measures,
+        against=[str(each) for each in compared],
+        standard=standard,
+        title=title,
+        caveat=caveat,
+        seed=seed,
+        output=output,
+        unknown=sorted({document for query in asked for document in judgements.qrels[query]} - known),
+    )
+
+
+def compare_runs(
+    found: Sequence[FoundRun],
+    judgements: Judgements,
+    *,
+    measures: Sequence[str] = MEASURES,
+    against: Sequence[str] = (),
+    standard: bool = True,
+    title: str = "judged queries",
+    caveat: str = "",
+    seed: int = 0,
+    output: Path | None = None,
+    unknown: Sequence[str] = (),
+) -> Evaluation:
+    """Measure runs on the same judged queries and compare them; see `evaluate`, which makes the runs. unknown: judged
+    documents that are not in the corpus.
+    """
+    parsed = [parse_measure(name) for name in measures]
+    asked = judgements.asked()
+    evaluator = Evaluator(parsed, {query: judgements.qrels[query] for query in asked})
     rows: list[Row] = []
-    for pipeline, name, run in found:
+    for each in found:
         per_query: dict[str, dict[str, float]] = {str(measure): dict.fromkeys(asked, 0.0) for measure in parsed}
-        for measure, query, value in evaluator.values(run):
+        for measure, query, value in evaluator.values(each.run):
             per_query[measure][query] = value
         scores = {measure: sum(values.values()) / len(values) for measure, values in per_query.items()}
         interval = bootstrap_interval(list(per_query[str(parsed[0])].values()), seed=seed)
-        rows.append(Row(pipeline, name, scores, per_query, run, interval))
+        rows.append(Row(each.pipeline, each.label, scores, per_query, each.run, interval))
         if output:
-            write_run(output / "runs" / f"{len(rows):02}-{_file_name(name)}.run", run, _file_name(name))
+            name = _file_name(each.label)
+            write_run(output / "runs" / f"{len(rows):02}-{name}.run", each.run, name)
     result = Evaluation(
         title,
         [str(measure) for measure in parsed],
         judgements,
         rows,
-        unknown,
+        list(unknown),
         unjudged_queries=sorted(set(judgements.queries) - set(asked)),
         unasked_queries=sorted(set(judgements.qrels) - set(judgements.queries)),
         caveat=caveat,
     )
-    _compare(result, [str(each) for each in compared], seed, standard)
+    _compare(result, against, seed, standard)
     if output:
         write_json(
             output / "report.json", {**result.as_dict(), "per_query": {row.label: row.per_query for row in rows}}

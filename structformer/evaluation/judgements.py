@@ -28,6 +28,17 @@ class Judgements:
     qrels: dict[str, dict[str, int]]
     exclude: dict[str, str] = field(default_factory=dict)
 
+    def asked(self) -> dict[str, str]:
+        """The queries that have a relevant document. Raises UsageError when none has."""
+        asked = {
+            query: text
+            for query, text in self.queries.items()
+            if any(grade > 0 for grade in self.qrels.get(query, {}).values())
+        }
+        if not asked:
+            raise UsageError("no query has a relevant document in the qrels: do their query ids belong together?")
+        return asked
+
 
 def read_judgements(queries: Path, qrels: Path) -> Judgements:
     """Queries and qrels from their files. Raises UsageError naming file and line."""

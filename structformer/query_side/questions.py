@@ -144,12 +144,11 @@ def question_samples(
         ranks = asked.ranks(asked.vectors[numbers], numbers)
         kept += [number for number, rank in zip(numbers, ranks, strict=True) if rank <= ROUND_TRIP]
     share = held_out_share(len(documents))
-    held = [number for number in kept if is_held_out(documents[asked.questions[number].document].id, seed, share)][
-        :_MOST_HELD_OUT
-    ]
+    held = [number for number in kept if is_held_out(documents[asked.questions[number].document].id, seed, share)]
     if len(held) < _FEWEST_HELD_OUT:
         held = []
     judged = {asked.questions[number].document for number in held}
     learned = [number for number in kept if asked.questions[number].document not in judged]
+    held = held[:_MOST_HELD_OUT]
     samples = QuestionSamples(asked, learned, documents, corpus.fingerprint)
     return asked, samples, Judge(asked, held) if held else None, len(drawn)

@@ -77,6 +77,7 @@ def train(
         encoder,
         seed=options.seed,
         sources=tuple(options.mix or SOURCES),
+        most=options.questions,
         log=log,
         progress=(lambda done, total: progress("questions", done, total)) if progress else None,
     )

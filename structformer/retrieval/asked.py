@@ -102,6 +102,10 @@ class AskedQuestions:
                     progress(number, len(self.questions))
         return found
 
+    def owner(self, unit: int) -> int:
+        """The number of a unit's document."""
+        return int(self._owners[unit])
+
     def skipped(self, question: Question) -> set[int]:
         """Documents that are neither right nor wrong answers: others that hold the question, and those to be passed
         over.

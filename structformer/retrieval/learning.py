@@ -7,7 +7,6 @@ openings predicted best which weights serve people's queries: docs/why-it-works.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -20,10 +19,11 @@ from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
 from structformer.retrieval.asked import NOTHING, AskedQuestions
 from structformer.retrieval.dense import DenseIndex
+from structformer.retrieval.document_shares import DocumentShares
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, Floats, FusionWeights, learn_weights
-from structformer.retrieval.lexical import LexicalIndex, document_text
+from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.questions import OPENING, Question, draw_questions
-from structformer.retrieval.units import IndexedDocuments, Unit, Units
+from structformer.retrieval.units import IndexedDocuments, Units
 
 _MOST_OPENINGS = 400
 _IN_PLACE = "opening in place"
@@ -31,7 +31,6 @@ _FEWEST_OPENINGS = 20
 _FOUND, _MISSED = 10, 0.05  # documents; share of the right answers that may lie under the floor
 _CANDIDATES = 60  # units a question
 _BATCH = 64
-_LENGTH_SAMPLE = 500  # documents whose lengths are averaged
 
 
 def learned_from_openings(
@@ -83,9 +82,7 @@ def weighed_groups(
     unit, then of the best of other documents, and the documents' numbers. The first row is the relevant one.
     """
     asked = AskedQuestions(questions, index, documents, lexical, encoder)
-    texts = _document_texts(units, {question.document for question in asked.questions})
-    lengths = [len(lexical.words(text)) for text in list(texts.values())[:_LENGTH_SAMPLE]]
-    average = sum(lengths) / max(1, len(lengths))
+    shares = DocumentShares(asked, units, lexical)
     for start in range(0, len(asked), _BATCH):
         numbers = list(range(start, min(start + _BATCH, len(asked))))
         vectors = asked.vectors[numbers]
@@ -99,16 +96,8 @@ def weighed_groups(
             question = asked.questions[number]
             places = [int(right[row].argmax()), *best.indices[row][best.values[row] > NOTHING].tolist()]
             owners = asked.owners[places].tolist()
-            skipped = asked.skipped(question)
-            ranked = lexical.search_documents(question.text, _CANDIDATES)
-            found = {document: score for document, score in ranked if document not in skipped}
-            # What holds the question would be found by it; without it, the document scores as its other words do.
-            if question.source != _IN_PLACE:
-                found[question.document] = lexical.score_document(
-                    question.text, texts[question.document].replace(question.text, " "), average
-                )
-            highest = max(*found.values(), 1e-9)
-            whole = torch.tensor([found.get(owner, 0.0) / highest for owner in owners])
+            found = shares.of(question)
+            whole = torch.tensor([found.get(owner, 0.0) for owner in owners])
             features = torch.cat([parts[:, row, places], whole[None]]).T
             yield question, features.double().numpy(), owners
 
@@ -117,14 +106,3 @@ def _left_in_place(question: Question, owners: npt.NDArray[np.int64]) -> Questio
     """The question as people ask it who know the page's own words: what holds it in its document may answer."""
     others = tuple(unit for unit in question.holders if owners[unit] != question.document)
     return replace(question, source=_IN_PLACE, holders=others)
-
-
-def _document_texts(units: Units, wanted: set[int]) -> dict[int, str]:
-    """The whole texts of some documents, as the lexical index has them."""
-    of_document: dict[int, list[Unit]] = defaultdict(list)
-    for unit in units:
-        if unit.document in wanted:
-            of_document[unit.document].append(unit)
-    return {
-        document: document_text(its[0].path[0] if its[0].path else "", its) for document, its in of_document.items()
-    }

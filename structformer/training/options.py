@@ -34,6 +34,8 @@ class TrainingOptions:
     mix: dict[str, float] | None = None
     """Tasks and their weights; by ranker. Query-side training: its sources opening, link, sentence, and
     anchor, heading, related, log."""
+    questions: int = 30_000
+    """Query-side training draws at most so many questions."""
     query_log: str | None = None
     """A file of people's queries without judgements, for query-side training: a query a line, id and query, or JSON."""
     task_loss: str | None = None
@@ -142,6 +144,7 @@ class TrainingOptions:
             "dimensions",
             "max_epochs",
             "query_tokens",
+            "questions",
         ):
             value = getattr(self, field_name)
             if value is not None and value <= 0:

@@ -1,0 +1,48 @@
+"""BM25 of whole documents for pseudo-questions, made fair to the document that a question was taken from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from structformer.retrieval.asked import AskedQuestions
+from structformer.retrieval.lexical import LexicalIndex, document_text
+from structformer.retrieval.questions import Question
+from structformer.retrieval.units import Unit, Units
+
+_FOUND = 60  # documents
+_LENGTH_SAMPLE = 500  # documents whose lengths are averaged
+
+
+class DocumentShares:
+    """The BM25 scores of the documents found for a question, as shares of the best."""
+
+    def __init__(self, asked: AskedQuestions, units: Units, lexical: LexicalIndex) -> None:
+        self._asked, self._lexical = asked, lexical
+        self._texts = _document_texts(units, {question.document for question in asked.questions})
+        lengths = [len(lexical.words(text)) for text in list(self._texts.values())[:_LENGTH_SAMPLE]]
+        self._average = sum(lengths) / max(1, len(lengths))
+
+    def of(self, question: Question) -> dict[int, float]:
+        """By document number. The question's document scores as it would without the question, where its units that
+        hold it may not answer.
+        """
+        skipped = self._asked.skipped(question)
+        ranked = self._lexical.search_documents(question.text, _FOUND)
+        found = {document: score for document, score in ranked if document not in skipped}
+        if any(self._asked.owner(unit) == question.document for unit in question.holders):
+            # What holds the question would be found by it; without it, the document scores as its other words do.
+            rest = self._texts[question.document].replace(question.text, " ")
+            found[question.document] = self._lexical.score_document(question.text, rest, self._average)
+        best = max(*found.values(), 1e-9) if found else 1.0
+        return {document: score / best for document, score in found.items()}
+
+
+def _document_texts(units: Units, wanted: set[int]) -> dict[int, str]:
+    """The whole texts of some documents, as the lexical index has them."""
+    of_document: dict[int, list[Unit]] = defaultdict(list)
+    for unit in units:
+        if unit.document in wanted:
+            of_document[unit.document].append(unit)
+    return {
+        document: document_text(its[0].path[0] if its[0].path else "", its) for document, its in of_document.items()
+    }
