@@ -29,7 +29,8 @@ class Link:
     """A raw reference as written in the source.
 
     [start, end) is the span of the anchor text in its section's text. An empty span (start == end) marks
-    a reference that has no place there: one in a heading, an image, a redirect.
+    a reference that has no place there: one in a heading, an image, a redirect. The span of a reference without text of
+    its own (`\\ref{s}`) holds what a reader sees there, a number or a title, and `text` is empty.
     """
 
     kind: LinkKind

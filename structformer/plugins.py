@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 import pluggy
 
 from structformer.errors import UsageError, WorkspaceError
+from structformer.formats.file_names import is_copied_source, may_be_document
 from structformer.formats.protocol import Format, StreamFormat, format_options
-from structformer.text.names import add_page_suffixes
+from structformer.text.names import add_page_suffixes, without_template
 
 GROUP = "structformer"
 T = TypeVar("T")
@@ -177,15 +178,23 @@ class Plugins:
         return next(plugin for plugin in self.installed if plugin.name == name)
 
     def claiming(self, path: str) -> list[Format]:
-        """The formats whose suffix a path has."""
-        lower = path.lower()
-        return [format for format in self.formats.values() if lower.endswith(format.suffixes)]
+        """The formats whose suffix a path has, or, of a template, what it makes."""
+        if is_copied_source(path):
+            return []
+        for lower in dict.fromkeys((path.lower(), without_template(path).lower())):
+            if found := [format for format in self.formats.values() if lower.endswith(format.suffixes)]:
+                return found
+        return []
 
     def detect(self, path: str, head: bytes) -> tuple[Format | None, str]:
         """The format of a file and why: by first bytes that leave no doubt, by its suffix, else by the surest sniff of
         at least 0.5; (None, why not) when nothing tells.
         """
         claimed = self.claiming(path)
+        if not claimed and is_copied_source(path):
+            return None, "the source of a page that stands beside it"
+        if not claimed and not may_be_document(path, head):
+            return None, "no document by its name or its first line"
         sure = (
             sorted(((format.sniff(head, path), format.name) for format in self.formats.values()), reverse=True)
             if head

@@ -129,3 +129,26 @@ def test_blank_lines_within_code_stay_and_those_around_it_go():
     document = one("<p>before</p><pre><a href=u>\n\none\n</a>\n\ntwo\n<br></pre><p>after</p><pre><br></pre>", "html")
     assert document.root.text == "before\n\none\n\n\ntwo\n\nafter"
     assert links(document) == [("hyperlink", "u", "one")]
+
+
+def test_notes_beside_the_text_are_content_lists_of_links_are_not():
+    page = """<main><h1>T</h1><p>The text of the page stands here.</p><aside class="starlight-aside">Mind <a href="x.html">the gap</a> when you
+    leave.</aside><aside><a href="a.html">Elsewhere</a> <a href="b.html">Nowhere</a></aside></main><aside>of the site</aside>"""
+    document = one(f"<html><body>{page}</body></html>", "html")
+    assert document.root.text == "The text of the page stands here.\n\nMind the gap when you leave."
+    assert links(document) == [("hyperlink", "x.html", "the gap")]
+    footnote = '<p>Text.</p><aside class="footnote brackets" id="id4" role="doc-footnote">A note.</aside>'
+    document = one(f"<html><body>{footnote}</body></html>", "html")
+    assert document.root.text == "Text.\n\nA note."
+    assert "id4" in document.root.anchors
+
+
+def test_a_page_that_is_a_list_of_contents_has_that_as_its_content():
+    head = '<html><head><title>Commands</title></head><body id="docContent"><div class="navheader"><a href="a.html">Prev</a></div>'
+    listed = '<div class="toc"><dl><dt><a href="x.html">ALTER</a> - change the definition of a table</dt></dl></div>'
+    document = one(f"{head}{listed}<div class=navfooter>Next</div></body></html>", "html")
+    assert document.root.text == "ALTER - change the definition of a table"
+    document = one(f"{head}<h2>2.1. Joins</h2><p>{'A page of text. ' * 20}</p>{listed}</body></html>", "html")
+    assert outline(document) == [(0, "Commands"), (1, "2.1. Joins")]
+    assert "ALTER" not in text(document)
+    assert links(document) == []

@@ -16,6 +16,7 @@ import pytest
 from structformer import Corpus, read
 from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.limits import Limits
+from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest
 from structformer.workspace import Workspace
 
@@ -195,3 +196,29 @@ def test_a_damaged_corpus_is_found_out(pages, tmp_path):
         list(corpus.documents())
     ingest(pages, tmp_path / "w", fresh=True)
     assert Corpus.open(tmp_path / "w").check() == []
+
+
+def test_what_is_no_document_by_its_name_or_first_line_is_not_read(tmp_path):
+    write_pages(
+        tmp_path / "pages",
+        {
+            "logo.svg": "<?xml version='1.0'?><svg><title>A logo of ours</title></svg>",
+            "style.xsl": "<?xml version='1.0'?><xsl:stylesheet xmlns:xsl='x'/>",
+            "plan.drawio": "<?xml version='1.0'?><mxfile/>",
+            "Makefile": "# All of it\n\nall:\n\techo\n\n## More\n\n- [a](b)\n",
+            "OWNERS": "approvers:\n- a\n# b\n\n## c\n",
+            "run": "#!/bin/sh\n# Run all of it\n\n## Now\n\n[[ -f /x ]] && echo Some words of a sentence.\n",
+            "chart.yaml": "name: {{ .Values.name }}\nb: [[ -f /x ]]\n'''x'''\n",
+            "symbols.py": 'TEXT = r"""\n\\documentclass{article}\n"""\n',
+            "_sources/page.md.txt": "# T\n\n## U\n\nThe source of a page that was built.\n",
+            "page.1.md.in": "# T\n\nThe page.\n",
+            "paper.txt": "# A paper\n\nWe say what we did here.\n\n## Results\n\nThey are good.\n",
+            "README": "Title\n=====\n\nThis is prose in a file without suffix.\n\n- [a](page.1.md)\n- [b](page.1)\n",
+        },
+    )
+    report = ingest(tmp_path / "pages", tmp_path / "w")
+    assert dict(report.formats) == {"markdown": 3}
+    assert sorted(Corpus.open(tmp_path / "w").document_ids()) == ["README", "page.1.md.in", "paper.txt"]
+    corpus = Corpus.open(tmp_path / "w")
+    graph = ReferenceGraph.open(tmp_path / "w", corpus)
+    assert len(list(graph.edges())) == 2  # what a template makes is found by the name of that

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from structformer.errors import ReadError, UsageError
+from structformer.formats.source import SourceFile
 
 from reading import Folder, links, one, outline, text
 from structformer_xml import XmlFormat
@@ -156,3 +157,78 @@ def test_a_suggested_mapping_reads_what_it_was_suggested_from():
     document = one(page, "xml", mapping=mapping)
     assert outline(document)[1:] == [(1, "Eins"), (1, "Zwei")]
     assert ("xref", "#b", "zu b") in links(document)
+
+
+@pytest.mark.parametrize(
+    ("inner", "said"),
+    [
+        (
+            "<personname><firstname>Ann</firstname><surname>Bee</surname></personname> and others",
+            "Ann Bee and others",
+        ),
+        ("<keycombo><keycap>Ctrl</keycap><keycap>C</keycap></keycombo> stops", "Ctrl+C stops"),
+        ("<menuchoice><guimenu>File</guimenu><guimenuitem>Open</guimenuitem></menuchoice>", "File > Open"),
+        ("<cmdsynopsis><command>ls</command><arg>-l</arg><arg>-a</arg></cmdsynopsis>", "ls -l -a"),
+        ("<emphasis>un</emphasis><emphasis>real</emphasis>", "unreal"),
+        ("x<subscript>1</subscript><superscript>2</superscript>", "x12"),
+        ("see <citerefentry><refentrytitle>cp</refentrytitle><manvolnum>1</manvolnum></citerefentry>.", "see cp(1)."),
+    ],
+)
+def test_neighbours_that_nothing_joins_are_parted(inner, said):
+    page = f"<article {DB}><title>T</title><para>{inner}</para></article>"
+    assert one(page, "xml").root.text == said
+
+
+def test_a_citation_keeps_its_words_apart_and_its_volume():
+    page = """<article><front><article-meta><title-group><article-title>T</article-title></title-group><volume>9</volume></article-meta></front>
+<back><ref-list><title>References</title><ref><element-citation><person-group><name><surname>Lee</surname><given-names>A</given-names></name><name>
+<surname>Ray</surname><given-names>B</given-names></name></person-group><year>2009</year><article-title>Knots: a study</article-title><volume>37</volume>
+<fpage>W2</fpage></element-citation></ref></ref-list></back></article>"""
+    document = one(page, "xml")
+    assert document.root.children[0].text == "Lee A Ray B 2009 Knots: a study 37 W2"
+    assert "9" not in document.root.text
+
+
+def test_what_tei_says_in_two_ways_is_read_once_and_examples_are_text():
+    page = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><fileDesc><titleStmt><title>Log</title></titleStmt></fileDesc></teiHeader><text><body><div>
+<head>Day</head><p>break<lb/>here be<lb break="no"/>fore a<pb/>b <choice><sic>teh</sic><corr>the</corr></choice> <app><lem>sea</lem><rdg>see</rdg></app>
+<ref target="#a #b">both</ref></p><egXML xmlns="http://www.tei-c.org/ns/Examples"><div><head>Shown</head><ptr target="#q"/></div></egXML></div></body></text></TEI>"""
+    document = one(page, "xml")
+    assert outline(document) == [(0, "Log"), (1, "Day")]
+    assert document.root.children[0].text == "break here before a b the sea both\n\nShown"
+    assert links(document) == [("xref", "#a", "both"), ("xref", "#b", "both")]
+
+
+def test_a_book_of_parts_with_sections():
+    page = """<book><book-meta><book-title-group><book-title>Knots</book-title></book-title-group></book-meta><book-body><book-part><book-part-meta>
+<title-group><title>One</title></title-group></book-part-meta><body><sec><title>Bends</title><p>x</p></sec></body></book-part></book-body></book>"""
+    document = one(page, "xml")
+    assert (document.title, outline(document)) == ("Knots", [(0, "Knots"), (1, "One"), (2, "Bends")])
+
+
+def test_manual_pages_that_name_each_other():
+    page = f"""<refentry {DB}><refmeta><refentrytitle>mv</refentrytitle><manvolnum>1</manvolnum></refmeta><refnamediv><refname>mv</refname>
+<refpurpose>move</refpurpose></refnamediv><refsect1><title>See also</title><para><citerefentry><refentrytitle>cp</refentrytitle><manvolnum>1</manvolnum>
+</citerefentry></para></refsect1></refentry>"""
+    document = one(page, "xml")
+    assert links(document) == [("see_also", "name:cp(1)", "cp(1)")]
+    assert {"name:mv", "name:mv(1)"} <= set(document.names)
+    assert list(XmlFormat().resolve(document.root.children[0].links[0], document)) == ["name:cp(1)", "name:cp"]
+
+
+def test_references_by_bare_ids_show_what_they_lead_to():
+    page = """<document><title>Arriving</title><section id="a"><title>Approach</title><content>Keep left. See also <reference target="b"/>.</content></section>
+<section id="b"><title>Moorings</title><content>By <reference target="a">the approach</reference>, not <reference target="gone"/> .</content></section></document>"""
+    document = one(page, "xml")
+    first, second = document.root.children
+    assert first.text == "Keep left. See also Moorings."
+    assert second.text == "By the approach, not ."
+    assert links(document) == [("see_also", "#b", ""), ("xref", "#a", "the approach"), ("hyperlink", "gone", "")]
+    assert first.text[first.links[0].start : first.links[0].end] == "Moorings"
+
+
+@pytest.mark.parametrize("name", ["svg", "xsl:stylesheet xmlns:xsl='x'", "mxfile", "plist"])
+def test_drawings_and_stylesheets_are_no_documents(name):
+    source = SourceFile("a.xml", f"<?xml version='1.0'?><{name}><title>T</title></{name.split()[0]}>".encode())
+    assert list(XmlFormat().read(source, {})) == []
+    assert source.warnings == [f"{name.split()[0].rpartition(':')[2]}: not a document"]

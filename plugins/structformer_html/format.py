@@ -8,14 +8,15 @@ from typing import Any
 from urllib.parse import urljoin
 
 from structformer.document import Document, Link, LinkKind, Source
-from structformer.formats.builder import TreeBuilder
+from structformer.formats.builder import TreeBuilder, stem_title
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.formats.protocol import FormatOption
 from structformer.formats.source import SourceFile
+from structformer.text.headings import github_slug
 from structformer.text.names import is_external, link_names, path_names, url_names
 
 from structformer_html.decoding import decode_page
-from structformer_html.main_content import main_content
+from structformer_html.main_content import is_list_of_contents, main_content
 from structformer_html.page import Attributes, Page, head_tags, read_tags, read_tree
 from structformer_html.parsing import MAX_DEPTH, parse, without_attribute_floods
 
@@ -75,7 +76,9 @@ class HtmlFormat:
             read_tags(text, Page(builder, head.base, furniture=not whole))
         else:
             roots, found = main_content(root, text) if not whole else (root.css(_WHOLE), "all")
-            read_tree(roots, Page(builder, head.base, furniture=not whole))
+            contents = not whole and is_list_of_contents(roots, text)
+            known = found not in ("body", "all")
+            read_tree(roots, Page(builder, head.base, furniture=not whole, content=known, contents=contents))
             if not whole and builder.is_empty:
                 # All of the page was taken for navigation, so it was not navigation.
                 builder, found = TreeBuilder(slugs=False), "all"
@@ -99,11 +102,15 @@ def _name(document: Document, head: _Head) -> None:
     """Title and names. A title element often carries the site's name too; the heading that is the root is then
     better.
     """
-    top = document.root.title if document.root.anchors else ""
+    root = document.root
+    is_heading = bool(root.anchors) and (
+        root.title != stem_title(document.source.path) or github_slug(root.title) in root.anchors
+    )
+    top = root.title if is_heading else ""
     if head.title and not (top and (top in head.title or len(_SEPARATOR.split(head.title)) > 1)):
         document.title = head.title
         if not top:
-            document.root.title = head.title
+            root.title = head.title
     names = list(path_names(document.source.path))
     for address in (head.metadata.get("canonical"), head.metadata.get("og:url")):
         if isinstance(address, str):

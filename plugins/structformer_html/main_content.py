@@ -6,36 +6,29 @@ from collections.abc import Collection
 
 from selectolax.lexbor import LexborNode
 
-# (generator, what the page must hold to have been made by it, where its content is); the first that fits leads.
+# (generator, a word of such a page, what it must hold to have been made by it, where its content is); the first that
+# fits leads.
 _GENERATORS = (
-    ("mediawiki", "#mw-content-text", "#mw-content-text"),
-    ("docusaurus", ".theme-doc-markdown", "article"),
-    ("mkdocs-material", "article.md-content__inner", "article.md-content__inner"),
-    ("mkdocs", "div.col-md-9[role=main]", "div.col-md-9[role=main]"),
+    ("mediawiki", "mw-content-text", "#mw-content-text", "#mw-content-text"),
+    ("docusaurus", "theme-doc-markdown", ".theme-doc-markdown", "article"),
+    ("mkdocs-material", "md-content__inner", "article.md-content__inner", "article.md-content__inner"),
+    ("mkdocs", "col-md-9", "div.col-md-9[role=main]", "div.col-md-9[role=main]"),
     (
         "sphinx",
+        "ection",
         "div.body > section, div.body > div.section, div[role=main] section, div[role=main] "
         "div.section, article[role=main] > section",
         "article[role=main], div[role=main], div.body",
     ),
-    ("javadoc", "div.contentContainer", "div.contentContainer"),
-    ("doxygen", "div.contents", "div.header, div.contents"),
-    ("hugo-docsy", "div.td-content", "div.td-content"),
-    ("mdbook", "#content main", "#content main"),
-    ("docbook-xsl", "div.refentry", "div.refentry"),
+    ("javadoc", "contentContainer", "div.contentContainer", "div.contentContainer"),
+    ("doxygen", "contents", "div.contents", "div.header, div.contents"),
+    ("hugo-docsy", "td-content", "div.td-content", "div.td-content"),
+    ("mdbook", "mdbook", "#content main", "#content main"),
+    ("docbook-xsl", "refentry", "div.refentry", "div.refentry"),
+    ("docbook-xsl", "navheader", "div.navheader", "body"),
 )
-_SIGN = {
-    "mediawiki": "mw-content-text",
-    "docusaurus": "theme-doc-markdown",
-    "mkdocs-material": "md-content__inner",
-    "mkdocs": "col-md-9",
-    "sphinx": "ection",
-    "javadoc": "contentContainer",
-    "doxygen": "contents",
-    "hugo-docsy": "td-content",
-    "mdbook": "mdbook",
-    "docbook-xsl": "refentry",
-}
+_CONTENTS = ".toc, .table-of-contents"
+_ALL_CONTENTS = 0.5  # share of a page's text from which on its list of contents is what it says
 _ENOUGH = 0.35  # a part marked as content that holds less of the text than this is not believed
 
 
@@ -46,8 +39,8 @@ def main_content(root: LexborNode, text: str) -> tuple[list[LexborNode], str]:
     whole = -1
     choices = [
         (name, content)
-        for name, sign, content in _GENERATORS
-        if _SIGN[name] in text and root.css_first(sign) is not None
+        for name, word, sign, content in _GENERATORS
+        if word in text and root.css_first(sign) is not None
     ]
     if "<main" in text or "role=" in text:
         choices.append(("main", "main, [role=main]"))
@@ -62,6 +55,15 @@ def main_content(root: LexborNode, text: str) -> tuple[list[LexborNode], str]:
         if sum(_length(each) for each in found) >= _ENOUGH * whole:
             return found, name
     return [body], "body"
+
+
+def is_list_of_contents(roots: list[LexborNode], text: str) -> bool:
+    """Whether most of what a page says is a list of contents, which then is its content."""
+    if "toc" not in text and "table-of-contents" not in text:
+        return False
+    listed = sum(_length(each) for root in roots for each in _outermost(root.css(_CONTENTS)))
+    navigation = sum(_length(each) for root in roots for each in root.css("div.navheader, div.navfooter, nav"))
+    return listed > _ALL_CONTENTS * max(1, sum(_length(root) for root in roots) - navigation)
 
 
 def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:

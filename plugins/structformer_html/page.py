@@ -20,15 +20,17 @@ _LINES = "br caption dt figcaption li option tr".split()
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _NEVER = frozenset({"script", "style", "template", "head", "noscript"})
 _FURNITURE = frozenset({"nav"})
-_MAYBE_FURNITURE = frozenset({"footer", "aside"})  # of the page, not of an article in it
+_MAYBE_FURNITURE = frozenset({"footer", "aside"})  # of the page, not of its content
+_MOSTLY_LINKS = 0.7  # share of an aside's text
 _FURNITURE_ROLES = frozenset(
     {"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "tablist"}
 )
 _FURNITURE_CLASSES = frozenset(
     """headerlink anchor-link anchorjs-link hash-link header-anchor mw-editsection mw-jump-link navbox navbox-styles vertical-navbox
-    toc table-of-contents breadcrumb breadcrumbs sphinxsidebar md-sidebar pagination pagination-nav prev-next edit-page-link
-    mw-cite-backlink noprint skip-link skip-to-content copybtn metadata-stub""".split()
+    breadcrumb breadcrumbs sphinxsidebar md-sidebar pagination pagination-nav prev-next edit-page-link
+    mw-cite-backlink noprint skip-link skip-to-content copybtn metadata-stub navheader navfooter""".split()
 )
+CONTENTS_CLASSES = frozenset({"toc", "table-of-contents"})
 _FURNITURE_IDS = frozenset(
     {"toc", "catlinks", "footer", "site-nav", "sidebar", "navbar", "breadcrumbs", "cookie-banner", "mw-navigation"}
 )
@@ -45,10 +47,19 @@ class Attributes(Protocol):
 class Page:
     """Receives starts and ends of elements and the text between them.
 
-    base: what a relative target is joined to. furniture: whether navigation and its like are left out.
+    base: what a relative target is joined to. furniture: whether navigation and its like are left out. content: whether
+    all that is read is known to be content, so that asides are. contents: whether lists of contents are text too.
     """
 
-    def __init__(self, builder: TreeBuilder, base: Callable[[str], str], *, furniture: bool = True) -> None:
+    def __init__(
+        self,
+        builder: TreeBuilder,
+        base: Callable[[str], str],
+        *,
+        furniture: bool = True,
+        content: bool = False,
+        contents: bool = False,
+    ) -> None:
         self._builder = builder
         self._flow, self._space = builder.flow, builder.space
         self._base = base
@@ -64,7 +75,8 @@ class Page:
         self._term_is_see_also = False
         self._in_term: list[str] | None = None
         self._heading_element = ""
-        self._in_article = 0
+        self._in_article = int(content)
+        self._furniture_classes = _FURNITURE_CLASSES if contents else _FURNITURE_CLASSES | CONTENTS_CLASSES
         self._starts: dict[str, Callable[[str, Attributes], None]] = {
             **dict.fromkeys(_PARAGRAPHS, self._paragraph),
             **dict.fromkeys(_LINES, self._line),
@@ -99,14 +111,25 @@ class Page:
                 name in _FURNITURE or (name in _MAYBE_FURNITURE and not self._in_article)
             )
         classes = element.get("class")
-        if classes and not _FURNITURE_CLASSES.isdisjoint(classes.split()):
+        if classes and not self._furniture_classes.isdisjoint(classes.split()):
             return self._without_furniture or name == "a"
+        if name == "aside" and _is_note(element.get("role") or "", classes or ""):
+            return False
         return self._without_furniture and (
             name in _FURNITURE
             or (element.get("role") or "") in _FURNITURE_ROLES
             or (element.get("id") or "") in _FURNITURE_IDS
-            or (name in _MAYBE_FURNITURE and not self._in_article and "admonition" not in (classes or ""))
+            or (name in _MAYBE_FURNITURE and not self._in_article)
         )
+
+    def skips_aside(self, node: LexborNode) -> bool:
+        """Whether an aside in the content is a list of links and not a note."""
+        if not self._without_furniture or _is_note(
+            node.attributes.get("role") or "", node.attributes.get("class") or ""
+        ):
+            return False
+        linked = sum(len(each.text(deep=True).strip()) for each in node.css("a[href]"))
+        return linked > _MOSTLY_LINKS * len(" ".join(node.text(deep=True).split()))
 
     def start(self, name: str, element: Attributes) -> None:
         if not element and not self._zones:
@@ -260,6 +283,16 @@ class Page:
         self._builder.add_image(self._base(target), alt)
 
 
+def _is_note(role: str, classes: str) -> bool:
+    """Whether an aside is part of the content by its own mark: a note, a footnote, related pages."""
+    return (
+        "admonition" in classes
+        or "footnote" in classes
+        or role in ("note", "doc-footnote", "doc-endnote", "doc-tip")
+        or not _SEE_ALSO_CLASSES.isdisjoint(classes.split())
+    )
+
+
 def read_tree(roots: Iterable[LexborNode], page: Page) -> None:
     """Walk element trees in document order."""
     for root in roots:
@@ -278,7 +311,7 @@ def _walk(root: LexborNode, page: Page) -> None:
                 say(text)
         else:
             attributes = node.attributes
-            if node is root or not skips(name, attributes):
+            if node is root or not (skips(name, attributes) or (name == "aside" and page.skips_aside(node))):
                 start(name, attributes)
                 child = node.child
                 if child is not None and name in _HEADINGS and (inner := _inner_headings(node)):

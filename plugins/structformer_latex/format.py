@@ -57,7 +57,7 @@ class LatexFormat:
 
     def sniff(self, head: bytes, path: str) -> float:
         """Certainty that a file of unknown suffix is LaTeX, from its first bytes."""
-        if re.search(rb"\\document(?:class|style)\s*[\[{]|\\begin\s*\{document\}", head):
+        if re.search(rb"^[ \t]*(?:\\document(?:class|style)\s*[\[{]|\\begin\s*\{document\})", head, re.MULTILINE):
             return 0.95
         return (
             0.6 if len(re.findall(rb"\\(?:section|subsection|chapter|label|cite|ref|begin)\s*\{", head)) >= 3 else 0.0

@@ -22,6 +22,7 @@ from structformer.text.names import (
     wiki_name,
     without_suffix,
 )
+from structformer.text.prose import has_prose
 
 from structformer_markdown.front_matter import split_front_matter
 from structformer_markdown.grammar import MAX_NESTING, parse
@@ -51,7 +52,7 @@ _ASCIIDOC = re.compile(
     r"^(?:\[\[[\w-]+\]\]|ifn?def::|endif::|include::|\[(?:verse|NOTE|TIP|source|horizontal)[^\]]*\]|linkgit:|={1,5} \S.*)",
     re.MULTILINE,
 )
-_PROSE_SUFFIXES = frozenset({".txt", ".text", ".readme", ".in", ".page", ".post"})
+_PROSE_SUFFIXES = frozenset({".txt", ".text", ".readme", ".page", ".post"})
 _SUMMARY_KEYS = ("description", "summary", "abstract", "subtitle", "excerpt", "intro")
 _NAME_KEYS = ("slug", "permalink", "url", "id", "aliases", "redirect_from")
 
@@ -76,7 +77,7 @@ class MarkdownFormat:
         text = head.decode("utf-8", "replace")
         if re.match(r"\ufeff?\s*<(?:!doctype|html|\?xml)", text, re.IGNORECASE) or "\x00" in text:
             return 0.0
-        if _ASCIIDOC.search(text):
+        if _ASCIIDOC.search(text) or not (stem_dot[1] or has_prose(text)):
             return 0.0
         signs = (
             r"^#{1,6} \S",
@@ -86,7 +87,8 @@ class MarkdownFormat:
             r"^(?:```|~~~)",
             r"^(?:===+|---+)$",
         )
-        return min(0.9, 0.25 * sum(bool(re.search(sign, text, re.MULTILINE)) for sign in signs))
+        outlined = len(set(re.findall(r"^(#{1,6}) \S", text, re.MULTILINE))) > 1
+        return min(0.9, 0.5 * outlined + 0.25 * sum(bool(re.search(sign, text, re.MULTILINE)) for sign in signs))
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """One Document. Option `flavor`: "gfm" (default), or "commonmark" without bare URLs and wiki-links as links."""

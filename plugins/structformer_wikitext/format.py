@@ -15,6 +15,7 @@ from structformer.formats.gc_pause import without_garbage_collection
 from structformer.formats.protocol import FormatOption
 from structformer.formats.source import SourceFile, decode
 from structformer.text.names import is_external, normalize, path_names, split_fragment, url_names, wiki_name
+from structformer.text.prose import has_prose
 
 from structformer_wikitext.dump import RawPage, dump_pages, extracted_pages, head_of, kind_of, pieces
 from structformer_wikitext.extracted import read_extracted
@@ -51,6 +52,8 @@ class WikitextFormat:
         if kind_of(head):
             return 1.0
         text = head.decode("utf-8", "replace")
+        if not has_prose(text):
+            return 0.0
         signs = (r"^==[^=\n]+==\s*$", r"\[\[[^\]\n]+\]\]", r"\{\{[^}\n]+\}\}", r"'''[^'\n]+'''")
         return min(0.9, 0.3 * sum(bool(re.search(sign, text, re.MULTILINE)) for sign in signs))
 

@@ -8,11 +8,12 @@ from itertools import chain
 from typing import Any
 
 from lxml import etree
-from structformer.document import Document, Link, Source
+from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.formats.protocol import FormatOption
+from structformer.formats.references import name_references
 from structformer.formats.source import SourceFile
 from structformer.text.headings import github_slug
 from structformer.text.names import link_names, normalize, path_names
@@ -29,6 +30,13 @@ XINCLUDE = b"http://www.w3.org/2001/XInclude"
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _OTHERS = re.compile(
     rb"<(?:mediawiki|html|svg|project|rss|feed|urlset|plist|xsl:stylesheet|xsd?:schema|wsdl)[\s>:]", re.IGNORECASE
+)
+
+# Drawings, stylesheets, schemas and settings, by the first element.
+_NO_DOCUMENT = re.compile(
+    rb"\A(?:[^<]|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)*<(?:[\w.-]+:)?"
+    rb"(?P<name>svg|mxfile|stylesheet|schema|plist|wsdl|ncx|container)(?=[\s>/])",
+    re.DOTALL,
 )
 
 
@@ -58,6 +66,9 @@ class XmlFormat:
         data = content(source)
         if not data.strip():
             raise ReadError("empty: not XML")
+        if own is None and (found := _NO_DOCUMENT.search(data[:4096])) is not None:
+            source.warn(f"{found['name'].decode()}: not a document")
+            return
         with without_garbage_collection():
             document = self._document(source, data, own)
         yield document
@@ -89,6 +100,8 @@ class XmlFormat:
             metadata={"vocabulary": vocabulary.name, **reader.metadata},
             promote=not reader.title,
         )
+        _link_ids(document)
+        name_references(document)
         document.names = _names(document)
         return document
 
@@ -119,6 +132,7 @@ class XmlFormat:
         """An id in this document, else the document that has it, else a page of that name, else a path."""
         if link.target.startswith("name:"):
             yield _name(link.target[5:])
+            yield _name(re.sub(r"\(\w+\)$", "", link.target[5:]))
             return
         yield from link_names(document.id, document.source.path, link.target)
         page, _, fragment = link.target.partition("#")
@@ -127,6 +141,16 @@ class XmlFormat:
             yield f"id:{identifier}#{normalize(fragment.rpartition('/')[2])}"
             if not page:
                 yield f"id:{identifier}"
+
+
+def _link_ids(document: Document) -> None:
+    """Make references to the document's own ids, which some vocabularies write without "#", what they are."""
+    ids = {anchor for section in document.sections() for anchor in section.anchors}
+    for section in document.sections():
+        for link in section.links:
+            if link.target in ids:
+                link.target = f"#{link.target}"
+                link.kind = LinkKind.XREF if link.kind is LinkKind.HYPERLINK else link.kind
 
 
 def _choose(root: Any, data: bytes) -> Vocabulary:
@@ -145,7 +169,10 @@ def _names(document: Document) -> tuple[str, ...]:
         f"id:{normalize(anchor)}" for section in document.sections() for anchor in section.anchors if anchor != own
     ]
     if isinstance(refnames := document.metadata.get("refname"), str):
+        number = document.metadata.get("manvolnum")
         names += [_name(each) for each in refnames.split(", ")]
+        if isinstance(number, str):
+            names += [_name(f"{each}({number})") for each in refnames.split(", ")]
     return tuple(dict.fromkeys(names))
 
 

@@ -8,6 +8,8 @@ from typing import Any
 from lxml import etree
 from structformer.document import LinkKind
 from structformer.formats.builder import TreeBuilder
+from structformer.formats.references import UNNAMED
+from structformer.text.names import is_external
 
 from structformer_xml.vocabulary import Vocabulary
 
@@ -25,6 +27,9 @@ class _Open:
     heading = False
     zone = False
     has_text = False
+    own_text = False  # directly in it
+    unnamed = False  # a reference that shows what it points to if it has no text
+    closing = ""  # what stands after its text
     taken: list[str] | None = None  # text gathered for the metadata or a title that is not a heading
     key = ""
 
@@ -46,6 +51,8 @@ class XmlReader:
         self._skipping = 0
         self._zones = 0
         self._verbatim = 0
+        self._examples = 0
+        self._ended = ""  # the element that has just ended, with no text since
         self._taking = 0
         self._silent_links: list[tuple[str, LinkKind, list[str], int]] = []
         self._sections: list[tuple[int, bool]] = []
@@ -100,6 +107,11 @@ class XmlReader:
                 break
         marked = (
             name in vocabulary.metadata
+            or name in vocabulary.skipped_in
+            or name in vocabulary.brackets
+            or name in vocabulary.breaks
+            or name in vocabulary.examples
+            or name in vocabulary.man_pages
             or name in vocabulary.named_by
             or any(mark.rpartition("/")[2] == name for mark in vocabulary.document_titles)
             or any(mark.partition("[")[0] == name for mark in vocabulary.see_also)
@@ -114,7 +126,13 @@ class XmlReader:
         attributes = element.attrib
         opened = _Open(name, role, above.depth if above is not None else 0)
         self._stack.append(opened)
-        if self._skipping or role == _SKIPPED:
+        ended, self._ended = self._ended, ""
+        if self._examples:
+            opened.role, opened.inline = _OTHER, True
+            if ended:
+                self._builder.space()
+            return
+        if self._skipping or role == _SKIPPED or (above is not None and self._is_passed_over(name, above)):
             self._skip(opened, element)
             return
         if attributes and (identifier := attributes.get(_XML_ID) or attributes.get("id")) is not None:
@@ -139,12 +157,44 @@ class XmlReader:
             role == _OTHER and above is not None and (above.inline or above.has_text or above.role in _INHERITED)
         ):
             opened.inline = True
+            if ended and above is not None:
+                self._join(name, ended, above)
         else:
             self._break(role, above)
             if role == _VERBATIM:
                 self._verbatim += 1
-        if attributes or (marked and self._zones):
+        if marked:
+            self._mark(opened, attributes)
+        if attributes or (marked and (self._zones or name in self._vocabulary.man_pages)):
             self._target(opened, name, element)
+
+    def _is_passed_over(self, name: str, above: _Open) -> bool:
+        """Whether an element is not text because of the one it stands in: there is another reading, or a display has
+        it.
+        """
+        vocabulary = self._vocabulary
+        if above.name in vocabulary.skipped_in.get(name, ()):
+            return True
+        return above.name in vocabulary.readings and (name in vocabulary.variants or above.has_text)
+
+    def _join(self, name: str, ended: str, above: _Open) -> None:
+        """Part two elements that follow each other where only elements stand, as in <surname>Bee</surname><given>."""
+        vocabulary = self._vocabulary
+        if not above.own_text and name not in vocabulary.within_words and ended not in vocabulary.within_words:
+            if (joint := vocabulary.joints.get(above.name)) is not None:
+                self._builder.text(joint)
+            elif name not in vocabulary.brackets:
+                self._builder.space()
+
+    def _mark(self, opened: _Open, attributes: Any) -> None:
+        vocabulary = self._vocabulary
+        if (brackets := vocabulary.brackets.get(opened.name)) is not None:
+            self._builder.text(brackets[0])
+            opened.closing = brackets[1]
+        if opened.name in vocabulary.breaks and attributes.get("break") != "no":
+            self._builder.space()
+        if opened.name in vocabulary.examples:
+            self._examples += 1
 
     def _skip(self, opened: _Open, element: Any) -> None:
         self._skipping += 1
@@ -218,6 +268,9 @@ class XmlReader:
         if self._skipping:
             return
         current = self._stack[-1]
+        self._ended = ""
+        if not text.isspace():
+            current.own_text = True
         if self._verbatim and not self._builder.in_heading:
             current.has_text = True
             self._builder.verbatim(text)
@@ -250,6 +303,10 @@ class XmlReader:
 
     def _end(self) -> None:
         opened = self._stack.pop()
+        if opened.closing:
+            self._builder.text(opened.closing)
+        if self._examples and opened.name in self._vocabulary.examples:
+            self._examples -= 1
         if opened.taken is not None:
             self._taking -= 1
             self._keep(opened.key, " ".join("".join(opened.taken).split()))
@@ -259,6 +316,11 @@ class XmlReader:
         if opened.role == _SKIPPED:
             self._skipping -= 1
             return
+        self._ended = opened.name
+        if opened.unnamed and not opened.has_text:
+            self._builder.text(UNNAMED)
+            if self._stack:
+                self._stack[-1].has_text = True
         for _ in range(opened.linked):
             self._builder.close_link()
         if opened.role == _VERBATIM:
@@ -313,7 +375,9 @@ class XmlReader:
             targets = (
                 [f"#{each}" for each in value.split()]
                 if prefix == "#"
-                else [prefix + value.strip()]
+                else [prefix + each for each in value.split()]
+                if prefix or all(each.startswith("#") for each in value.split())
+                else [value.strip()]
                 if value.strip()
                 else []
             )
@@ -327,6 +391,8 @@ class XmlReader:
 
     def _target(self, opened: _Open, name: str, element: Any) -> None:
         targets, kind = self._references(name, element)
+        if name in self._vocabulary.man_pages and not targets and (page := _man_page(element)):
+            targets = [f"name:{page}"]
         if not targets:
             if self._zones and name in self._vocabulary.named_by and not any(each.linked for each in self._stack):
                 self._name_link(opened, element)
@@ -337,6 +403,11 @@ class XmlReader:
             return
         self._flush_ids()
         opened.linked = len(targets)
+        opened.unnamed = (
+            name in self._vocabulary.references
+            and kind not in (LinkKind.EMBED, LinkKind.CITATION)
+            and not is_external(targets[0])
+        )
         for target in reversed(targets):  # the last opened is the first closed
             self._builder.open_link(target, kind)
 
@@ -356,3 +427,10 @@ class XmlReader:
         for identifier in self._ids:
             self._builder.add_anchor(identifier)
         self._ids.clear()
+
+
+def _man_page(element: Any) -> str:
+    """ "name(number)" of the page that an element names by its title and its volume."""
+    parts = {child.tag.rpartition("}")[2]: "".join(child.itertext()).strip() for child in element.iterchildren("*")}
+    name, number = parts.get("refentrytitle", ""), parts.get("manvolnum", "")
+    return f"{name}({number})" if name and number else name

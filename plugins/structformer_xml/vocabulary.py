@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from structformer.document import LinkKind
@@ -36,6 +36,12 @@ _INLINE = frozenset(
     modifier initializer footnoteref citation citerefentry refentrytitle manvolnum productname trademark personname firstname surname
     given-names string-name person-group collab year volume fpage lpage source pub-id x break label index-term indexterm""".split()
 )
+# Inline elements that may stand within a word, or that hold the punctuation between their neighbours.
+_WITHIN_WORDS = frozenset(
+    """emphasis em strong b i u s tt hi sub sup subscript superscript italic bold monospace sc small-caps underline overline strike
+    roman sans-serif styled-content named-content phrase q quote c g ex am x break lb pb cb gb milestone anchor indexterm index-term
+    xref footnoteref label tex-math inline-formula""".split()
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,10 @@ class Vocabulary:
     `wrappers` there). document_titles: elements whose text is the document's title without being a heading, "parent/child".
     skipped: elements that are not text; their links stay, without a place. targets: attributes that hold a reference, with what
     stands in front of the value ("#" for an id). unreferring: elements whose reference is part of the display. embedded: images and other media. see_also: elements, or "element[attribute=value]", that list related pages.
+    skipped_in: by element, those in which it is skipped. joints: by element, what joins children that no text joins, where it is not
+    a blank. brackets: by element, what stands around its text. breaks: elements that end a word unless they say break="no".
+    readings: elements whose children say one thing in several ways; variants: those of these children that are never taken.
+    examples: elements that show markup, which has no meaning there. man_pages: elements that name another page by its name and number.
     """
 
     name: str
@@ -72,6 +82,15 @@ class Vocabulary:
     see_also: frozenset[str] = frozenset()
     named_by: frozenset[str] = frozenset()
     metadata: Mapping[str, str] = field(default_factory=dict)
+    skipped_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    within_words: frozenset[str] = _WITHIN_WORDS
+    joints: Mapping[str, str] = field(default_factory=dict)
+    brackets: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    breaks: frozenset[str] = frozenset()
+    readings: frozenset[str] = frozenset()
+    variants: frozenset[str] = frozenset()
+    examples: frozenset[str] = frozenset()
+    man_pages: frozenset[str] = frozenset()
     meanings: dict[str, tuple[str, int, bool]] = field(
         default_factory=dict, init=False, compare=False
     )  # by tag, as they are met
@@ -123,7 +142,11 @@ DOCBOOK = Vocabulary(
     citations=frozenset({"biblioref"}),
     see_also=frozenset({"refsect1[role=seealso]", "section[role=seealso]", "sect1[role=seealso]"}),
     named_by=frozenset("function methodname classname interfacename command citerefentry constant".split()),
-    metadata={"refname": "refname", "refpurpose": "description"},
+    metadata={"refname": "refname", "refpurpose": "description", "manvolnum": "manvolnum"},
+    joints={"keycombo": "+", "menuchoice": " > "},
+    brackets={"manvolnum": ("(", ")")},
+    breaks=frozenset({"sbr"}),
+    man_pages=frozenset({"citerefentry"}),
 )
 
 JATS = Vocabulary(
@@ -133,7 +156,7 @@ JATS = Vocabulary(
     document_titles=frozenset({"title-group/article-title", "book-part-meta/title-group", "title-group/title"}),
     skipped=frozenset(
         """journal-meta contrib-group aff author-notes pub-date history permissions article-id article-categories counts custom-meta-group
-        self-uri volume issue elocation-id fpage-meta funding-group processing-meta related-article alternate-form trans-title-group
+        self-uri elocation-id fpage-meta funding-group processing-meta related-article alternate-form trans-title-group
         conference support-group issue-part product related-object x-aff""".split()
     ),
     targets=_TARGETS,
@@ -142,6 +165,20 @@ JATS = Vocabulary(
     citations=frozenset({"xref[ref-type=bibr]"}),
     see_also=frozenset({"related-article"}),
     metadata={"journal-title": "journal", "kwd": "keywords"},
+    skipped_in=dict.fromkeys(
+        ("volume", "issue", "fpage", "lpage"), frozenset({"article-meta", "front-stub", "book-meta"})
+    ),
+)
+
+BITS = replace(
+    JATS,
+    name="bits",
+    roots=frozenset({"book", "book-part-wrapper"}),
+    sections=JATS.sections
+    | frozenset("book-part front-matter-part book-app preface foreword dedication index toc".split()),
+    wrappers=frozenset("book-part-meta title-group index-title-group toc-title-group".split()),
+    document_titles=frozenset({"book-title-group/book-title"}),
+    skipped=(JATS.skipped | {"collection-meta"}) - {"conference"},
 )
 
 TEI = Vocabulary(
@@ -154,6 +191,11 @@ TEI = Vocabulary(
     skipped=frozenset({"teiHeader", "fw", "facsimile", "sourceDoc", "standOff"}),
     targets=(("target", ""), ("url", ""), ("ref", "")),
     references=frozenset("ref ptr graphic note".split()),
+    lines=_LINES - {"ref"},
+    breaks=frozenset("lb pb cb gb milestone".split()),
+    readings=frozenset({"choice", "app", "subst"}),
+    variants=frozenset("sic orig abbr del".split()),
+    examples=frozenset({"egXML"}),
 )
 
 DITA = Vocabulary(
@@ -174,6 +216,7 @@ DITA = Vocabulary(
 GENERIC = Vocabulary(
     name="generic",
     any_section=True,
+    lines=_LINES - {"ref"},
     untitled=frozenset(
         """figure fig table table-wrap example equation formula image media list note tip warning caution important annotation caption
         procedure step abstract info header meta metadata head bibliography-entry biblioentry ref cite citation link reference book-ref
@@ -190,8 +233,8 @@ GENERIC = Vocabulary(
     see_also=frozenset({"seealso", "see-also", "related", "related-links"}),
 )
 
-BUILT_IN = (DOCBOOK, JATS, TEI, DITA)
-_DOCTYPE_WORDS = {"docbook": "DocBook", "jats": "JATS", "tei": "TEI", "dita": "DITA"}
+BUILT_IN = (DOCBOOK, JATS, BITS, TEI, DITA)
+_DOCTYPE_WORDS = {"docbook": "DocBook", "bits": "BITS", "jats": "JATS", "tei": "TEI", "dita": "DITA"}
 
 
 def by_namespace(namespace: str | None) -> Vocabulary | None:
@@ -201,6 +244,8 @@ def by_namespace(namespace: str | None) -> Vocabulary | None:
 
 def choose(root_name: str, public_id: str, children: frozenset[str]) -> Vocabulary:
     """The vocabulary of a document by its DOCTYPE, or by its root element and what stands in it."""
+    if root_name in BITS.roots and children & {"book-meta", "book-part", "book-body"}:
+        return BITS
     for vocabulary in BUILT_IN:
         if _DOCTYPE_WORDS[vocabulary.name] in public_id or (vocabulary is JATS and "NLM//DTD" in public_id):
             return vocabulary

@@ -144,7 +144,7 @@ def _tree_problems(document: Document) -> Iterator[str]:
                     f"{section.title!r}: span [{link.start}, {link.end}) is not within its text "
                     f"of {len(section.text)} characters"
                 )
-            elif link.start < link.end and section.text[link.start : link.end] != link.text:
+            elif link.text and link.start < link.end and section.text[link.start : link.end] != link.text:
                 yield (
                     f"{section.title!r}: anchor text {link.text!r} does not stand at its span: "
                     f"{section.text[link.start : link.end]!r}"

@@ -345,11 +345,15 @@ def promote_to_root(root: Section, only: Section) -> None:
 
 
 _PLAIN_KINDS = (LinkKind.HYPERLINK, LinkKind.XREF)
-_SEE_ALSO_LINE = re.compile(r"see also\b", re.IGNORECASE)
+# "See also" with neither the end of a sentence nor that of a line before the link; a dot in a name is none.
+_SEE_ALSO_BEFORE = re.compile(r"\bsee also\b(?:[^.!?;\n]|[.](?=\S))*$", re.IGNORECASE)
+_SEE_ALSO_REACH = 2000  # characters
 
 
 def mark_see_also(root: Section) -> None:
-    """Turn the plain links below every "See also" heading, and on lines that begin so, into see-also links."""
+    """Turn the plain links below every "See also" heading, and those that these words stand before in a sentence, into
+    see-also links.
+    """
     for section in root.walk():
         if section is not root and is_see_also(section.title):
             for listed in section.walk():
@@ -358,9 +362,10 @@ def mark_see_also(root: Section) -> None:
                         link.kind = LinkKind.SEE_ALSO
         elif section.links and "ee also" in section.text:
             for link in section.links:
-                line = section.text.rfind("\n", 0, link.start) + 1
-                if link.kind in _PLAIN_KINDS and link.end > link.start and _SEE_ALSO_LINE.match(section.text, line):
-                    link.kind = LinkKind.SEE_ALSO
+                if link.kind in _PLAIN_KINDS and link.end > link.start:
+                    before = section.text[max(0, link.start - _SEE_ALSO_REACH) : link.start]
+                    if _SEE_ALSO_BEFORE.search(before):
+                        link.kind = LinkKind.SEE_ALSO
 
 
 def stem_title(path: str) -> str:

@@ -31,6 +31,8 @@ _page_suffixes: tuple[str, ...] = (
     ".txt",
     ".rst",
 )
+# What templates add to the suffix of what they make: podman-run.1.md.in.
+_TEMPLATE_SUFFIXES = (".in", ".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".template")
 INDEX_STEMS = frozenset({"index", "readme", "_index", "default"})
 
 
@@ -79,8 +81,20 @@ def join(base_folder: str, target: str) -> str | None:
     return "/".join(parts)
 
 
+def without_template(path: str) -> str:
+    """The path of what a template makes: "page.md" for "page.md.in"; any other path as it is."""
+    lower = path.lower()
+    for suffix in _TEMPLATE_SUFFIXES:
+        if lower.endswith(suffix) and "." in path[: -len(suffix)].rpartition("/")[2][1:]:
+            return path[: -len(suffix)]
+    return path
+
+
 def without_suffix(path: str) -> str:
-    """The path without its page suffix (.md, .html, ...); other dots stay."""
+    """The path without its page suffix (.md, .html, .md.in, ...); other dots stay."""
+    made = without_template(path)
+    if made != path and (bare := without_suffix(made)) != made:
+        return bare
     lower = path.lower()
     for suffix in _page_suffixes:
         if lower.endswith(suffix):
@@ -92,6 +106,8 @@ def path_names(path: str) -> tuple[str, ...]:
     """The names a file has by its place: its path, the path without suffix and, for an index page, its folder."""
     bare = without_suffix(path)
     names = [path, bare]
+    if (made := without_template(path)).lower() not in (path.lower(), bare.lower()) and made.startswith(bare):
+        names.append(made)
     folder, _, stem = bare.rpartition("/")
     if stem.lower() in INDEX_STEMS:
         names.append(folder or ".")

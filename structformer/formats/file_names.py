@@ -1,0 +1,42 @@
+"""What a file's name says of whether it is a document, before any format looks into it."""
+
+from __future__ import annotations
+
+import re
+
+from structformer.text.names import without_template
+
+# Code, configuration, data and media: never a document by its content, whatever its comments and strings look like.
+_OTHER_SUFFIXES = frozenset(
+    """ada asm awk bash bat bats bzl c cc cfg clj cljs cmake cmd cnf conf cpp cs css csv cxx d dart diff dockerfile
+    drawio dtd editorconfig el elm env erl ex exs f f90 fish go gradle graphql groovy h hcl hh hpp hrl hs hxx
+    ini j java jl js json json5 jsonl jsx kt kts less lisp lock log lua m m4 make map mjs mk ml mli mm nix nim
+    patch php pl plist pm properties proto ps1 psd1 psm1 puml py pyi pyx r rake rb rkt rng rnc rs s sass sbt
+    scala scm scss sed sh sol spec sql sty cls svelte svg swift tcl tf toml ts tsv tsx v vb vhd vhdl vim vue wat
+    xib xsd xsl xslt yaml yml zig zsh ai avi bmp bin class dll doc docx dvi ear eot eps exe flac gif ico jar
+    jpeg jpg mkv mov mp3 mp4 o obj odt ogg otf pdf png ppt pptx ps psd pyc so tif tiff ttf war wasm wav webm
+    webp woff woff2 xls xlsx""".split()
+)
+# Names without a suffix that are no prose.
+_OTHER_NAMES = frozenset(
+    """makefile gnumakefile dockerfile containerfile vagrantfile jenkinsfile gemfile rakefile procfile brewfile podfile
+    fastfile justfile owners codeowners cname gitattributes gitignore configure build workspace mime.types""".split()
+)
+# What Sphinx puts beside the pages that it builds.
+_SOURCE_COPY = re.compile(r"(?:^|/)_sources/.+\.txt$", re.IGNORECASE)
+
+
+def is_copied_source(path: str) -> bool:
+    """Whether a file is the source of a built page, which stands beside it: the page is read."""
+    return _SOURCE_COPY.search(path) is not None
+
+
+def may_be_document(path: str, head: bytes) -> bool:
+    """Whether a file that no format claims by its suffix may be a document by its content: not what is code by its
+    suffix, its name or its first line.
+    """
+    name = without_template(path).rpartition("/")[2].lower()
+    stem, dot, suffix = name.rpartition(".")
+    if head.startswith(b"#!"):
+        return False
+    return suffix not in _OTHER_SUFFIXES if dot and stem else name.lstrip(".") not in _OTHER_NAMES
