@@ -32,7 +32,14 @@ def statistics(tmp_path) -> dict:
 def test_the_small_corpus_resolves_whole(workspace):
     graph = ReferenceGraph.open(workspace)
     links = graph.statistics["links"]
-    assert links["see_also"] == {"resolved": 3, "external": 0, "unresolved": 0, "ambiguous": 0, "dead_anchor": 0}
+    assert links["see_also"] == {
+        "resolved": 3,
+        "external": 0,
+        "file": 0,
+        "unresolved": 0,
+        "ambiguous": 0,
+        "dead_anchor": 0,
+    }
     assert [graph.see_also(number) for number in range(3)] == [[1, 2], [0], []]
     assert graph.incoming_texts()[1, 1] == ["reef knots"]
 
@@ -99,6 +106,7 @@ def test_what_does_not_resolve_is_counted_with_examples(tmp_path):
     assert found["links"]["hyperlink"] == {
         "resolved": 1,
         "external": 1,
+        "file": 0,
         "unresolved": 1,
         "ambiguous": 1,
         "dead_anchor": 1,
@@ -125,3 +133,36 @@ def test_a_graph_of_another_corpus_is_refused(pages, tmp_path):
     ingest(pages, tmp_path / "w")
     with pytest.raises(WorkspaceError, match="of another corpus"):
         ReferenceGraph.open(tmp_path / "w", earlier)
+
+
+def test_links_to_files_that_are_no_documents_and_to_folders_are_not_dead(tmp_path):
+    write_pages(
+        tmp_path / "pages",
+        {
+            "guide/a.md": "# A\n\n![boat](boat.png) [code](../src/x.py) [folder](../src) [gone](gone.png)\n",
+            "guide/boat.png": "x",
+            "src/x.py": "x",
+        },
+    )
+    report = ingest(tmp_path / "pages", tmp_path / "w", workers=1)
+    totals = {outcome: sum(counts[outcome] for counts in report.links.values()) for outcome in ("file", "unresolved")}
+    assert totals == {"file": 3, "unresolved": 1}
+
+
+@pytest.mark.parametrize(
+    ("page", "target", "path"),
+    [
+        ("site/content/docs/user/a.md", "/docs/user/start/", "site/content/docs/user/start.md"),
+        ("site/content/docs/a.md", "/user/start", "site/content/docs/user/start.md"),
+        ("docs/guides/02-use.md", "/docs/guides/setup", "docs/guides/01-setup.md"),
+        ("docs/guides/02-use.md", "setup", "docs/guides/01-setup.md"),
+        ("docs/guides/02-use.md", "./01-setup.md", "docs/guides/01-setup.md"),
+        ("a.md", "/docs/start", "start.md"),
+    ],
+)
+def test_links_are_found_as_a_generated_site_has_them(tmp_path, page, target, path):
+    write_pages(tmp_path / "pages", {page: f"# A\n\n[there]({target})\n", path: "# There\n\nText.\n"})
+    ingest(tmp_path / "pages", tmp_path / "w", workers=1)
+    corpus = Corpus.open(tmp_path / "w")
+    ids = list(corpus.document_ids())
+    assert [ids[edge["target_document"]] for edge in ReferenceGraph.open(tmp_path / "w", corpus).edges()] == [path]

@@ -47,6 +47,7 @@ def test_stats(run, workspace):
     assert found["links"]["see_also"] == {
         "resolved": 4,
         "external": 1,
+        "file": 0,
         "unresolved": 1,
         "ambiguous": 0,
         "dead_anchor": 1,

@@ -22,15 +22,21 @@ def command() -> None:
 @common_options
 @click.pass_context
 def stats(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> None:
-    """Links resolved, external, unresolved and ambiguous per kind, with examples; degrees of the see-also graph."""
+    """Links resolved, external, to other files, unresolved and ambiguous per kind, with examples; degrees of the
+    see-also graph."""
     from structformer.graph.views import statistics
 
     out = output(ctx)
     found = statistics(workspace)
     out.json(found)
-    names = ("resolved", "external", "unresolved", "ambiguous", "dead_anchor")
-    rows = [[kind, *(str(counts[name]) for name in names)] for kind, counts in found["links"].items()]
-    out.result(table(["links", "resolved", "external", "unresolved", "ambiguous", "of these without anchor"], rows))
+    names = ("resolved", "external", "file", "unresolved", "ambiguous", "dead_anchor")
+    rows = [[kind, *(str(counts.get(name, 0)) for name in names)] for kind, counts in found["links"].items()]
+    out.result(
+        table(
+            ["links", "resolved", "external", "to other files", "unresolved", "ambiguous", "of these without anchor"],
+            rows,
+        )
+    )
     for name, examples in found["examples"].items():
         for document, target in examples:
             out.result(f"  {name.replace('_', ' ')}: {printable(document)} -> {printable(target)}")

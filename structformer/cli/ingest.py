@@ -128,14 +128,16 @@ def command(
         out.result(f"{report.parsed} files read, {report.unchanged} unchanged since the last time")
     if report.ignored:
         common = ", ".join(f"{count} {suffix}" for suffix, count in report.ignored_suffixes.most_common(4))
-        out.result(f"{report.ignored} other files are of no format asked for ({common})")
+        out.result(f"{report.ignored} other files are {'not ' + format_ if format_ else 'no documents'} ({common})")
     links = report.links
     resolved = sum(counts["resolved"] for counts in links.values())
     inside = sum(counts["resolved"] + counts["unresolved"] + counts["ambiguous"] for counts in links.values())
     external = sum(counts["external"] for counts in links.values())
+    files = sum(counts["file"] for counts in links.values())
+    to_files = f"{files} to files that are no documents, " if files else ""
     out.result(
         f"{resolved} of {inside} links within the corpus resolved, {external} lead outside, "
-        f"{report.see_also_edges} see-also edges"
+        f"{to_files}{report.see_also_edges} see-also edges"
     )
     out.say(f"report: {reports / 'report.html'}")
     if not report.documents:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from structformer.corpus.corpus import FORMAT_VERSION, Corpus, manifest_value
+from structformer.corpus.corpus import FORMAT_VERSION, Corpus, manifest_value, write_other_files
 
-__all__ = ["FORMAT_VERSION", "Corpus", "manifest_value"]
+__all__ = ["FORMAT_VERSION", "Corpus", "manifest_value", "write_other_files"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,14 @@ from structformer.corpus.shards import TABLES, ShardInfo, read_rows, read_shard
 from structformer.document import Document
 from structformer.errors import WorkspaceError
 from structformer.storage.digests import sha256_of
+from structformer.storage.files import write_bytes
 from structformer.storage.seal import Sealed
 from structformer.workspace import Hold, Workspace
 
 FORMAT_VERSION = 2
 
-__all__ = ["FORMAT_VERSION", "Corpus", "manifest_value"]
+__all__ = ["FORMAT_VERSION", "Corpus", "manifest_value", "write_other_files"]
+_OTHER_FILES = "other-files.txt"
 
 
 def manifest_value(shards: list[ShardInfo], tool_version: str) -> dict[str, Any]:
@@ -30,6 +32,11 @@ def manifest_value(shards: list[ShardInfo], tool_version: str) -> dict[str, Any]
         "tool_version": tool_version,
         "shards": [asdict(shard) for shard in shards],
     }
+
+
+def write_other_files(folder: Path, paths: Iterable[str]) -> None:
+    """Keep the paths of files that are no documents; a line each, since no path as we name it has a line end."""
+    write_bytes(folder / _OTHER_FILES, "".join(f"{path}\n" for path in paths).encode("utf-8", "backslashreplace"))
 
 
 class Corpus:
@@ -122,6 +129,13 @@ class Corpus:
         """One row per source file: path, format, sha256, size, status, documents, messages."""
         for shard in self.shards:
             yield from self.rows(shard, "sources")
+
+    def other_files(self) -> Iterator[str]:
+        """Paths of the ingested files that are no documents: images, code, what no format reads."""
+        path = self.folder / _OTHER_FILES
+        if path.exists():
+            with path.open(encoding="utf-8") as lines:
+                yield from (line.rstrip("\n") for line in lines)
 
     def check(self) -> list[str]:
         """Problems found by comparing every file with its recorded digest; empty when all is well."""

@@ -30,7 +30,7 @@ from structformer.plugins import load_plugins
 from structformer.storage.files import write_json
 from structformer.storage.parquet import parquet_writer
 from structformer.storage.seal import Sealed
-from structformer.text.names import is_external, normalize
+from structformer.text.names import is_external, normalize, path_candidates
 from structformer.workspace import Hold, Workspace
 
 EDGES = pa.schema(
@@ -47,13 +47,15 @@ EDGES = pa.schema(
 )
 _EXAMPLES = 5
 _MAX_ALIASES = 10  # in a chain
-_OUTCOMES = ("resolved", "external", "unresolved", "ambiguous", "dead_anchor")
+_FAILURES = ("unresolved", "ambiguous", "dead_anchor")
+_OUTCOMES = ("resolved", "external", "file", *_FAILURES)
 
 
 @dataclass(slots=True)
 class Resolution:
     """The outcomes of links, per kind: resolved (of these, dead_anchor: the page is there, the anchor isn't), external,
-    unresolved, ambiguous; with a few examples of each failure as (document id, target)."""
+    file (there, but no document: an image, a folder), unresolved, ambiguous; with a few examples of each failure as
+    (document id, target)."""
 
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     examples: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
@@ -62,7 +64,7 @@ class Resolution:
         """Count one link's outcome and keep it as an example while there are few."""
         self.counts.setdefault(kind, Counter())[outcome] += 1
         examples = self.examples.setdefault(outcome, [])
-        if outcome in ("unresolved", "ambiguous", "dead_anchor") and len(examples) < _EXAMPLES:
+        if outcome in _FAILURES and len(examples) < _EXAMPLES:
             examples.append((document_id, target))
 
     def add(self, other: Resolution) -> None:
@@ -81,7 +83,7 @@ class Resolution:
                 for kind, counts in sorted(self.counts.items())
             },
             "examples": {
-                outcome: [list(example) for example in self.examples.get(outcome, [])] for outcome in _OUTCOMES[2:]
+                outcome: [list(example) for example in self.examples.get(outcome, [])] for outcome in _FAILURES
             },
         }
 
@@ -167,8 +169,24 @@ def _write_names(corpus: Corpus, path: Path) -> None:
                     database.executemany("INSERT INTO anchors VALUES (?, ?, ?)", rows)
         database.execute("CREATE INDEX by_name ON names (name, document)")
         _write_aliases(corpus, database)
+        _write_files(corpus, database)
         database.execute("CREATE INDEX by_anchor ON anchors (document, anchor, section)")
         database.commit()
+
+
+def _write_files(corpus: Corpus, database: sqlite3.Connection) -> None:
+    """The paths of files that are no documents, and of all folders."""
+    database.execute("CREATE TABLE files (name TEXT PRIMARY KEY) WITHOUT ROWID")
+    folders: set[str] = set()
+    paths = corpus.other_files()
+    for path in paths:
+        database.execute("INSERT OR IGNORE INTO files VALUES (?)", (normalize(path),))
+        folders.add(path.rpartition("/")[0])
+    for shard in corpus.shards:
+        folders |= {row["path"].rpartition("/")[0] for row in corpus.rows(shard, "sources", ["path"])}
+    for folder in folders:
+        while folder and database.execute("INSERT OR IGNORE INTO files VALUES (?)", (normalize(folder),)).rowcount:
+            folder = folder.rpartition("/")[0]
 
 
 def _write_aliases(corpus: Corpus, database: sqlite3.Connection) -> None:
@@ -198,6 +216,10 @@ class Names:
         """Numbers of the documents of that name, two at most: more than one is ambiguous anyway."""
         rows = self._database.execute("SELECT DISTINCT document FROM names WHERE name = ? LIMIT 2", (name,))
         return [number for (number,) in rows]
+
+    def is_file(self, name: str) -> bool:
+        """Whether that is the path of a folder, or of a file that is no document."""
+        return self._database.execute("SELECT 1 FROM files WHERE name = ?", (name,)).fetchone() is not None
 
     def section(self, document: int, anchor: str) -> int | None:
         """Number of the first section with that anchor; case is a second choice, as browsers and generators differ."""
@@ -281,7 +303,10 @@ def resolve_link(link: Link, document: Document, number: int, names: Names) -> t
         return "dead_anchor", without_anchor, 0
     if ambiguous:
         return "ambiguous", -1, -1
-    return ("external" if elsewhere or is_external(link.target) else "unresolved"), -1, -1
+    if elsewhere or is_external(link.target):
+        return "external", -1, -1
+    at_place = path_candidates(document.source.path, link.target)
+    return ("file" if any(names.is_file(name) for name in at_place) else "unresolved"), -1, -1
 
 
 def _format_of(document: Document) -> Any:

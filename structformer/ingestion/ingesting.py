@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from structformer._version import __version__
-from structformer.corpus import Corpus, manifest_value
+from structformer.corpus import Corpus, manifest_value, write_other_files
 from structformer.corpus.shards import ShardInfo, is_shard_name, path_order
 from structformer.document import Document
 from structformer.engines import Engine, Work, get_engine
@@ -149,6 +149,7 @@ def ingest(
             )
             folder = publication.folder("corpus")
             write_json(folder / "manifest.json", manifest_value(shards, __version__))
+            write_other_files(folder, ignored.paths)
             corpus = Corpus(folder, workspace.shards, shards)
             resolving = (lambda done, total: progress("resolving links", done, total)) if progress else None
             graph = write_graph(corpus, publication.folder("graph"), engine=runner, workers=workers, progress=resolving)

@@ -71,12 +71,13 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 def _link(kind: str, counts: Mapping[str, int]) -> dict[str, Any]:
     lost = counts["unresolved"] + counts["ambiguous"]
-    total = counts["resolved"] + counts["external"] + lost or 1
-    parts = (("r", counts["resolved"]), ("e", counts["external"]), ("u", lost))
+    outside = counts["external"] + counts["file"]
+    total = counts["resolved"] + outside + lost or 1
+    parts = (("r", counts["resolved"]), ("e", outside), ("u", lost))
     return {
         "kind": kind.replace("_", " "),
         "shares": [(name, f"{100 * value / total:.2f}") for name, value in parts],
-        "counts": [counts[name] for name in ("resolved", "external", "unresolved", "ambiguous", "dead_anchor")],
+        "counts": [counts[name] for name in ("resolved", "external", "file", "unresolved", "ambiguous", "dead_anchor")],
     }
 
 

@@ -44,9 +44,10 @@ class SurveyedFile:
 
 @dataclass(slots=True)
 class Ignored:
-    """Files that no format reads, by suffix."""
+    """Files that no format reads, by suffix, and their paths: a link may lead to one."""
 
     count: int = 0
+    paths: list[str] = field(default_factory=list)
     suffixes: Counter[str] = field(default_factory=Counter)
 
 
@@ -119,6 +120,7 @@ def survey(
             )
         if file is None:
             ignored.count += 1
+            ignored.paths.append(found.path)
             ignored.suffixes[found.location.suffix.lower() or "(none)"] += 1
         elif not file.problem or not found.location.is_symlink() or _should_report(file, plugins):
             files.append(file)

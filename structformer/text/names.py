@@ -33,6 +33,7 @@ _page_suffixes: tuple[str, ...] = (
 )
 # What templates add to the suffix of what they make: podman-run.1.md.in.
 _TEMPLATE_SUFFIXES = (".in", ".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".template")
+_ORDER = re.compile(r"(?:(?<=/)|^)\d+[-_. ]+(?=[^\d/-])")  # of pages in a sidebar: 01-setup.md is /setup
 INDEX_STEMS = frozenset({"index", "readme", "_index", "default"})
 
 
@@ -103,7 +104,9 @@ def without_suffix(path: str) -> str:
 
 
 def path_names(path: str) -> tuple[str, ...]:
-    """The names a file has by its place: its path, the path without suffix and, for an index page, its folder."""
+    """The names a file has by its place: its path, the path without suffix, the same without numbers that order pages,
+    and, for an index page, its folder.
+    """
     bare = without_suffix(path)
     names = [path, bare]
     if (made := without_template(path)).lower() not in (path.lower(), bare.lower()) and made.startswith(bare):
@@ -111,6 +114,8 @@ def path_names(path: str) -> tuple[str, ...]:
     folder, _, stem = bare.rpartition("/")
     if stem.lower() in INDEX_STEMS:
         names.append(folder or ".")
+    if (unnumbered := _ORDER.sub("", bare)) not in (bare, ""):
+        names.append(unnumbered)
     return tuple(dict.fromkeys(normalize(name) for name in names))
 
 
@@ -118,7 +123,8 @@ def path_candidates(document_path: str, target: str) -> Iterator[str]:
     """Names that a relative or root-absolute target may mean, best first.
 
     First as the file system has it, then as a generated site has it: pages without suffixes, each page a folder of its
-    own, and a site's base path (`/docs/reference/run` for `reference/run`) in front.
+    own; a root-absolute one also from each folder above the page, as the root of a site in a repository, and with a
+    site's base path (`/docs/reference/run` for `reference/run`) in front.
     """
     page, _ = split_fragment(target)
     page = normalize(page)
@@ -131,8 +137,11 @@ def path_candidates(document_path: str, target: str) -> Iterator[str]:
         if joined is not None:
             found += [joined or ".", without_suffix(joined) or "."]
     if page.startswith("/"):
+        for above in reversed(list(PurePosixPath(document_path).parents)[:-1]):  # a site below the ingested folder
+            joined = f"{above}/{page.strip('/')}"
+            found += [joined, without_suffix(joined)]
         parts = [part for part in page.split("/") if part]
-        for start in range(1, len(parts) - 1):
+        for start in range(1, len(parts)):
             tail = "/".join(parts[start:])
             found += [tail, without_suffix(tail)]
     yield from dict.fromkeys(found)
