@@ -70,7 +70,7 @@ def test_text_as_its_readers_see_it():
         "a | b\nc | d",
         "\\section{no}",
         "a=b",
-        "Satz (Main). True.",
+        "Satz 1 (Main). True.",
         "A figure",
         "below",
     ):
@@ -159,3 +159,65 @@ def test_conditionals_end_where_tex_ends_them():
     [document] = read(rb"\section{A} \iffalse no \iftrue no \else no \fi no \else yes \fi \iffalse never", "latex")
     assert "yes" in document.root.children[0].text
     assert "no" not in document.root.children[0].text.replace("not", "")
+
+
+def paper(body: str, preamble: str = "") -> str:
+    return f"\\documentclass{{article}}{preamble}\\begin{{document}}{body}\\end{{document}}"
+
+
+def test_references_show_what_latex_prints():
+    body = r"""\section{Curves}\label{s}\begin{thm}\label{t}True.\end{thm}As in Theorem~\ref{t} (see \eqref{e}), \cref{t,u} and \nameref{u}.
+\begin{equation}a=b\label{e}\end{equation}\section{Solution to \ref{t}}\label{u}\subsection{Deep}\label{d}\autoref{d}, not \ref{gone} .
+\begin{enumerate}\item\label{i} a \item\label{j} b\end{enumerate}By \ref{j}.\appendix\section{More}\label{m}\Cref{m}"""
+    document = one(paper(body, r"\newtheorem{thm}{Theorem}[section]"), "latex")
+    curves, solution, more = document.root.children
+    assert "As in Theorem 1.1 (see (1)), Theorem 1.1, Section 2 and Solution to 1.1." in curves.text
+    assert solution.title == "Solution to 1.1"
+    assert solution.children[0].text == "Section 2.1, not .\n\na\nb\n\nBy 2."
+    assert more.text == "Appendix A"
+    shown = [curves.text[link.start : link.end] for link in curves.links]
+    assert shown == ["1.1", "1", "Theorem 1.1", "Section 2", "Solution to 1.1"]
+    assert {link.text for link in document.links()} == {""}  # nobody wrote an anchor text
+
+
+@pytest.mark.parametrize(
+    ("source", "printed"),
+    [
+        (r"\SI{9.81}{\metre\per\second\squared}", "9.81 m/s²"),
+        (r"\SI{50}{\percent}", "50 %"),
+        (r"\qty{3}{\kilo\metre}", "3 km"),
+        (r"\SIrange{4}{9}{\celsius}", "4–9 °C"),
+        (r"\si{m.s^{-1}}", "m s⁻¹"),
+        (r"\num{1.5e3} and \ang{45}", "1.5e3 and 45°"),
+        (r"\cicd pipelines, \cicd.", "CI/CD pipelines, CI/CD."),
+        (r"a\hyp{}b", "a-b"),
+        (r"\gls{api}, \gls{api}, \glspl{api}, \acrlong{api}", "Interface (API), API, APIs, Interface"),
+        (r"\iftoggle{ebook}{screen}{paper}", "paper"),
+        (r"\nexists \textperthousand", "∄ ‰"),
+        (r"\includegraphics[width=1cm, alt={A boat}]{b.png}", "A boat"),
+    ],
+)
+def test_commands_of_common_packages(source, printed):
+    preamble = r"\newcommand{\cicd}{CI/CD\xspace}\newacronym{api}{API}{Interface}\newtoggle{ebook}"
+    assert one(paper(source, preamble), "latex").root.text == printed
+
+
+def test_slides():
+    page = r"""\documentclass{beamer}\begin{document}\begin{frame}<1->[fragile]{A frame}\begin{itemize}\item<1-> a \item<2-> b\end{itemize}
+\begin{columns}\begin{column}{0.5\textwidth}x\end{column}\end{columns}\begin{block}{Mind}this\end{block}\end{frame}\end{document}"""
+    document = one(page, "latex")
+    assert outline(document)[1:] == [(1, "A frame")]
+    assert document.root.children[0].text == "a\nb\n\nx\n\nMind\nthis"
+
+
+def test_files_that_a_document_carries_are_not_of_it():
+    carried = (
+        "\\begin{filecontents*}{x.tex}\n\\documentclass{a}\\begin{document}inner\\end{document}\n\\end{filecontents*}\n"
+    )
+    assert one(carried + paper("Real text."), "latex").root.text == "Real text."
+
+
+def test_what_is_cut_is_said_with_its_place():
+    source = Folder({"a.tex": paper("\n\n\\loop and so on", r"\newcommand{\loop}{\loop x}")}).source("a.tex")
+    list(LatexFormat().read(source, {}))
+    assert source.warnings == ["line 3: macros nested over 200 deep at \\loop: what it stands for is left out"]

@@ -13,6 +13,7 @@ from typing import Any
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.references import name_references
 from structformer.formats.source import SourceFile, decode
 from structformer.text.names import link_names, normalize, path_names
 
@@ -109,6 +110,7 @@ class LatexFormat:
             language=reader.language,
             metadata=metadata,
         )
+        name_references(document, reader.numbering.shown)
         labels = dict.fromkeys(normalize(anchor) for section in document.sections() for anchor in section.anchors)
         document.names = (
             *path_names(source.path),
@@ -179,7 +181,12 @@ def _text(source: SourceFile) -> str:
             text = decode(source)
     else:
         text = text if "\x00" not in text and text[:1] != "\ufeff" else decode(source)
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    # Files that a document carries with it: what stands there is not of this one.
+    return _CARRIED.sub("", text) if "filecontents" in text else text
+
+
+_CARRIED = re.compile(r"\\begin\s*\{filecontents(\*?)\}.*?\\end\s*\{filecontents\1\}", re.DOTALL)
 
 
 def _references(reader: TexReader, builder: TreeBuilder, files: Any, path: str) -> None:

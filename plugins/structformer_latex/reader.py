@@ -12,6 +12,7 @@ from typing import Protocol
 
 from structformer.document import LinkKind, Section
 from structformer.formats.builder import TreeBuilder
+from structformer.formats.references import UNNAMED, UNNAMED_TITLE, UNNAMED_WITH_KIND
 
 from structformer_latex.bibliography import Entry, parse_bibtex
 from structformer_latex.commands import (
@@ -31,7 +32,10 @@ from structformer_latex.commands import (
     VERBATIM,
 )
 from structformer_latex.conditions import Conditions
-from structformer_latex.symbols import ACCENTS, SYMBOLS, accented
+from structformer_latex.glossary import GLOSSARY_COMMANDS, Glossary
+from structformer_latex.numbering import Numbering
+from structformer_latex.symbols import ACCENTS, SYMBOLS, accented, rare_symbol
+from structformer_latex.units import quantity, unit
 
 _SPECIAL = re.compile(r"[\\{}$%~&]|\n[ \t]*\n|--|``|''")
 _COMMAND = re.compile(r"\\(?:([a-zA-Z@]+\*?)[ \t]*(?:\n(?![ \t]*\n)[ \t]*)?|(.)|\Z)", re.DOTALL)
@@ -54,6 +58,11 @@ _ASSIGNMENT = re.compile(
     r"\s*=?\s*(?:[-+]?\s*(?:\d*[.,]?\d+\s*(?:true\s*)?(?:pt|pc|in|bp|cm|mm|dd|cc|sp|em|ex|mu|fil+)?|\\[a-zA-Z]+)(?:\s*(?:plus|minus)\s*[-\d.,]+\s*\w*)*)?"
 )
 _PARAMETER = re.compile(r"##|#([1-9])")
+_ALTERNATIVE = re.compile(r"(?:^|,)\s*alt\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,]+)")
+_OVERLAY = re.compile(r"\s*<[-\d.,+|@:a-z ]*>")
+_WITH_KIND = frozenset("autoref Autoref cref Cref vref Vref thref fullref zref crefrange Crefrange".split())
+_WITH_TITLE = frozenset({"nameref", "titleref"})
+_NO_XSPACE = frozenset(".,'/?;:!~-)\\{}]&\n\"")
 _KEY = re.compile(r"[^,\s][^,]*")
 _MAX_EXPANSIONS = 100_000
 _MAX_EXPANDED = 4_000_000  # characters that macros may add to a document
@@ -96,8 +105,16 @@ class TexReader:
         self._environments: dict[str, tuple[Macro, str]] = {}
         self._theorems: dict[str, str] = {}
         self._switches: dict[str, bool] = {}
+        self._toggles: dict[str, bool] = {}
+        self._glossary = Glossary(self.plain)
+        self._items: list[int] = []  # of the lists that are open; -1 where items have no numbers
+        self._expanding = ""  # the macro that is being expanded
+        self.numbering = Numbering()
         self._frames: list[tuple[str, int]] = []
         self._open: list[str] = []
+        self._floats: list[str] = []  # environments that may have a caption
+        self._unnumbered: set[str] = set()
+        self._was_starred = False
         self._tables = 0
         self._expansions = 0
         self._expanded = 0
@@ -106,6 +123,7 @@ class TexReader:
         self._text = ""
         self._position = 0
         self._nested = 0
+        self._lines_before = 0  # those of the preamble
         self._conditions: dict[tuple[int, int], tuple[str, Conditions]] = {}
         self._unclosed = 0  # characters looked through for a bracket's end that was not there
         self._only_definitions = False
@@ -126,6 +144,7 @@ class TexReader:
         body = re.search(r"\\begin\s*\{document\}", text)
         if body is not None:
             self._definitions(text[: body.start()])
+            self._lines_before = text.count("\n", 0, body.end())
             end = text.rfind("\\end{document}")
             self._run(text[body.end() : end if end > body.end() else len(text)])
         else:
@@ -211,11 +230,27 @@ class TexReader:
     def _push(self, text: str) -> None:
         """Go on with a text, then with what comes after it."""
         if len(self._frames) >= _MAX_DEPTH:
-            self.cut = self.cut or f"macros nested over {_MAX_DEPTH} deep"
+            self.cut = self.cut or (
+                f"{self._place()}macros nested over {_MAX_DEPTH} deep at \\{self._expanding}: "
+                "what it stands for is left out"
+            )
             return
         if self._position < len(self._text):
             self._frames.append((self._text, self._position))
         self._text, self._position = text, 0
+
+    def _place(self) -> str:
+        """ "line 12: " of the file, from which all other texts came; "" where that is not known any more."""
+        if self._nested > 1 or not self._frames:
+            return ""
+        text, position = self._frames[0]
+        return f"line {self._lines_before + text.count(chr(10), 0, position) + 1}: "
+
+    def _next_character(self) -> str:
+        """The character that comes next, in whichever text; "" at the end."""
+        if self._position < len(self._text):
+            return self._text[self._position]
+        return next((text[position] for text, position in reversed(self._frames) if position < len(text)), "")
 
     def _paragraph(self) -> None:
         if self._footnotes and not self._builder.in_heading:
@@ -320,9 +355,11 @@ class TexReader:
             self._control_symbol(found[2] or "", start)
             return
         if name in self._macros:
+            self._expanding = name
             self._expand(self._macros[name])
             return
         bare = name.removesuffix("*")
+        self._was_starred = name != bare
         if bare in SYMBOLS and name == bare:
             self._symbol(bare, start)
         elif name in ("begin", "end"):
@@ -341,6 +378,10 @@ class TexReader:
             self._drop(DROPPED[name])
         elif bare in DROPPED:
             self._drop(DROPPED[bare])
+        elif name == bare and (symbol := rare_symbol(bare)):
+            self._builder.text(symbol)
+            if self._text[start + len(name) + 1 : start + len(name) + 2].isspace() and not symbol.isalpha():
+                self._builder.flow(" ")
         elif self._text[self._position : self._position + 1] == "[" and self._position > start + len(name):
             self._optional()  # an unknown command's options are not text; its arguments are
 
@@ -356,18 +397,24 @@ class TexReader:
     # Each of these is called with the command's name, its arguments next in the text: see HANDLERS.
 
     def _titled(self, name: str) -> None:
-        self._section(SECTIONS[name])
+        starred = name.startswith(("add", "minisec", "frametitle")) or self._text[self._position - 1 :][:1] == "*"
+        self._section(SECTIONS[name], starred=starred or self._was_starred)
 
     def _label(self, name: str) -> None:
         if not self._only_definitions:
-            self._builder.add_anchor(self._argument().strip())
+            self._add_label(self._argument())
+
+    def _add_label(self, label: str) -> None:
+        self._builder.add_anchor(label.strip())
+        self.numbering.label(label.strip())
 
     def _one_reference(self, name: str) -> None:
-        self._reference()
+        self._reference(name)
 
     def _range(self, name: str) -> None:
-        self._reference()
-        self._reference()
+        self._reference(name)
+        self._builder.text("–")
+        self._reference(name.removeprefix("c").removeprefix("C"))
 
     def _citation(self, name: str) -> None:
         self._cite()
@@ -404,8 +451,8 @@ class TexReader:
         self._builder.line()
 
     def _caption(self, name: str) -> None:
-        if name == "captionof":
-            self._argument()
+        kind = self._argument() if name == "captionof" else next(reversed(self._floats), "")
+        self.numbering.float(kind)
         self._optional()
         self._builder.paragraph()
         self._block(self._argument())
@@ -443,10 +490,6 @@ class TexReader:
     def _catcode(self, name: str) -> None:
         found = _CATCODE.match(self._text, self._position)
         self._position = found.end() if found else self._position
-
-    def _abbreviation(self, name: str) -> None:
-        self._optional()
-        self._builder.text(self._argument())
 
     def _end_of_input(self, name: str) -> None:
         self._position = len(self._text)
@@ -499,8 +542,10 @@ class TexReader:
             )
         return argument.strip() if "\\" not in argument else self.plain(argument)
 
-    def _section(self, level: int) -> None:
+    def _section(self, level: int, *, starred: bool) -> None:
         self._flush_footnotes()
+        if not self._only_definitions:
+            self.numbering.section(level, starred=starred)
         if self._optional() is not None:
             self._optional()
         title = self._argument()
@@ -518,11 +563,20 @@ class TexReader:
         self._run(title)
         self._builder.close_heading()
 
-    def _reference(self) -> None:
+    def _reference(self, name: str = "ref") -> None:
+        """References to one label or several; what each shows is known when all has been read."""
         while self._optional() is not None:
             continue
-        for label in _KEY.findall(self._argument()):
-            self._builder.add_link("#" + label.strip(), "", LinkKind.XREF)
+        builder = self._builder
+        shown = UNNAMED_WITH_KIND if name in _WITH_KIND else UNNAMED_TITLE if name in _WITH_TITLE else UNNAMED
+        for place, label in enumerate(_KEY.findall(self._argument())):
+            if builder.in_link:
+                continue
+            builder.text(", " if place else "(" if name == "eqref" else "")
+            builder.open_link("#" + label.strip(), LinkKind.XREF)
+            builder.text(shown)
+            builder.close_link()
+            builder.text(")" if name == "eqref" else "")
 
     def _link(self, name: str) -> None:
         builder = self._builder
@@ -623,8 +677,10 @@ class TexReader:
     def _formula(self, source: str, opener: str, *, display: bool) -> None:
         builder = self._builder
         if "\\label" in source:
+            if display and opener.rstrip("*") == opener:
+                self.numbering.equation()
             for label in _LABEL.findall(source):
-                builder.add_anchor(label.strip())
+                self._add_label(label)
             source = _LABEL.sub("", source)
         if "ref" in source:
             for labels in _MATH_REFERENCE.findall(source):
@@ -660,8 +716,13 @@ class TexReader:
         self._builder.verbatim(text[start + 1 : end])
 
     def _item(self, name: str) -> None:
+        self._overlay()
         label = self._optional()
+        self._overlay()
         self._builder.line()
+        if self._items and self._items[-1] >= 0:
+            self._items[-1] += 1
+            self.numbering.item(self._items[-1])
         if label:
             self._run(label)
             self._builder.flow(" ")
@@ -678,9 +739,72 @@ class TexReader:
         self._builder.add_anchor(f"cite:{key}")
 
     def _graphics(self, name: str) -> None:
-        while self._optional() is not None:
-            continue
-        self._builder.add_link(self._argument().strip(), "", LinkKind.EMBED)
+        alternative = ""
+        while (options := self._optional()) is not None:
+            if (found := _ALTERNATIVE.search(options)) is not None:
+                alternative = self.plain(found[1].strip("{}"))
+        self._builder.add_image(self._argument().strip(), alternative)
+
+    def _overlay(self) -> None:
+        """Pass over beamer's <1->, which says when something is shown."""
+        found = _OVERLAY.match(self._text, self._position)
+        if found is not None:
+            self._position = found.end()
+
+    def _shown_later(self, name: str) -> None:
+        self._overlay()
+
+    def _quantity(self, name: str) -> None:
+        """siunitx: numbers and units as they are printed."""
+        self._optional()
+        numbers = [self.plain(self._argument())] if name not in ("si", "unit") else []
+        if name.endswith("range"):
+            numbers.append(self.plain(self._argument()))
+        if name in ("num", "numrange", "numlist"):
+            source = ""
+        elif name == "ang":
+            source = "\\degree"
+        else:
+            self._optional()
+            source = self._argument()
+        joined = "–".join(numbers) if name.endswith("range") else ", ".join("".join(numbers).split(";"))
+        shown = f"{joined}°" if name == "ang" else quantity(joined, source) if numbers else unit(source)
+        self._builder.text(shown)
+
+    def _x_space(self, name: str) -> None:
+        """The blank after a macro, unless punctuation comes."""
+        if (following := self._next_character()) and following not in _NO_XSPACE:
+            self._builder.flow(" ")
+
+    def _hyphen(self, name: str) -> None:
+        self._group()
+        self._builder.text("-")
+
+    def _new_term(self, name: str) -> None:
+        self._glossary.define(name, self._optional, self._argument)
+
+    def _term_used(self, name: str) -> None:
+        self._optional()
+        text = self._glossary.use(name, self._argument().strip())
+        self._optional()
+        self._builder.text(text)
+
+    def _toggle(self, name: str) -> None:
+        """etoolbox's switches: \\newtoggle, \\toggletrue, \\iftoggle{name}{then}{else}."""
+        toggle = self._argument().strip()
+        if name == "settoggle":
+            self._toggles[toggle] = self._argument().strip() == "true"
+        elif name in ("newtoggle", "providetoggle"):
+            self._toggles.setdefault(toggle, False)
+        elif name in ("toggletrue", "togglefalse"):
+            self._toggles[toggle] = name == "toggletrue"
+        else:
+            branches = self._argument(), self._argument()
+            self._push(branches[self._toggles.get(toggle, False) == (name == "nottoggle")])
+
+    def _appendices(self, name: str) -> None:
+        self._paragraph()
+        self.numbering.appendix()
 
     def _csname(self, name: str) -> None:
         end = self._text.find("\\endcsname", self._position)
@@ -719,6 +843,8 @@ class TexReader:
         builder = self._builder
         if not name:
             return
+        if command == "begin":
+            self._overlay()
         if command == "end":
             self._end_environment(name)
             return
@@ -751,6 +877,7 @@ class TexReader:
             self._optional()
             if name == "list":
                 self._drop("mm")
+            self._items.append(0 if "enum" in name else -1)
             builder.paragraph()
         elif name == "thebibliography":
             self._argument()
@@ -759,12 +886,17 @@ class TexReader:
             builder.paragraph()
             title = self._theorems.get(name) or THEOREMS.get(name.rstrip("*"), name)
             note = self._optional()
-            self._run(f"{title} ({note})." if note and name != "proof" else f"{note or title}.")
+            number = ""
+            if name in self._theorems and not name.endswith("*") and name not in self._unnumbered:
+                number = self.numbering.begin(name, title)
+            numbered = f"{title} {number}".strip()
+            self._run(f"{numbered} ({note})." if note and name != "proof" else f"{note or numbered}.")
             builder.flow(" ")
         elif name == "document":
             return
         elif name == "frame":
             self._optional()
+            self._overlay()
             self._optional()
             if (heading := self._group()) is not None and heading.strip():
                 builder.open_heading(4)
@@ -772,6 +904,10 @@ class TexReader:
                 builder.close_heading()
             else:
                 builder.paragraph()
+        elif name in ("block", "alertblock", "exampleblock"):
+            builder.paragraph()
+            self._run(self._group() or "")
+            builder.line()
         elif name == "multicols" or name == "multicols*":
             self._argument()
             if (above := self._optional()) is not None:
@@ -780,6 +916,7 @@ class TexReader:
             return
         else:
             builder.paragraph()
+            self._floats.append(name)
             if name in (
                 "figure",
                 "figure*",
@@ -820,6 +957,10 @@ class TexReader:
             return
         if name in TABLES and self._tables:
             self._tables -= 1
+        if name in LISTS and self._items:
+            self._items.pop()
+        if self._floats and self._floats[-1] == name:
+            self._floats.pop()
         if name == "document" and not self._frames:
             self._position = len(self._text)
         self._paragraph()
@@ -926,11 +1067,22 @@ class TexReader:
             name = self._argument().strip()
             title = re.search(r"name\s*=\s*\{?([^,}]+)", options)
             self._theorems[name] = title[1].strip() if title else name.capitalize()
+            within = re.search(r"(?:numberwithin|parent|within)\s*=\s*\{?([^,}]+)", options)
+            shared = re.search(r"(?:numberlike|sibling|sharenumber)\s*=\s*\{?([^,}]+)", options)
+            self.numbering.theorem(
+                name, shared=shared[1].strip() if shared else "", within=within[1].strip() if within else ""
+            )
+            if re.search(r"numbered\s*=\s*no", options):
+                self._unnumbered.add(name)
             return
+        starred = self._was_starred
         name = self._argument().strip()
-        self._optional()
+        shared_with = self._optional() or ""
         title_text = self._argument()
-        self._optional()
+        counted_in = self._optional() or ""
+        self.numbering.theorem(name, shared=shared_with.strip(), within=counted_in.strip())
+        if starred:
+            self._unnumbered.add(name)
         if command == "spnewtheorem":
             self._drop("mm")
         self._theorems[name] = self.plain(title_text) or name.capitalize()
@@ -1156,7 +1308,17 @@ def _handlers() -> dict[str, Handler]:
         ("author authors".split(), reader._document_author),
         ("date subjclass address curraddr dedicatory translator".split(), reader._front_matter),
         (("abstract",), reader._abstract),
-        (("appendix",), reader._new_paragraph),
+        ("appendix appendices".split(), reader._appendices),
+        ("SI qty si unit num ang SIrange qtyrange numrange SIlist qtylist numlist".split(), reader._quantity),
+        (("xspace",), reader._x_space),
+        ("hyp fshyp bshyp".split(), reader._hyphen),
+        ("newacronym newglossaryentry DeclareAcronym acrodef newacro longnewglossaryentry".split(), reader._new_term),
+        (GLOSSARY_COMMANDS, reader._term_used),
+        (
+            "newtoggle providetoggle settoggle toggletrue togglefalse iftoggle nottoggle".split(),
+            reader._toggle,
+        ),
+        ("only onslide uncover visible invisible pause alert structure temporal".split(), reader._shown_later),
         (("beginsection",), reader._plain_section),
         (("includegraphics",), reader._graphics),
         ("usepackage RequirePackage".split(), reader._package),
@@ -1169,7 +1331,6 @@ def _handlers() -> dict[str, Handler]:
         ("ifthenelse IfFileExists InputIfFileExists ifstrempty ifblank IfStrEq".split(), reader._choice),
         ("texorpdfstring foreignlanguage mathchoice".split(), reader._two),
         ("enquote say textquote".split(), reader._quote),
-        ("gls Gls glspl Glspl ac acs acl acf acp glsentrylong glslink".split(), reader._abbreviation),
         ("endinput bye".split(), reader._end_of_input),
         ("linebreak pagebreak nopagebreak".split(), reader._break),
         ("MakeUppercase uppercase".split(), reader._upper),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import cache
 
 ACCENTS = {
     "'": "\u0301",
@@ -140,3 +141,22 @@ SYMBOLS = {
 def accented(accent: str, letter: str) -> str:
     """A letter with an accent, composed where there is such a character."""
     return unicodedata.normalize("NFC", (letter[:1] or " ") + ACCENTS[accent]) + letter[1:]
+
+
+def rare_symbol(name: str) -> str:
+    """What a command without arguments stands for by pylatexenc's tables; "" of one that they don't have either."""
+    return _rare_symbols().get(name, "")
+
+
+@cache
+def _rare_symbols() -> dict[str, str]:
+    from pylatexenc.latex2text import get_default_latex_context_db  # type: ignore[import-untyped]
+
+    database = get_default_latex_context_db()
+    found: dict[str, str] = {}
+    for category in ("latex-base", "advanced-symbols", "latex-approximations"):
+        for name, macro in database.d[category]["macros"].items():
+            text = macro.simplify_repl
+            if isinstance(text, str) and "%" not in text and name.isalpha() and name != "today":
+                found.setdefault(name, text)
+    return found

@@ -1,0 +1,116 @@
+"""The numbers that LaTeX prints: of sections, theorems, equations, figures, items; what a reference to a label shows.
+
+An approximation of LaTeX's own counters: "within" and shared counters of \\newtheorem, starred forms and appendices are
+followed, other changes of counters are not."""
+
+from __future__ import annotations
+
+_LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph")
+_DEEPEST = 4  # level that is still numbered: a subsubsection
+_FLOATS = {"figure": "Figure", "table": "Table", "algorithm": "Algorithm", "listing": "Listing"}
+_KINDS = ("Part", "Chapter", "Section", "Section", "Section", "Paragraph", "Paragraph")
+
+
+class Numbering:
+    """Counts as the reader goes on; `current` is what a label here refers to: its kind ("Theorem") and its number."""
+
+    def __init__(self) -> None:
+        self.current = ("", "")
+        self.labels: dict[str, tuple[str, str]] = {}
+        self._counts: dict[str, int] = {}
+        self._within: dict[str, str] = {}
+        self._shared: dict[str, str] = {}
+        self._appendix = False
+
+    def section(self, level: int, *, starred: bool) -> None:
+        """A heading of LaTeX's level (a part is 0, a chapter 1)."""
+        if level >= len(_LEVELS):
+            return
+        if starred or level > _DEEPEST:
+            self.current = (_KINDS[level], "")
+            return
+        name = _LEVELS[level]
+        self._step(name)
+        kind = "Appendix" if self._appendix and name == self._top() else _KINDS[level]
+        self.current = (kind, self._value(name))
+
+    def appendix(self) -> None:
+        """From here on chapters, or sections where there are none, are appendices with letters."""
+        self._appendix = True
+        self._counts[self._top()] = 0
+
+    def theorem(self, name: str, *, shared: str = "", within: str = "") -> None:
+        """A declaration of \\newtheorem: with another one's counter, or counted anew in each section or chapter."""
+        if shared:
+            self._shared[name] = shared
+        if within:
+            self._within[name] = within
+
+    def begin(self, name: str, kind: str) -> str:
+        """The number of an environment that has one: a theorem, an equation, a figure."""
+        counter = self._shared.get(name, name)
+        self._step(counter)
+        number = self._value(counter)
+        self.current = (kind, number)
+        return number
+
+    def float(self, name: str) -> None:
+        """A figure or table, counted by its caption."""
+        bare = name.rstrip("*")
+        if bare in _FLOATS:
+            if "chapter" in self._counts:
+                self._within.setdefault(bare, "chapter")
+            self.begin(bare, _FLOATS[bare])
+
+    def item(self, number: int) -> None:
+        """An item of a numbered list."""
+        self.current = ("item", str(number))
+
+    def equation(self) -> None:
+        """A numbered equation."""
+        if "chapter" in self._counts:
+            self._within.setdefault("equation", "chapter")
+        self.begin("equation", "Equation")
+
+    def label(self, name: str) -> None:
+        """A label here; the first of a name counts."""
+        self.labels.setdefault(name, self.current)
+
+    def shown(self, name: str, with_kind: bool) -> str:
+        """What a reference to a label shows: its number, with its kind in front if asked; "" of an unknown one."""
+        kind, number = self.labels.get(name, ("", ""))
+        return f"{kind} {number}".strip() if with_kind and number else number
+
+    def _top(self) -> str:
+        return "chapter" if "chapter" in self._counts else "section"
+
+    def _step(self, counter: str) -> None:
+        self._counts[counter] = self._counts.get(counter, 0) + 1
+        if counter in _LEVELS and counter != "part":
+            for deeper in _LEVELS[_LEVELS.index(counter) + 1 :]:
+                if deeper in self._counts:
+                    self._counts[deeper] = 0
+        for other, outer in self._within.items():
+            if outer == counter or (
+                outer in _LEVELS and counter in _LEVELS and 0 < _LEVELS.index(counter) < _LEVELS.index(outer)
+            ):
+                self._counts[other] = 0
+
+    def _value(self, counter: str) -> str:
+        count = self._counts.get(counter, 0)
+        if counter == "part":
+            return _roman(count)
+        own = chr(ord("A") + (count - 1) % 26) if self._appendix and counter == self._top() and count else str(count)
+        outer = self._within.get(counter, "")
+        if counter in _LEVELS:
+            place = _LEVELS.index(counter) - 1
+            outer = _LEVELS[place] if place > 0 and (_LEVELS[place] in self._counts or place > 1) else ""
+        return f"{self._value(outer)}.{own}" if outer else own
+
+
+def _roman(number: int) -> str:
+    found = ""
+    for value, letters in ((10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")):
+        while number >= value:
+            found, number = found + letters, number - value
+    return found

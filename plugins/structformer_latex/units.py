@@ -1,0 +1,79 @@
+"""Quantities of siunitx as they are printed: \\SI{9.81}{\\metre\\per\\second\\squared} is 9.81 m/s²."""
+
+from __future__ import annotations
+
+import re
+
+_UNITS = {
+    **dict(
+        pair.split("=")
+        for pair in """metre=m meter=m second=s gram=g kilogram=kg ampere=A kelvin=K mole=mol candela=cd
+        becquerel=Bq celsius=°C degreeCelsius=°C coulomb=C farad=F gray=Gy hertz=Hz
+        henry=H joule=J katal=kat lumen=lm lux=lx newton=N ohm=Ω pascal=Pa radian=rad
+        siemens=S sievert=Sv steradian=sr tesla=T volt=V watt=W weber=Wb day=d hour=h
+        hectare=ha litre=L liter=L minute=min tonne=t arcminute=′ arcsecond=″ degree=°
+        percent=% angstrom=Å bar=bar barn=b knot=kn mmHg=mmHg nauticalmile=M bel=B
+        decibel=dB neper=Np electronvolt=eV dalton=Da astronomicalunit=au bit=bit byte=B
+        bohr=a₀ elementarycharge=e clight=c atomicmassunit=u""".split()
+    ),
+}
+_PREFIXES = dict(
+    pair.split("=")
+    for pair in """yocto=y zepto=z atto=a femto=f pico=p nano=n micro=µ milli=m centi=c deci=d deca=da
+        deka=da hecto=h kilo=k mega=M giga=G tera=T peta=P exa=E zetta=Z yotta=Y kibi=Ki
+        mebi=Mi gibi=Gi tebi=Ti""".split()
+)
+_SHORT = dict(
+    pair.split("=")
+    for pair in """m=m cm=cm mm=mm km=km um=µm nm=nm s=s ms=ms us=µs ns=ns g=g kg=kg mg=mg ug=µg Hz=Hz
+        kHz=kHz MHz=MHz GHz=GHz V=V mV=mV kV=kV A=A mA=mA W=W kW=kW MW=MW mW=mW J=J kJ=kJ
+        eV=eV keV=keV MeV=MeV GeV=GeV TeV=TeV N=N Pa=Pa kPa=kPa MPa=MPa K=K mol=mol L=L
+        l=l ml=ml dB=dB ohm=Ω kohm=kΩ Mohm=MΩ F=F pF=pF nF=nF uF=µF H=H kWh=kWh""".split()
+)
+_POWERS = str.maketrans("0123456789-+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺")
+_TOKEN = re.compile(
+    r"\\(?P<name>[a-zA-Z]+)\s*(?:\{(?P<argument>[^{}]*)\})?|\^(?:\{(?P<power>[^{}]*)\}|(?P<digit>.))|(?P<text>[^\\^]+)"
+)
+
+
+def unit(source: str) -> str:
+    """A unit's source as it is printed; what is unknown stays as its name."""
+    parts: list[str] = []
+    prefix = power = ""
+    below = False
+    for token in _TOKEN.finditer(source):
+        name, argument = token["name"], token["argument"] or ""
+        if (exponent := token["power"] or token["digit"]) is not None:
+            if parts:
+                parts[-1] += exponent.strip().translate(_POWERS)
+            continue
+        if name is None:
+            parts += [piece for piece in re.split(r"[.~\s{}]+", token["text"]) if piece]
+            continue
+        if name in _PREFIXES:
+            prefix = _PREFIXES[name]
+        elif name == "per":
+            below = True
+        elif name in ("square", "cubic", "raiseto"):
+            power = {"square": "²", "cubic": "³"}.get(name, argument.translate(_POWERS))
+        elif name in ("squared", "cubed", "tothe"):
+            if parts:
+                parts[-1] += {"squared": "²", "cubed": "³"}.get(name, argument.translate(_POWERS))
+        elif name in ("of",):
+            if parts:
+                parts[-1] += f" {argument}"
+        else:
+            symbol = _UNITS.get(name) or _SHORT.get(name) or name
+            parts.append(("/" if below else "") + prefix + symbol + power)
+            prefix = power = ""
+            below = False
+    found = ""
+    for part in parts:
+        found += part if not found or part.startswith("/") else f" {part}"
+    return found
+
+
+def quantity(number: str, source: str) -> str:
+    """A number with its unit; no blank before a degree, as siunitx prints it with its defaults for angles only."""
+    shown = unit(source)
+    return f"{number} {shown}".strip()
