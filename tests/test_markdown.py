@@ -188,3 +188,32 @@ def test_bytes_need_a_known_format():
 
 def test_kinds_are_plain_strings_for_storage():
     assert LinkKind("see_also") is LinkKind.SEE_ALSO
+
+
+def one(page: str, **options: str) -> Document:
+    [document] = read(page.encode(), format="markdown", **options)
+    return document
+
+
+def test_man_pages_in_markdown_have_their_title_in_a_block():
+    page = "% podman-run 1\n% A. Person\n\n## NAME\npodman-run - Run it\n\n## Not counted {-}\n\nx\n"
+    document = one(page)
+    assert document.title == "podman-run(1)"
+    assert document.metadata["author"] == "A. Person"
+    assert [section.title for section in document.sections()] == ["podman-run(1)", "NAME", "Not counted"]
+    assert document.root.text == ""
+
+
+def test_a_bare_address_is_whole_whatever_marks_it_holds():
+    document = one("https://e.org/a*b*c and **https://e.org/x_y_** (see https://e.org/(p)_q_r).")
+    assert [link.target for link in document.links()] == [
+        "https://e.org/a*b*c",
+        "https://e.org/x_y",
+        "https://e.org/(p)_q_r",
+    ]
+    assert one("https://e.org/a*b*c", flavor="commonmark").root.text == "https://e.org/abc"
+
+
+def test_blocks_of_pymdown_keep_their_titles_and_text():
+    page = "/// note | Mind\n\nthe gap\n\n///\n\n{* ../../docs_src/x.py hl[1:3] *}\n\n/// tip\n\nmore\n\n///\n"
+    assert one(page).root.text == "Mind\n\nthe gap\n\nTip:\n\nmore"

@@ -213,3 +213,10 @@ def test_headings_and_links_beside_mwparserfromhell(shared):
         found += len(targets & ours)
     assert same == total
     assert found / wanted > 0.98
+
+
+def test_links_of_templates_within_templates_that_are_left_out():
+    page = "{{Infobox place\n|name1=[[A]]\n|name3={{Collapsible list|1=[[B]]|title=x}}\n}}\nText of [[C]].\n"
+    document = one(page, "wikitext")
+    assert document.root.text == "Text of C."
+    assert sorted(target for _, target, _ in links(document)) == ["A", "B", "C"]

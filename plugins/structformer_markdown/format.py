@@ -25,7 +25,7 @@ from structformer.text.names import (
 from structformer.text.prose import has_prose
 
 from structformer_markdown.front_matter import split_front_matter
-from structformer_markdown.grammar import MAX_NESTING, parse
+from structformer_markdown.grammar import BARE_URLS, MAX_NESTING, parse
 from structformer_markdown.inline_text import may_hold_links, spans
 from structformer_markdown.leftovers import without_leftovers
 from structformer_markdown.raw_html import RawHtml
@@ -34,6 +34,9 @@ _LIST = r"""\{(?:/\*\s*)?:?\s*(?:[#.=][\w:.-]+|[\w-]+=(?:"[^"]*"|'[^']*'|[^\s"'{
 _ATTRIBUTES = re.compile(_LIST)
 _HEADING_ATTRIBUTES = re.compile(rf"\s*{_LIST}\s*$")
 _ID = re.compile(r"""(?:#([\w:.-]+)|\bid=["']?([\w:.-]+))""")
+_UNNUMBERED = re.compile(r"\s*\{-\}\s*$")
+_TITLE_BLOCK = re.compile(r"(?:%[^\n]*(?:\n[ \t]+\S[^\n]*)*(?:\n|\Z)){1,3}")
+_MAN_TITLE = re.compile(r"(?P<name>[^\s()]+)(?:\s+|\s*\()(?P<section>[1-9][a-z]*|[nl])(?:\)|\s|$)")
 _LINE_BREAK = re.compile(r"[ \t]*\n[ \t]*")
 _TARGET = re.compile(r"\(([^()\s]+)\)=")
 _DIRECTIVE = re.compile(r"\{([\w:-]+)\}[ \t]*(.*)")
@@ -99,6 +102,8 @@ class MarkdownFormat:
         metadata, body_start, warning = split_front_matter(text)
         if warning:
             source.warn(warning)
+        if not metadata and (block := _TITLE_BLOCK.match(text)) is not None:
+            metadata, body_start = _title_block(block[0]), block.end()
         strict = options.get("flavor", "gfm") == "commonmark"
         body = text[body_start:] if strict else without_leftovers(text[body_start:])
         builder = TreeBuilder()
@@ -107,7 +112,7 @@ class MarkdownFormat:
                 builder.text(" ".join(summary.split()))
                 builder.paragraph()
                 break
-        env: dict[str, Any] = {}
+        env: dict[str, Any] = {} if strict else {BARE_URLS: True}
         with without_garbage_collection():
             # The tokens must be gone before the collector is on again, or it would walk them all.
             _Reader(builder, extended=not strict).read(parse(body, env))
@@ -131,6 +136,18 @@ class MarkdownFormat:
         page, fragment = split_fragment(link.target)
         if page and not is_external(link.target):
             yield wiki_name(page) + (f"#{normalize(fragment)}" if fragment else "")
+
+
+def _title_block(block: str) -> dict[str, Any]:
+    """Pandoc's title block, with which man pages in Markdown begin: `% name section`, authors, date."""
+    lines = [line.lstrip("%").strip() for line in block.strip("\n").split("\n") if line.startswith("%")]
+    title = lines[0] if lines else ""
+    if (page := _MAN_TITLE.match(title)) is not None:
+        title = f"{page['name']}({page['section']})"
+    found: dict[str, Any] = {"title": title} if title else {}
+    if len(lines) > 1 and lines[1]:
+        found["author"] = lines[1]
+    return found
 
 
 def _report_depth(source: SourceFile, places: list[tuple[int, int]], lines_before: int) -> None:
@@ -234,7 +251,7 @@ class _Reader:
             self._builder.text("See also: ")
         if self._nested < _MAX_DIRECTIVES:
             self._nested += 1
-            self.read(parse("\n".join(lines), {}))
+            self.read(parse("\n".join(lines), {BARE_URLS: True}))
             self._nested -= 1
         else:
             self._builder.verbatim("\n".join(lines))
@@ -285,6 +302,9 @@ class _Reader:
         explicit = [*self._anchors, *([str(opening.attrs["id"])] if opening.attrs.get("id") else [])]
         self._anchors.clear()
         children = inline.children or []
+        inline.content = _UNNUMBERED.sub("", inline.content)
+        if children and children[-1].type == "text":
+            children[-1].content = _UNNUMBERED.sub("", children[-1].content)
         if not children and (found := _HEADING_ATTRIBUTES.search(inline.content)):
             explicit += [first or second for first, second in _ID.findall(found[0])]
             inline.content = inline.content[: found.start()]

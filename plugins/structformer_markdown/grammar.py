@@ -13,6 +13,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from mdit_py_plugins.attrs import attrs_block_plugin
 from mdit_py_plugins.deflist import deflist_plugin
@@ -25,6 +26,9 @@ MAX_NESTING = 100
 _MAX_INLINE_NESTING = 8
 
 
+BARE_URLS = "bare URLs"  # key of the environment: whether they are links
+_URL_SCHEME = re.compile(r"(?<![A-Za-z0-9])(?:https?|ftp)$")
+_URL = re.compile(r"://[^\s<>\[\]|`\\]*[^\s<>\[\]|`\\?!.,:*_~'\")]")
 _FOOTNOTE = re.compile(r"\n {0,3}(?:[>*+-]\s*|\d+[.)]\s*)*\[\^")
 _DEFINITION = re.compile(r"\n[ >]*[:~][ \t]")
 _ATTRIBUTES = re.compile(r"\n[ >*+-]*\{")
@@ -76,6 +80,7 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
     parser.disable(list(unused), True)
     inline = MarkdownIt("commonmark", {"maxNesting": _MAX_INLINE_NESTING}).enable("strikethrough")
     # Targets are recorded, never followed or rendered, so none is refused or rewritten.
+    inline.inline.ruler.after("text", "bare_url", _bare_url)
     inline.validateLink = lambda url: True  # type: ignore[method-assign]
     inline.normalizeLink = lambda url: url.replace("\u00a0", "%C2%A0")  # type: ignore[method-assign]
 
@@ -95,6 +100,19 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
 
     parser.core.ruler.at("inline", parse_inline)
     return parser
+
+
+def _bare_url(state: StateInline, silent: bool) -> bool:
+    """Keep a bare URL together as text, whatever marks it holds: "*" and "_" within one are no emphasis (GFM 6.9)."""
+    if BARE_URLS not in state.env or not state.src.startswith("://", state.pos):
+        return False
+    found = _URL.match(state.src, state.pos)
+    if found is None or not _URL_SCHEME.search(state.src, max(0, state.pos - 6), state.pos):
+        return False
+    if not silent:
+        state.pending += found[0]
+    state.pos = found.end()
+    return True
 
 
 def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:

@@ -20,6 +20,8 @@ _HINTS = (
     "{{ ",
     "{{site",
     "{/*",
+    "///",
+    "{* ",
     "[TOC]",
     "[[toc]]",
     "[[_TOC_]]",
@@ -31,6 +33,8 @@ _HINTS = (
 _FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(```+|~~~+)")
 _COLONS = re.compile(r"([ \t]*):{3,}[ \t]*(\{[^{}]*\}|[\w-]+)?[ \t]*(?:\[([^\]]*)\]|(.*?))[ \t]*:*[ \t]*")
 _ADMONITION = re.compile(r"([ \t]*)(?:!!!|\?\?\?\+?)[ \t]+([\w -]+?)?[ \t]*(?:\"([^\"]*)\")?[ \t]*")
+_BLOCK = re.compile(r"[ \t]*/{3,}[ \t]*(?:([\w-]+)[ \t]*(?:\|[ \t]*(.*?))?)?[ \t]*")  # of PyMdown: /// note | Title
+_INSERTED = re.compile(r"\{\*[^{}*\n]*\*\}")  # a file that is shown there
 _TAB = re.compile(r"([ \t]*)===[!+]?[ \t]+\"([^\"]*)\"[ \t]*")
 _REFERENCE = re.compile(r"\{\{[<%]\s*(?:rel)?ref\s+(?:path=)?[\"“]?([^\"”\s>%]+)[\"”]?\s*[>%]\}\}")
 _SHORTCODE = re.compile(r"\{\{[<%]\s*(?!/\*)([^{}]*?)\s*[>%]\}\}")
@@ -115,6 +119,10 @@ def _line(line: str, indents: list[int]) -> str:
     ):
         indents.append(len(found[1]) + 4 * len(indents))
         return found[1] + _heading(found[2] or "", found[3] or "")
+    if "///" in line and (found := _BLOCK.fullmatch(line)) is not None:
+        return _heading(found[1] or "", (found[2] or "").strip())
+    if "{*" in line:
+        line = _INSERTED.sub("", line)
     if "===" in line and (found := _TAB.fullmatch(line)) is not None:
         indents.append(len(found[1]) + 4 * len(indents))
         return f"{found[1]}{found[2]}"

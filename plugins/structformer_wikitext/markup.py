@@ -359,6 +359,10 @@ def _hatnote_targets(arguments: list[str], page: Page) -> tuple[tuple[str, str],
 
 def _hidden_links(content: str, page: Page, site: Site) -> tuple[tuple[str, str], ...]:
     links: list[tuple[str, str]] = []
+    if MARK in content:  # templates within it that are left out as well
+        for found in MARKS.finditer(content):
+            part = page.parts[int(found[1])] if int(found[1]) < len(page.parts) else None
+            links += part.links if isinstance(part, Hidden) else ()
     if "[[" in content:
         for target, text in re.findall(r"\[\[([^\[\]{}<>\n|\x7f]+)(?:\|([^\[\]\n]*))?\]\]", content):
             if site.kind(target) == "page" and target.strip():

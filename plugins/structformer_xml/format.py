@@ -33,11 +33,8 @@ _OTHERS = re.compile(
 )
 
 # Drawings, stylesheets, schemas and settings, by the first element.
-_NO_DOCUMENT = re.compile(
-    rb"\A(?:[^<]|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)*<(?:[\w.-]+:)?"
-    rb"(?P<name>svg|mxfile|stylesheet|schema|plist|wsdl|ncx|container)(?=[\s>/])",
-    re.DOTALL,
-)
+_NO_DOCUMENTS = frozenset({b"svg", b"mxfile", b"stylesheet", b"schema", b"plist", b"wsdl", b"ncx", b"container"})
+_ELEMENT = re.compile(rb"<(?:[\w.-]+:)?([\w.-]+)")
 
 
 class XmlFormat:
@@ -66,8 +63,8 @@ class XmlFormat:
         data = content(source)
         if not data.strip():
             raise ReadError("empty: not XML")
-        if own is None and (found := _NO_DOCUMENT.search(data[:4096])) is not None:
-            source.warn(f"{found['name'].decode()}: not a document")
+        if own is None and (name := _first_element(data[:4096])) in _NO_DOCUMENTS:
+            source.warn(f"{name.decode()}: not a document")
             return
         with without_garbage_collection():
             document = self._document(source, data, own)
@@ -141,6 +138,26 @@ class XmlFormat:
             yield f"id:{identifier}#{normalize(fragment.rpartition('/')[2])}"
             if not page:
                 yield f"id:{identifier}"
+
+
+def _first_element(head: bytes) -> bytes:
+    """The local name of the first element that begins in the first bytes of a file; empty where none does."""
+    position = 0
+    while (position := head.find(b"<", position)) >= 0:
+        for opening, closing in ((b"<?", b"?>"), (b"<!--", b"-->"), (b"<!DOCTYPE", b">")):
+            if head.startswith(opening, position):
+                subset = head.find(b"[", position)
+                if opening == b"<!DOCTYPE" and 0 <= subset < head.find(b">", position):
+                    position = head.find(b"]", subset)
+                end = head.find(closing, position) if position >= 0 else -1
+                if end < 0:
+                    return b""
+                position = end + len(closing)
+                break
+        else:
+            found = _ELEMENT.match(head, position)
+            return found[1] if found else b""
+    return b""
 
 
 def _link_ids(document: Document) -> None:

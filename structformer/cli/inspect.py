@@ -87,7 +87,7 @@ def _lines(document: Document, tree: bool, links: bool, text: bool) -> Iterator[
     for section, path in document.root.walk_with_path():
         indent = "  " * len(path)
         if tree or text:
-            level = f"h{section.level}" if section.level else "root"
+            level = "root" if section is document.root else f"h{section.level}" if section.level else "part"
             anchor = f" #{section.anchors[0]}" if section.anchors else ""
             yield f"{indent}{level} {section.title}{anchor}  [{section.word_count} words, {len(section.links)} links]"
         if text and section.text:
