@@ -204,7 +204,7 @@ def test_held_out_structure_needs_no_judgements(run, npm):
 
 def test_plugins_list_is_honest(run):
     listed = run("plugins", "list").out
-    for name in ("html", "latex", "markdown", "wikitext", "xml"):
+    for name in ("html", "latex", "markdown", "notebook", "rst", "wikitext", "xml"):
         assert name in listed
     assert "complete: CommonMark, GFM" in listed
     assert "complete: pages, MediaWiki dumps" in listed

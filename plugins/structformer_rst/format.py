@@ -9,6 +9,7 @@ from typing import Any
 from docutils import nodes
 from docutils.core import publish_doctree
 from docutils.parsers.rst import Directive, directives, roles
+from docutils.parsers.rst.languages import en as english
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError
 from structformer.formats.builder import TreeBuilder
@@ -29,80 +30,23 @@ _SETTINGS = {
 }
 _NAMED = re.compile(r"(.*?)\s*<([^<>]+)>", re.DOTALL)
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|([^:\s].*))")
-_REFERENCES = ("ref", "doc", "numref", "any", "term", "download")
-_TEXTS = (
-    "func",
-    "meth",
-    "class",
-    "mod",
-    "attr",
-    "data",
-    "exc",
-    "obj",
-    "const",
-    "option",
-    "program",
-    "command",
-    "envvar",
-    "file",
-    "kbd",
-    "guilabel",
-    "menuselection",
-    "abbr",
-    "dfn",
-    "pep",
-    "rfc",
-    "token",
-    "keyword",
-    "opcode",
-    "c:func",
-    "c:type",
-    "py:func",
-    "py:class",
-    "py:meth",
-    "py:mod",
-    "source",
-    "issue",
-    "gh",
-    "samp",
-    "makevar",
-    "mailheader",
-    "manpage",
-    "regexp",
+_REFERENCES = frozenset("ref doc numref any term download".split())
+# Directives whose content is no reStructuredText.
+_CODE = frozenset(
+    """code-block sourcecode prompt parsed-code testcode testsetup testcleanup testoutput doctest ipython
+    plantuml uml graphviz digraph graph mermaid highlight productionlist console literalinclude
+    jupyter-execute plot command-output program-output click-example raw-code terminal""".split()
 )
-_ADMONITIONS = (
-    "seealso",
-    "versionadded",
-    "versionchanged",
-    "deprecated",
-    "todo",
-    "index",
-    "glossary",
-    "productionlist",
-    "centered",
-    "hlist",
-    "only",
-    "tabs",
-    "tab",
-    "function",
-    "class",
-    "method",
-    "attribute",
-    "data",
-    "module",
-    "exception",
-    "describe",
-    "option",
-    "program",
-    "envvar",
-    "confval",
-    "automodule",
-    "autoclass",
-    "autofunction",
-    "currentmodule",
-    "py:function",
-    "py:class",
+_SILENT = frozenset(
+    "index currentmodule only module highlight program meta toctree-wrapper automodule contents".split()
 )
+_FILES = frozenset({"literalinclude", "download", "figure-md"})
+_ROLE_NAMES = re.compile(r"(?<![\w`]):((?:[\w+.-]+:)*[\w+.-]+):`|`:((?:[\w+.-]+:)*[\w+.-]+):")
+_DIRECTIVE_NAMES = re.compile(
+    r"^[ \t]*(?:[-*+][ \t]+)?\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?((?:[\w+.-]+:)*[\w+.-]+)::", re.MULTILINE
+)
+_INCLUDES = re.compile(r"^[ \t]*\.\.[ \t]+include::[ \t]*([^<\s]\S*)[ \t]*$", re.MULTILINE)
+_MAX_INCLUDED = 200
 
 
 def _role(
@@ -125,12 +69,21 @@ class _Block(Directive):  # type: ignore[misc]
 
     def run(self) -> list[Any]:
         block = nodes.container(classes=[self.name])
-        if self.arguments and self.name not in ("index", "currentmodule", "only", "module"):
-            found, _ = self.state.inline_text(self.arguments[0], self.lineno)
+        # Without a list of the options that there are, docutils takes them for the argument's next lines.
+        said = [line for line in "\n".join(self.arguments).split("\n") if not re.match(r"\s*:[\w-]+:", line)]
+        argument = "\n".join(said).strip()
+        if self.name in _CODE:
+            if self.name in _FILES and argument:
+                block += nodes.paragraph("", "", nodes.reference("", argument, refuri=argument))
+            body = _without_options(self.content)
+            return [block, nodes.literal_block("", "\n".join(body))] if body else [block] * bool(len(block))
+        if argument and self.name not in _SILENT:
+            found, _ = self.state.inline_text(argument, self.lineno)
             block += nodes.paragraph("", "", *found)
-        body = [line for line in self.content if not re.match(r":[\w-]+:", line)]
+        body = _without_options(self.content)
         if body:
-            self.state.nested_parse(self.content, self.content_offset, block)
+            skipped = len(self.content) - len(body)
+            self.state.nested_parse(self.content[skipped:], self.content_offset + skipped, block)
         return [block]
 
 
@@ -150,11 +103,37 @@ class _Contents(Directive):  # type: ignore[misc]
         return [listed] if len(listed) else []
 
 
-for _name in (*_REFERENCES, *_TEXTS):
-    roles.register_local_role(_name, _role)
-for _name in _ADMONITIONS:
+def _without_options(content: Any) -> list[str]:
+    """A directive's lines without the options, which stand first, and the blank lines after them."""
+    lines = list(content)
+    while lines and (not lines[0].strip() or re.match(r":[\w-]+:", lines[0])):
+        lines.pop(0)
+    return lines
+
+
+def _register(text: str) -> None:
+    """Give every role and directive of a text that docutils does not know a meaning: Sphinx and its extensions have
+    hundreds, and docutils drops what it does not know.
+    """
+    for found in _ROLE_NAMES.finditer(text):
+        name = (found[1] or found[2]).lower()
+        if name not in roles._roles and not _is_standard(roles._role_registry, english.roles, name):
+            roles.register_local_role(name, _role)
+    for name in {found[1].lower() for found in _DIRECTIVE_NAMES.finditer(text)}:
+        if name not in directives._directives and not _is_standard(
+            directives._directive_registry, english.directives, name
+        ):
+            directives.register_directive(name, _Contents if name == "toctree" else _Block)
+
+
+def _is_standard(registry: Mapping[str, Any], translated: Mapping[str, str], name: str) -> bool:
+    return translated.get(name, name) in registry
+
+
+for _name in ("seealso", "toctree", *_CODE - {"code-block", "sourcecode", "doctest"}):
+    directives.register_directive(_name, _Contents if _name == "toctree" else _Block)
+for _name in ("code-block", "sourcecode"):  # docutils' own demand options that Sphinx's don't have
     directives.register_directive(_name, _Block)
-directives.register_directive("toctree", _Contents)
 
 
 class RstFormat:
@@ -180,10 +159,11 @@ class RstFormat:
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """One Document. Raises ReadError where docutils gives up."""
-        text = decode(source)
+        text = _with_includes(decode(source), source)
         if not text.strip():
             source.warn("empty: no document")
             return
+        _register(text)
         try:
             tree = publish_doctree(text, source_path=source.path, settings_overrides=_SETTINGS)
             builder = TreeBuilder()
@@ -197,6 +177,19 @@ class RstFormat:
         document.names = tuple(dict.fromkeys((*path_names(source.path), *labels)))
         yield document
 
+    def parts(self, source: SourceFile) -> set[str]:
+        """Paths of the files that a file takes in by `include`; they are not documents of their own."""
+        found: set[str] = set()
+        waiting = [source]
+        while waiting and len(found) < _MAX_INCLUDED:
+            file = waiting.pop()
+            for name in _INCLUDES.findall(file.read().decode("utf-8", "replace")):
+                opened = file.open(name)
+                if opened is not None and opened.path not in found and opened.path != source.path:
+                    found.add(opened.path)
+                    waiting.append(opened)
+        return found
+
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """A label here or anywhere in the corpus, else a path."""
         yield from link_names(document.id, document.source.path, link.target)
@@ -204,6 +197,26 @@ class RstFormat:
             label = normalize(link.target[1:]).lower().replace("_", "-")
             yield f"{document.id}#{label}"
             yield f"label:{label}#{label}"
+
+
+def _with_includes(text: str, source: SourceFile, taken: frozenset[str] = frozenset()) -> str:
+    """The text with the files that it includes in their places; one that is not there, or includes itself, is left
+    out and said.
+    """
+
+    def included(found: re.Match[str]) -> str:
+        opened = source.open(found[1])
+        if opened is None or opened.path in taken or len(taken) >= _MAX_INCLUDED:
+            line = text.count("\n", 0, found.start()) + 1
+            source.warn(
+                f"line {line}: {found[1]} is not included: it is not in the ingested folder, or includes itself"
+            )
+            return ""
+        inner = _with_includes(decode(opened), opened, taken | {source.path, opened.path})
+        indent = found[0][: len(found[0]) - len(found[0].lstrip())]
+        return "\n".join(indent + line if line else line for line in inner.split("\n"))
+
+    return _INCLUDES.sub(included, text) if "include::" in text else text
 
 
 class _Reader:

@@ -1,0 +1,15 @@
+"""Jupyter notebooks for structformer: their Markdown and their code."""
+
+from __future__ import annotations
+
+from structformer.formats.protocol import Format
+from structformer.plugins import hookimpl
+
+from structformer_notebook.format import NotebookFormat
+
+__all__ = ["NotebookFormat"]
+
+
+@hookimpl
+def structformer_formats() -> list[Format]:
+    return [NotebookFormat()]
