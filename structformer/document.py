@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from structformer.lengths import word_count
+
 
 class LinkKind(StrEnum):
     """What a reference means to the corpus."""
@@ -83,8 +85,8 @@ class Section:
 
     @property
     def word_count(self) -> int:
-        """Number of words of the own text, split at white space."""
-        return len(self.text.split())
+        """Number of words of the own text, see structformer.lengths."""
+        return word_count(self.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ import structformer
 ROOT = Path(structformer.__file__).parent
 # Each layer imports only from those before it.
 LAYERS = [
-    {"_version", "errors", "document"},
+    {"_version", "errors", "lengths"},
+    {"document"},
     {"text"},
     {"storage", "formats"},
     {"workspace", "plugins"},
@@ -25,7 +26,7 @@ LAYERS = [
     {"adapters", "checks"},
     {"cli"},
 ]
-FOR_PLUGINS = {"errors", "document", "text", "formats", "plugins"}
+FOR_PLUGINS = {"errors", "lengths", "document", "text", "formats", "plugins"}
 
 
 def imported(path: Path) -> set[str]:

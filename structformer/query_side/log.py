@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from structformer.errors import UsageError
+from structformer.lengths import word_count
 from structformer.models.bi_encoder import BiEncoder
 from structformer.retrieval.asked import AskedQuestions
 from structformer.retrieval.dense import DenseIndex
@@ -60,7 +61,7 @@ def question_lengths(queries: Sequence[str]) -> tuple[int, int] | None:
     """(fewest, most) words of nine in ten of a log's queries; None of a log too small to tell."""
     if len(queries) < _FEWEST_FOR_STYLE:
         return None
-    low, high = np.quantile([len(query.split()) for query in queries], (0.05, 0.95)).round().astype(int)
+    low, high = np.quantile([word_count(query) for query in queries], (0.05, 0.95)).round().astype(int)
     fewest, most = _SHORTEST_RANGE
     return max(fewest, int(low)), max(fewest + 2, min(most, int(high)))
 

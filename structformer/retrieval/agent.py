@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import ModelError, UsageError
+from structformer.lengths import word_count
 from structformer.retrieval.hits import Filter, Hit
 from structformer.retrieval.pipeline import ENCODER, UNTRAINED
 from structformer.retrieval.ranking import Ranking
@@ -202,7 +203,7 @@ class TitleClassifier:
         for number in rng.sample(numbers, min(_PAIRS, len(numbers))):
             unit = retriever.units[number]
             other = retriever.units[rng.choice(by_document[unit.document])]
-            sentence = next((query_like(each) for each in sentences(unit.text) if len(each.split()) >= 4), None)
+            sentence = next((query_like(each) for each in sentences(unit.text) if word_count(each) >= 4), None)
             if sentence and other.title != unit.title:
                 queries += [sentence, sentence]
                 titles += [unit.title, other.title]

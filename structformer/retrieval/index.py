@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,12 +33,14 @@ from structformer.storage.files import (
     writing_errors,
 )
 from structformer.storage.seal import seal, seal_of
+from structformer.text.languages import detected_language
 from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
     from structformer.models.bi_encoder import BiEncoder
 
 FORMAT_VERSION = 3
+_LANGUAGE_SAMPLE = 50  # documents
 _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before something is added to the index
 Progress = Callable[[str, int, int], None]
 
@@ -100,10 +103,14 @@ def build_index(
 
 
 def corpus_language(corpus: Corpus) -> str:
-    """The language that most documents declare, as a two-letter code; English when none does."""
+    """The language that most documents declare, as a two-letter code; when none does, that of the first texts; English
+    when those are too short to tell.
+    """
     declared = Counter((document.language or "").partition("-")[0].lower() for document in corpus.documents())
     del declared[""]
-    return min(declared, key=lambda code: (-declared[code], code)) if declared else "en"
+    if declared:
+        return min(declared, key=lambda code: (-declared[code], code))
+    return detected_language(document.root.subtree_text() for document in islice(corpus.documents(), _LANGUAGE_SAMPLE))
 
 
 def default_encoders(workspace: Workspace) -> list[str]:

@@ -10,6 +10,7 @@ from random import Random
 
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
+from structformer.lengths import word_count
 from structformer.sampling.example import SamplingOptions
 from structformer.sampling.view import DocumentView
 from structformer.text.passages import query_like, section_passages, sentences, with_path
@@ -61,7 +62,7 @@ def held_out_queries(
         paths += [
             HeldOutQuery("path", view.path_text(section), document.id)
             for section in range(1, len(view.sections))
-            if len(view.content(section).split()) >= _MIN_WORDS and view.sections[section].title
+            if word_count(view.content(section)) >= _MIN_WORDS and view.sections[section].title
         ]
     links = list(islice(_link_queries(corpus, graph, chosen), 4 * limit))
     rng = Random(f"held-out queries/{seed}")
@@ -85,7 +86,7 @@ def _link_queries(corpus: Corpus, graph: ReferenceGraph, chosen: dict[int, str])
         texts = [section.text for section in document.sections()]
         for section, start, target in wanted[number]:
             sentence = sentence_at(texts[section], start)
-            if _MIN_WORDS <= len(sentence.split()) <= 60:
+            if _MIN_WORDS <= word_count(sentence) <= 60:
                 yield HeldOutQuery("link", query_like(sentence), chosen[target], exclude=document.id)
 
 
@@ -166,9 +167,9 @@ def development_set(
 
 
 def _cases(path: str, piece: str, rng: Random) -> list[tuple[str, str]]:
-    found = [(path, piece)] if len(piece.split()) >= _MIN_WORDS else []
+    found = [(path, piece)] if word_count(piece) >= _MIN_WORDS else []
     candidates = [
-        query for sentence in sentences(piece) if _MIN_WORDS <= len((query := query_like(sentence)).split()) <= 40
+        query for sentence in sentences(piece) if _MIN_WORDS <= word_count(query := query_like(sentence)) <= 40
     ]
     if candidates:
         sentence = rng.choice(candidates)

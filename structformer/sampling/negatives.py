@@ -11,6 +11,7 @@ import tantivy
 
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
+from structformer.lengths import word_count
 from structformer.sampling.example import Example, SamplingOptions
 from structformer.sampling.held_out import is_held_out
 from structformer.sampling.task import Form, Task
@@ -84,7 +85,7 @@ class PassageTable:
             plain = " ".join(text.lower().split())
             if (
                 document in excluded
-                or len(text.split()) < self._options.min_words
+                or word_count(text) < self._options.min_words
                 or (" " in plain_query and plain_query in plain)
                 or nearly_equal(positive_words, word_set(shown))
                 or shown in taken

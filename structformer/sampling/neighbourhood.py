@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
 
+from structformer.lengths import word_count
 from structformer.sampling.view import DocumentView
 from structformer.text.passages import sentences
 
@@ -119,7 +120,7 @@ class Neighbourhood:
             if len(taken) >= wanted:
                 break
             number = rng.randrange(self.pages.count)
-            if number not in excluded and number not in taken and len(text(number).split()) >= min_words:
+            if number not in excluded and number not in taken and word_count(text(number)) >= min_words:
                 taken.append(number)
         return taken
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 from structformer.document import Document, Section
+from structformer.lengths import has_words, word_count
 from structformer.sampling.example import SamplingOptions
+from structformer.text.lexical_analysis import spaced
 
 _WORD = re.compile(r"\w+")
 _DRAWS = 64
@@ -80,7 +82,7 @@ class DocumentView:
             own = section.text
             inner = self.options.inner
             if section.children and (
-                inner == "subtree" or (inner == "auto" and len(own.split()) < self.options.min_words)
+                inner == "subtree" or (inner == "auto" and word_count(own) < self.options.min_words)
             ):
                 own = section.subtree_text()
             self._contents[number] = own[: self.options.max_characters]
@@ -96,9 +98,7 @@ class DocumentView:
         """Whether the content has the minimum number of words."""
         found = self._long.get(number)
         if found is None:
-            found = self._long[number] = (
-                len(self.content(number).split(None, self.options.min_words)) >= self.options.min_words
-            )
+            found = self._long[number] = has_words(self.content(number), self.options.min_words)
         return found
 
     def same_text(self, first: int, second: int) -> bool:
@@ -142,12 +142,12 @@ def in_random_order(rng: Random, items: Sequence[int], limit: int) -> Iterator[i
 
 def words_of(text: str) -> list[str]:
     """The words of a text in order, in lower case."""
-    return _WORD.findall(text.lower())
+    return _WORD.findall(spaced(text.lower()))
 
 
 def word_set(text: str) -> frozenset[str]:
     """The distinct words of a text, in lower case."""
-    return frozenset(_WORD.findall(text.lower()))
+    return frozenset(words_of(text))
 
 
 def nearly_equal(first: frozenset[str], second: frozenset[str]) -> bool:
@@ -176,7 +176,7 @@ def document_text(document: Document, max_characters: int) -> str:
 def document_abstract(document: Document, max_characters: int, min_words: int) -> str:
     """A document's abstract; one of fewer words than `min_words` is followed by the sections after it."""
     abstract = document.root.text[:max_characters]
-    return abstract if len(abstract.split()) >= min_words else document_text(document, max_characters)
+    return abstract if word_count(abstract) >= min_words else document_text(document, max_characters)
 
 
 def _texts(document: Document) -> Iterator[str]:

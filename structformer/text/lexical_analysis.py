@@ -1,5 +1,5 @@
-"""Words as lexical search sees them: cut, lower-cased and stemmed by language; Chinese, Japanese and Korean as pairs of
-characters.
+"""Words as lexical search sees them: cut, lower-cased and stemmed by language; Chinese, Japanese, Korean, Thai and
+other scripts without spaces as pairs of characters.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 
 import tantivy
+
+from structformer.lengths import SPACELESS
 
 _STEMMED = {
     "ar": "arabic",
@@ -30,14 +32,12 @@ _STEMMED = {
     "tr": "turkish",
 }
 _MAX_QUERY_TERMS = 512
-# Han, kana and Hangul: scripts that are written without spaces between words, or with endings that grow on to them.
-_UNSPACED = re.compile(
-    "[\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f]+"
-)
+# Scripts that are written without spaces between words, or, as Hangul, with endings that grow on to them.
+_UNSPACED = re.compile(f"[{SPACELESS}\uac00-\ud7a3]+")
 
 
 def spaced(text: str) -> str:
-    """The text with runs of Chinese, Japanese or Korean characters as overlapping pairs, which serve as words."""
+    """The text with runs of scripts without spaces as overlapping pairs of characters, which serve as words."""
     return text if text.isascii() else _UNSPACED.sub(_pairs, text)
 
 

@@ -7,6 +7,7 @@ is about."""
 from __future__ import annotations
 
 from structformer.document import Document
+from structformer.lengths import first_words, word_count
 
 _OPENING_WORDS = 70
 _HEADING_WORDS = 50
@@ -16,14 +17,14 @@ def overview(document: Document, without: str = "") -> str:
     """The overview of a document, three lines: title, opening words, section titles. `without`: a text left out of the
     opening.
     """
-    opening: list[str] = []
+    opening = ""
     headings: dict[str, None] = {}
     for number, section in enumerate(document.sections()):
         if number and section.title.strip() and not section.is_link_list:
             headings[section.title.strip()] = None
-        if len(opening) < _OPENING_WORDS and section.text and not section.is_link_list:
+        if word_count(opening) < _OPENING_WORDS and section.text and not section.is_link_list:
             text = section.text.replace(without, " ", 1) if without else section.text
-            opening += text.split(None, _OPENING_WORDS)[:_OPENING_WORDS]
-    listed = ", ".join(headings).split(None, _HEADING_WORDS)[:_HEADING_WORDS]
-    lines = (document.title, " ".join(opening[:_OPENING_WORDS]), " ".join(listed).rstrip(","))
+            opening = f"{opening} {first_words(text, _OPENING_WORDS)}".strip()
+    listed = first_words(", ".join(headings), _HEADING_WORDS).rstrip(",")
+    lines = (document.title, first_words(opening, _OPENING_WORDS), listed)
     return "\n".join(line for line in lines if line)

@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterator
 
 from structformer.document import Section
+from structformer.lengths import cut_words, word_count
 
 # A sentence ends at . ! or ? before white space and something that can begin a sentence, or at CJK full stops.
-_SENTENCE_END = re.compile(r"[.!?][\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9\u00C0-\u024F\u0400-\u04FF`])|[。！？]")
+_SENTENCE_END = re.compile(
+    r"[.!?][\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9\u00C0-\u024F\u0370-\u1FFF\u2C00-\uFFDC`])|[。！？।॥؟۔።։]|(?<=[\u0E00-\u0EFF])\s{1,2}(?=[\u0E00-\u0EFF])"
+)
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Eq|Sec|approx|resp)\.|\b[A-Z]\.)$")
 _LONGEST_ABBREVIATION = 8  # characters, with what must stand before it
 # What the index shows a ranker at once, and so what it is trained on.
@@ -47,7 +50,7 @@ def passages(text: str, max_words: int) -> Iterator[str]:
     gathered: list[str] = []
     words = 0
     for piece, joint in _pieces(text, max_words):
-        count = len(piece.split())
+        count = word_count(piece)
         if gathered and words + count > max_words:
             yield "".join(gathered).strip()
             gathered, words = [], 0
@@ -62,12 +65,12 @@ def _pieces(text: str, max_words: int) -> Iterator[tuple[str, str]]:
     for paragraph in _PAGE_SEPARATOR.split(text):
         if not paragraph.strip():
             continue
-        if len(paragraph.split()) <= max_words:
+        if word_count(paragraph) <= max_words:
             yield paragraph, "\n\n"
             continue
         joint = "\n\n"
         for line in paragraph.split("\n"):
-            parts = [line] if len(line.split()) <= max_words else list(_cut_words(line, max_words))
+            parts = [line] if word_count(line) <= max_words else list(_cut_words(line, max_words))
             for part in parts:
                 if part.strip():
                     yield part, joint
@@ -77,9 +80,7 @@ def _pieces(text: str, max_words: int) -> Iterator[tuple[str, str]]:
 
 def _cut_words(line: str, max_words: int) -> Iterator[str]:
     for sentence in sentences(line):
-        words = sentence.split()
-        for start in range(0, len(words), max_words):
-            yield " ".join(words[start : start + max_words])
+        yield from cut_words(sentence, max_words)
 
 
 def with_path(path: str, text: str) -> str:
@@ -91,4 +92,4 @@ def query_like(sentence: str) -> str:
     """What of a line a person might type: a table row's longest cell, else the line itself."""
     if " | " not in sentence:
         return sentence
-    return max((cell.strip() for cell in sentence.split("|")), key=lambda cell: len(cell.split()))
+    return max((cell.strip() for cell in sentence.split("|")), key=lambda cell: word_count(cell))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from structformer.lengths import word_count
+
 _NO_PROSE = re.compile(r"\s*(?:#(?!#{0,5} )|//|--|/\*|;|%|@|\$|\.\.?/|[\w.-]+\s*[:=]\s)")
 _HEADING = re.compile(r"\s*#{1,6} ")
 _SENTENCE = re.compile(r"[\W_]*[A-Z\u00C0-\U0010FFFF].*[.!?:;。！？…][\W_]*\Z", re.DOTALL)
-_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")  # scripts that put few spaces, or none
 _FEWEST_WORDS, _MANY_WORDS = 3, 8
 _LETTERS = 0.75  # share of a line's characters that are letters or spaces
 
@@ -26,5 +27,5 @@ def _is_prose(line: str) -> bool:
     letters = sum(char.isalpha() or char.isspace() for char in line)
     if letters < _LETTERS * len(line):
         return False
-    words = len(line.split()) + len(_WIDE.findall(line)) // 2
+    words = word_count(line)
     return words >= _MANY_WORDS or (words >= _FEWEST_WORDS and _SENTENCE.match(line) is not None)

@@ -9,6 +9,7 @@ import re
 from functools import cache
 from importlib.resources import files
 
+from structformer.lengths import word_count
 from structformer.text.passages import query_like
 
 FEWEST_WORDS, MOST_WORDS = 4, 16
@@ -49,14 +50,15 @@ def question_text(sentence: str) -> str:
 def stands_alone(text: str, fewest: int = FEWEST_WORDS, most: int = MOST_WORDS) -> bool:
     """Whether a text is of `fewest` to `most` words, most of them words, and points to nothing outside itself."""
     pieces = text.split()
-    if not fewest <= len(pieces) <= most or not text[0].isalpha() or text.endswith((":", ",")) or "  " in text:
+    length = word_count(text)
+    if not fewest <= length <= most or not text[0].isalpha() or text.endswith((":", ",")) or "  " in text:
         return False
     words = [word.lower() for word in _WORD.findall(text)]
     readable = sum(char.isalpha() or char in " ,.'’()-" for char in text)
     if _GOES_ON.match(text) or _REFERENCE.search(text, 1):
         return False
     return (
-        len(words) >= max(fewest, 0.8 * len(pieces))
+        (length != len(pieces) or len(words) >= max(fewest, 0.8 * length))  # of scripts without spaces one can't tell
         and readable >= _READABLE * len(text)
         and _POINTING.isdisjoint(words)
     )

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from random import Random
 
+from structformer.lengths import word_count
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import Neighbourhood
 from structformer.sampling.task import Form, Need, Task
@@ -120,7 +121,7 @@ def wiki_link_prediction(here: Neighbourhood, rng: Random, census: Census) -> It
         seen.add(reference.target)
         queries = _queries(here.pages.abstract(reference.target))
         piece = _passage_at(view.sections[reference.section].text, reference.start)
-        if not queries or len(piece.split()) < view.options.min_words:
+        if not queries or word_count(piece) < view.options.min_words:
             census.drop("wlp", "no sentence in the page's abstract" if not queries else "passage too short")
             continue
         negatives = _other_pages(here, rng, linked)
@@ -142,7 +143,7 @@ def representative_words_prediction(here: Neighbourhood, rng: Random, census: Ce
     assert here.collection is not None
     text = here.pages.head(here.number)
     counts = Counter(word for word in words_of(text) if word not in STOP_WORDS)
-    if len(text.split()) < here.view.options.min_words or len(counts) < 2:
+    if word_count(text) < here.view.options.min_words or len(counts) < 2:
         census.drop("rop", "document too short")
         return
     words = sorted(counts)
@@ -197,7 +198,7 @@ def _without(text: str, sentence: str) -> str:
 
 def _as_query(sentence: str) -> str | None:
     query = query_like(sentence)
-    return query if _MIN_QUERY_WORDS <= len(query.split(None, _MAX_QUERY_WORDS)) <= _MAX_QUERY_WORDS else None
+    return query if _MIN_QUERY_WORDS <= word_count(query) <= _MAX_QUERY_WORDS else None
 
 
 def _queries(text: str) -> list[str]:

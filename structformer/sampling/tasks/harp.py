@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations, islice
 from random import Random
 
+from structformer.lengths import first_words, word_count
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import AnchoredSentence, Neighbourhood, WordWeights
 from structformer.sampling.task import Need, Task
@@ -122,7 +123,7 @@ def anchor_cooccurrence_modeling(here: Neighbourhood, rng: Random, census: Censu
             continue
         documents = [positive, here.pages.abstract(others[0])]
         if here.view.options.compat == "released-code":
-            documents = [" ".join(document.split()[:_ACM_RELEASED_WORDS]) for document in documents]
+            documents = [first_words(document, _ACM_RELEASED_WORDS) for document in documents]
         yield Example("acm", (query, query), tuple(documents), here.view.document.id, (sentence.section, -1))
 
 
@@ -167,7 +168,7 @@ def _destinations(here: Neighbourhood, census: Census, task: str) -> Iterator[tu
     for sentence in here.anchored_sentences():
         for place, reference in enumerate(sentence.references):
             page = here.pages.abstract(reference.target)
-            if len(page.split()) < here.view.options.min_words:
+            if word_count(page) < here.view.options.min_words:
                 census.drop(task, "page too short")
             else:
                 yield sentence, place, page
@@ -177,7 +178,7 @@ def _distinct(sentence: AnchoredSentence, here: Neighbourhood) -> list[int]:
     """Places of a sentence's references to pages with words enough, the first to each page."""
     found: dict[int, int] = {}
     for place, reference in enumerate(sentence.references):
-        if len(here.pages.abstract(reference.target).split()) >= here.view.options.min_words:
+        if word_count(here.pages.abstract(reference.target)) >= here.view.options.min_words:
             found.setdefault(reference.target, place)
     return list(islice(found.values(), 64))
 

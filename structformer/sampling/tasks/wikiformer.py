@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from random import Random
 
+from structformer.lengths import word_count
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import Neighbourhood
 from structformer.sampling.task import Need, Task
@@ -115,7 +116,7 @@ def abstract_texts_identification(view: DocumentView, rng: Random, census: Censu
     Source: Wikiformer, section "Abstract Texts Identification", eq. 5.
     """
     abstract = view.document.root.text[: view.options.max_characters]
-    if len(abstract.split()) < view.options.min_words:
+    if word_count(abstract) < view.options.min_words:
         census.drop("ati", "abstract too short")
         return
     words = word_set(abstract)
@@ -145,14 +146,14 @@ def long_texts_matching(here: Neighbourhood, rng: Random, census: Census) -> Ite
     its sections."""
     options = here.view.options
     query = here.pages.head(here.number)
-    if len(query.split()) < options.min_words:
+    if word_count(query) < options.min_words:
         if here.see_also:
             census.drop("ltm", "document too short")
         return
     adjacent = {here.number, *here.see_also}
     for neighbour in here.see_also:
         content = here.pages.head(neighbour)
-        if len(content.split()) < options.min_words:
+        if word_count(content) < options.min_words:
             census.drop("ltm", "neighbour too short or held out")
             continue
         words = word_set(content)

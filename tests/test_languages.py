@@ -1,0 +1,140 @@
+"""Pages in scripts with and without spaces: passages, Examples of every task, and a lexical search that finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from structformer import Corpus, Retriever
+from structformer.ingestion import ingest
+from structformer.lengths import cut_words, first_words, word_count
+from structformer.retrieval.index import build_index, corpus_language
+from structformer.sampling import sample
+from structformer.text.languages import detected_language
+from structformer.text.passages import passages, sentences
+
+from conftest import write_pages
+
+# By language: sentences of our own about a harbour, one that each page has alone, and a query with the page it means.
+TEXTS = {
+    "en": (
+        "The harbour is open all year round.",
+        "Ships of every size lie at the old quay.",
+        "Water is deep at number {}.",
+    ),
+    "de": (
+        "Der Hafen ist das ganze Jahr über geöffnet.",
+        "Schiffe jeder Größe liegen am alten Kai.",
+        "Tief ist das Wasser bei {}.",
+    ),
+    "zh": ("这个港口全年都对船只开放。", "各种大小的船停靠在古老的码头旁边。", "第{}号泊位的水很深。"),
+    "ja": (
+        "この港は一年中いつでも開いています。",
+        "大小さまざまな船が古い岸壁に停泊しています。",
+        "{}番の水は深いです。",
+    ),
+    "th": ("ท่าเรือแห่งนี้เปิดให้บริการตลอดทั้งปี", "เรือทุกขนาดจอดอยู่ที่ท่าเรือเก่าแก่", "น้ำที่หมายเลข {} ลึกมาก"),
+    "ar": (
+        "الميناء مفتوح للسفن طوال أيام السنة.",
+        "ترسو السفن من كل حجم عند الرصيف القديم.",
+        "الماء عميق عند الرقم {}.",
+    ),
+    "hi": ("यह बंदरगाह पूरे वर्ष जहाज़ों के लिए खुला रहता है।", "हर आकार के जहाज़ पुराने घाट पर ठहरते हैं।", "संख्या {} पर पानी गहरा है।"),
+}
+QUERIES = {
+    "en": "old quay",
+    "de": "am alten Kai",
+    "zh": "古老的码头",
+    "ja": "古い岸壁",
+    "th": "ท่าเรือเก่าแก่",
+    "ar": "الرصيف القديم",
+    "hi": "पुराने घाट",
+}
+PAGES = 30
+
+
+def corpus(folder: Path, language: str) -> Path:
+    """Thirty pages with sections, links, and see-also lists."""
+    open_, ships, deep = TEXTS[language]
+    joint = "" if language in ("zh", "ja") else " "
+
+    def text(*parts: str) -> str:
+        return joint.join(parts)
+
+    pages = {}
+    for number in range(PAGES):
+        following = (number + 1) % PAGES
+        first, second, third = (deep.format(number + 100 * place) for place in range(3))
+        ours = ships if number == 7 else open_
+        link = f"[{open_[:8].strip()} {following}]({following}.md)"
+        pages[f"{number}.md"] = (
+            f"# {open_[:8].strip()} {number}\n\n{text(open_, first, open_, ours)}\n\n"
+            f"## {deep.format(number)[:9].strip()}\n\n{text(second, third, first, second, third)}\n\n"
+            f"## {open_[2:9].strip()} {number}\n\n{text(open_, link, open_, open_, open_)}\n\n"
+            f"### {open_[4:10].strip()} {number}\n\n{text(first, open_, second, open_)}\n\n"
+            f"## See also\n\n- [{following}]({following}.md)\n"
+        )
+    write_pages(folder / "pages", pages)
+    ingest(folder / "pages", folder / "w", workers=1)
+    return folder / "w"
+
+
+TASKS = ("srr", "rwi", "ati", "ict")
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_every_task_has_examples_and_search_finds(language, tmp_path):
+    workspace = corpus(tmp_path, language)
+    counts = sample(workspace, TASKS).counts
+    assert all(counts[task] for task in TASKS), counts
+    assert corpus_language(Corpus.open(workspace)) == language
+    build_index(workspace, encoders=[])
+    retriever = Retriever.open(workspace)
+    first = retriever.search(QUERIES[language], 1, "lexical")[0]
+    assert first.document_id == "7.md"
+    assert first.highlights
+    assert all(0 <= start < end <= len(first.snippet) for start, end in first.highlights)
+
+
+def test_examples_are_in_proportion(tmp_path):
+    counts = {
+        language: sample(corpus(tmp_path / language, language), TASKS).counts for language in ("en", "zh", "th", "hi")
+    }
+    for language, its in counts.items():
+        for task in TASKS:
+            assert its[task] >= 0.5 * counts["en"][task], (language, task, counts)
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_passages_fit_a_window_and_sentences_end(language):
+    open_, ships, _ = TEXTS[language]
+    assert len(list(sentences(" ".join([open_, ships, open_])))) == 3
+    line = open_ * 200
+    cut = list(passages(line, 160))
+    assert len(cut) > 3
+    assert all(word_count(each) <= 165 for each in cut)
+    assert "".join("".join(cut).split()) == "".join(line.split())
+
+
+def test_words_are_counted_by_script():
+    assert word_count("The harbour is open.") == 4
+    assert word_count("港口全年开放") == round(6 * 0.75)
+    assert 3 <= word_count("ท่าเรือเปิดตลอดทั้งปี") <= 7
+    assert word_count("Docker 容器") == 1 + round(2 * 0.75)
+    assert first_words("one two three", 2) == "one two"
+    assert first_words("港口全年开放", 3) == "港口全年"
+
+
+@given(st.text(max_size=200), st.integers(1, 20))
+def test_cutting_loses_no_letter(text, most):
+    pieces = cut_words(text, most)
+    letters = lambda value: [char for char in value if char.isalnum()]  # noqa: E731
+    assert letters("".join(pieces)) == letters(text)
+    assert all(pieces) or not text.strip()
+
+
+def test_a_language_that_nobody_states_is_detected():
+    assert detected_language([TEXTS["de"][0] * 3]) == "de"
+    assert detected_language(["x", ""]) == "en"
