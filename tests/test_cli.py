@@ -232,7 +232,7 @@ def test_a_lexical_search_needs_no_torch(workspace):
         "except SystemExit as e: assert e.code in (0, None), e.code\nassert 'torch' not in sys.modules\n"
     )
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert "Knots > Bowline" in found.stdout
+    assert "Knots > Bowline" in found.out
 
 
 def test_every_command_has_help_with_the_common_options(run):
@@ -269,3 +269,30 @@ def test_every_option_is_described():
 
     for kind, module in ((TrainingOptions, "training.options"), (SamplingOptions, "sampling.example")):
         assert list(field_docs(module, kind.__name__)) == [field.name for field in fields(kind)]
+
+
+def test_a_dry_run_says_what_would_be_read_and_writes_nothing(run, tmp_path):
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "a.md").write_text("# A\n")
+    (pages / "x.py").write_text("x = 1\n")
+    found = run("ingest", pages, "--dry-run", "-w", tmp_path / "w")
+    assert found.code == 0
+    assert "a.md: markdown (suffix)" in found.out
+    assert "not read: 1 .py" in found.out
+    assert "1 files would be read (1 markdown)" in found.out
+    assert not (tmp_path / "w").exists()
+    assert run("ingest", pages, "--dry-run", "--json", "-w", tmp_path / "w").json["not_read"] == {".py": 1}
+
+
+def test_a_folder_is_taken_out_again(run, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.md").write_text(f"# {name}\n")
+    one, two = tmp_path / "one", tmp_path / "two"
+    assert run("ingest", one, two, "-w", tmp_path / "w").code == 0
+    assert run("ingest", one, "--remove", "-w", tmp_path / "w").code == 0
+    assert "two.md" in run("inspect", "-w", tmp_path / "w").out
+    assert "one.md" not in run("inspect", "-w", tmp_path / "w").out
+    assert "did not come from" in run("ingest", one, "--remove", "-w", tmp_path / "w").err
+    assert "nothing would be left" in run("ingest", two, "--remove", "-w", tmp_path / "w").err

@@ -111,7 +111,7 @@ def test_nothing_is_lost_below_deep_nesting_or_after_the_end():
     [document] = HtmlFormat().read(source, {})
     assert "deep word" in text(document)
     assert "tail" in text(document)
-    assert source.warnings == ["nested over 2000 elements deep: read tag by tag, nothing is left out"]
+    assert source.warnings == ["nested over 2000 elements deep: read by BeautifulSoup"]
     assert "after" in text(one("<html><body><p>x</p></body></html><p>after the end", "html"))
 
 
@@ -152,3 +152,31 @@ def test_a_page_that_is_a_list_of_contents_has_that_as_its_content():
     assert outline(document) == [(0, "Commands"), (1, "2.1. Joins")]
     assert "ALTER" not in text(document)
     assert links(document) == []
+
+
+PAGES = [
+    "<html lang=en><head><title>T</title><link rel=canonical href='/x'></head><body><nav>menu</nav><main><h1 id=a>One</h1>"
+    "<p>Text <a href='b.html'>a</a> and <b>more</b>.</p><ul><li>x</li><li>y</li></ul><table><tr><td>a</td><td>b</td></tr></table>"
+    "<h2>Two</h2><pre>x\n  y</pre><dl><dt>term</dt><dd>meaning</dd></dl></main><footer>foot</footer></body></html>",
+    "<html><body><article><h1>See also</h1><p><a href=a>A</a><br>line<img src=i.png alt=Boat></p></article></body></html>",
+    "<p>no frame at all</p><h3 id=x>Deep</h3>text &amp; more<!-- not this --><script>nor()</script>",
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("content", ["main", "all"])
+def test_both_engines_read_a_page_alike(page, content):
+    one_, two = (one(page, "html", content=content, parser=parser) for parser in ("lexbor", "beautifulsoup"))
+    assert outline(one_) == outline(two)
+    assert [section.text for section in one_.sections()] == [section.text for section in two.sections()]
+    assert links(one_) == links(two)
+    assert (one_.title, one_.names, one_.language) == (two.title, two.names, two.language)
+
+
+def test_a_page_nested_too_deep_is_read_by_beautifulsoup():
+    deep = "<div>" * 30_000 + "<h1>Title</h1><p>text <a href=x>there</a></p>" + "</div>" * 30_000
+    source = SourceFile("a.html", deep.encode())
+    [document] = HtmlFormat().read(source, {})
+    assert source.warnings == ["nested over 2000 elements deep: read by BeautifulSoup"]
+    assert (document.title, document.root.text) == ("Title", "text there")
+    assert links(document) == [("hyperlink", "x", "there")]

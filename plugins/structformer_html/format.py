@@ -17,8 +17,9 @@ from structformer.text.names import is_external, link_names, path_names, url_nam
 
 from structformer_html.decoding import decode_page
 from structformer_html.main_content import is_list_of_contents, main_content
-from structformer_html.page import Attributes, Page, head_tags, read_tags, read_tree
+from structformer_html.page import Attributes, Page, read_tree
 from structformer_html.parsing import MAX_DEPTH, parse, without_attribute_floods
+from structformer_html.soup import head_elements, make_soup, read_soup, soup_content
 
 _SEPARATOR = re.compile(r"\s+(?:[|—–·»«:-]|::)\s+")
 _DOCTYPE = re.compile(
@@ -34,7 +35,10 @@ class HtmlFormat:
     name = "html"
     suffixes = (".html", ".htm", ".xhtml", ".xht", ".shtml")
     media_types = ("text/html", "application/xhtml+xml")
-    options = (FormatOption("content", "all reads the whole body with its navigation", ("main", "all")),)
+    options = (
+        FormatOption("content", "all reads the whole body with its navigation", ("main", "all")),
+        FormatOption("parser", "beautifulsoup is a second, slower engine", ("lexbor", "beautifulsoup")),
+    )
     completeness = "complete: main content, headings (ARIA too), links, anchors, tables, definition lists, encodings"
 
     def sniff(self, head: bytes, path: str) -> float:
@@ -48,33 +52,38 @@ class HtmlFormat:
         )
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """One Document. Option `content`: "main" (default), or "all" for the whole body with its navigation."""
+        """One Document. Options: `content`: "main" (default), or "all" for the whole body with its navigation;
+        `parser`: "lexbor" (default), or "beautifulsoup", which is taken by itself for pages nested too deep.
+        """
         text, encoding = decode_page(source)
         if not text.strip():
             source.warn("empty: no document")
             return
         with without_garbage_collection():
-            document = self._document(source, text, encoding, whole=options.get("content", "main") == "all")
+            whole, soup = options.get("content", "main") == "all", options.get("parser") == "beautifulsoup"
+            document = self._document(source, text, encoding, whole=whole, soup=soup)
         yield document
 
-    def _document(self, source: SourceFile, text: str, encoding: str, *, whole: bool) -> Document:
+    def _document(self, source: SourceFile, text: str, encoding: str, *, whole: bool, soup: bool) -> Document:
         text, floods = without_attribute_floods(text)
         if floods:
             source.warn(f"{floods} tag{'s' * (floods > 1)} with over a thousand attributes: the first ones kept")
-        root = parse(text)
+        root = parse(text) if not soup else None
         head = _Head()
-        if root is None:
-            for tag in head_tags(text):
-                head.take(tag.name, tag)
-        else:
+        tree = make_soup(text) if root is None else None
+        if tree is not None:
+            for name, attributes, said in head_elements(tree):
+                head.take(name, attributes, said)
+        elif root is not None:
             for node in root.css("html, base, link, meta, head > title"):
                 head.take(node.tag or "", node.attributes, node.text() if node.tag == "title" else "")
         builder = TreeBuilder(slugs=False)
-        if root is None:
-            source.warn(f"nested over {MAX_DEPTH} elements deep: read tag by tag, nothing is left out")
-            found = "tags"
-            read_tags(text, Page(builder, head.base, furniture=not whole))
-        else:
+        if tree is not None:
+            if not soup:
+                source.warn(f"nested over {MAX_DEPTH} elements deep: read by BeautifulSoup")
+            parts, found = soup_content(tree) if not whole else ([tree.body or tree], "all")
+            read_soup(parts, Page(builder, head.base, furniture=not whole, content=found not in ("body", "all")))
+        elif root is not None:
             roots, found = main_content(root, text) if not whole else (root.css(_WHOLE), "all")
             contents = not whole and is_list_of_contents(roots, text)
             known = found not in ("body", "all")

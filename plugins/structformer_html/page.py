@@ -1,15 +1,14 @@
-"""Walks a page's elements, or its tags where no tree holds them, and tells a TreeBuilder what it finds."""
+"""Walks a page's elements and tells a TreeBuilder what it finds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from selectolax.lexbor import LexborNode
 from structformer.document import LinkKind
 from structformer.formats.builder import TreeBuilder
 from structformer.text.headings import is_see_also
-from structformer.text.markup import Tag, tokens
 
 _PARAGRAPHS = (
     "address article aside blockquote body center dd details dir div dl fieldset figure footer "
@@ -357,38 +356,3 @@ def _is_below(node: LexborNode, above: set[int], stop: int) -> bool:
             return True
         parent = parent.parent
     return False
-
-
-def read_tags(text: str, page: Page) -> None:
-    """Walk a page's tags as they stand, for what is nested too deep for a tree."""
-    skipping = ""
-    depth = 0
-    for token in tokens(text):
-        if isinstance(token, str):
-            if not skipping:
-                page.text(token)
-        elif skipping:
-            if token.name == skipping:
-                depth += -1 if token.closing else 0 if token.empty else 1
-                if depth <= 0:
-                    skipping = ""
-        elif token.closing:
-            page.end(token.name)
-        elif page.skips(token.name, token):
-            if not token.empty and token.name not in _VOID:
-                skipping, depth = token.name, 1
-        else:
-            page.start(token.name, token)
-    page.finish()
-
-
-_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
-
-
-def head_tags(text: str) -> Iterator[Tag]:
-    """The tags of a page's head."""
-    for token in tokens(text[:200_000]):
-        if isinstance(token, Tag):
-            if token.name == "body" or (token.name == "head" and token.closing):
-                return
-            yield token

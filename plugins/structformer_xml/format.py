@@ -165,7 +165,7 @@ def _link_ids(document: Document) -> None:
     ids = {anchor for section in document.sections() for anchor in section.anchors}
     for section in document.sections():
         for link in section.links:
-            if link.target in ids:
+            if link.target in ids and link.kind is not LinkKind.EMBED:
                 link.target = f"#{link.target}"
                 link.kind = LinkKind.XREF if link.kind is LinkKind.HYPERLINK else link.kind
 

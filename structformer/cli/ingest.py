@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from structformer.cli.common import common_options, output, printable, read_mapping, save_config
+from structformer.cli.common import Output, common_options, output, printable, read_mapping, save_config
+
+if TYPE_CHECKING:
+    from structformer.formats.limits import Limits
+    from structformer.ingestion.walk import FileFilter
 
 _SHOWN = 20
 
@@ -17,6 +23,8 @@ _SHOWN = 20
 @click.option(
     "--replace", "replace_sources", is_flag=True, help="Read PATH in place of what the corpus came from so far."
 )
+@click.option("--remove", is_flag=True, help="Take PATH out of what the corpus came from, and its documents with it.")
+@click.option("--dry-run", is_flag=True, help="Say what would be read, as what and why, and what not; write nothing.")
 @click.option(
     "--format", "format_", metavar="NAME", help="Read files as this format only.  [default: detected, file by file]"
 )
@@ -65,6 +73,8 @@ def command(
     paths: tuple[Path, ...],
     add: bool,
     replace_sources: bool,
+    remove: bool,
+    dry_run: bool,
     format_: str | None,
     workers: int | None,
     max_file_mb: float,
@@ -91,18 +101,22 @@ def command(
     from structformer.ingestion.walk import FileFilter
     from structformer.workspace import Workspace
 
-    if add and replace_sources:
-        raise click.UsageError("--add and --replace exclude each other")
-    if (add or replace_sources) and not paths:
+    if add + replace_sources + remove > 1:
+        raise click.UsageError("--add, --replace and --remove exclude each other")
+    if (add or replace_sources or remove) and not paths:
         raise click.UsageError("name the PATH to read")
     out = output(ctx)
     limits = Limits(file_bytes=int(max_file_mb * 1_000_000), seconds=timeout)
+    if dry_run:
+        wanted = FileFilter(include, exclude, gitignore)
+        return _dry_run(out, paths, workspace, add, replace_sources, remove, format_, limits, wanted, verbose)
     with out.stages() as progress:
         report = ingest(
             paths,
             workspace,
             add=add,
             replace_sources=replace_sources,
+            remove=remove,
             format=format_,
             options=_options(options, mapping),
             workers=workers,
@@ -145,6 +159,61 @@ def command(
         return 1
     out.say(f"\nnext: structformer train -w {workspace}    (or look: structformer inspect -w {workspace} --tree)")
     return 0
+
+
+def _dry_run(
+    out: Output,
+    paths: tuple[Path, ...],
+    workspace: Path,
+    add: bool,
+    replace_sources: bool,
+    remove: bool,
+    format_: str | None,
+    limits: Limits,
+    wanted: FileFilter,
+    verbose: bool,
+) -> int:
+    """Show what an ingest would read."""
+    from structformer.ingestion.ingesting import choose_sources
+    from structformer.ingestion.survey import Ignored, survey
+    from structformer.plugins import load_plugins
+    from structformer.workspace import Workspace
+
+    plugins = load_plugins()
+    if format_ is not None:
+        plugins.format(format_)
+    for path in paths:
+        if not path.exists():
+            raise click.UsageError(f"{path} does not exist")
+    place = Workspace(workspace)
+    sources = choose_sources(place, paths, add=add, replace_sources=replace_sources, remove=remove)
+    ignored = Ignored()
+    files = list(
+        survey(sources, plugins, limits, own=place.path.resolve(), format=format_, wanted=wanted, ignored=ignored)
+    )
+    read = [file for file in files if not file.problem and not file.part]
+    shown = read if verbose else read[:_SHOWN]
+    for file in shown:
+        out.result(f"{printable(file.path)}: {file.format} ({file.why})")
+    if len(read) > len(shown):
+        out.result(f"... {len(read) - len(shown)} more; --verbose shows all")
+    for file in files:
+        if file.problem or file.part:
+            out.note(f"{printable(file.path)}: {printable(file.problem) if file.problem else 'part of another file'}")
+    for suffix, count in ignored.suffixes.most_common():
+        out.result(f"not read: {count} {suffix}")
+    formats = Counter(file.format for file in read)
+    listed = ", ".join(f"{count} {name}" for name, count in formats.most_common())
+    size = sum(file.size for file in read)
+    out.result(f"{len(read)} files would be read ({listed or 'none'}), {size / 1e6:.1f} MB; {ignored.count} would not")
+    out.json(
+        {
+            "read": [{"path": file.path, "format": file.format, "why": file.why, "size": file.size} for file in read],
+            "not_read": dict(ignored.suffixes),
+            "problems": [{"path": file.path, "problem": file.problem} for file in files if file.problem],
+        }
+    )
+    return 0 if read else 1
 
 
 def _options(given: tuple[str, ...], mapping: Path | None) -> dict[str, str]:

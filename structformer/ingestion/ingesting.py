@@ -93,6 +93,7 @@ def ingest(
     *,
     add: bool = False,
     replace_sources: bool = False,
+    remove: bool = False,
     format: str | None = None,
     options: Mapping[str, Any] | None = None,
     workers: int | None = None,
@@ -106,7 +107,8 @@ def ingest(
 
     paths: folders or files; none reads those of the last ingest again. Documents below one path are named by their
     place in it; of several paths each has a label in front, the folder's name. A corpus that came from other paths is
-    not replaced unless `replace_sources` says so; `add` reads the paths beside those that are there. wanted: which of
+    not replaced unless `replace_sources` says so; `add` reads the paths beside those that are there, `remove` takes
+    them out. wanted: which of
     the files. engine: where shards are made. fresh: read every file again, whatever an earlier ingest left.
     progress(stage, done, total): bytes while "reading", shards while "resolving links". Raises UsageError when a path
     does not exist, no path is known, or the corpus has other sources; WorkspaceError when another process is writing
@@ -120,16 +122,16 @@ def ingest(
     limits = limits or Limits()
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     for path in given:
-        if not Path(path).exists():
+        if not Path(path).exists() and not remove:
             raise UsageError(f"{path} does not exist")
     choose_sources(
-        workspace, given, add=add, replace_sources=replace_sources
+        workspace, given, add=add, replace_sources=replace_sources, remove=remove
     )  # a wrong request leaves no workspace behind
     report = IngestReport()
     runner = get_engine(engine)
     with workspace.writing("structformer ingest"):
         with workspace.publishing("structformer ingest") as publication:
-            sources = choose_sources(workspace, given, add=add, replace_sources=replace_sources)
+            sources = choose_sources(workspace, given, add=add, replace_sources=replace_sources, remove=remove)
             publication.sources = list(sources)
             ignored = Ignored()
             files = list(
@@ -200,7 +202,7 @@ def _made_shards(
 
 
 def choose_sources(
-    workspace: Workspace, paths: Sequence[str | Path], *, add: bool, replace_sources: bool
+    workspace: Workspace, paths: Sequence[str | Path], *, add: bool, replace_sources: bool, remove: bool = False
 ) -> tuple[Source, ...]:
     """The sources of the next corpus. Raises UsageError when there are none, or those of the corpus would be lost
     unasked.
@@ -216,6 +218,14 @@ def choose_sources(
                 f"{gone[0]}, of which the corpus was made, does not exist: name the PATHs to read, with --replace"
             )
         return tuple(there)
+    if remove:
+        unknown = [path for path in given if path not in {source.path for source in there}]
+        if unknown:
+            listed = ", ".join(source.path for source in there) or "nothing"
+            raise UsageError(f"the corpus of {workspace} did not come from {unknown[0]}, but from {listed}")
+        if not (kept := tuple(source for source in there if source.path not in given)):
+            raise UsageError(f"nothing would be left in {workspace}: name another PATH to read, with --replace")
+        return kept
     if there and not replace_sources:
         known = [source.path for source in there]
         if add:

@@ -1,0 +1,88 @@
+"""The second engine: BeautifulSoup's tree, slower, for pages that the fast one refuses and for comparison.
+
+Its tree is html.parser's, which does not follow the standard's rules of implied and misnested elements; on well-formed
+pages both engines give the same Document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bs4 import BeautifulSoup
+from bs4.element import CData, NavigableString, Tag
+
+from structformer_html.page import Page
+
+_CONTENT = ("main", "article")
+_ENOUGH = 0.35  # a part marked as content that holds less of the text than this is not believed
+
+
+class _Attributes:
+    """A tag's attributes as the reader asks for them: one string each."""
+
+    def __init__(self, tag: Tag) -> None:
+        self._attributes = tag.attrs
+
+    def __bool__(self) -> bool:
+        return bool(self._attributes)
+
+    def get(self, key: str, /) -> str | None:
+        value: Any = self._attributes.get(key)
+        return " ".join(map(str, value)) if isinstance(value, list) else None if value is None else str(value)
+
+
+def make_soup(text: str) -> BeautifulSoup:
+    """The tree of a page, by Python's own parser, which no depth of nesting stops."""
+    return BeautifulSoup(text, "html.parser")
+
+
+def soup_content(soup: BeautifulSoup) -> tuple[list[Tag], str]:
+    """The elements that hold the content and how they were recognised: "main", "article" or "body"."""
+    body = soup.body or soup
+    whole = len(body.get_text())
+    for name in _CONTENT:
+        found = [tag for tag in body.find_all(name) if not any(above.name == name for above in tag.parents)]
+        if name == "main" and not found:
+            found = body.find_all(True, attrs={"role": "main"})
+        if (
+            found
+            and (name == "main" or len(found) == 1)
+            and sum(len(tag.get_text()) for tag in found) >= _ENOUGH * whole
+        ):
+            return found, name
+    return [body], "body"
+
+
+def head_elements(soup: BeautifulSoup) -> Iterator[tuple[str, _Attributes, str]]:
+    """(name, attributes, text) of what says something of the page."""
+    for tag in soup.find_all(["html", "base", "link", "meta", "title"]):
+        if tag.name != "title" or (tag.parent is not None and tag.parent.name == "head"):
+            yield tag.name, _Attributes(tag), tag.get_text() if tag.name == "title" else ""
+
+
+def read_soup(roots: list[Tag], page: Page) -> None:
+    """Walk element trees in document order, without recursion."""
+    for root in roots:
+        _walk(root, page)
+    page.finish()
+
+
+def _walk(root: Tag, page: Page) -> None:
+    stack: list[Iterator[Any]] = [iter([root])]
+    names: list[str] = []
+    while stack:
+        node = next(stack[-1], None)
+        if node is None:
+            stack.pop()
+            if names:
+                page.end(names.pop())
+            continue
+        if isinstance(node, Tag):
+            attributes = _Attributes(node)
+            if node is not root and page.skips(node.name, attributes):
+                continue
+            page.start(node.name, attributes)
+            names.append(node.name)
+            stack.append(iter(node.contents))
+        elif isinstance(node, NavigableString) and (type(node) is NavigableString or isinstance(node, CData)):
+            page.text(str(node))
