@@ -57,7 +57,7 @@ def draw(curves: dict[str, Points], what: str, path: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "structformer"
+    mpl.rcParams.update({"svg.hashsalt": "structformer", "svg.fonttype": "none", "font.family": "sans-serif"})
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(6, 3.6))
@@ -65,6 +65,9 @@ def draw(curves: dict[str, Points], what: str, path: Path) -> None:
         axes.plot(*zip(*points, strict=True), marker="o", label=name)
     axes.axhline(0, color="grey", linewidth=0.8)
     axes.set_xscale("log")
+    places = sorted({place for points in curves.values() for place, _ in points})
+    axes.set_xticks(places, [f"{place:,.0f}" for place in places])
+    axes.minorticks_off()
     axes.set_xlabel(f"{what} drawn" if what == "questions" else "epochs over the questions")
     axes.set_ylabel("added to the hybrid's nDCG@10")
     axes.legend()

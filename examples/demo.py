@@ -130,7 +130,7 @@ def main() -> None:
         workspace,
     )
     print(f"\nThe demo took {time.monotonic() - begun:.0f} s. On your own documents:\n")
-    for line in ("ingest ./docs", "train", "index", 'search "how do I ..."', "evaluate --held-out-structure"):
+    for line in ("ingest ./docs", "train", "index", 'search "how do I ..."', "evaluate"):
         print(f"  structformer {line}")
 
 
