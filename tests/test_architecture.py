@@ -68,5 +68,5 @@ def test_first_party_plugins_use_what_a_third_party_may():
 
 def test_the_core_names_no_plugin():
     for path in ROOT.rglob("*.py"):
-        for name in ("html", "latex", "markdown", "notebook", "rst", "wikitext", "xml"):
+        for name in ("html", "latex", "markdown", "notebook", "records", "rst", "wikitext", "xml"):
             assert f"structformer_{name}" not in path.read_text(), path

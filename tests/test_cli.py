@@ -204,7 +204,7 @@ def test_held_out_structure_needs_no_judgements(run, npm):
 
 def test_plugins_list_is_honest(run):
     listed = run("plugins", "list").out
-    for name in ("html", "latex", "markdown", "notebook", "rst", "wikitext", "xml"):
+    for name in ("html", "latex", "markdown", "notebook", "records", "rst", "wikitext", "xml"):
         assert name in listed
     assert "complete: CommonMark, GFM" in listed
     assert "complete: pages, MediaWiki dumps" in listed
@@ -232,7 +232,7 @@ def test_a_lexical_search_needs_no_torch(workspace):
         "except SystemExit as e: assert e.code in (0, None), e.code\nassert 'torch' not in sys.modules\n"
     )
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert "Knots > Bowline" in found.out
+    assert "Knots > Bowline" in found.stdout
 
 
 def test_every_command_has_help_with_the_common_options(run):

@@ -17,6 +17,7 @@ SAMPLES = {
     "wikitext": "Lead [[A|b]] ''i''.\n== One ==\n{| class=x\n! a !! b\n|}\n* [[C]] {{main|D}}\n=== Two ===\n<ref>[http://e.org x]</ref>\n== See also ==\n* [[E]]\n",
     "latex": "\\documentclass{article}\\newcommand{\\x}[1]{<#1>}\\begin{document}\\section{One}\\label{a} \\x{y} $a$ \\ref{a}\n\n\\subsection{Two} \\url{http://e.org}\\end{document}\n",
     "notebook": '{"metadata": {}, "cells": [{"cell_type": "markdown", "source": ["# One\\n", "\\n", "[a](b.md)"]}]}',
+    "records": '{"_id": "1", "title": "One", "text": "Text.\\n\\nMore."}\n{"_id": "2", "text": "Two", "url": "http://e.org/2"}\n',
     "rst": "One\n===\n\n.. _a:\n\nTwo\n---\n\nText `x <http://e.org>`_, :ref:`a`.\n\n.. seealso:: :doc:`b`\n",
     "xml": "<article><title>T</title><section id='a'><title>One</title><para>Text <link linkend='a'>x</link>.</para></section></article>\n",
 }
@@ -25,7 +26,9 @@ SAMPLES = {
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_first_party_plugins_keep_every_rule(name):
     format = load_plugins().format(name)
-    assert check_format(format, [Sample("folder/sample" + format.suffixes[0], SAMPLES[name].encode())]) == []
+    assert (
+        check_format(format, [Sample("folder/sample" + (*format.suffixes, ".jsonl")[0], SAMPLES[name].encode())]) == []
+    )
 
 
 class Careless:

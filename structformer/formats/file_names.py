@@ -22,6 +22,7 @@ _OTHER_NAMES = frozenset(
     """makefile gnumakefile dockerfile containerfile vagrantfile jenkinsfile gemfile rakefile procfile brewfile podfile
     fastfile justfile owners codeowners cname gitattributes gitignore configure build workspace mime.types""".split()
 )
+_QUERIES = re.compile(r"(?:^|/)(?:queries|topics|qrels?)\b[^/]*\.(?:jsonl|json|tsv|csv|txt|xml)$", re.IGNORECASE)
 # What Sphinx puts beside the pages that it builds.
 _SOURCE_COPY = re.compile(r"(?:^|/)_sources/.+\.txt$", re.IGNORECASE)
 
@@ -29,6 +30,11 @@ _SOURCE_COPY = re.compile(r"(?:^|/)_sources/.+\.txt$", re.IGNORECASE)
 def is_copied_source(path: str) -> bool:
     """Whether a file is the source of a built page, which stands beside it: the page is read."""
     return _SOURCE_COPY.search(path) is not None
+
+
+def holds_queries(path: str) -> bool:
+    """Whether a file is a collection's queries or judgements, by its name: they are asked and are not documents."""
+    return _QUERIES.search(path) is not None
 
 
 def may_be_document(path: str, head: bytes) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from structformer.corpus.shards import path_order
+from structformer.formats.file_names import holds_queries
 from structformer.formats.limits import Limits
 from structformer.formats.protocol import CompositeFormat
 from structformer.formats.source import SourceFile
@@ -148,6 +149,8 @@ def _surveyed(found: Found, format: str | None, plugins: Plugins, limits: Limits
         return SurveyedFile(found.path, location, "", problem="the same file uncompressed stands beside it: skipped")
     claimed = plugins.claiming(bare)
     head = head_of(found.location) if len(claimed) != 1 or plugins.may_stream(bare) else b""
+    if format is None and holds_queries(bare):
+        return None
     if head and (format is None or format in plugins.formats):
         streaming = plugins.streaming(head)
         if streaming is not None and format in (None, streaming.name):

@@ -1,0 +1,15 @@
+"""Judged collections and plain records for structformer: BEIR, TREC, MS MARCO, JSON lines, CSV."""
+
+from __future__ import annotations
+
+from structformer.formats.protocol import Format
+from structformer.plugins import hookimpl
+
+from structformer_records.format import RecordsFormat
+
+__all__ = ["RecordsFormat"]
+
+
+@hookimpl
+def structformer_formats() -> list[Format]:
+    return [RecordsFormat()]

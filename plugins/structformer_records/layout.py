@@ -1,0 +1,143 @@
+"""How a file of records is laid out, told by its first bytes, and how it is cut into pieces of whole records."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+PIECE_BYTES = 8_000_000
+_READ_BYTES = 1 << 20
+# Names of what a record's parts are called, the first that a record has being taken.
+NAMES: dict[str, tuple[str, ...]] = {
+    "id": ("_id", "id", "docid", "doc_id", "docno", "document_id", "pid"),
+    "title": ("title", "headline", "heading", "name"),
+    "text": ("text", "contents", "content", "body", "passage", "abstract"),
+    "url": ("url", "link", "href", "uri"),
+}
+_TREC = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<DOC>\s*<DOCNO>", re.IGNORECASE)
+_OF_WIKI_EXTRACTOR = re.compile(rb'"revid"\s*:|\?curid=\d')
+_SAMPLE_LINES = 20
+_LONG = 12  # words of a passage on average, by which a table of texts is told from one of queries
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """kind: "json", "trec", "tsv" or "csv". columns: of a table, where each part stands; header: bytes of its first
+    line, which every piece begins with.
+    """
+
+    kind: str
+    columns: Mapping[str, int] = field(default_factory=dict)
+    header: bytes = b""
+
+
+def layout_of(head: bytes) -> Layout | None:
+    """The layout of a file with these first bytes; None of one that holds no records."""
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if _TREC.match(start):
+        return Layout("trec")
+    first = start.split(b"\n", 1)[0]
+    if start.startswith(b"{"):
+        return Layout("json") if _is_record(first, start) and not _OF_WIKI_EXTRACTOR.search(first) else None
+    for kind, separator in (("tsv", "\t"), ("csv", ",")):
+        columns = _named_columns(first, separator)
+        if columns:
+            return Layout(kind, columns, first + b"\n")
+    columns = _ms_marco(start)
+    return Layout("tsv", columns) if columns else None
+
+
+def part(record: Mapping[str, Any], name: str, chosen: Mapping[str, str]) -> Any:
+    """A part of a record under the name chosen for it, else the first usual one that it has."""
+    if name in chosen:
+        return record.get(chosen[name])
+    return next((record[each] for each in NAMES[name] if record.get(each) not in (None, "")), None)
+
+
+def pieces(stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
+    """Pieces of whole records, each beginning with the table's header; a record over `limit` bytes is left out, and
+    said, as a str.
+    """
+    buffer = stream.read(_READ_BYTES)
+    layout = layout_of(buffer)
+    if layout is None:
+        return
+    end = b"</DOC>" if layout.kind == "trec" else b"\n"
+    if layout.header:
+        buffer = buffer.lstrip(b"\xef\xbb\xbf \t\r\n")[len(layout.header) :]
+    skipping = 0  # bytes so far of a record that is too long
+    while True:
+        more = stream.read(_READ_BYTES)
+        buffer += more
+        if len(buffer) < PIECE_BYTES and more:
+            continue
+        cut = _last_end(buffer, end, quoted=layout.kind == "csv") if more else len(buffer)
+        if skipping and cut:
+            skipped = buffer.find(end) + len(end)
+            if skipped >= len(end):
+                size = (skipping + skipped) / 1e6
+                yield f"a record of {size:.1f} MB, over the limit of {limit / 1e6:.1f} MB: left out"
+                buffer, cut, skipping = buffer[skipped:], cut - skipped, 0
+        if cut > 0 and buffer[:cut].strip():
+            yield layout.header + buffer[:cut]
+        buffer = buffer[max(0, cut) :]
+        if len(buffer) > limit:
+            skipping += len(buffer)
+            buffer = b""
+        if not more:
+            return
+
+
+def _last_end(buffer: bytes, end: bytes, *, quoted: bool) -> int:
+    """Where the last whole record ends; 0 where none does. quoted: line ends within quotes are part of a record."""
+    position = buffer.rfind(end)
+    quotes = buffer.count(b'"', 0, max(0, position)) if quoted else 0
+    while quotes % 2 and position >= 0:
+        # All line ends up to the last quote before this one are within the same quotes.
+        before = buffer.rfind(end, 0, max(0, buffer.rfind(b'"', 0, position)))
+        quotes -= buffer.count(b'"', max(0, before), position)
+        position = before
+    return position + len(end) if position >= 0 else 0
+
+
+def _is_record(first: bytes, start: bytes) -> bool:
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        # The first line may be longer than what was read of it.
+        keys = set(re.findall(rb'"(\w+)"\s*:', start[:4000]))
+        return b"\n" not in start and _has_parts({key.decode("ascii", "replace") for key in keys})
+    return isinstance(record, dict) and _has_parts(set(map(str, record)))
+
+
+def _has_parts(names: set[str]) -> bool:
+    return not names.isdisjoint(NAMES["id"]) and not names.isdisjoint(NAMES["text"])
+
+
+def _named_columns(line: bytes, separator: str) -> dict[str, int]:
+    """Where the parts stand by a table's header; empty where it names no id or no text."""
+    try:
+        names = next(csv.reader([line.decode("utf-8", "replace").strip()], delimiter=separator), [])
+    except csv.Error:  # control characters
+        return {}
+    names = [name.strip().lower() for name in names]
+    found = {name: names.index(each) for name, usual in NAMES.items() for each in reversed(usual) if each in names}
+    return found if "id" in found and "text" in found and len(names) > 1 else {}
+
+
+def _ms_marco(start: bytes) -> dict[str, int]:
+    """Where the parts stand in MS MARCO's tables, which have no header: id and text, or id, address, title and text."""
+    lines = start.decode("utf-8", "replace").split("\n")[:_SAMPLE_LINES]
+    rows = [line.split("\t") for line in (lines[:-1] if len(lines) > 1 else lines) if line.strip()]
+    if not rows or any(len(row) != len(rows[0]) or not re.fullmatch(r"[\w.:-]+", row[0]) for row in rows):
+        return {}
+    words = sum(len(row[-1].split()) for row in rows) / len(rows)
+    if len(rows[0]) == 2 and words >= _LONG:
+        return {"id": 0, "text": 1}
+    if len(rows[0]) == 4 and all("//" in row[1] for row in rows):
+        return {"id": 0, "url": 1, "title": 2, "text": 3}
+    return {}
