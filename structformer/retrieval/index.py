@@ -113,6 +113,11 @@ def corpus_language(corpus: Corpus) -> str:
     return detected_language(document.root.subtree_text() for document in islice(corpus.documents(), _LANGUAGE_SAMPLE))
 
 
+def reads_english_only(workspace: Workspace, encoders: Sequence[str], language: str) -> bool:
+    """Whether the vectors are MiniLM's, which has learned English, and the texts are in another language."""
+    return language != "en" and any("minilm" in encoder_place(workspace, each).vectors.lower() for each in encoders)
+
+
 def default_encoders(workspace: Workspace) -> list[str]:
     """The trained bi-encoder when there is one that is better than what it started from; else the untrained base when
     one is at hand, else none.
