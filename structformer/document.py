@@ -30,9 +30,10 @@ class LinkKind(StrEnum):
 class Link:
     """A raw reference as written in the source.
 
-    [start, end) is the span of the anchor text in its section's text. An empty span (start == end) marks
-    a reference that has no place there: one in a heading, an image, a redirect. The span of a reference without text of
-    its own (`\\ref{s}`) holds what a reader sees there, a number or a title, and `text` is empty.
+    [start, end) is the span of the anchor text in its section's text. An empty span at 0 marks a reference that has no
+    place there: one in a heading, an image, a redirect. The span of a reference without text of its own (`\\ref{s}`)
+    holds what a reader sees there, a number or a title, and `text` is empty; the span is empty too, at its place, where
+    that stands in another document.
     """
 
     kind: LinkKind

@@ -7,6 +7,7 @@ from structformer import Corpus
 from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph, build_graph
 from structformer.ingestion import ingest
+from structformer.retrieval.units import corpus_units
 
 from conftest import write_pages
 
@@ -166,3 +167,20 @@ def test_links_are_found_as_a_generated_site_has_them(tmp_path, page, target, pa
     corpus = Corpus.open(tmp_path / "w")
     ids = list(corpus.document_ids())
     assert [ids[edge["target_document"]] for edge in ReferenceGraph.open(tmp_path / "w", corpus).edges()] == [path]
+
+
+def test_a_reference_to_another_document_is_indexed_with_the_title_of_what_it_leads_to(tmp_path):
+    write_pages(
+        tmp_path / "pages",
+        {
+            "flat.tex": "\\section{Flat maps}\\label{flat} Text of it.\n",
+            "use.tex": "\\section{Use}\nTrue by Lemma \\ref{flat}, and by \\ref{gone} .\n\n\\section{More}\nSee (\\ref{flat}) again.\n",
+        },
+    )
+    ingest(tmp_path / "pages", tmp_path / "w", workers=1)
+    corpus = Corpus.open(tmp_path / "w")
+    units = [unit for _, its in corpus_units(corpus, ReferenceGraph.open(tmp_path / "w", corpus)) for unit in its]
+    assert [unit.text for unit in units if unit.document_id == "use.tex" and unit.text] == [
+        "True by Lemma Flat maps, and by .",
+        "See (Flat maps) again.",
+    ]

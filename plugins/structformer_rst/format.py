@@ -147,8 +147,11 @@ class RstFormat:
     def sniff(self, head: bytes, path: str) -> float:
         """Certainty that a file of unknown suffix is reStructuredText, from its first bytes."""
         text = head.decode("utf-8", "replace")
+        strong = (r"^\.\. [\w:-]+::(?:\s|$)", r"^\.\. _[^:\n]+:", r"(?:^|\W):[\w:]+:`[^`\n]+`")
+        if not any(re.search(sign, text, re.MULTILINE) for sign in strong):
+            return 0.0  # what is left, other markups have too
         signs = (
-            r"^\.\. [\w-]+::",
+            r"^\.\. [\w:-]+::(?:\s|$)",
             r"^\.\. _[^:\n]+:",
             r"^([=~^*#\"-])\1{3,}$",
             r":\w+:`[^`\n]+`",

@@ -98,8 +98,7 @@ def _name_text(section: Section, text_of: Callable[[Link, str], str]) -> None:
                 link.text = ""  # as the source has it; the span shows what was written in its place
             elif _UNNAMED.search(link.text):
                 link.text = section.text[link.start : link.end]
-            if link.end <= link.start:
-                link.start = link.end = 0
+            link.end = max(link.start, link.end)  # of one that leads elsewhere the place is left
 
 
 def _without(text: str) -> str:
