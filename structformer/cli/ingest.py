@@ -65,6 +65,12 @@ _SHOWN = 20
     metavar="KEY=VALUE",
     help="An option for the format plugins, as in docs/formats.md.",
 )
+@click.option("--base-url", metavar="URL", help="Where the pages are read, so that hits have their addresses.")
+@click.option(
+    "--url-rule",
+    type=click.Choice(["folder", "bare", "html", "file"]),
+    help="Address of x.md below --base-url: x/, x, x.html, or x.md.  [default: folder, or the site generator's]",
+)
 @click.option("--fresh", is_flag=True, help="Read everything again, whatever an earlier ingest left.")
 @common_options
 @click.pass_context
@@ -84,6 +90,8 @@ def command(
     gitignore: bool,
     mapping: Path | None,
     options: tuple[str, ...],
+    base_url: str | None,
+    url_rule: str | None,
     fresh: bool,
     workspace: Path,
     quiet: bool,
@@ -96,6 +104,7 @@ def command(
     edits, with the same PATHs or none, only what changed is read; killed, it continues where it was. A corpus that came
     from other PATHs is left alone unless --add or --replace is given. Exit code: 0 done, warnings or not; 1 nothing
     could be read; 2 a usage error."""
+    from structformer.corpus.site import FOLDER, Site
     from structformer.formats.limits import Limits
     from structformer.ingestion import ingest
     from structformer.ingestion.walk import FileFilter
@@ -105,6 +114,9 @@ def command(
         raise click.UsageError("--add, --replace and --remove exclude each other")
     if (add or replace_sources or remove) and not paths:
         raise click.UsageError("name the PATH to read")
+    if url_rule and base_url is None:
+        raise click.UsageError("--url-rule goes with --base-url")
+    site = Site(base_url, url_rule or FOLDER) if base_url is not None else None
     out = output(ctx)
     limits = Limits(file_bytes=int(max_file_mb * 1_000_000), seconds=timeout)
     if dry_run:
@@ -123,6 +135,7 @@ def command(
             limits=limits,
             wanted=FileFilter(include, exclude, gitignore),
             fresh=fresh,
+            site=site,
             progress=progress,
         )
     reports = Workspace(workspace).reports

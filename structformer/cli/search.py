@@ -149,7 +149,7 @@ def command(
 
 def _show(out: Output, number: str, hit: Hit, explain: bool) -> None:
     out.result(f"{number} {click.style(printable(hit.breadcrumb), bold=True)}")
-    out.result(f"    {printable(hit.address)}")
+    out.result(f"    {printable(hit.url or hit.address)}")
     if hit.snippet:
         out.result(f"    {_highlighted(hit)}")
     if explain:

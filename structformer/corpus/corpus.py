@@ -12,6 +12,7 @@ from typing import Any
 
 from structformer.corpus.rows import Row, rows_document
 from structformer.corpus.shards import TABLES, ShardInfo, read_rows, read_shard
+from structformer.corpus.site import Site, read_site
 from structformer.document import Document
 from structformer.errors import WorkspaceError
 from structformer.storage.digests import sha256_of
@@ -129,6 +130,11 @@ class Corpus:
         """One row per source file: path, format, sha256, size, status, documents, messages."""
         for shard in self.shards:
             yield from self.rows(shard, "sources")
+
+    @property
+    def site(self) -> Site:
+        """Where its pages are read."""
+        return read_site(self.folder)
 
     def other_files(self) -> Iterator[str]:
         """Paths of the ingested files that are no documents: images, code, what no format reads."""

@@ -17,6 +17,7 @@ from typing import Any
 from structformer._version import __version__
 from structformer.corpus import Corpus, manifest_value, write_other_files
 from structformer.corpus.shards import ShardInfo, is_shard_name, path_order
+from structformer.corpus.site import Site, found_site, read_site, write_site
 from structformer.document import Document
 from structformer.engines import Engine, Work, get_engine
 from structformer.errors import ReadError, UsageError, WorkspaceError
@@ -101,6 +102,7 @@ def ingest(
     limits: Limits | None = None,
     wanted: FileFilter | None = None,
     fresh: bool = False,
+    site: Site | None = None,
     progress: Progress | None = None,
 ) -> IngestReport:
     """Read all documents below `paths` into the workspace's corpus, and resolve their links into its reference graph.
@@ -109,10 +111,11 @@ def ingest(
     place in it; of several paths each has a label in front, the folder's name. A corpus that came from other paths is
     not replaced unless `replace_sources` says so; `add` reads the paths beside those that are there, `remove` takes
     them out. wanted: which of
-    the files. engine: where shards are made. fresh: read every file again, whatever an earlier ingest left.
-    progress(stage, done, total): bytes while "reading", shards while "resolving links". Raises UsageError when a path
-    does not exist, no path is known, or the corpus has other sources; WorkspaceError when another process is writing
-    the workspace."""
+    the files. site: where the pages are read; None keeps what an earlier ingest was told, else takes what the
+    settings of a site generator at the top of a path say. engine: where shards are made. fresh: read every file
+    again, whatever an earlier ingest left. progress(stage, done, total): bytes while "reading", shards while
+    "resolving links". Raises UsageError when a path does not exist, no path is known, or the corpus has other
+    sources; WorkspaceError when another process is writing the workspace."""
     workspace = Workspace(workspace)
     began = time.monotonic()
     plugins = load_plugins()
@@ -152,6 +155,7 @@ def ingest(
             folder = publication.folder("corpus")
             write_json(folder / "manifest.json", manifest_value(shards, __version__))
             write_other_files(folder, ignored.paths)
+            write_site(folder, site or _known_site(workspace) or found_site(Path(source.path) for source in sources))
             corpus = Corpus(folder, workspace.shards, shards)
             resolving = (lambda done, total: progress("resolving links", done, total)) if progress else None
             graph = write_graph(corpus, publication.folder("graph"), engine=runner, workers=workers, progress=resolving)
@@ -319,6 +323,12 @@ def _pieces(
         yield str(error), file.size
     except Exception as error:  # whatever a decompressor says of damaged data
         yield f"damaged ({error or type(error).__name__}): what stands before the damage is kept", file.size
+
+
+def _known_site(workspace: Workspace) -> Site | None:
+    """The site that an earlier ingest was told of."""
+    known = read_site(workspace.folder("corpus")) if workspace.has("corpus") else Site()
+    return known if known.base_url else None
 
 
 def _known_shards(workspace: Workspace) -> list[ShardInfo]:

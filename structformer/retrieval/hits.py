@@ -6,6 +6,7 @@ import fnmatch
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 from structformer.errors import UsageError
 from structformer.retrieval.units import IndexedDocument
@@ -42,12 +43,21 @@ class Hit:
         """The document's id with the section's anchor."""
         return f"{self.document_id}#{self.anchor}" if self.anchor else self.document_id
 
+    @property
+    def url(self) -> str:
+        """Where the section is read on the site, "" where that is not known."""
+        url = self.metadata.get("url")
+        if not isinstance(url, str) or not url.startswith(("https://", "http://")):
+            return ""
+        return f"{url}#{quote(self.anchor)}" if self.anchor and "#" not in url else url
+
     def as_dict(self) -> dict[str, Any]:
         """The hit as JSON types."""
         return {
             **{name: value for name, value in asdict(self).items() if name != "sections"},
             "breadcrumb": self.breadcrumb,
             "address": self.address,
+            "url": self.url,
             "sections": [hit.as_dict() for hit in self.sections],
         }
 

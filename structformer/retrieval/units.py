@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from structformer.corpus import Corpus
+from structformer.corpus.site import Site
 from structformer.document import Document
 from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph
@@ -107,9 +108,11 @@ def document_units(
             )
 
 
-def indexed_document(document: Document) -> IndexedDocument:
-    """What the index keeps of a document beside its units."""
+def indexed_document(document: Document, site: Site) -> IndexedDocument:
+    """What the index keeps of a document beside its units. site: where it is read."""
     values = {**document.metadata, **({"language": document.language} if document.language else {})}
+    if url := site.address(document):
+        values["url"] = url
     return IndexedDocument(
         document.id, document.title, overview(document), json.dumps(values, ensure_ascii=False, default=str)
     )
@@ -119,10 +122,11 @@ def corpus_units(corpus: Corpus, graph: ReferenceGraph | None) -> Iterator[tuple
     """Each document with its units, in document order."""
     incoming = graph.incoming_texts() if graph else {}
     unnamed = unnamed_references(corpus, graph) if graph else {}
+    site = corpus.site
     for number, document in enumerate(corpus.documents()):
         if number in unnamed:
             name_in(document, unnamed[number])
-        yield indexed_document(document), list(document_units(document, number, incoming))
+        yield indexed_document(document, site), list(document_units(document, number, incoming))
 
 
 class TableWriter:

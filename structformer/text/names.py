@@ -103,6 +103,11 @@ def without_suffix(path: str) -> str:
     return path
 
 
+def without_order(path: str) -> str:
+    """The path without numbers that order pages: "guides/setup" for "02-guides/01-setup"."""
+    return _ORDER.sub("", path)
+
+
 def path_names(path: str) -> tuple[str, ...]:
     """The names a file has by its place: its path, the path without suffix, the same without numbers that order pages,
     and, for an index page, its folder.
@@ -114,7 +119,7 @@ def path_names(path: str) -> tuple[str, ...]:
     folder, _, stem = bare.rpartition("/")
     if stem.lower() in INDEX_STEMS:
         names.append(folder or ".")
-    if (unnumbered := _ORDER.sub("", bare)) not in (bare, ""):
+    if (unnumbered := without_order(bare)) not in (bare, ""):
         names.append(unnumbered)
     return tuple(dict.fromkeys(normalize(name) for name in names))
 

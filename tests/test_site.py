@@ -1,0 +1,90 @@
+"""Addresses of pages on the site that is built from them: by rule, by what a page says, by a generator's settings."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from structformer import Corpus, Retriever
+from structformer.cli.main import main
+from structformer.corpus.site import Site
+from structformer.errors import UsageError
+from structformer.ingestion import ingest
+from structformer.retrieval.index import build_index
+
+from conftest import write_pages
+
+PAGES = {
+    "index.md": "# Home\n\nThe harbour.\n",
+    "guide/start.md": "# Start\n\nCast off the lines.\n\n## Head lines\n\nKeep them dry.\n",
+    "guide/README.md": "# Guide\n\nAll of it.\n",
+    "own.md": "---\npermalink: /elsewhere/\n---\n# Own\n\nIts own address.\n",
+    "built.html": "<html><body><h1>Built</h1><p>A built page.</p></body></html>",
+    "said.html": "<html><head><link rel=canonical href='https://other.org/x'></head><body><h1>Said</h1><p>It says.</p></body></html>",
+}
+
+
+@pytest.mark.parametrize(
+    ("rule", "start"),
+    [("folder", "guide/start/"), ("bare", "guide/start"), ("html", "guide/start.html"), ("file", "guide/start.md")],
+)
+def test_pages_have_the_addresses_of_their_site(rule, start, tmp_path):
+    write_pages(tmp_path / "pages", PAGES)
+    ingest(tmp_path / "pages", tmp_path / "w", workers=1, site=Site("https://e.org/docs", rule))
+    corpus = Corpus.open(tmp_path / "w")
+    found = {document.id: corpus.site.address(document) for document in corpus.documents()}
+    assert found["guide/start.md"] == f"https://e.org/docs/{start}"
+    assert found["own.md"] == "https://e.org/docs/elsewhere/"
+    assert found["built.html"] == "https://e.org/docs/built.html"
+    assert found["said.html"] == "https://other.org/x"
+    if rule != "file":
+        assert found["index.md"] == "https://e.org/docs/"
+        assert found["guide/README.md"] == "https://e.org/docs/guide/"
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "address"),
+    [
+        (
+            "mkdocs.yml",
+            "site_name: x\nsite_url: https://e.org/d/\nnav: !!python/name:x\n",
+            "https://e.org/d/guide/start/",
+        ),
+        ("mkdocs.yml", "site_url: https://e.org/\nuse_directory_urls: false\n", "https://e.org/guide/start.html"),
+        ("_config.yml", "url: https://e.org\nbaseurl: /b\n", "https://e.org/b/guide/start.html"),
+        (
+            "docusaurus.config.js",
+            "const c = { url: 'https://e.org', baseUrl: '/x/' };\n",
+            "https://e.org/x/guide/start",
+        ),
+        ("conf.py", "html_baseurl = 'https://e.org/s/'\n", "https://e.org/s/guide/start.html"),
+        ("_config.yml", "- [unfinished\n", ""),
+        ("mkdocs.yml", "site_url: nonsense\n", ""),
+    ],
+)
+def test_the_settings_of_site_generators_say_where(name, settings, address, tmp_path):
+    write_pages(tmp_path / "pages", {**PAGES, name: settings})
+    ingest(tmp_path / "pages", tmp_path / "w", workers=1)
+    corpus = Corpus.open(tmp_path / "w")
+    assert corpus.site.address(corpus.document("guide/start.md")) == address
+
+
+def test_hits_carry_addresses_and_a_later_ingest_keeps_the_site(tmp_path, capsys):
+    write_pages(tmp_path / "pages", PAGES)
+    with pytest.raises(SystemExit):
+        main(["ingest", str(tmp_path / "pages"), "--base-url", "https://e.org/docs/", "-w", str(tmp_path / "w")])
+    ingest((), tmp_path / "w", workers=1)
+    build_index(tmp_path / "w", encoders=[])
+    hit = Retriever.open(tmp_path / "w").search("head lines dry", 1, "lexical")[0]
+    assert hit.url == "https://e.org/docs/guide/start/#head-lines"
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["search", "head lines dry", "--json", "-w", str(tmp_path / "w")])
+    assert json.loads(capsys.readouterr().out)["hits"][0]["url"] == hit.url
+
+
+def test_what_is_no_address_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="write https"):
+        Site("ftp://e.org")
+    with pytest.raises(UsageError, match="there are: folder"):
+        Site("https://e.org", "odd")
