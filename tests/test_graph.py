@@ -7,7 +7,6 @@ from structformer import Corpus
 from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph, build_graph
 from structformer.ingestion import ingest
-from structformer.retrieval.units import corpus_units
 
 from conftest import write_pages
 
@@ -169,18 +168,18 @@ def test_links_are_found_as_a_generated_site_has_them(tmp_path, page, target, pa
     assert [ids[edge["target_document"]] for edge in ReferenceGraph.open(tmp_path / "w", corpus).edges()] == [path]
 
 
-def test_a_reference_to_another_document_is_indexed_with_the_title_of_what_it_leads_to(tmp_path):
+def test_labels_that_two_chapters_have_are_those_of_the_own_chapter_or_of_the_one_named(tmp_path):
+    section = "\\section{{{}}}\\label{{section-start}} Text of {} here.\n"
     write_pages(
         tmp_path / "pages",
         {
-            "flat.tex": "\\section{Flat maps}\\label{flat} Text of it.\n",
-            "use.tex": "\\section{Use}\nTrue by Lemma \\ref{flat}, and by \\ref{gone} .\n\n\\section{More}\nSee (\\ref{flat}) again.\n",
+            "sheaves/one.tex": section.format("Sheaves", "sheaves"),
+            "descent/one.tex": section.format("Descent", "descent"),
+            "descent/two.tex": "\\section{Use}\nBy \\ref{section-start} and \\ref{sheaves-section-start}.\n",
         },
     )
     ingest(tmp_path / "pages", tmp_path / "w", workers=1)
     corpus = Corpus.open(tmp_path / "w")
-    units = [unit for _, its in corpus_units(corpus, ReferenceGraph.open(tmp_path / "w", corpus)) for unit in its]
-    assert [unit.text for unit in units if unit.document_id == "use.tex" and unit.text] == [
-        "True by Lemma Flat maps, and by .",
-        "See (Flat maps) again.",
-    ]
+    ids = list(corpus.document_ids())
+    targets = [ids[edge["target_document"]] for edge in ReferenceGraph.open(tmp_path / "w", corpus).edges()]
+    assert targets == ["descent/one.tex", "sheaves/one.tex"]

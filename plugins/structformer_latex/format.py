@@ -19,6 +19,7 @@ from structformer.text.names import link_names, normalize, path_names
 
 from structformer_latex.reader import TexReader
 
+_CHAPTER_PIECES = 4  # parts of a label, joined by hyphens, that may name a chapter
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*")
 _MAIN = re.compile(r"\\(?:documentclass|documentstyle|begin\s*\{document\})")
 _TAKEN = re.compile(
@@ -112,9 +113,12 @@ class LatexFormat:
         )
         name_references(document, reader.numbering.shown)
         labels = dict.fromkeys(normalize(anchor) for section in document.sections() for anchor in section.anchors)
+        own = [label for label in labels if not label.startswith("cite:")]
+        chapter = PurePosixPath(source.path).parent.name
         document.names = (
             *path_names(source.path),
-            *(f"label:{label}" for label in labels if not label.startswith("cite:")),
+            *(f"label:{label}" for label in own),
+            *(f"label:{chapter}/{label}" for label in own if chapter),
         )
         return document
 
@@ -159,6 +163,13 @@ class LatexFormat:
             if label.startswith(prefix):
                 path = str(PurePosixPath(document.source.path).parent / file)
                 yield f"{path}#{label[len(prefix) :]}"
+        # Parts of a book in folders have labels that are unique in their chapter alone; another chapter's may be
+        # written with the chapter in front.
+        yield f"label:{PurePosixPath(document.source.path).parent.name}/{label}#{label}"
+        pieces = label.split("-")
+        for count in range(1, min(len(pieces), _CHAPTER_PIECES)):
+            rest = "-".join(pieces[count:])
+            yield f"label:{'-'.join(pieces[:count])}/{rest}#{rest}"
         yield f"label:{label}#{label}"
 
 

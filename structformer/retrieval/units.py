@@ -21,7 +21,6 @@ from structformer.corpus.site import Site
 from structformer.document import Document
 from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph
-from structformer.retrieval.unnamed import name_in, unnamed_references
 from structformer.text.overview import overview
 from structformer.text.passages import section_passages, with_path
 
@@ -121,11 +120,8 @@ def indexed_document(document: Document, site: Site) -> IndexedDocument:
 def corpus_units(corpus: Corpus, graph: ReferenceGraph | None) -> Iterator[tuple[IndexedDocument, list[Unit]]]:
     """Each document with its units, in document order."""
     incoming = graph.incoming_texts() if graph else {}
-    unnamed = unnamed_references(corpus, graph) if graph else {}
     site = corpus.site
     for number, document in enumerate(corpus.documents()):
-        if number in unnamed:
-            name_in(document, unnamed[number])
         yield indexed_document(document, site), list(document_units(document, number, incoming))
 
 
