@@ -33,7 +33,7 @@ class NotebookFormat:
         return 0.8 if head.lstrip()[:1] == b"{" and b'"cells"' in head and b'"cell_type"' in head else 0.0
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """One Document. Raises ReadError on what is no notebook, naming the place."""
+        """One Document. Raises ReadError, naming the place, on anything that is not a notebook."""
         text = decode(source)
         if not text.strip():
             source.warn("empty: no document")

@@ -21,7 +21,7 @@ NAMES: dict[str, tuple[str, ...]] = {
 _TREC = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<DOC>\s*<DOCNO>", re.IGNORECASE)
 _OF_WIKI_EXTRACTOR = re.compile(rb'"revid"\s*:|\?curid=\d')
 _SAMPLE_LINES = 20
-_LONG = 12  # words of a passage on average, by which a table of texts is told from one of queries
+_LONG = 12  # average words of a text from which on a table holds passages, and not queries
 
 
 @dataclass(frozen=True, slots=True)

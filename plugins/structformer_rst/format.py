@@ -31,7 +31,7 @@ _SETTINGS = {
 _NAMED = re.compile(r"(.*?)\s*<([^<>]+)>", re.DOTALL)
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|([^:\s].*))")
 _REFERENCES = frozenset("ref doc numref any term download".split())
-# Directives whose content is no reStructuredText.
+# Directives whose content is not reStructuredText.
 _CODE = frozenset(
     """code-block sourcecode prompt parsed-code testcode testsetup testcleanup testoutput doctest ipython
     plantuml uml graphviz digraph graph mermaid highlight productionlist console literalinclude

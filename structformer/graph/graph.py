@@ -218,7 +218,7 @@ class Names:
         return [number for (number,) in rows]
 
     def is_file(self, name: str) -> bool:
-        """Whether that is the path of a folder, or of a file that is no document."""
+        """Whether that is the path of a folder, or of a file that is not a document."""
         return self._database.execute("SELECT 1 FROM files WHERE name = ?", (name,)).fetchone() is not None
 
     def section(self, document: int, anchor: str) -> int | None:
