@@ -40,7 +40,7 @@ class Numbering:
         self._counts[self._top()] = 0
 
     def theorem(self, name: str, *, shared: str = "", within: str = "") -> None:
-        """A declaration of \\newtheorem, which may share another theorem's counter or restart in each section or chapter."""
+        """A theorem's declaration, which may share another one's counter or restart in each section or chapter."""
         if shared:
             self._shared[name] = shared
         if within:
