@@ -29,7 +29,7 @@ _GENERATORS = (
 )
 _CONTENTS = ".toc, .table-of-contents"
 _ALL_CONTENTS = 0.5  # share of a page's text from which on its list of contents is what it says
-_ENOUGH = 0.35  # a part marked as content that holds less of the text than this is not believed
+ENOUGH = 0.35  # a part marked as content that holds less of the text than this is not believed
 
 
 def main_content(root: LexborNode, text: str) -> tuple[list[LexborNode], str]:
@@ -52,7 +52,7 @@ def main_content(root: LexborNode, text: str) -> tuple[list[LexborNode], str]:
             continue
         if whole < 0:
             whole = _length(body)
-        if sum(_length(each) for each in found) >= _ENOUGH * whole:
+        if sum(_length(each) for each in found) >= ENOUGH * whole:
             return found, name
     return [body], "body"
 

@@ -11,10 +11,10 @@ from typing import Any
 from bs4 import BeautifulSoup
 from bs4.element import CData, NavigableString, Tag
 
+from structformer_html.main_content import ENOUGH
 from structformer_html.page import Page
 
 _CONTENT = ("main", "article")
-_ENOUGH = 0.35  # a part marked as content that holds less of the text than this is not believed
 
 
 class _Attributes:
@@ -47,7 +47,7 @@ def soup_content(soup: BeautifulSoup) -> tuple[list[Tag], str]:
         if (
             found
             and (name == "main" or len(found) == 1)
-            and sum(len(tag.get_text()) for tag in found) >= _ENOUGH * whole
+            and sum(len(tag.get_text()) for tag in found) >= ENOUGH * whole
         ):
             return found, name
     return [body], "body"

@@ -397,8 +397,8 @@ class TexReader:
     # Each of these is called with the command's name, its arguments next in the text: see HANDLERS.
 
     def _titled(self, name: str) -> None:
-        starred = name.startswith(("add", "minisec", "frametitle")) or self._text[self._position - 1 :][:1] == "*"
-        self._section(SECTIONS[name], starred=starred or self._was_starred)
+        unnumbered = name.startswith(("add", "minisec", "frametitle"))
+        self._section(SECTIONS[name], starred=unnumbered or self._was_starred)
 
     def _label(self, name: str) -> None:
         if not self._only_definitions:

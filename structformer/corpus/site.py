@@ -21,6 +21,7 @@ FOLDER, BARE, HTML, FILE = RULES = ("folder", "bare", "html", "file")
 _FILE = "site.json"
 _OWN_ADDRESS = ("permalink", "slug", "url")  # keys of front matter
 _CONFIG_BYTES = 1_000_000
+_ADDRESS = re.compile(r"https?://[^/\s]+")
 _PAGE = re.compile(r"\.(?:html?|xhtml)$", re.IGNORECASE)
 
 
@@ -32,7 +33,7 @@ class Site:
     rule: str = FOLDER
 
     def __post_init__(self) -> None:
-        if self.base_url and not re.match(r"https?://[^/\s]+", self.base_url):
+        if self.base_url and not _ADDRESS.match(self.base_url):
             raise UsageError(f"{self.base_url!r} is not an address: write https://...")
         if self.rule not in RULES:
             raise UsageError(f"no URL rule {self.rule!r}; there are: {', '.join(RULES)}")
@@ -87,9 +88,7 @@ def found_site(roots: Iterable[Path]) -> Site:
             if path.is_file() and not path.is_symlink() and path.stat().st_size <= _CONFIG_BYTES:
                 text = path.read_text(encoding="utf-8", errors="replace")
                 base_url, rule = read(text)
-                if not re.match(r"https?://[^/\s]+", base_url):
-                    base_url = ""
-                return Site(base_url, rule)
+                return Site(base_url if _ADDRESS.match(base_url) else "", rule)
     return Site()
 
 

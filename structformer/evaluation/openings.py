@@ -84,8 +84,9 @@ def evaluate_openings(
         for document, its_share in shares.of(asked.questions[number]).items():
             by_document[document] = its_share
         right, wrong = (part[0] for part in asked.allowed([number]))
+        parts = {name: asked.parts(its[[number]], [number]) for name, its in vectors.items()}
         for run, (_, encoder, way) in zip(runs, ways, strict=True):
-            passages, overviews, words = (part[0] for part in asked.parts(vectors[encoder][[number]], [number]))
+            passages, overviews, words = (part[0] for part in parts[encoder])
             total = way(passages, overviews, words, by_document[asked.owners]).masked_fill(~(right | wrong), NOTHING)
             run[f"opening-{number}"] = [
                 (opened.documents[document].id, float(_DEPTH - rank))

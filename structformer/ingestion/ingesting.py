@@ -111,11 +111,11 @@ def ingest(
     place in it; of several paths each has a label in front, the folder's name. A corpus that came from other paths is
     not replaced unless `replace_sources` says so; `add` reads the paths beside those that are there, `remove` takes
     them out. wanted: which of
-    the files. site: where the pages are read; None keeps what an earlier ingest was told, else takes what the
-    settings of a site generator at the top of a path say. engine: where shards are made. fresh: read every file
-    again, whatever an earlier ingest left. progress(stage, done, total): bytes while "reading", shards while
-    "resolving links". Raises UsageError when a path does not exist, no path is known, or the corpus has other
-    sources; WorkspaceError when another process is writing the workspace."""
+    the files. site: where the pages are read; None keeps that of the earlier ingest, else takes what the
+    settings of a site generator at the top of a path say. engine: where shards are made. fresh: read every
+    file again, whatever an earlier ingest left. progress(stage, done, total): bytes while "reading", shards
+    while "resolving links". Raises UsageError when a path does not exist, no path is known, or the corpus has
+    other sources; WorkspaceError when another process is writing the workspace."""
     workspace = Workspace(workspace)
     began = time.monotonic()
     plugins = load_plugins()
@@ -326,7 +326,7 @@ def _pieces(
 
 
 def _known_site(workspace: Workspace) -> Site | None:
-    """The site that an earlier ingest was told of."""
+    """The site given to an earlier ingest."""
     known = read_site(workspace.folder("corpus")) if workspace.has("corpus") else Site()
     return known if known.base_url else None
 

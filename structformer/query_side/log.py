@@ -31,7 +31,7 @@ _BATCH = 128
 def read_query_log(path: Path) -> list[str]:
     """The queries of a log, each once, in order: a query a line, `id<TAB>query`, or JSON lines with "query" or "text".
 
-    Raises UsageError naming the line, or where there is no query.
+    Raises UsageError, naming the line, on one that cannot be read, and on a log without queries.
     """
     found: dict[str, str] = {}
     try:
