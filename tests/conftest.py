@@ -7,6 +7,12 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The suite says the same of the same code each time it runs; HYPOTHESIS_PROFILE=search draws new inputs.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("search", derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")  # a peer in the tests that would else report its use
 

@@ -246,6 +246,20 @@ def check_tree(document) -> None:
             assert link.start == link.end or not link.text or section.text[link.start : link.end] == link.text
 
 
+@pytest.mark.parametrize(
+    ("format", "text", "expected"),
+    [
+        ("latex", r"\ref{a}\begin{itemize}\ref{a}", ""),
+        ("latex", "Before \\ref{a}\n\n\\ref{b}\n\nAfter \\ref{c}, and \\ref{d}", "Before\n\nAfter, and"),
+        ("xml", "<article><article>0</article><xref rid='b c'></xref></article>", "0"),
+    ],
+)
+def test_references_that_show_nothing_leave_no_gap(format, text, expected):
+    [document] = read(text.encode(), format=format)
+    assert document.root.text == expected
+    check_tree(document)
+
+
 @pytest.mark.parametrize("format", PIECES)
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())

@@ -17,6 +17,7 @@ UNNAMED = "\ufdd0"
 UNNAMED_WITH_KIND = "\ufdd1"  # shows "Theorem 3" where the other shows "3"
 UNNAMED_TITLE = "\ufdd2"  # shows the title of the section whatever its number
 _UNNAMED = re.compile(f"[{UNNAMED}{UNNAMED_WITH_KIND}{UNNAMED_TITLE}]")
+_GAP = re.compile(f"(?<![ \\n])[ \\n]*+(?:{_UNNAMED.pattern}[ \\n]*+)+")
 
 
 def name_references(document: Document, named: Callable[[str, bool], str] | None = None) -> None:
@@ -61,44 +62,51 @@ def _name_title(section: Section, text_of: Callable[[Link, str], str]) -> None:
 
 def _name_text(section: Section, text_of: Callable[[Link, str], str]) -> None:
     """Replace all of a text's placeholders; spans move with the text."""
-    wanted = {link.start: link for link in section.links if link.end > link.start and _UNNAMED.fullmatch(link.text)}
-    parts: list[str] = []
-    ends: list[tuple[int, int]] = []  # places in the old text from which on the new one is so much longer
-    shift = 0
-    position = 0
+    placed = {link.start: link for link in section.links if link.end > link.start and _UNNAMED.fullmatch(link.text)}
+    texts = []
     for found in _UNNAMED.finditer(section.text):
-        place = found.start()
-        before = section.text[position:place]
-        position = found.end()
-        link = wanted.get(place)
-        text = text_of(link, found[0]) if link else ""
-        blank = not text and (before or (parts[-1] if parts else "")).endswith(" ")
-        if blank and (section.text[position : position + 1] in (" ", "") or section.text[position] in ".,;:)"):
-            if before:
-                before = before[:-1]
-            elif parts:
-                parts[-1] = parts[-1][:-1]
-            shift -= 1
-        parts += [before, text]
-        ends.append((place, shift))
-        shift += len(text) - 1
-        ends.append((found.end(), shift))
+        link = placed.get(found.start())
+        texts.append((found.start(), found.end(), (text_of(link, found[0]) if link else "") or found[0]))
+    _edit(section, texts)
+    _edit(section, [(gap.start(), gap.end(), _separator(gap)) for gap in _GAP.finditer(section.text)])
+    for link in section.links:
+        if _UNNAMED.fullmatch(link.text):
+            link.text = ""  # as the source has it; the span shows what was written in its place
+            if section.text[link.start : link.end].isspace():
+                link.end = link.start
+        elif _UNNAMED.search(link.text):
+            link.text = section.text[link.start : link.end]
+
+
+def _separator(gap: re.Match[str]) -> str:
+    """What stays where placeholders were that lead elsewhere: the widest of the breaks around them."""
+    text = gap.string
+    if gap.start() == 0 or gap.end() == len(text):
+        return ""
+    widest = max(_UNNAMED.split(gap[0]), key=lambda separator: (separator.count("\n"), len(separator)))
+    return "" if widest == " " and text[gap.end()] in ".,;:)" else widest
+
+
+def _edit(section: Section, edits: list[tuple[int, int, str]]) -> None:
+    """Replace parts of a section's text, from left to right; a span that begins or ends within one goes around it."""
+    parts: list[str] = []
+    shifts = [0]  # by how much the text after each edit has moved
+    position = 0
+    for start, end, text in edits:
+        parts += [section.text[position:start], text]
+        position = end
+        shifts.append(shifts[-1] + len(text) - (end - start))
     parts.append(section.text[position:])
-    section.text = "".join(parts)
-    places = [place for place, _ in ends]
+    ends = [end for _, end, _ in edits]
 
     def moved(place: int) -> int:
-        index = bisect_right(places, place) - 1
-        return place + ends[index][1] if index >= 0 else place
+        index = bisect_right(ends, place)
+        return min(place, edits[index][0] if index < len(edits) else place) + shifts[index]
 
     for link in section.links:
         if link.end > link.start:
             link.start, link.end = moved(link.start), moved(link.end)
-            if _UNNAMED.fullmatch(link.text):
-                link.text = ""  # as the source has it; the span shows what was written in its place
-            elif _UNNAMED.search(link.text):
-                link.text = section.text[link.start : link.end]
-            link.end = max(link.start, link.end)  # of one that leads elsewhere the place is left
+    section.text = "".join(parts)
 
 
 def _without(text: str) -> str:
