@@ -9,6 +9,10 @@ from structformer import read
 from structformer.document import LinkKind
 from structformer.text.headings import github_slug
 
+from structformer_xml.vocabulary import JATS
+
+_INNER_TITLE = re.compile(rb"<(?:sub-article|response)\b.{0,4000}?<article-title>([^<]*)</article-title>", re.DOTALL)
+
 
 def _read(data: bytes, format: str, **options: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"headings": [], "links": [], "text": ""}
@@ -44,8 +48,13 @@ def html(data: bytes, dialect: str | None = None) -> dict[str, Any]:
 
 
 def xml(data: bytes, dialect: str | None = None) -> dict[str, Any]:
-    """XML of any vocabulary. The suites have no references by name, as `<citerefentry>` is one."""
+    """XML of any vocabulary. The suites have no references by name, as `<citerefentry>` is one, no titles that the
+    source leaves to the display, and no titles of articles within articles.
+    """
     found = _read(data, "xml")
+    supplied = [title for title in JATS.default_titles.values() if f">{title}<".encode() not in data]
+    supplied += [title.decode("utf-8", "replace") for title in _INNER_TITLE.findall(data)]
+    found["headings"] = [heading for heading in found["headings"] if heading[1] not in supplied]
     found["links"] = [link for link in found["links"] if not link[0].startswith("name:")]
     return found
 

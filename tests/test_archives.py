@@ -93,10 +93,14 @@ def test_an_epub_is_read_in_its_reading_order(tmp_path):
         **{f"OEBPS/{name}.xhtml": page.format(name.upper()) for name in ("a", "b", "nav")},
     }
     (tmp_path / "book.epub").write_bytes(zipped(files))
-    assert [document.title for document in read(tmp_path / "book.epub") if document.source.format == "html"] == [
-        "B",
-        "A",
-    ]
+    assert [document.title for document in read(tmp_path / "book.epub")] == ["B", "A"]
+
+
+def test_what_is_no_document_in_an_archive_is_a_file_that_links_may_lead_to(tmp_path):
+    files = {"a.md": "# A\n\n![a plan](plan.png) and [gone](gone.md)\n", "plan.png": b"\x89PNG"}
+    (tmp_path / "docs.zip").write_bytes(zipped(files))
+    report = ingest(tmp_path / "docs.zip", tmp_path / "w")
+    assert (report.links["embed"]["file"], report.links["hyperlink"]["unresolved"]) == (1, 1)
 
 
 def test_an_arxiv_tarball_is_one_paper(tmp_path):

@@ -154,6 +154,19 @@ def test_a_page_that_is_a_list_of_contents_has_that_as_its_content():
     assert links(document) == []
 
 
+def test_formulas_are_read_once_whatever_shows_them():
+    page = (
+        "<h1>T</h1><p>Energy <script type='math/tex'>e=mc^2</script>, <span class=katex><math><semantics><mi>m</mi>"
+        "<annotation encoding='application/x-tex'>m</annotation></semantics></math><span class=katex-html>m</span></span></p>"
+    )
+    for parser in ("lexbor", "beautifulsoup"):
+        assert one(page, "html", parser=parser).root.text == "Energy e=mc^2, m"
+
+
+def test_a_heading_that_leads_back_to_its_contents_has_no_link():
+    assert links(one("<h1>T</h1><h2><a class=toc-backref href='#id2'>Part</a></h2><p>text</p>", "html")) == []
+
+
 PAGES = [
     "<html lang=en><head><title>T</title><link rel=canonical href='/x'></head><body><nav>menu</nav><main><h1 id=a>One</h1>"
     "<p>Text <a href='b.html'>a</a> and <b>more</b>.</p><ul><li>x</li><li>y</li></ul><table><tr><td>a</td><td>b</td></tr></table>"

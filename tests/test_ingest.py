@@ -212,13 +212,25 @@ def test_what_is_no_document_by_its_name_or_first_line_is_not_read(tmp_path):
             "symbols.py": 'TEXT = r"""\n\\documentclass{article}\n"""\n',
             "_sources/page.md.txt": "# T\n\n## U\n\nThe source of a page that was built.\n",
             "page.1.md.in": "# T\n\nThe page.\n",
+            "manual.txt": "# M\n\n## N\n\nWhat manual.html was built from.\n",
+            "manual.html": "<h1>M</h1><p>What was built.</p>",
+            "guide.txt": "Guide\n=====\n\nParts::\n- [x](y)\n\nMore\n----\n\nThis is AsciiDoc, see linkgit:git-add[1].\n",
             "paper.txt": "# A paper\n\nWe say what we did here.\n\n## Results\n\nThey are good.\n",
             "README": "Title\n=====\n\nThis is prose in a file without suffix.\n\n- [a](page.1.md)\n- [b](page.1)\n",
         },
     )
     report = ingest(tmp_path / "pages", tmp_path / "w")
-    assert dict(report.formats) == {"markdown": 3}
-    assert sorted(Corpus.open(tmp_path / "w").document_ids()) == ["README", "page.1.md.in", "paper.txt"]
+    assert dict(report.formats) == {"markdown": 3, "html": 1}
+    assert sorted(Corpus.open(tmp_path / "w").document_ids()) == ["README", "manual.html", "page.1.md.in", "paper.txt"]
     corpus = Corpus.open(tmp_path / "w")
     graph = ReferenceGraph.open(tmp_path / "w", corpus)
     assert len(list(graph.edges())) == 2  # what a template makes is found by the name of that
+
+
+def test_a_dead_link_of_the_file_system_is_said_only_where_a_document_may_be_missing(tmp_path):
+    pages = tmp_path / "pages"
+    write_pages(pages, {"index.md": "# T\n\ntext\n"})
+    for name in ("jquery.js", "lost.md", "more"):
+        (pages / name).symlink_to(tmp_path / "nowhere" / name)
+    report = ingest(pages, tmp_path / "w")
+    assert sorted(path for path, _ in report.messages) == ["lost.md", "more"]

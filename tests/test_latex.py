@@ -173,7 +173,7 @@ def test_references_show_what_latex_prints():
     curves, solution, more = document.root.children
     assert "As in Theorem 1.1 (see (1)), Theorem 1.1, Section 2 and Solution to 1.1." in curves.text
     assert solution.title == "Solution to 1.1"
-    assert solution.children[0].text == "Section 2.1, not .\n\na\nb\n\nBy 2."
+    assert solution.children[0].text == "Section 2.1, not.\n\na\nb\n\nBy 2."
     assert more.text == "Appendix A"
     shown = [curves.text[link.start : link.end] for link in curves.links]
     assert shown == ["1.1", "1", "Theorem 1.1", "Section 2", "Solution to 1.1"]

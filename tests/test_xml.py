@@ -222,13 +222,45 @@ def test_references_by_bare_ids_show_what_they_lead_to():
     document = one(page, "xml")
     first, second = document.root.children
     assert first.text == "Keep left. See also Moorings."
-    assert second.text == "By the approach, not ."
+    assert second.text == "By the approach, not."
     assert links(document) == [("see_also", "#b", ""), ("xref", "#a", "the approach"), ("hyperlink", "gone", "")]
     assert first.text[first.links[0].start : first.links[0].end] == "Moorings"
 
 
-@pytest.mark.parametrize("name", ["svg", "xsl:stylesheet xmlns:xsl='x'", "mxfile", "plist"])
-def test_drawings_and_stylesheets_are_no_documents(name):
+@pytest.mark.parametrize(
+    "name",
+    [
+        "svg",
+        "xsl:stylesheet xmlns:xsl='x'",
+        "mxfile",
+        "plist",
+        "OpenSearchDescription xmlns='x'",
+        "package xmlns='http://www.idpf.org/2007/opf'",
+        "project xmlns='http://maven.apache.org/POM/4.0.0'",
+    ],
+)
+def test_drawings_stylesheets_and_settings_are_no_documents(name):
     source = SourceFile("a.xml", f"<?xml version='1.0'?><{name}><title>T</title></{name.split()[0]}>".encode())
     assert list(XmlFormat().read(source, {})) == []
     assert source.warnings == [f"{name.split()[0].rpartition(':')[2]}: not a document"]
+
+
+def test_elements_without_any_text_are_no_document():
+    source = SourceFile("book.xml", b"<book title='Manual'><chapters><sub link='a.html' name='A'/></chapters></book>")
+    assert list(XmlFormat().read(source, {})) == []
+    assert source.warnings == ["no text: not a document"]
+
+
+def test_back_matter_and_letters_without_a_title_are_not_part_of_the_abstract():
+    page = """<article><front><article-meta><title-group><article-title>Fingers</article-title></title-group><abstract><p>We look.</p></abstract>
+    </article-meta></front><body><sec><title>Methods</title><p>We did.</p></sec></body><back><ack><p>To all.</p></ack><ref-list><ref><mixed-citation>Lee
+    1999</mixed-citation></ref></ref-list></back><sub-article><front-stub><title-group><article-title>Decision letter</article-title></title-group>
+    </front-stub><body><p>Accepted.</p></body></sub-article></article>"""
+    document = one(page, "xml")
+    assert (document.title, document.root.text) == ("Fingers", "We look.")
+    assert [(section.title, section.text) for section in document.root.children] == [
+        ("Methods", "We did."),
+        ("Acknowledgments", "To all."),
+        ("References", "Lee 1999"),
+        ("Decision letter", "Accepted."),
+    ]

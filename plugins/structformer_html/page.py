@@ -18,7 +18,7 @@ _PARAGRAPHS = (
 _LINES = "br caption dt figcaption li option tr".split()
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _NEVER = frozenset({"script", "style", "template", "head", "noscript"})
-_FURNITURE = frozenset({"nav"})
+_FURNITURE = frozenset({"nav", "annotation", "annotation-xml"})  # annotations repeat the formula that they stand in
 _MAYBE_FURNITURE = frozenset({"footer", "aside"})  # of the page, not of its content
 _MOSTLY_LINKS = 0.7  # share of an aside's text
 _FURNITURE_ROLES = frozenset(
@@ -27,8 +27,9 @@ _FURNITURE_ROLES = frozenset(
 _FURNITURE_CLASSES = frozenset(
     """headerlink anchor-link anchorjs-link hash-link header-anchor mw-editsection mw-jump-link navbox navbox-styles vertical-navbox
     breadcrumb breadcrumbs sphinxsidebar md-sidebar pagination pagination-nav prev-next edit-page-link
-    mw-cite-backlink noprint skip-link skip-to-content copybtn metadata-stub navheader navfooter""".split()
+    mw-cite-backlink katex-html noprint skip-link skip-to-content copybtn metadata-stub navheader navfooter""".split()
 )
+_BACK_TO_CONTENTS = "toc-backref"  # docutils' headings, of contents that are left out
 CONTENTS_CLASSES = frozenset({"toc", "table-of-contents"})
 _FURNITURE_IDS = frozenset(
     {"toc", "catlinks", "footer", "site-nav", "sidebar", "navbar", "breadcrumbs", "cookie-banner", "mw-navigation"}
@@ -104,6 +105,8 @@ class Page:
     def skips(self, name: str, element: Attributes) -> bool:
         """Whether an element and all in it is not content."""
         if name in _NEVER:
+            if name == "script" and (element.get("type") or "").startswith("math/tex"):
+                return False  # MathJax's source of a formula
             return name != "noscript" or self._without_furniture
         if not element:
             return self._without_furniture and (
@@ -249,6 +252,8 @@ class Page:
         if (identifier := element.get("name")) and name == "a":
             self._ids.append(identifier)
         target = element.get("href")
+        if _BACK_TO_CONTENTS in (element.get("class") or ""):
+            target = None
         if name == "area":
             if target is not None:
                 self._builder.add_link(self._base(target), element.get("alt") or "")

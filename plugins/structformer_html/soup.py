@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bs4 import BeautifulSoup
-from bs4.element import CData, NavigableString, Tag
+from bs4.element import CData, NavigableString, Script, Tag
 
 from structformer_html.main_content import ENOUGH
 from structformer_html.page import Page
@@ -84,5 +84,7 @@ def _walk(root: Tag, page: Page) -> None:
             page.start(node.name, attributes)
             names.append(node.name)
             stack.append(iter(node.contents))
-        elif isinstance(node, NavigableString) and (type(node) is NavigableString or isinstance(node, CData)):
+        elif isinstance(node, NavigableString) and (
+            type(node) is NavigableString or isinstance(node, CData | Script)  # a script that is read is a formula
+        ):
             page.text(str(node))

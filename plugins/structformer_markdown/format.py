@@ -52,7 +52,8 @@ _REFERENCE_ROLES = frozenset("ref doc numref any eq term download std:ref std:do
 _MAX_DIRECTIVES = 10
 _ALERT = re.compile(r"\[!(\w+)\]\s*")
 _ASCIIDOC = re.compile(
-    r"^(?:\[\[[\w-]+\]\]|ifn?def::|endif::|include::|\[(?:verse|NOTE|TIP|source|horizontal)[^\]]*\]|linkgit:|={1,5} \S.*)",
+    r"^(?:\[\[[\w-]+\]\]|ifn?def::|endif::|include::|image::|\[(?:verse|NOTE|TIP|source|horizontal)[^\]]*\]|={1,5} \S.*"
+    r"|:[\w-]+:(?: .*)?|\+|\S.*::|\S.*\n(?:~{4,}|\^{4,}|\+{4,}))$|\blink(?:git)?:[^\s\[]+\[|<<[\w-]+(?:,[^>\n]*)?>>",
     re.MULTILINE,
 )
 _PROSE_SUFFIXES = frozenset({".txt", ".text", ".readme", ".page", ".post"})

@@ -33,7 +33,16 @@ _OTHERS = re.compile(
 )
 
 # Drawings, stylesheets, schemas and settings, by the first element.
-_NO_DOCUMENTS = frozenset({b"svg", b"mxfile", b"stylesheet", b"schema", b"plist", b"wsdl", b"ncx", b"container"})
+_NO_DOCUMENTS = frozenset(
+    b"""svg mxfile stylesheet schema plist wsdl ncx container opensearchdescription urlset sitemapindex opml
+    browserconfig relationships web-app testsuites testsuite coverage""".split()
+)
+_SETTINGS = re.compile(  # elements that are documents of other vocabularies too
+    rb"<(?:project\b[^>]*(?:\bdefault=|maven|msbuild|\bsdk=|toolsversion)|package\b[^>]*(?:opf|nuspec)"
+    rb"|book\b[^>]*devhelp|beans\b[^>]*springframework|manifest\b[^>]*android|resources\b[^>]*android"
+    rb"|configuration>\s*<(?:configsections|runtime|startup|system))",
+    re.IGNORECASE,
+)
 _ELEMENT = re.compile(rb"<(?:[\w.-]+:)?([\w.-]+)")
 
 
@@ -63,14 +72,19 @@ class XmlFormat:
         data = content(source)
         if not data.strip():
             raise ReadError("empty: not XML")
-        if own is None and (name := _first_element(data[:4096])) in _NO_DOCUMENTS:
+        name = _first_element(data[:4096])
+        if own is None and (name.lower() in _NO_DOCUMENTS or _SETTINGS.search(data[:4096])):
             source.warn(f"{name.decode()}: not a document")
             return
         with without_garbage_collection():
             document = self._document(source, data, own)
-        yield document
+        if document is None:
+            source.warn("no text: not a document")
+        else:
+            yield document
 
-    def _document(self, source: SourceFile, data: bytes, own: Vocabulary | None) -> Document:
+    def _document(self, source: SourceFile, data: bytes, own: Vocabulary | None) -> Document | None:
+        """None where all is in attributes."""
         events: Iterator[tuple[str, Any]] | None = None
         if len(data) >= BIG:
             events = stream(data)
@@ -90,6 +104,8 @@ class XmlFormat:
             reader.read_tree(root)
         else:
             reader.read_stream(events)
+        if builder.is_empty and not (reader.title or reader.metadata.get("refname")):
+            return None
         document = builder.finish(
             Source(source.path, self.name),
             title=reader.title or (None if reader.titled else reader.metadata.get("refname")),

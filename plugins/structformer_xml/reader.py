@@ -135,6 +135,17 @@ class XmlReader:
         if self._skipping or role == _SKIPPED or (above is not None and self._is_passed_over(name, above)):
             self._skip(opened, element)
             return
+        if (
+            above is not None
+            and not above.heading
+            and role != _TITLE
+            and name != "label"
+            and above.name in self._vocabulary.default_titles
+            and above.role == _SECTION
+            and len(self._stack) > 2
+            and self._stack[-3].name == "back"
+        ):
+            self._give_title(above)
         if attributes and (identifier := attributes.get(_XML_ID) or attributes.get("id")) is not None:
             self._ids.append(identifier)
         if marked and self._takes(opened, above, attributes):
@@ -145,13 +156,7 @@ class XmlReader:
             else:
                 opened.depth += 1
         elif role == _TITLE and above is not None and (section := self._titled_section()) is not None:
-            section.heading = True
-            opened.heading = True
-            opened.inline = True
-            ids = tuple(self._ids)
-            self._ids.clear()
-            self._builder.open_heading(max(1, section.depth), ids)
-            self.titled = self.titled or section.depth <= 1
+            self._open_title(section, opened)
             return
         if role == _INLINE or (
             role == _OTHER and above is not None and (above.inline or above.has_text or above.role in _INHERITED)
@@ -167,6 +172,23 @@ class XmlReader:
             self._mark(opened, attributes)
         if attributes or (marked and (self._zones or name in self._vocabulary.man_pages)):
             self._target(opened, name, element)
+
+    def _open_title(self, section: _Open, title: _Open) -> None:
+        """What follows is the title of a section."""
+        section.heading = title.heading = title.inline = True
+        title.role = _TITLE
+        ids = tuple(self._ids)
+        self._ids.clear()
+        self._builder.open_heading(max(1, section.depth), ids)
+        self.titled = self.titled or section.depth <= 1
+
+    def _give_title(self, section: _Open) -> None:
+        """A part of the back matter that has no title gets the usual one."""
+        section.heading = True
+        self._builder.open_heading(max(1, section.depth), tuple(self._ids))
+        self._ids.clear()
+        self._builder.text(self._vocabulary.default_titles[section.name])
+        self._builder.close_heading()
 
     def _is_passed_over(self, name: str, above: _Open) -> bool:
         """Whether an element is not text because of the one it stands in: there is another reading, or a display has
@@ -212,6 +234,10 @@ class XmlReader:
         """What an element's name says beyond its role; True when it is not part of the text."""
         vocabulary = self._vocabulary
         if above is not None and f"{above.name}/{opened.name}" in vocabulary.document_titles:
+            inner = next((each for each in reversed(self._stack) if each.name in vocabulary.inner_documents), None)
+            if inner is not None and not inner.heading:
+                self._open_title(inner, opened)
+                return True
             opened.taken, opened.key = [], "/title"
             self._taking += 1
             self._skipping += 1

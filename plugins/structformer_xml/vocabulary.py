@@ -50,6 +50,8 @@ class Vocabulary:
 
     sections: elements that are a section when they have a title. titles: elements that name the section they stand in (also in one of
     `wrappers` there). document_titles: elements whose text is the document's title without being a heading, "parent/child".
+    inner_documents: sections with a document's title of their own. default_titles: what a part of the back matter is called that has
+    no title.
     skipped: elements that are not text; their links stay, without a place. targets: attributes that hold a reference, with what
     stands in front of the value ("#" for an id). unreferring: elements whose reference is part of the display. embedded: images and other media. see_also: elements, or "element[attribute=value]", that list related pages.
     skipped_in: by element, those in which it is skipped. joints: by element, what joins children that no text joins, where it is not
@@ -67,6 +69,8 @@ class Vocabulary:
     titles: frozenset[str] = frozenset({"title"})
     wrappers: frozenset[str] = frozenset()
     document_titles: frozenset[str] = frozenset()
+    inner_documents: frozenset[str] = frozenset()
+    default_titles: Mapping[str, str] = field(default_factory=dict)
     skipped: frozenset[str] = frozenset()
     paragraphs: frozenset[str] = _PARAGRAPHS
     lines: frozenset[str] = _LINES
@@ -154,6 +158,8 @@ JATS = Vocabulary(
     roots=frozenset({"article", "book-part", "pmc-articleset"}),
     sections=frozenset("sec abstract trans-abstract ack ref-list app sub-article response glossary".split()),
     document_titles=frozenset({"title-group/article-title", "book-part-meta/title-group", "title-group/title"}),
+    inner_documents=frozenset({"sub-article", "response"}),
+    default_titles={"ref-list": "References", "ack": "Acknowledgments", "glossary": "Abbreviations"},
     skipped=frozenset(
         """journal-meta contrib-group aff author-notes pub-date history permissions article-id article-categories counts custom-meta-group
         self-uri elocation-id fpage-meta funding-group processing-meta related-article alternate-form trans-title-group

@@ -365,7 +365,8 @@ def _clean(name: str) -> tuple[str, str]:
 def _in_reading_order(
     members: list[tuple[str, zipfile.ZipInfo | None, str]], get: Callable[[str], bytes | None]
 ) -> list[tuple[str, zipfile.ZipInfo | None, str]]:
-    """An EPUB's pages in the order of its spine, then the other members, its navigation left out.
+    """An EPUB's pages in the order of its spine, then the other members; its navigation and what describes the package
+    are left out.
 
     Source: EPUB 3.3, sections 4.2.6.3.1 (container.xml) and 5.7 (spine).
     """
@@ -399,5 +400,6 @@ def _in_reading_order(
         if "nav" in (item.get("properties") or "").split() or item.get("media-type") == "application/x-dtbncx+xml"
     }
     places = {name: number for number, name in enumerate(order)}
-    kept = [member for member in members if member[0] not in navigation]
+    described = navigation | {posixpath.normpath(str(package_path)), "mimetype"}
+    kept = [member for member in members if member[0] not in described and not member[0].startswith("META-INF/")]
     return sorted(kept, key=lambda member: places.get(member[0], len(places)))

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from structformer.graph import ReferenceGraph, write_graph
 from structformer.ingestion.archives import decompressed, split_compression
 from structformer.ingestion.page import write_ingest_page
 from structformer.ingestion.reading import Reader, Status
-from structformer.ingestion.report import IngestReport, complete, corpus_messages
+from structformer.ingestion.report import IngestReport, complete, corpus_messages, without_document
 from structformer.ingestion.shard import ShardResult, ShardTask, without_lost
 from structformer.ingestion.survey import Ignored, SourceFiles, SurveyedFile, cut, survey
 from structformer.ingestion.walk import FileFilter
@@ -154,9 +155,9 @@ def ingest(
             )
             folder = publication.folder("corpus")
             write_json(folder / "manifest.json", manifest_value(shards, __version__))
-            write_other_files(folder, ignored.paths)
             write_site(folder, site or _known_site(workspace) or found_site(Path(source.path) for source in sources))
             corpus = Corpus(folder, workspace.shards, shards)
+            write_other_files(folder, chain(ignored.paths, without_document(corpus)))
             resolving = (lambda done, total: progress("resolving links", done, total)) if progress else None
             graph = write_graph(corpus, publication.folder("graph"), engine=runner, workers=workers, progress=resolving)
             _write_report(workspace, report, corpus, graph, sources)

@@ -31,6 +31,7 @@ class Status(StrEnum):
     PART = "part"  # taken in by another file
     FAILED = "failed"
     SKIPPED = "skipped"
+    OTHER = "other"  # a member of an archive that is no document
 
 
 @dataclass(slots=True)
@@ -183,6 +184,8 @@ class Reader:
                     continue
                 found, why = self._plugins.detect(bare, data[:HEAD_BYTES])
                 if found is None:
+                    outcome.status, outcome.why = Status.OTHER, why
+                    outcomes.append(outcome)
                     continue
                 outcome.why = f"{why}, in an archive"
                 if not data.strip():

@@ -66,6 +66,13 @@ def corpus_messages(corpus: Corpus) -> Iterator[tuple[str, str]]:
             yield row["path"], message
 
 
+def without_document(corpus: Corpus) -> Iterator[str]:
+    """Paths of sources that hold no document: empty ones, and members of archives that no format reads."""
+    for row in corpus.sources():
+        if row["status"] in (Status.EMPTY, Status.OTHER):
+            yield row["path"]
+
+
 def complete(report: IngestReport, corpus: Corpus) -> None:
     """Fill in what the finished corpus says."""
     report.documents, report.sections, report.files = corpus.document_count, corpus.section_count, 0

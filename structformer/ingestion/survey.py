@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from structformer.corpus.shards import path_order
-from structformer.formats.file_names import holds_queries
+from structformer.formats.file_names import holds_queries, may_be_document
 from structformer.formats.limits import Limits
 from structformer.formats.protocol import CompositeFormat
 from structformer.formats.source import SourceFile
@@ -162,7 +162,16 @@ def _surveyed(found: Found, format: str | None, plugins: Plugins, limits: Limits
             return SurveyedFile(found.path, location, format, found.size, "asked for")
         return None
     detected, why = plugins.detect(bare, head)
-    return SurveyedFile(found.path, location, detected.name, found.size, why) if detected else None
+    if detected is None or (why.startswith("content") and _is_built(found.location)):
+        return None
+    return SurveyedFile(found.path, location, detected.name, found.size, why)
+
+
+def _is_built(location: Path) -> bool:
+    """Whether the page that was built from a text stands beside it: `notes.html` by `notes.txt`."""
+    return location.suffix.lower() == ".txt" and any(
+        location.with_suffix(suffix).is_file() for suffix in (".html", ".htm", ".xhtml")
+    )
 
 
 def _included_files(files: list[SurveyedFile], neighbours: SourceFiles, plugins: Plugins, limits: Limits) -> set[str]:
@@ -181,8 +190,12 @@ def _included_files(files: list[SurveyedFile], neighbours: SourceFiles, plugins:
 
 
 def _should_report(file: SurveyedFile, plugins: Plugins) -> bool:
-    """Passed-over symbolic links are reported when they would have been documents, or lead nowhere good."""
-    return bool(plugins.claiming(file.path)) or "its target is read" not in file.problem
+    """Passed-over symbolic links are reported when they would have been documents, or may hold some and lead nowhere
+    good.
+    """
+    if plugins.claiming(file.path):
+        return True
+    return "its target is read" not in file.problem and may_be_document(file.path, b"")
 
 
 def cut(files: list[SurveyedFile]) -> Iterator[list[SurveyedFile]]:
