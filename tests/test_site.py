@@ -35,7 +35,7 @@ def test_pages_have_the_addresses_of_their_site(rule, start, tmp_path):
     found = {document.id: corpus.site.address(document) for document in corpus.documents()}
     assert found["guide/start.md"] == f"https://e.org/docs/{start}"
     assert found["own.md"] == "https://e.org/docs/elsewhere/"
-    assert found["built.html"] == "https://e.org/docs/built.html"
+    assert found["built.html"] == ("https://e.org/docs/built" if rule == "bare" else "https://e.org/docs/built.html")
     assert found["said.html"] == "https://other.org/x"
     if rule != "file":
         assert found["index.md"] == "https://e.org/docs/"
@@ -58,6 +58,16 @@ def test_pages_have_the_addresses_of_their_site(rule, start, tmp_path):
             "https://e.org/x/guide/start",
         ),
         ("conf.py", "html_baseurl = 'https://e.org/s/'\n", "https://e.org/s/guide/start.html"),
+        (
+            "sitemap.xml",
+            "<urlset><url><loc>https://e.org/m/</loc></url><url><loc>https://e.org/m/a/b/</loc></url></urlset>",
+            "https://e.org/m/guide/start/",
+        ),
+        (
+            "sitemap.xml",
+            "<urlset><url><loc>https://a.org/</loc></url><url><loc>https://b.org/</loc></url></urlset>",
+            "",
+        ),
         ("_config.yml", "- [unfinished\n", ""),
         ("mkdocs.yml", "site_url: nonsense\n", ""),
     ],
@@ -88,3 +98,47 @@ def test_what_is_no_address_is_refused(tmp_path):
         Site("ftp://e.org")
     with pytest.raises(UsageError, match="there are: folder"):
         Site("https://e.org", "odd")
+
+
+def test_pages_above_whose_folder_the_settings_stand_have_addresses_below_it(tmp_path):
+    write_pages(
+        tmp_path / "repository",
+        {
+            "mkdocs.yml": "site_url: https://e.org/\n",
+            "docs/start.md": "# Start\n\nOff.\n",
+            "README.md": "# Read\n\nme.\n",
+        },
+    )
+    ingest(tmp_path / "repository", tmp_path / "w", workers=1)
+    corpus = Corpus.open(tmp_path / "w")
+    found = {document.id: corpus.site.address(document) for document in corpus.documents()}
+    assert found == {"docs/start.md": "https://e.org/start/", "README.md": ""}
+
+
+def test_links_with_the_site_s_own_address_lead_to_its_pages(tmp_path):
+    pages = {**PAGES, "links.md": "# L\n\n[a](https://e.org/docs/guide/start/#head-lines) [b](https://other.net/)\n"}
+    write_pages(tmp_path / "pages", pages)
+    report = ingest(tmp_path / "pages", tmp_path / "w", workers=1, site=Site("https://e.org/docs"))
+    assert (report.links["hyperlink"]["resolved"], report.links["hyperlink"]["external"]) == (1, 1)
+
+
+@pytest.mark.parametrize("above", [True, False])
+def test_a_mirror_is_read_as_the_site_that_it_is(above, tmp_path):
+    pages = {
+        "docs.e.org/robots.txt": "User-agent: *\n",
+        "docs.e.org/index.html": "<h1>Home</h1><p><a href='https://docs.e.org/a/b.html#x'>b</a> <a href='/a/b.html'>c</a></p>",
+        "docs.e.org/a/b.html": "<h1>B</h1><p>text <a href='https://e.net/'>out</a></p>",
+    }
+    write_pages(tmp_path / "mirror", pages)
+    report = ingest(tmp_path / "mirror" if above else tmp_path / "mirror" / "docs.e.org", tmp_path / "w", workers=1)
+    corpus = Corpus.open(tmp_path / "w")
+    found = {document.title: corpus.site.address(document) for document in corpus.documents()}
+    assert found == {"Home": "https://docs.e.org/", "B": "https://docs.e.org/a/b.html"}
+    assert (report.links["hyperlink"]["resolved"], report.links["hyperlink"]["external"]) == (2, 1)
+
+
+def test_a_folder_that_is_called_like_a_file_is_no_mirror(tmp_path):
+    write_pages(tmp_path / "pages", {"manual.html/robots.txt": "x", "manual.html/index.html": "<h1>M</h1><p>text</p>"})
+    ingest(tmp_path / "pages", tmp_path / "w", workers=1)
+    corpus = Corpus.open(tmp_path / "w")
+    assert not corpus.site.is_known

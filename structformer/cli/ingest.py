@@ -68,8 +68,9 @@ _SHOWN = 20
 @click.option("--base-url", metavar="URL", help="Where the pages are read, so that hits have their addresses.")
 @click.option(
     "--url-rule",
-    type=click.Choice(["folder", "bare", "html", "file"]),
-    help="Address of x.md below --base-url: x/, x, x.html, or x.md.  [default: folder, or the site generator's]",
+    type=click.Choice(["folder", "bare", "html", "file", "mirror"]),
+    help="Address of x.md below --base-url: x/, x, x.html, or x.md; mirror: the folders at the top are hosts.  "
+    "[default: folder, or what the folder says]",
 )
 @click.option("--fresh", is_flag=True, help="Read everything again, whatever an earlier ingest left.")
 @common_options
@@ -104,7 +105,7 @@ def command(
     edits, with the same PATHs or none, only what changed is read; killed, it continues where it was. A corpus that came
     from other PATHs is left alone unless --add or --replace is given. Exit code: 0 done, warnings or not; 1 nothing
     could be read; 2 a usage error."""
-    from structformer.corpus.site import FOLDER, Site
+    from structformer.corpus.site import FOLDER, MIRROR, Site
     from structformer.formats.limits import Limits
     from structformer.ingestion import ingest
     from structformer.ingestion.walk import FileFilter
@@ -114,9 +115,9 @@ def command(
         raise click.UsageError("--add, --replace and --remove exclude each other")
     if (add or replace_sources or remove) and not paths:
         raise click.UsageError("name the PATH to read")
-    if url_rule and base_url is None:
+    if url_rule and base_url is None and url_rule != MIRROR:
         raise click.UsageError("--url-rule goes with --base-url")
-    site = Site(base_url, url_rule or FOLDER) if base_url is not None else None
+    site = Site(base_url or "", url_rule or FOLDER) if base_url is not None or url_rule else None
     out = output(ctx)
     limits = Limits(file_bytes=int(max_file_mb * 1_000_000), seconds=timeout)
     if dry_run:

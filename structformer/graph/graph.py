@@ -5,6 +5,7 @@ Names live in an SQLite table, not in memory; shards are resolved side by side b
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections import Counter
@@ -30,7 +31,7 @@ from structformer.plugins import load_plugins
 from structformer.storage.files import write_json
 from structformer.storage.parquet import parquet_writer
 from structformer.storage.seal import Sealed
-from structformer.text.names import is_external, normalize, path_candidates
+from structformer.text.names import is_external, normalize, path_candidates, url_names
 from structformer.workspace import Hold, Workspace
 
 EDGES = pa.schema(
@@ -157,10 +158,12 @@ def _write_names(corpus: Corpus, path: Path) -> None:
         database.execute("PRAGMA synchronous=OFF")
         database.execute("CREATE TABLE names (name TEXT, document INTEGER)")
         database.execute("CREATE TABLE anchors (document INTEGER, anchor TEXT, section INTEGER)")
+        site = corpus.site
         for start, shard in zip(corpus.starts, corpus.shards, strict=False):
-            for row in corpus.rows(shard, "documents", ["number", "id", "names"]):
+            for row in corpus.rows(shard, "documents", ["number", "id", "path", "names", "metadata"]):
                 number = start + row["number"]
-                names = dict.fromkeys((normalize(row["id"]), *row["names"]))
+                address = site.address_of(row["id"], row["path"], json.loads(row["metadata"])) if site.is_known else ""
+                names = dict.fromkeys((normalize(row["id"]), *row["names"], *url_names(address)))
                 database.executemany("INSERT INTO names VALUES (?, ?)", [(name, number) for name in names])
             for row in corpus.rows(shard, "sections", ["document", "number", "anchors"]):
                 if row["anchors"]:

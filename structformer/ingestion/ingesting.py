@@ -155,7 +155,7 @@ def ingest(
             )
             folder = publication.folder("corpus")
             write_json(folder / "manifest.json", manifest_value(shards, __version__))
-            write_site(folder, site or _known_site(workspace) or found_site(Path(source.path) for source in sources))
+            write_site(folder, site or _known_site(workspace) or found_site(sources))
             corpus = Corpus(folder, workspace.shards, shards)
             write_other_files(folder, chain(ignored.paths, without_document(corpus)))
             resolving = (lambda done, total: progress("resolving links", done, total)) if progress else None
@@ -329,7 +329,7 @@ def _pieces(
 def _known_site(workspace: Workspace) -> Site | None:
     """The site given to an earlier ingest."""
     known = read_site(workspace.folder("corpus")) if workspace.has("corpus") else Site()
-    return known if known.base_url else None
+    return known if known.is_known else None
 
 
 def _known_shards(workspace: Workspace) -> list[ShardInfo]:
