@@ -216,10 +216,10 @@ class Plugins:
         suffix = "." + name.rpartition(".")[2] if "." in name else ""
         return any(suffix in getattr(format, "stream_suffixes", ()) for format in self.formats.values())
 
-    def streaming(self, head: bytes) -> StreamFormat | None:
-        """The format that reads a file with these first bytes as a stream of documents."""
+    def streaming(self, head: bytes, options: Mapping[str, Any] | None = None) -> StreamFormat | None:
+        """The format that reads a file with these first bytes as a stream of documents, given these options."""
         for format in self.formats.values():
-            if isinstance(format, StreamFormat) and format.streams(head):
+            if isinstance(format, StreamFormat) and format.streams(head, options or {}):
                 return format
         return None
 

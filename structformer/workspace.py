@@ -7,6 +7,7 @@
     models/NAME/      a trained model; models/earlier/ holds those that were replaced
     checkpoints/NAME/ an unfinished run
     evaluation/NAME/  an evaluation's runs and reports
+    datasets/         documents of ir_datasets ids, as they were ingested
     cache/, logs/     what can be made again; what trackers write
 
 What is published is a new generation, made visible by replacing workspace.json. A reader holds the generation that it
@@ -135,6 +136,10 @@ class Workspace:
     @property
     def marker(self) -> Path:
         return self.path / MARKER
+
+    @property
+    def datasets(self) -> Path:
+        return self.path / "datasets"
 
     @property
     def shards(self) -> Path:

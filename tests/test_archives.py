@@ -207,3 +207,49 @@ def test_a_change_of_a_file_that_others_took_from_makes_them_be_read_again(tmp_p
         ingest(pages, tmp_path / "fresh", fresh=True)
         assert Corpus.open(tmp_path / "w").fingerprint == Corpus.open(tmp_path / "fresh").fingerprint
     assert ingest(pages, tmp_path / "w").parsed == 0
+
+
+def crawl(pages: dict[str, tuple[str, str, str]]) -> bytes:
+    """A web archive: by address, the status line, the content's kind and the content."""
+    from warcio.statusandheaders import StatusAndHeaders
+    from warcio.warcwriter import WARCWriter
+
+    stream = io.BytesIO()
+    writer = WARCWriter(stream, gzip=True)
+    for address, (status, kind, content) in pages.items():
+        headers = StatusAndHeaders(status, [("Content-Type", kind)], protocol="HTTP/1.1")
+        writer.write_record(
+            writer.create_warc_record(address, "response", payload=io.BytesIO(content.encode()), http_headers=headers)
+        )
+    return stream.getvalue()
+
+
+def test_a_web_archive_is_the_pages_that_were_fetched(tmp_path):
+    pages = {
+        "https://docs.e.org/": (
+            "200 OK",
+            "text/html",
+            "<h1>Home</h1><p><a href='https://docs.e.org/a/b.php#x'>b</a></p>",
+        ),
+        "https://docs.e.org/a/b.php": (
+            "200 OK",
+            "text/html; charset=utf-8",
+            "<h1 id=x>B</h1><p><a href='/'>home</a></p>",
+        ),
+        "https://docs.e.org/gone": ("404 Not Found", "text/html", "<h1>Gone</h1><p>text</p>"),
+        "https://docs.e.org/logo.png": ("200 OK", "image/png", "PNG"),
+    }
+    (tmp_path / "crawl.warc.gz").write_bytes(crawl(pages))
+    report = ingest(tmp_path / "crawl.warc.gz", tmp_path / "w")
+    corpus = Corpus.open(tmp_path / "w")
+    found = {document.id: corpus.site.address(document) for document in corpus.documents()}
+    assert found == {
+        "crawl.warc.gz/docs.e.org/index.html": "https://docs.e.org/",
+        "crawl.warc.gz/docs.e.org/a/b.php.html": "https://docs.e.org/a/b.php",
+    }
+    assert report.links["hyperlink"]["resolved"] == 2
+    (tmp_path / "cut.warc.gz").write_bytes(crawl(pages)[:-200])
+    (tmp_path / "odd.warc").write_bytes(b"nothing of the kind\r\n" * 20)
+    report = ingest([tmp_path / "cut.warc.gz", tmp_path / "odd.warc"], tmp_path / "w2")
+    assert report.documents >= 2
+    assert [message.partition(" ")[0] for _, message in report.messages] == ["damaged"] * 2

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+from contextlib import suppress
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from structformer import Corpus, read
 from structformer.adapters.exporting import export_beir
+from structformer.cli.main import main
+from structformer.errors import ReadError
 from structformer.formats.source import SourceFile
 from structformer.ingestion import ingest
 
@@ -130,9 +135,86 @@ def test_what_holds_no_records(head):
 @given(st.binary(max_size=400))
 def test_any_bytes_may_come_first(data):
     layout_of(data)
-    list(pieces(io.BytesIO(data), 100))
+    with suppress(ReadError):
+        list(pieces(io.BytesIO(data), 100))
 
 
 def test_a_folder_of_records_and_pages(tmp_path: Path):
     write_pages(tmp_path / "pages", {"a.md": "# A\n", "records.csv": CSV, "package.json": '{"name": "x"}\n'})
     assert dict(ingest(tmp_path / "pages", tmp_path / "w").formats) == {"markdown": 1, "records": 2}
+
+
+ROWS = [
+    {"_id": f"d{number}", "title": f"T{number}", "text": f"Rope number {number}.", "year": 1900} for number in range(9)
+]
+ODD = [{"key": f"k{number}", "html": f"Sail number {number}."} for number in range(3)]
+
+
+def parquet(rows: list[dict]) -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), stream)
+    return stream.getvalue()
+
+
+def in_lines(rows: list[dict]) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+@pytest.mark.parametrize("pack", [lambda rows: json.dumps(rows, indent=2).encode(), parquet])
+def test_arrays_and_parquet_are_the_records_that_lines_are(pack, tmp_path, monkeypatch):
+    expected = [
+        (document.id, document.title, document.root.text) for document in read(in_lines(ROWS), format="records")
+    ]
+    assert [(d.id, d.title, d.root.text) for d in read(pack(ROWS), format="records")] == expected
+    monkeypatch.setattr("structformer_records.layout.PIECE_BYTES", 200)
+    (tmp_path / "rows").write_bytes(pack(ROWS))
+    ingest(tmp_path / "rows", tmp_path / "w", workers=1)
+    found = Corpus.open(tmp_path / "w").documents()
+    assert [(d.id, d.title, d.root.text) for d in found] == expected
+
+
+@pytest.mark.parametrize("pack", [in_lines, lambda rows: json.dumps(rows).encode(), parquet])
+def test_fields_name_the_parts_of_records(pack, tmp_path, capsys):
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "odd.jsonl").write_bytes(pack(ODD))
+    (tmp_path / "rows" / "settings.json").write_text('[{"a": 1}]')
+    command = ["ingest", str(tmp_path / "rows"), "-w", str(tmp_path / "w")]
+    with pytest.raises(SystemExit) as exit:
+        main(command)
+    assert exit.value.code == 1
+    with pytest.raises(SystemExit) as exit:
+        main([*command, "--fields", "id=key,text=html"])
+    assert exit.value.code == 0
+    assert sorted(Corpus.open(tmp_path / "w").document_ids()) == ["k0", "k1", "k2"]
+    assert "--fields" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("broken", [b'[{"_id": "a", "text": "b"}, {"_id": ', parquet(ROWS)[:-30]])
+def test_damaged_arrays_and_tables_are_said(broken, tmp_path):
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "a").write_bytes(broken)
+    report = ingest(tmp_path / "rows", tmp_path / "w", workers=1)
+    assert [path for path, _ in report.messages] == ["a"]
+
+
+def test_documents_of_an_ir_datasets_id(tmp_path):
+    import ir_datasets
+    from ir_datasets.datasets.base import Dataset
+    from ir_datasets.formats import JsonlDocs
+    from ir_datasets.util import LocalDownload
+
+    lines = [{"doc_id": "a", "text": "Ropes are laid."}, {"doc_id": "b", "text": "Tides rise."}]
+    (tmp_path / "docs.jsonl").write_bytes(in_lines(lines))
+    ir_datasets.registry.register("boats/docs", Dataset(JsonlDocs(LocalDownload(tmp_path / "docs.jsonl"))))
+    command = ["ingest", "-w", str(tmp_path / "w"), "--dataset"]
+    for again in range(2):  # what was fetched is kept
+        with pytest.raises(SystemExit) as exit:
+            main([*command, "boats/docs"])
+        assert exit.value.code == 0, again
+    assert [(d.id, d.root.text) for d in Corpus.open(tmp_path / "w").documents()] == [
+        ("a", "Ropes are laid."),
+        ("b", "Tides rise."),
+    ]
+    with pytest.raises(SystemExit) as exit:
+        main([*command, "boats/nothing"])
+    assert exit.value.code == 2

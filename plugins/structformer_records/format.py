@@ -21,7 +21,7 @@ from structformer.formats.protocol import FormatOption
 from structformer.formats.source import SourceFile, decode
 from structformer.text.names import link_names, normalize, url_names
 
-from structformer_records.layout import NAMES, Layout, layout_of, part, pieces
+from structformer_records.layout import NAMES, PACKED, Layout, layout_of, part, pieces
 
 _DOC = re.compile(r"<DOC>(.*?)</DOC>", re.DOTALL | re.IGNORECASE)
 _TREC_TITLES = ("title", "headline", "head", "ttl", "hl")
@@ -41,6 +41,25 @@ def _fields(text: str) -> dict[str, str]:
     return chosen
 
 
+def _chosen(options: Mapping[str, Any]) -> dict[str, str]:
+    return _fields(options["fields"]) if options.get("fields") else {}
+
+
+def _names(head: bytes) -> str:
+    """The names that the first record has, for a message."""
+    names = dict.fromkeys(re.findall(rb'"([^"\\\n]{1,60})"\s*:', head.split(b"\n", 1)[0])) or dict.fromkeys(
+        re.split(rb"[\t,]", head.split(b"\n", 1)[0][:200])
+    )
+    return ", ".join(name.decode("utf-8", "replace").strip() for name in list(names)[:12]) or "nothing"
+
+
+def _part(source: SourceFile, data: bytes) -> SourceFile:
+    """A piece of a source, whose warnings are the source's."""
+    part = SourceFile(source.path, data)
+    part.warnings = source.warnings
+    return part
+
+
 class RecordsFormat:
     """Files of records, read as streams."""
 
@@ -48,17 +67,20 @@ class RecordsFormat:
     suffixes = ()
     media_types = ("application/jsonl", "text/csv", "text/tab-separated-values")
     options = (FormatOption("fields", "what a record's parts are called: id=docno,text=body", check=_fields),)
-    stream_suffixes = (".jsonl", ".ndjson", ".json", ".tsv", ".csv", ".txt", ".trec", ".sgml", ".xml", "")
+    stream_suffixes = (".jsonl", ".ndjson", ".json", ".parquet", ".tsv", ".csv", ".txt", ".trec", ".sgml", ".xml", "")
     own_ids = True  # ids are the records' own
-    completeness = "complete: BEIR and JSON lines, TREC documents, MS MARCO, CSV and TSV with a header; ids are kept"
+    completeness = (
+        "complete: BEIR and JSON lines, arrays of JSON objects, Parquet, TREC documents, MS MARCO, CSV and TSV with a "
+        "header; ids are kept"
+    )
 
     def sniff(self, head: bytes, path: str) -> float:
         """Certainty that a file of unknown suffix holds records, from its first bytes."""
         return 0.9 if layout_of(head) is not None else 0.0
 
-    def streams(self, head: bytes) -> bool:
-        """Whether a file is a stream of records, to be read piece by piece."""
-        return layout_of(head) is not None
+    def streams(self, head: bytes, options: Mapping[str, Any]) -> bool:
+        """Whether a file is a stream of records, to be read piece by piece; `fields` may name their parts."""
+        return layout_of(head, _chosen(options)) is not None
 
     def pieces(self, stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
         """Pieces of whole records, and, as a str, what had to be left out."""
@@ -66,12 +88,22 @@ class RecordsFormat:
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """A Document for each record. Option `fields`: what the parts of a record are called."""
-        chosen = _fields(options["fields"]) if options.get("fields") else {}
-        text = decode(source).lstrip("\ufeff")
-        layout = layout_of(text[:65536].encode("utf-8", "surrogatepass"))
-        if layout is None:
-            source.warn("no records: no document")
+        chosen = _chosen(options)
+        head = source.read()[:65536]
+        layout = layout_of(head, chosen)
+        if layout is not None and layout.kind in PACKED:
+            for piece in pieces(io.BytesIO(source.read()), len(source.read())):
+                if isinstance(piece, bytes):
+                    yield from self.read(_part(source, piece), options)
+                else:
+                    source.warn(piece)
             return
+        if layout is None:
+            source.warn(
+                f"no records: they need an id and a text, and have {_names(head)} (--fields says which is which)"
+            )
+            return
+        text = decode(source).lstrip("\ufeff")
         used: Counter[str] = Counter()
         for number, record in enumerate(_records(text, layout, source), 1):
             identifier, body = part(record, "id", chosen), part(record, "text", chosen)

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
+from structformer_records.packed import packed_pieces
+
 PIECE_BYTES = 8_000_000
 _READ_BYTES = 1 << 20
 # Names of what a record's parts are called, the first that a record has being taken.
@@ -19,6 +21,9 @@ NAMES: dict[str, tuple[str, ...]] = {
     "url": ("url", "link", "href", "uri"),
 }
 _TREC = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<DOC>\s*<DOCNO>", re.IGNORECASE)
+_PARQUET = b"PAR1"
+_ARRAY = re.compile(rb"\[\s*\{")
+PACKED = frozenset({"array", "parquet"})  # layouts whose pieces are made into JSON lines
 _OF_WIKI_EXTRACTOR = re.compile(rb'"revid"\s*:|\?curid=\d')
 _SAMPLE_LINES = 20
 _LONG = 12  # average words of a text from which on a table holds passages, and not queries
@@ -26,8 +31,8 @@ _LONG = 12  # average words of a text from which on a table holds passages, and 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """kind: "json", "trec", "tsv" or "csv". columns: of a table, where each part stands; header: bytes of its first
-    line, which every piece begins with.
+    """kind: "json", "array", "parquet", "trec", "tsv" or "csv". columns: of a table, where each part stands; header:
+    bytes of its first line, which every piece begins with.
     """
 
     kind: str
@@ -35,16 +40,25 @@ class Layout:
     header: bytes = b""
 
 
-def layout_of(head: bytes) -> Layout | None:
-    """The layout of a file with these first bytes; None of one that holds no records."""
+def layout_of(head: bytes, chosen: Mapping[str, str] | None = None) -> Layout | None:
+    """The layout of a file with these first bytes; None of one that holds no records.
+
+    chosen: what the parts of a record are called, where that is not usual.
+    """
+    names = {name: (chosen[name], *usual) if chosen and name in chosen else usual for name, usual in NAMES.items()}
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if head.startswith(_PARQUET):
+        return Layout("parquet")
     if _TREC.match(start):
         return Layout("trec")
     first = start.split(b"\n", 1)[0]
     if start.startswith(b"{"):
-        return Layout("json") if _is_record(first, start) and not _OF_WIKI_EXTRACTOR.search(first) else None
+        return Layout("json") if _is_record(first, start, names) and not _OF_WIKI_EXTRACTOR.search(first) else None
+    if _ARRAY.match(start):
+        keys = set(re.findall(rb'"(\w+)"\s*:', start))
+        return Layout("array") if _has_parts({key.decode("ascii", "replace") for key in keys}, names) else None
     for kind, separator in (("tsv", "\t"), ("csv", ",")):
-        columns = _named_columns(first, separator)
+        columns = _named_columns(first, separator, names)
         if columns:
             return Layout(kind, columns, first + b"\n")
     columns = _ms_marco(start)
@@ -53,8 +67,8 @@ def layout_of(head: bytes) -> Layout | None:
 
 def part(record: Mapping[str, Any], name: str, chosen: Mapping[str, str]) -> Any:
     """A part of a record under the name chosen for it, else the first usual one that it has."""
-    if name in chosen:
-        return record.get(chosen[name])
+    if name in chosen and record.get(chosen[name]) not in (None, ""):
+        return record[chosen[name]]
     return next((record[each] for each in NAMES[name] if record.get(each) not in (None, "")), None)
 
 
@@ -63,8 +77,9 @@ def pieces(stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
     said, as a str.
     """
     buffer = stream.read(_READ_BYTES)
-    layout = layout_of(buffer)
-    if layout is None:
+    layout = layout_of(buffer) or _layout_by_form(buffer)
+    if layout.kind in PACKED:
+        yield from packed_pieces(layout.kind, stream, buffer, PIECE_BYTES, limit)
         return
     end = b"</DOC>" if layout.kind == "trec" else b"\n"
     if layout.header:
@@ -104,28 +119,44 @@ def _last_end(buffer: bytes, end: bytes, *, quoted: bool) -> int:
     return position + len(end) if position >= 0 else 0
 
 
-def _is_record(first: bytes, start: bytes) -> bool:
+def _layout_by_form(head: bytes) -> Layout:
+    """The layout of records whose parts have names that only the user knows."""
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if start.startswith(b"{"):
+        return Layout("json")
+    if _ARRAY.match(start):
+        return Layout("array")
+    first = start.split(b"\n", 1)[0]
+    return Layout("tsv" if b"\t" in first else "csv", header=first + b"\n")
+
+
+def _is_record(first: bytes, start: bytes, parts: Mapping[str, tuple[str, ...]]) -> bool:
     try:
         record = json.loads(first)
     except (ValueError, RecursionError):
         # The first line may be longer than what was read of it.
         keys = set(re.findall(rb'"(\w+)"\s*:', start[:4000]))
-        return b"\n" not in start and _has_parts({key.decode("ascii", "replace") for key in keys})
-    return isinstance(record, dict) and _has_parts(set(map(str, record)))
+        return b"\n" not in start and _has_parts({key.decode("ascii", "replace") for key in keys}, parts)
+    return isinstance(record, dict) and _has_parts(set(map(str, record)), parts)
 
 
-def _has_parts(names: set[str]) -> bool:
-    return not names.isdisjoint(NAMES["id"]) and not names.isdisjoint(NAMES["text"])
+def _has_parts(names: set[str], parts: Mapping[str, tuple[str, ...]]) -> bool:
+    return not names.isdisjoint(parts["id"]) and not names.isdisjoint(parts["text"])
 
 
-def _named_columns(line: bytes, separator: str) -> dict[str, int]:
+def _named_columns(line: bytes, separator: str, parts: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
     """Where the parts stand by a table's header; empty where it names no id or no text."""
     try:
         names = next(csv.reader([line.decode("utf-8", "replace").strip()], delimiter=separator), [])
     except csv.Error:  # control characters
         return {}
     names = [name.strip().lower() for name in names]
-    found = {name: names.index(each) for name, usual in NAMES.items() for each in reversed(usual) if each in names}
+    found = {
+        name: names.index(each.lower())
+        for name, usual in parts.items()
+        for each in reversed(usual)
+        if each.lower() in names
+    }
     return found if "id" in found and "text" in found and len(names) > 1 else {}
 
 

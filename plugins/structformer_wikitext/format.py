@@ -57,7 +57,7 @@ class WikitextFormat:
         signs = (r"^==[^=\n]+==\s*$", r"\[\[[^\]\n]+\]\]", r"\{\{[^}\n]+\}\}", r"'''[^'\n]+'''")
         return min(0.9, 0.3 * sum(bool(re.search(sign, text, re.MULTILINE)) for sign in signs))
 
-    def streams(self, head: bytes) -> bool:
+    def streams(self, head: bytes, options: Mapping[str, Any]) -> bool:
         """Whether a file is a stream of pages, to be read piece by piece."""
         return bool(kind_of(head))
 

@@ -13,6 +13,7 @@ from structformer.cli.common import Output, common_options, output, printable, r
 if TYPE_CHECKING:
     from structformer.formats.limits import Limits
     from structformer.ingestion.walk import FileFilter
+    from structformer.workspace import Workspace
 
 _SHOWN = 20
 
@@ -65,6 +66,12 @@ _SHOWN = 20
     metavar="KEY=VALUE",
     help="An option for the format plugins, as in docs/formats.md.",
 )
+@click.option(
+    "--fields",
+    metavar="PART=NAME,...",
+    help="What records' parts are called where the names are unusual: id=key,title=t,text=html,url=u.",
+)
+@click.option("--dataset", metavar="ID", help="Read the documents of an ir_datasets id, as PATHs are read.")
 @click.option("--base-url", metavar="URL", help="Where the pages are read, so that hits have their addresses.")
 @click.option(
     "--url-rule",
@@ -91,6 +98,8 @@ def command(
     gitignore: bool,
     mapping: Path | None,
     options: tuple[str, ...],
+    fields: str | None,
+    dataset: str | None,
     base_url: str | None,
     url_rule: str | None,
     fresh: bool,
@@ -106,6 +115,7 @@ def command(
     from other PATHs is left alone unless --add or --replace is given. Exit code: 0 done, warnings or not; 1 nothing
     could be read; 2 a usage error."""
     from structformer.corpus.site import FOLDER, MIRROR, Site
+    from structformer.formats.file_names import unread_hint
     from structformer.formats.limits import Limits
     from structformer.ingestion import ingest
     from structformer.ingestion.walk import FileFilter
@@ -113,16 +123,23 @@ def command(
 
     if add + replace_sources + remove > 1:
         raise click.UsageError("--add, --replace and --remove exclude each other")
-    if (add or replace_sources or remove) and not paths:
+    if dataset and dry_run:
+        raise click.UsageError("--dry-run looks at files; --dataset has none yet")
+    if (add or replace_sources or remove) and not paths and not dataset:
         raise click.UsageError("name the PATH to read")
     if url_rule and base_url is None and url_rule != MIRROR:
         raise click.UsageError("--url-rule goes with --base-url")
     site = Site(base_url or "", url_rule or FOLDER) if base_url is not None or url_rule else None
     out = output(ctx)
     limits = Limits(file_bytes=int(max_file_mb * 1_000_000), seconds=timeout)
+    given = _options(options, mapping)
+    if fields:
+        given["fields"] = fields
     if dry_run:
         wanted = FileFilter(include, exclude, gitignore)
-        return _dry_run(out, paths, workspace, add, replace_sources, remove, format_, limits, wanted, verbose)
+        return _dry_run(out, paths, workspace, add, replace_sources, remove, format_, limits, wanted, given, verbose)
+    if dataset:
+        paths = (*paths, _fetched(out, dataset, Workspace(workspace)))
     with out.stages() as progress:
         report = ingest(
             paths,
@@ -131,7 +148,7 @@ def command(
             replace_sources=replace_sources,
             remove=remove,
             format=format_,
-            options=_options(options, mapping),
+            options=given,
             workers=workers,
             limits=limits,
             wanted=FileFilter(include, exclude, gitignore),
@@ -157,6 +174,9 @@ def command(
     if report.ignored:
         common = ", ".join(f"{count} {suffix}" for suffix, count in report.ignored_suffixes.most_common(4))
         out.result(f"{report.ignored} other files are {'not ' + format_ if format_ else 'no documents'} ({common})")
+        for suffix, count in report.ignored_suffixes.most_common() if format_ is None else ():
+            if hint := unread_hint(suffix):
+                out.note(f"{count} {suffix} not read: {hint}")
     links = report.links
     resolved = sum(counts["resolved"] for counts in links.values())
     inside = sum(counts["resolved"] + counts["unresolved"] + counts["ambiguous"] for counts in links.values())
@@ -185,9 +205,11 @@ def _dry_run(
     format_: str | None,
     limits: Limits,
     wanted: FileFilter,
+    options: dict[str, str],
     verbose: bool,
 ) -> int:
     """Show what an ingest would read."""
+    from structformer.formats.file_names import unread_hint
     from structformer.ingestion.ingesting import choose_sources
     from structformer.ingestion.survey import Ignored, survey
     from structformer.plugins import load_plugins
@@ -196,6 +218,7 @@ def _dry_run(
     plugins = load_plugins()
     if format_ is not None:
         plugins.format(format_)
+    plugins.check_options(options)
     for path in paths:
         if not path.exists():
             raise click.UsageError(f"{path} does not exist")
@@ -203,7 +226,16 @@ def _dry_run(
     sources = choose_sources(place, paths, add=add, replace_sources=replace_sources, remove=remove)
     ignored = Ignored()
     files = list(
-        survey(sources, plugins, limits, own=place.path.resolve(), format=format_, wanted=wanted, ignored=ignored)
+        survey(
+            sources,
+            plugins,
+            limits,
+            own=place.path.resolve(),
+            format=format_,
+            wanted=wanted,
+            ignored=ignored,
+            options=options,
+        )
     )
     read = [file for file in files if not file.problem and not file.part]
     shown = read if verbose else read[:_SHOWN]
@@ -215,7 +247,8 @@ def _dry_run(
         if file.problem or file.part:
             out.note(f"{printable(file.path)}: {printable(file.problem) if file.problem else 'part of another file'}")
     for suffix, count in ignored.suffixes.most_common():
-        out.result(f"not read: {count} {suffix}")
+        hint = unread_hint(suffix)
+        out.result(f"not read: {count} {suffix}" + (f" ({hint})" if hint else ""))
     formats = Counter(file.format for file in read)
     listed = ", ".join(f"{count} {name}" for name, count in formats.most_common())
     size = sum(file.size for file in read)
@@ -228,6 +261,16 @@ def _dry_run(
         }
     )
     return 0 if read else 1
+
+
+def _fetched(out: Output, dataset: str, workspace: Workspace) -> Path:
+    """The file that the documents of a data set are in."""
+    from structformer.ingestion.dataset import dataset_documents
+
+    with workspace.writing("structformer ingest"), out.stages() as progress:
+        return dataset_documents(
+            dataset, workspace.datasets, progress=lambda done, total: progress("fetching", done, total)
+        )
 
 
 def _options(given: tuple[str, ...], mapping: Path | None) -> dict[str, str]:

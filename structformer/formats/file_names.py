@@ -27,6 +27,24 @@ _QUERIES = re.compile(r"(?:^|/)(?:queries|topics|qrels?)\b[^/]*\.(?:jsonl|json|t
 _SOURCE_COPY = re.compile(r"(?:^|/)_sources/.+\.txt$", re.IGNORECASE)
 
 
+# What formats without a plugin here are, and what to do about them.
+_UNREAD = {
+    **dict.fromkeys((".adoc", ".asciidoc", ".asc"), "AsciiDoc: `structformer plugins new asciidoc` begins a plugin"),
+    **dict.fromkeys((".pdf", ".docx", ".doc", ".odt", ".rtf", ".pptx"), "convert it to HTML or Markdown"),
+    ".org": "Org: export it to Markdown or HTML",
+    ".rdoc": "RDoc: export it to HTML",
+    ".pod": "POD: export it to HTML",
+    ".texi": "Texinfo: build it as HTML",
+    ".xlsx": "save it as CSV",
+    **dict.fromkeys((".json", ".jsonl", ".csv", ".tsv"), "records of other names: --fields says which is which"),
+}
+
+
+def unread_hint(suffix: str) -> str:
+    """What would read files of a suffix that no installed format has; "" where they are no documents."""
+    return _UNREAD.get(suffix.lower(), "")
+
+
 def is_copied_source(path: str) -> bool:
     """Whether a file is the source of a built page, which stands beside it: the page is read."""
     return _SOURCE_COPY.search(path) is not None

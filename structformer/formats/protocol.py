@@ -59,8 +59,8 @@ class StreamFormat(Format, Protocol):
         """Suffixes of files whose first bytes must be looked at; "" for none."""
         ...
 
-    def streams(self, head: bytes) -> bool:
-        """Whether a file with these first bytes is such a source."""
+    def streams(self, head: bytes, options: Mapping[str, Any]) -> bool:
+        """Whether a file with these first bytes is such a source, given the options that `read` will get."""
         ...
 
     def pieces(self, stream: BinaryIO, limit: int) -> Iterator[bytes | str]:

@@ -1,8 +1,9 @@
 """Packed files and archives, read in place and within bounds: nothing is unpacked to disk and no member's name is
 trusted.
 
-A compressed file (`page.html.gz`) is read as the file it holds. An archive (`docs.zip`, `paper.tar.gz`, `book.epub`) is
-a folder of its members. Members that are links, devices, encrypted or named to lead elsewhere are passed over and said.
+A compressed file (`page.html.gz`) is read as the file it holds. An archive (`docs.zip`, `paper.tar.gz`, `book.epub`,
+`crawl.warc.gz`) is a folder of its members. Members that are links, devices, encrypted or named to lead elsewhere are
+passed over and said.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Any, BinaryIO
 
 from structformer.errors import ReadError
 from structformer.formats.limits import Limits
+from structformer.ingestion.warc import warc_pages
 
 _PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".lzma": "xz", ".zst": "zstd", ".zstd": "zstd"}
 _TAR_SHORT = {".tgz": ".tar.gz", ".tbz": ".tar.bz2", ".tbz2": ".tar.bz2", ".txz": ".tar.xz", ".tzst": ".tar.zst"}
@@ -62,9 +64,9 @@ def split_compression(path: str) -> tuple[str, str]:
 
 
 def archive_kind(path: str) -> str:
-    """ "zip", "tar", "epub" or "" by a path's suffix, compression apart."""
+    """ "zip", "tar", "epub", "warc" or "" by a path's suffix, compression apart."""
     bare = split_compression(path)[0].lower()
-    for suffix in (".zip", ".tar", ".epub"):
+    for suffix in (".zip", ".tar", ".epub", ".warc"):
         if bare.endswith(suffix):
             return suffix[1:]
     return ""
@@ -156,11 +158,14 @@ def _reason(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file in an archive: its name, clean and relative; its bytes, or why they are not given."""
+    """A file in an archive: its name, clean and relative; its bytes, or why they are not given; where a page was
+    fetched from.
+    """
 
     name: str
     data: bytes = b""
     problem: str = ""
+    address: str = ""
 
 
 class ArchiveFiles:
@@ -198,8 +203,8 @@ class Archive:
     def opened(self) -> Iterator[tuple[Iterator[Member], ArchiveFiles]]:
         """(the members, one after the other; the neighbours). Raises ReadError when the archive itself is damaged."""
         try:
-            if self._kind == "tar":
-                with self._tar() as found:
+            if self._kind in ("tar", "warc"):
+                with self._stream() as found:
                     yield found
             else:
                 with self._zip() as found:
@@ -267,16 +272,16 @@ class Archive:
         return Member(name, data)
 
     @contextmanager
-    def _tar(self) -> Iterator[tuple[Iterator[Member], ArchiveFiles]]:
-        # A tar is a stream, so its members can only refer to each other when they are held; up to a bound they are.
-        with (
-            decompressed(self._data, split_compression(self.path)[1]) as stream,
-            tarfile.open(fileobj=stream, mode="r|") as archive,
-        ):
+    def _stream(self) -> Iterator[tuple[Iterator[Member], ArchiveFiles]]:
+        # Members of a stream can only refer to each other when they are held; up to a bound they are.
+        compression = split_compression(self.path)[1]
+        if self._kind == "warc" and compression == "gzip":
+            compression = ""  # each record is packed by itself, and damage costs that one
+        with decompressed(self._data, compression) as stream:
             ahead: list[Member] = []
             held: dict[str, bytes] = {}
             total = 0
-            rest = self._tar_members(archive)
+            rest = self._tar_members(stream) if self._kind == "tar" else self._warc_members(stream)
             failure: ReadError | None = None
             try:
                 for member in rest:
@@ -298,33 +303,52 @@ class Archive:
 
             yield walk(), ArchiveFiles(self.path, held.get, sorted(held))
 
-    def _tar_members(self, archive: tarfile.TarFile) -> Iterator[Member]:
+    def _warc_members(self, stream: BinaryIO) -> Iterator[Member]:
+        seen: set[str] = set()
+        try:
+            for found, address, data in warc_pages(stream, self._limits.file_bytes):
+                self.budget.spend(len(data or b""), members=1)
+                name, problem = _clean(found)
+                if not problem and data is None:
+                    problem = f"over {self._limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped"
+                if name not in seen:  # a page that was fetched again is the same page
+                    seen.add(name)
+                    yield Member(name, data or b"", problem, address)
+        except ReadError:
+            raise
+        except _BROKEN as error:
+            raise ReadError(
+                f"damaged archive after {len(seen)} pages ({_reason(error)}): the rest is skipped"
+            ) from error
+
+    def _tar_members(self, stream: BinaryIO) -> Iterator[Member]:
         seen: set[str] = set()
         count = 0
         try:
-            for info in archive:
-                count += 1
-                self.budget.spend(members=1)
-                if info.isdir():
-                    continue
-                name, problem = _clean(info.name)
-                if not problem and not info.isreg():
-                    problem = "no regular file (a link or a device): skipped"
-                if not problem and info.size > self._limits.file_bytes:
-                    problem = (
-                        f"{info.size / 1e6:.1f} MB, over the limit of "
-                        f"{self._limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped"
-                    )
-                if not problem and name in seen:
-                    problem = "a second member of this name: skipped"
-                if problem:
-                    yield Member(name, problem=problem)
-                    continue
-                seen.add(name)
-                stream = archive.extractfile(info)
-                data = stream.read() if stream is not None else b""
-                self.budget.spend(len(data))
-                yield Member(name, data)
+            with tarfile.open(fileobj=stream, mode="r|") as archive:
+                for info in archive:
+                    count += 1
+                    self.budget.spend(members=1)
+                    if info.isdir():
+                        continue
+                    name, problem = _clean(info.name)
+                    if not problem and not info.isreg():
+                        problem = "no regular file (a link or a device): skipped"
+                    if not problem and info.size > self._limits.file_bytes:
+                        problem = (
+                            f"{info.size / 1e6:.1f} MB, over the limit of "
+                            f"{self._limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped"
+                        )
+                    if not problem and name in seen:
+                        problem = "a second member of this name: skipped"
+                    if problem:
+                        yield Member(name, problem=problem)
+                        continue
+                    seen.add(name)
+                    content = archive.extractfile(info)
+                    data = content.read() if content is not None else b""
+                    self.budget.spend(len(data))
+                    yield Member(name, data)
         except ReadError:
             raise
         except _BROKEN as error:

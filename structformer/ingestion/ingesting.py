@@ -63,7 +63,7 @@ def read(path_or_bytes: str | Path | bytes, format: str | None = None, **options
     limits = Limits()
     sources = (Source("", str(root)),)
     reader = Reader(plugins, options, limits, SourceFiles(sources, limits))
-    for file in survey(sources, plugins, limits, format=format):
+    for file in survey(sources, plugins, limits, format=format, options=options):
         if file.problem or file.part:
             if root.is_file() and file.problem:
                 raise ReadError(file.problem)
@@ -147,6 +147,7 @@ def ingest(
                     format=format,
                     wanted=wanted,
                     ignored=ignored,
+                    options=options,
                 )
             )
             report.ignored, report.ignored_suffixes = ignored.count, ignored.suffixes

@@ -18,6 +18,7 @@ from structformer.formats.protocol import CompositeFormat, Format
 from structformer.formats.source import HEAD_BYTES, Neighbours, SourceFile
 from structformer.ingestion.archives import Archive, ArchiveFiles, archive_kind, decompressed, split_compression, unpack
 from structformer.plugins import Plugins
+from structformer.text.names import url_names
 
 ARCHIVE = "archive"
 Started = Callable[[str], None]
@@ -194,11 +195,16 @@ class Reader:
                 outcomes.append(outcome)
                 for document in self._consume(SourceFile(bare, data, neighbours=neighbours), outcome, found):
                     own.documents += 1
+                    if member.address:
+                        document.metadata.setdefault("canonical", member.address)
+                        document.names = tuple(dict.fromkeys((*document.names, *url_names(member.address))))
                     yield document
             if empty:
                 own.messages.append(f"{empty} empty member{'s' * (empty > 1)}: no document")
         if not own.documents and own.status is Status.READ:
             own.status = Status.EMPTY
+            if not own.messages:
+                own.messages.append("no documents in it")
 
     def _nested(
         self, archive: Archive, path: str, data: bytes, own: Outcome, outcomes: list[Outcome]

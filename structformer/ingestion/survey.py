@@ -7,9 +7,10 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from structformer.corpus.shards import path_order
 from structformer.formats.file_names import holds_queries, may_be_document
@@ -101,10 +102,12 @@ def survey(
     format: str | None = None,
     wanted: FileFilter | None = None,
     ignored: Ignored | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Iterator[SurveyedFile]:
     """The files to read, in the order of their paths; those that others take in are marked.
 
-    own: the workspace, which is not a source of itself. format: the only one to read.
+    own: the workspace, which is not a source of itself. format: the only one to read. options: of the formats, which
+    may say that a file is one of theirs.
     """
     ignored = ignored if ignored is not None else Ignored()
     files: list[SurveyedFile] = []
@@ -112,9 +115,9 @@ def survey(
     for found, single in (
         heapq.merge(*walks, key=lambda item: path_order(item[0].path)) if len(sources) > 1 else next(walks)
     ):
-        if own is not None and own in found.location.absolute().parents:
+        if own is not None and own in found.location.absolute().parents and not single:
             continue
-        file = _surveyed(found, format, plugins, limits)
+        file = _surveyed(found, format, plugins, options or {})
         if file is None and single:  # named with its format it is believed
             file = SurveyedFile(
                 found.path, str(found.location), format or "", found.size, "asked for" if format else ""
@@ -137,7 +140,7 @@ def _walk(source: Source, wanted: FileFilter) -> Iterator[tuple[Found, bool]]:
         yield (replace(found, path=_labelled(source.label, found.path)) if source.label else found), single
 
 
-def _surveyed(found: Found, format: str | None, plugins: Plugins, limits: Limits) -> SurveyedFile | None:
+def _surveyed(found: Found, format: str | None, plugins: Plugins, options: Mapping[str, Any]) -> SurveyedFile | None:
     """How a file is to be read; None for a file that is not a document."""
     location = str(found.location)
     if found.problem or found.note:
@@ -152,7 +155,7 @@ def _surveyed(found: Found, format: str | None, plugins: Plugins, limits: Limits
     if format is None and holds_queries(bare):
         return None
     if head and (format is None or format in plugins.formats):
-        streaming = plugins.streaming(head)
+        streaming = plugins.streaming(head, options)
         if streaming is not None and format in (None, streaming.name):
             return SurveyedFile(found.path, location, streaming.name, found.size, "first bytes", stream=True)
     if format is not None:

@@ -1,0 +1,52 @@
+"""Web archives (WARC): the pages of a crawl as members, each named by its address.
+
+Source: ISO 28500:2017, WARC file format.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+from urllib.parse import unquote, urlsplit
+
+_PAGES = ("text/", "application/xhtml", "application/xml")
+
+
+def warc_pages(stream: BinaryIO, limit: int) -> Iterator[tuple[str, str, bytes | None]]:
+    """(name, address, content) of every page that was fetched: "example.org/docs/index.html". A content over `limit`
+    bytes is None.
+
+    Redirects, failures, images and what else is no page are passed over. Raises ValueError on damaged data.
+    """
+    from warcio.archiveiterator import ArchiveIterator
+
+    try:
+        for record in ArchiveIterator(stream):
+            if record.rec_type not in ("response", "resource"):
+                continue
+            address = (record.rec_headers.get_header("WARC-Target-URI") or "").strip("<>")
+            headers = record.http_headers
+            status = headers.get_statuscode() if headers is not None else "200"
+            kind = (headers or record.rec_headers).get_header("Content-Type") or ""
+            if status != "200" or not kind.lower().startswith(_PAGES) or not address.startswith(("http:", "https:")):
+                continue
+            data = record.content_stream().read(limit + 1)
+            yield _name(address, kind), address, data if len(data) <= limit else None
+    except Exception as error:  # whatever warcio says of damaged data: AttributeError too
+        raise ValueError(str(error) or type(error).__name__) from error
+
+
+def _name(address: str, kind: str) -> str:
+    """A file's name for a page: its host and path, with the suffix that its kind has."""
+    parts = urlsplit(address)
+    path = unquote(parts.path).strip("/")
+    if not path or parts.path.endswith("/"):
+        path = f"{path}/index".strip("/")
+    if parts.query:
+        path += f"?{parts.query}"
+    if kind.lower().startswith(("text/html", "application/xhtml")) and not re.search(
+        r"\.x?html?$", path, re.IGNORECASE
+    ):
+        path += ".html"
+    return f"{(parts.hostname or 'unknown').lower()}/{path}"
