@@ -221,3 +221,37 @@ def test_what_is_cut_is_said_with_its_place():
     source = Folder({"a.tex": paper("\n\n\\loop and so on", r"\newcommand{\loop}{\loop x}")}).source("a.tex")
     list(LatexFormat().read(source, {}))
     assert source.warnings == ["line 3: macros nested over 200 deep at \\loop: what it stands for is left out"]
+
+
+def test_addresses_spell_out_the_user_s_abbreviations():
+    source = r"""\newcommand{\repo}{https://e.org/\name}\newcommand{\name}{boats}
+    See \href{\repo/issues}{the issues} and \url{\repo/wiki}."""
+    assert links(one(source, "latex")) == [
+        ("hyperlink", "https://e.org/boats/issues", "the issues"),
+        ("hyperlink", "https://e.org/boats/wiki", "https://e.org/boats/wiki"),
+    ]
+
+
+def test_comments_among_keys_are_none():
+    assert [link[1] for link in links(one("\\cite{a,% the first\n  b}, \\ref{c%\n}", "latex"))] == [
+        "cite:a",
+        "cite:b",
+        "#c",
+    ]
+
+
+def test_text_in_one_case_keeps_its_references_and_formulas():
+    document = one(r"\section{\MakeTextUppercase{Knots}} \MakeUppercase{see \cite{Lee} and $x$}", "latex")
+    assert document.root.children[0].title == "KNOTS"
+    assert document.root.children[0].text == "SEE AND $x$"
+    assert links(document) == [("citation", "cite:Lee", "")]
+
+
+def test_numbers_of_authors_are_links():
+    document = one(r"Ann\orcidlink{0000-1} and \orcidlinki{Bob}{0000-2}, \orcidlinkc{0000-3}.", "latex")
+    assert document.root.text == "Ann and Bob, 0000-3."
+    assert [link[1:] for link in links(document)] == [
+        ("https://orcid.org/0000-1", ""),
+        ("https://orcid.org/0000-2", "Bob"),
+        ("https://orcid.org/0000-3", "0000-3"),
+    ]

@@ -264,3 +264,12 @@ def test_back_matter_and_letters_without_a_title_are_not_part_of_the_abstract():
         ("References", "Lee 1999"),
         ("Decision letter", "Accepted."),
     ]
+
+
+def test_a_footnote_in_a_title_follows_it():
+    page = "<book><bookinfo><title>Boats</title></bookinfo><chapter><title>Knots<footnote><para>Tied.</para></footnote> of old</title><para>x</para></chapter></book>"
+    document = one(page, "xml")
+    assert [(section.level, section.title, section.text) for section in document.sections()] == [
+        (0, "Boats", ""),
+        (2, "Knots of old", "Tied.\n\nx"),
+    ]

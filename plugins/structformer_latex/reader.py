@@ -59,11 +59,22 @@ _ASSIGNMENT = re.compile(
 )
 _PARAMETER = re.compile(r"##|#([1-9])")
 _ALTERNATIVE = re.compile(r"(?:^|,)\s*alt\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,]+)")
+# What keeps its case, else (group 1) what doesn't.
+_KEPT_CASE = re.compile(
+    r"\\(?:NoCaseChange|\w*(?:ref|cite)\w*|label|begin|end)\s*(?:\[[^\]]*\]\s*)*\{[^{}]*\}"
+    r"|\\\(.*?\\\)|\$[^$]*\$|\\ensuremath\{[^{}]*\}|\\(?:[a-zA-Z]+|.)|([^\\$]+)",
+    re.DOTALL,
+)
+_REFERRING = re.compile(r"\\(?:\w*(?:ref|cite)|NoCaseChange|begin)(?![a-zA-Z])")
+_LONGEST_ADDRESS = 4000
+_ADDRESS_DEPTH = 8  # macros in macros of an address
 _OVERLAY = re.compile(r"\s*<[-\d.,+|@:a-z ]*>")
 _WITH_KIND = frozenset("autoref Autoref cref Cref vref Vref thref fullref zref crefrange Crefrange".split())
 _WITH_TITLE = frozenset({"nameref", "titleref"})
 _NO_XSPACE = frozenset(".,'/?;:!~-)\\{}]&\n\"")
 _KEY = re.compile(r"[^,\s][^,]*")
+_COMMENT_IN_KEYS = re.compile(r"(?<!\\)%[^\n]*(?:\n\s*|\Z)")
+_MACRO_IN_ADDRESS = re.compile(r"\\([a-zA-Z]+)(?:\{\}|[ \t\n]+|(?![a-zA-Z]))")
 _MAX_EXPANSIONS = 100_000
 _MAX_EXPANDED = 4_000_000  # characters that macros may add to a document
 _MAX_DEPTH = 200
@@ -497,11 +508,29 @@ class TexReader:
     def _break(self, name: str) -> None:
         self._optional()
 
+    def _orcid(self, name: str) -> None:
+        """The orcidlink package: an author's number as a mark, in full, compact, or behind the name."""
+        shown = self.plain(self._argument()) if name == "orcidlinki" else ""
+        number = self._argument().strip()
+        target = f"https://orcid.org/{number}"
+        shown = shown or {"orcidlinkf": target, "orcidlinkc": number}.get(name, "")
+        if shown and not self._builder.in_link:
+            self._builder.link_text(target, shown)
+        else:
+            self._builder.add_link(target)
+
     def _upper(self, name: str) -> None:
-        self._builder.text(self.plain(self._argument()).upper())
+        self._cased(self._argument(), str.upper)
 
     def _lower(self, name: str) -> None:
-        self._builder.text(self.plain(self._argument()).lower())
+        self._cased(self._argument(), str.lower)
+
+    def _cased(self, text: str, change: Callable[[str], str]) -> None:
+        """Text in one case; keys of references, formulas and names of commands stay as they are."""
+        if _REFERRING.search(text) is None:
+            self._builder.text(change(self.plain(text)))
+        else:
+            self._run(_KEPT_CASE.sub(lambda kept: kept[0] if kept[1] is None else change(kept[0]), text))
 
     def _length(self, name: str) -> None:
         found = _ASSIGNMENT.match(self._text, self._position)
@@ -546,6 +575,7 @@ class TexReader:
         self._flush_footnotes()
         if not self._only_definitions:
             self.numbering.section(level, starred=starred)
+        self._overlay()
         if self._optional() is not None:
             self._optional()
         title = self._argument()
@@ -569,7 +599,7 @@ class TexReader:
             continue
         builder = self._builder
         shown = UNNAMED_WITH_KIND if name in _WITH_KIND else UNNAMED_TITLE if name in _WITH_TITLE else UNNAMED
-        for place, label in enumerate(_KEY.findall(self._argument())):
+        for place, label in enumerate(_keys(self._argument())):
             if builder.in_link:
                 continue
             builder.text(", " if place else "(" if name == "eqref" else "")
@@ -600,9 +630,9 @@ class TexReader:
                 return
         elif name == "href":
             self._optional()
-            target, shown, kind = _address(self._raw_argument()), self._argument(), LinkKind.HYPERLINK
+            target, shown, kind = self._address(self._raw_argument()), self._argument(), LinkKind.HYPERLINK
         else:
-            address = _address(self._raw_argument())
+            address = self._address(self._raw_argument())
             prefix = (
                 "mailto:" if name == "email" else "https://doi.org/" if name == "doi" and "//" not in address else ""
             )
@@ -651,10 +681,23 @@ class TexReader:
         argument = self._group()
         if argument is None:
             return
-        for key in _KEY.findall(argument):
+        for key in _keys(argument):
             key = key.strip()
             self.cited[key] = None
             self._builder.add_link(f"cite:{key}", "", LinkKind.CITATION)
+
+    def _address(self, text: str) -> str:
+        """A URL as it is meant: the user's abbreviations spelt out, its escapes undone."""
+
+        def body(found: re.Match[str]) -> str:
+            macro = self._macros.get(found[1])
+            return macro.body if macro is not None and not macro.arguments else found[0]
+
+        for _ in range(_ADDRESS_DEPTH):
+            if "\\" not in text or len(text) > _LONGEST_ADDRESS or (spelt := _MACRO_IN_ADDRESS.sub(body, text)) == text:
+                break
+            text = spelt
+        return _address(text)
 
     def _math(self, opener: str, start: int) -> None:
         text = self._text
@@ -684,7 +727,7 @@ class TexReader:
             source = _LABEL.sub("", source)
         if "ref" in source:
             for labels in _MATH_REFERENCE.findall(source):
-                for label in _KEY.findall(labels):
+                for label in _keys(labels):
                     builder.add_link("#" + label.strip(), "", LinkKind.XREF)
         if "%" in source:
             source = re.sub(r"(?<!\\)%[^\n]*\n?[ \t]*", "", source)
@@ -1229,7 +1272,7 @@ class TexReader:
 
     def _package(self, name: str) -> None:
         options = self._optional() or ""
-        for name in _KEY.findall(self._argument()):
+        for name in _keys(self._argument()):
             name = name.strip()
             if name == "babel" and options:
                 self.language = options.split(",")[-1].strip() or self.language
@@ -1240,7 +1283,7 @@ class TexReader:
 
     def _bibliography(self, command: str) -> None:
         self._optional()
-        for name in _KEY.findall(self._argument()):
+        for name in _keys(self._argument()):
             taken = self._files(name.strip(), (".bib", ""))
             if taken is not None:
                 self.entries.update(parse_bibtex(taken[1]))
@@ -1260,6 +1303,11 @@ def _closing(text: str, start: int) -> int:
             if not depth:
                 return found.start()
     return len(text)
+
+
+def _keys(text: str) -> list[str]:
+    """Labels and keys between commas, without comments."""
+    return _KEY.findall(_COMMENT_IN_KEYS.sub("", text) if "%" in text else text)
 
 
 def _address(text: str) -> str:
@@ -1333,8 +1381,9 @@ def _handlers() -> dict[str, Handler]:
         ("enquote say textquote".split(), reader._quote),
         ("endinput bye".split(), reader._end_of_input),
         ("linebreak pagebreak nopagebreak".split(), reader._break),
-        ("MakeUppercase uppercase".split(), reader._upper),
-        ("MakeLowercase lowercase".split(), reader._lower),
+        ("MakeUppercase MakeTextUppercase uppercase".split(), reader._upper),
+        ("MakeLowercase MakeTextLowercase lowercase".split(), reader._lower),
+        ("orcidlink orcidlinkf orcidlinkc orcidlinki".split(), reader._orcid),
         (LENGTHS - DROPPED.keys(), reader._length),
         ("fi relax".split(), reader._nothing),
     ]

@@ -32,6 +32,7 @@ class _Open:
     closing = ""  # what stands after its text
     taken: list[str] | None = None  # text gathered for the metadata or a title that is not a heading
     key = ""
+    note: list[str] | None = None  # text of a footnote in a title, which follows the title
 
     def __init__(self, name: str, role: int, depth: int) -> None:
         self.name = name
@@ -52,6 +53,8 @@ class XmlReader:
         self._zones = 0
         self._verbatim = 0
         self._examples = 0
+        self._notes = 0  # footnotes of a title that are open
+        self._after_title: list[str] = []
         self._ended = ""  # the element that has just ended, with no text since
         self._taking = 0
         self._silent_links: list[tuple[str, LinkKind, list[str], int]] = []
@@ -127,6 +130,12 @@ class XmlReader:
         opened = _Open(name, role, above.depth if above is not None else 0)
         self._stack.append(opened)
         ended, self._ended = self._ended, ""
+        if above is not None and above.heading and name in self._vocabulary.notes and self._builder.in_heading:
+            opened.note = []
+            self._notes += 1
+        if self._notes:
+            opened.role, opened.inline = _OTHER, True
+            return
         if self._examples:
             opened.role, opened.inline = _OTHER, True
             if ended:
@@ -289,6 +298,9 @@ class XmlReader:
             builder.paragraph()
 
     def _text(self, text: str) -> None:
+        if self._notes:
+            next(opened.note for opened in reversed(self._stack) if opened.note is not None).append(text)
+            return
         if self._taking or self._silent_links:
             self._gather(text)
         if self._skipping:
@@ -329,6 +341,11 @@ class XmlReader:
 
     def _end(self) -> None:
         opened = self._stack.pop()
+        if self._notes:
+            if opened.note is not None:
+                self._notes -= 1
+                self._after_title.append("".join(opened.note))
+            return
         if opened.closing:
             self._builder.text(opened.closing)
         if self._examples and opened.name in self._vocabulary.examples:
@@ -354,6 +371,11 @@ class XmlReader:
         if opened.heading and opened.role == _TITLE:
             self._flush_ids()
             self._builder.close_heading()
+            for note in self._after_title:
+                self._builder.paragraph()
+                self._builder.flow(note)
+                self._builder.paragraph()
+            self._after_title.clear()
         elif opened.role == _SECTION:
             self._flush_ids()
             if opened.heading:

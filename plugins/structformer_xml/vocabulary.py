@@ -57,7 +57,7 @@ class Vocabulary:
     skipped_in: by element, those in which it is skipped. joints: by element, what joins children that no text joins, where it is not
     a blank. brackets: by element, what stands around its text. breaks: elements that end a word unless they say break="no".
     readings: elements whose children say one thing in several ways; variants: those of these children that are never taken.
-    examples: elements that show markup, which has no meaning there. man_pages: elements that name another page by its name and number.
+    notes: footnotes, which do not belong to a title that they stand in. examples: elements that show markup, which has no meaning there. man_pages: elements that name another page by its name and number.
     """
 
     name: str
@@ -93,6 +93,7 @@ class Vocabulary:
     breaks: frozenset[str] = frozenset()
     readings: frozenset[str] = frozenset()
     variants: frozenset[str] = frozenset()
+    notes: frozenset[str] = frozenset({"footnote", "fn", "note"})
     examples: frozenset[str] = frozenset()
     man_pages: frozenset[str] = frozenset()
     meanings: dict[str, tuple[str, int, bool]] = field(
@@ -261,7 +262,7 @@ def choose(root_name: str, public_id: str, children: frozenset[str]) -> Vocabula
         return JATS
     if root_name in TEI.roots:
         return TEI
-    if root_name in DITA.roots and children & _DITA_SIGNS:
+    if root_name in DITA.roots and (children & _DITA_SIGNS or root_name == "bookmap"):
         return DITA
     if root_name in DOCBOOK.roots and not children & _DITA_SIGNS:
         return DOCBOOK
@@ -269,7 +270,7 @@ def choose(root_name: str, public_id: str, children: frozenset[str]) -> Vocabula
 
 
 _DITA_SIGNS = frozenset(
-    "shortdesc body conbody taskbody refbody glossdef prolog related-links topicref topicmeta chapter glossterm".split()
+    "shortdesc body conbody taskbody refbody glossdef prolog related-links topicref topicmeta glossterm".split()
 )
 
 
