@@ -181,9 +181,13 @@ def test_saved_models_load_in_sentence_transformers_with_the_same_scores(corpus)
 def test_long_queries_and_documents_fit_the_window(corpus):
     folder = train(corpus, replace(TINY, ranker="cross-encoder", name="cross")).folder
     model = CrossEncoder.load(str(folder))
-    scores = model.score(["mast " * 1000, "mast " * 30], ["oar " * 2000] * 2)
+    half = model.max_tokens // 2 - 1
+    scores = model.score(["mast " * 1000, "mast " * half, "mast " * (half // 2)], ["oar " * 2000] * 3)
     assert np.isfinite(scores).all()
-    assert scores[0] == pytest.approx(scores[1], abs=1e-5)  # a query is cut after 30 tokens
+    assert scores[0] == pytest.approx(
+        scores[1], abs=1e-5
+    )  # a query is cut where it would leave documents less than half
+    assert scores[1] != pytest.approx(scores[2], abs=1e-5)  # and nowhere before
 
 
 def test_without_any_model_the_three_ways_out_are_named(monkeypatch):

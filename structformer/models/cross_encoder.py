@@ -58,15 +58,19 @@ class CrossEncoder:
 
     @torch.inference_mode()
     def score(
-        self, queries: Sequence[str], documents: Sequence[str], query_tokens: int = QUERY_TOKENS
+        self, queries: Sequence[str], documents: Sequence[str], query_tokens: int | None = None
     ) -> npt.NDArray[np.float32]:
-        """(pairs,) float32 scores; pairs of like length go through the model together, so that little is padding."""
+        """(pairs,) float32 scores; pairs of like length go through the model together, so that little is padding.
+
+        query_tokens: queries are cut after so many; None cuts only those that would leave documents less than half.
+        """
         training = self.model.training
+        limit = query_tokens or min(LONG_QUERY_TOKENS, self.max_tokens // 2 - 1)
         self.model.eval()
         scores = np.zeros(len(documents), np.float32)
         for start in range(0, len(documents), _TOKENIZE_BATCH):
             chunk = slice(start, start + _TOKENIZE_BATCH)
-            encoded = self.encode_pairs(queries[chunk], documents[chunk], [query_tokens] * len(documents[chunk]))
+            encoded = self.encode_pairs(queries[chunk], documents[chunk], [limit] * len(documents[chunk]))
             for numbers in length_buckets([len(ids) for ids in encoded["input_ids"]], self.model.device.type):
                 bucket = {name: [values[number] for number in numbers] for name, values in encoded.items()}
                 batch = self.tokenizer.pad(bucket, padding=True, return_tensors="pt").to(self.model.device)
