@@ -71,6 +71,10 @@ class Weights:
             return {"smaller": 0.9, text[start:end].split()[-1].lower(): 0.1} if "smaller" in text else {"look": 1.0}
         return self.from_cls.get(text, {text.split()[-1].rstrip(".").lower(): 1.0})
 
+    def span_weights(self, text: str, spans) -> list[float]:
+        words = self.from_cls.get(text, {})
+        return [sum(words.get(word.lower(), 0.0) for word in text[start:end].split()) for start, end in spans]
+
 
 def here(**options) -> Neighbourhood:
     document = Document("boats", "Boats", Section("Boats", 0, TEXT), Source("boats.md", "markdown"))
@@ -111,6 +115,27 @@ def test_rdp_prefers_the_page_of_the_anchor_that_the_sentence_is_about():
     place.weights = Weights({sentence: {"sails": 0.2, "reef": 0.1, "knots": 0.2}})
     [example] = representative_document_prediction(place, Random(0), Census())
     assert example.documents == (PAGES[1], PAGES[2])
+
+
+def test_rdp_draws_its_pair_by_the_importance_of_the_anchors():
+    place = here()
+    place.references = [
+        Reference(0, 4, 14, "reef knots", 1),
+        Reference(0, 23, 28, "sails", 2),
+        Reference(0, 15, 17, "to", 4),
+    ]
+    place.weights = Weights({"Tie reef knots to make sails smaller.": {"sails": 0.6, "reef": 0.3, "to": 0.1}})
+    pairs = Counter()
+    for seed in range(2000):
+        [example] = representative_document_prediction(place, Random(seed), Census())
+        pairs[example.documents] += 1
+    # Drawing by weight without replacement: P(a, b) = p_a p_b / (1 - p_a) + p_b p_a / (1 - p_b).
+    expected = {
+        (PAGES[2], PAGES[1]): 0.6 * 0.3 / 0.4 + 0.3 * 0.6 / 0.7,
+        (PAGES[2], PAGES[4]): 0.6 * 0.1 / 0.4 + 0.1 * 0.6 / 0.9,
+        (PAGES[1], PAGES[4]): 0.3 * 0.1 / 0.7 + 0.1 * 0.3 / 0.9,
+    }
+    assert {pair: count / 2000 for pair, count in pairs.items()} == pytest.approx(expected, abs=0.03)
 
 
 def test_acm_asks_with_one_anchor_for_the_page_of_its_neighbour():
@@ -249,6 +274,33 @@ def test_attention_weights_are_of_words_and_sum_to_one(tmp_path):
     assert set(of_all) == set(of_jib) == {"unfurling", "the", "jib"}
     assert sum(of_all.values()) == pytest.approx(1, abs=1e-3)
     assert of_all != of_jib
+
+
+@pytest.mark.skipif(packaged_minilm() is None, reason="structformer[offline] is not installed")
+def test_an_anchors_importance_is_what_its_own_tokens_get(tmp_path):
+    import torch
+    from structformer.models.loading import load_encoder, load_tokenizer
+
+    text = "The deck of the Bank of the West, the deck."
+    tokenizer = load_tokenizer(str(packaged_minilm()))
+    encoded = tokenizer(text, return_tensors="pt", return_offsets_mapping=True)
+    offsets = encoded.pop("offset_mapping")[0].tolist()
+    with torch.inference_mode():
+        attention = load_encoder(str(packaged_minilm()), attention="eager").eval()(**encoded, output_attentions=True)
+    received = attention.attentions[-1][0].mean(0)[0]
+    total = sum(float(received[place]) for place, (first, last) in enumerate(offsets) if last > first)
+    expected = sum(float(received[place]) for place, (first, last) in enumerate(offsets) if 16 <= first < last <= 32)
+    weights = AttentionWeights(str(packaged_minilm()), tmp_path)
+    assert weights.span_weights(text, [(16, 32), (0, 3)])[0] == pytest.approx(expected / total, abs=5e-4)
+
+
+def test_words_that_are_not_drawn_come_from_a_file(tmp_path):
+    (tmp_path / "stop.txt").write_text("# a list\nsmaller\nFirmly\n")
+    place = here(stop_words=str(tmp_path / "stop.txt"))
+    queries = [example.queries for example in representative_query_prediction(place, Random(1), Census())]
+    assert not any("smaller" in query.split()[1:] or "firmly" in query for pair in queries for query in pair)
+    with pytest.raises(UsageError, match="cannot be read"):
+        list(representative_query_prediction(here(stop_words=str(tmp_path / "none.txt")), Random(1), Census()))
 
 
 @pytest.mark.parametrize("how", ["lexical", "random"])

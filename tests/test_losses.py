@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from structformer.models.late_interaction import LateInteraction, LateInteractionOptions, TokenVectors
 from structformer.models.lengths import length_buckets
 from structformer.sampling import Example
-from structformer.training.losses import distilled_kl, margin_mse, pairwise_hinge, softmax_hinge, target_mse
+from structformer.training.losses import distilled_kl, margin_mse, pairwise_hinge, pointwise, softmax_hinge, target_mse
 from structformer.training.masked import IGNORED, MaskedHead, Masker
 from structformer.training.schedule import learning_rate
 
@@ -155,3 +155,10 @@ def test_a_negative_query_is_another_documents():
         ["three", "four"],
         ["four", "five"],
     ]
+
+
+def test_pointwise_cross_entropy_by_hand():
+    scores = torch.tensor([2.0, -1.0, 0.5, 0.0])
+    probability = [1 / (1 + math.exp(-score)) for score in scores.tolist()]
+    first = -(math.log(probability[0]) + math.log(1 - probability[1]) + math.log(1 - probability[2])) / 3
+    assert pointwise(scores, [3, 1]).tolist() == pytest.approx([first, -math.log(probability[3])], abs=1e-6)

@@ -19,18 +19,21 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from structformer import Retriever, train
+from structformer import Corpus, Retriever, train
+from structformer.cli.main import main
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
 from structformer.models.late_interaction import LateInteraction
 from structformer.models.onnx import OnnxModel, load_for_search
+from structformer.models.registry import read_record
 from structformer.sampling import Samples, SamplingOptions
 from structformer.training import Listener, TrainingOptions, read_recipe, recipe_names, training_options
 from structformer.training.checkpoint import Checkpoints
 from structformer.training.example_order import ExampleOrder
 from structformer.training.logs import read_log
 from structformer.training.resolve import load_ranker, make_objective, resolve
+from structformer.workspace import Workspace
 
 from boats import TINY, boats
 
@@ -231,7 +234,7 @@ def test_the_best_of_the_evaluated_checkpoints_is_kept(tmp_path, npm):
 
 
 def test_every_recipe_reads_and_any_key_can_be_set():
-    assert recipe_names() == ["docs", "harp", "ict", "prop", "wikiformer"]
+    assert recipe_names() == ["docs", "harp", "ict", "ict-mlm", "prop", "wikiformer", "wlp-mlm"]
     for name in recipe_names():
         assert read_recipe(name).description
         training_options(name, {})
@@ -245,14 +248,50 @@ def test_every_recipe_reads_and_any_key_can_be_set():
         50_000,
         10,
     )
-    assert paper.sampling == {"negatives": 3, "min_words": 20}
+    assert paper.sampling == {
+        "negatives": 3,
+        "negatives_from": "siblings",
+        "every_child": False,
+        "draws": 4,
+        "min_words": 20,
+    }
     assert paper.max_seconds is None
+    assert training_options("docs", {}, ["sample.negatives=all"]).sampling["negatives"] is None
+    harp = training_options("harp", {})
+    assert (harp.max_steps, harp.max_epochs, harp.sampling) == (None, 10, {"min_document_words": 100})
+    assert training_options("wikiformer", {}, ["max_steps=none"]).max_steps is None
+
+
+def test_documents_are_cut_as_if_queries_were_full(corpus):
+    model = CrossEncoder.load(str(train(corpus, replace(TINY, ranker="cross-encoder", name="cut", max_steps=1)).folder))
+    model.max_tokens = 64
+    encoded = model.encode_pairs(["mast", "mast " * 100], ["oar " * 500] * 2, [30, 10], cut_documents=True)
+    assert [len(ids) for ids in encoded["input_ids"]] == [1 + 3 + 64 - 3 - 30, 10 + 3 + 64 - 3 - 10]
+
+
+def test_judged_queries_choose_the_checkpoint_where_they_are_given(corpus, tmp_path):
+    documents = [document for document in Corpus.open(corpus).documents() if document.root.children]
+    queries = tmp_path / "queries.tsv"
+    queries.write_text("".join(f"q{n}\t{document.title}\n" for n, document in enumerate(documents[:12])))
+    qrels = tmp_path / "qrels.tsv"
+    qrels.write_text("".join(f"q{n} 0 {document.id} 1\n" for n, document in enumerate(documents[:12])))
+    command = ["train", "-w", str(corpus), "--ranker", "cross-encoder", "--base-model", "scratch", "--size", "tiny"]
+    command += ["--max-steps", "2", "--name", "judged", "--json"]
+    with pytest.raises(SystemExit) as exit:
+        main([*command, "--dev-queries", str(queries), "--dev-qrels", str(qrels)])
+    assert exit.value.code == 0
+    card = (corpus / "models" / "judged" / "README.md").read_text()
+    assert read_record(Workspace(corpus), "judged").training["options"]["dev_qrels"] == str(qrels)
+    assert "judged" in card
+    with pytest.raises(SystemExit) as exit:
+        main([*command, "--dev-queries", str(queries)])
+    assert exit.value.code == 2
 
 
 @pytest.mark.parametrize(
     ("recipe", "setting", "message"),
     [
-        ("nonsense", "", "there are: docs, harp, ict, prop, wikiformer"),
+        ("nonsense", "", "there are: docs, harp, ict, ict-mlm, prop, wikiformer, wlp-mlm"),
         ("docs", "foo=1", "no key foo; there are: accumulation"),
         ("docs", "warmup", "write key=value"),
         ("docs", "warmup=soon", "warmup is 'soon': it must be float or int"),

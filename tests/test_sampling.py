@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from structformer import Document, Section, sample
+from structformer import Corpus, Document, Section, sample
 from structformer.document import Source
 from structformer.errors import UsageError, WorkspaceError
 from structformer.sampling import Census, Samples, SamplingOptions, document_examples, is_held_out
 from structformer.sampling.neighbourhood import Neighbourhood
 from structformer.sampling.tasks.wikiformer import long_texts_matching
-from structformer.sampling.view import DocumentView, nearly_equal, word_set
+from structformer.sampling.view import DocumentView, document_text, nearly_equal, word_set
+from structformer.training import training_options
 
 FREE = SamplingOptions(min_words=1)
 
@@ -137,6 +139,71 @@ def test_ltm_asks_with_a_document_for_its_neighbours_among_strangers():
     assert example.documents[0] == texts[1]
     assert set(example.documents[1:]) == {texts[2], texts[3]}
     assert census.dropped["ltm", "neighbour too short or held out"] == 1
+
+
+class Strangers:
+    """Ten pages of a corpus."""
+
+    count = 10
+
+    def head(self, number: int) -> str:
+        return f"page number {number} of the corpus {'abcdefghij'[number] * 5}"
+
+    abstract = title = head
+
+
+def test_ltm_takes_no_neighbour_in_either_direction_for_a_stranger():
+    place = Neighbourhood(DocumentView(tree(), FREE), 0, Strangers(), see_also=[1, 2], named_by=[3, 4, 5])
+    drawn = {
+        text
+        for seed in range(50)
+        for example in long_texts_matching(place, Random(seed), Census())
+        for text in example.documents[1:]
+    }
+    assert drawn == {Strangers().head(number) for number in range(6, 10)}
+
+
+def test_the_text_of_a_document_has_no_see_also_list():
+    document = tree()
+    document.root.children.append(Section("See also", 1, "Knots and Ropes", children=[Section("More", 2, "Anchors")]))
+    text = document_text(document, 1000)
+    assert "Bowline" in text
+    assert not any(word in text for word in ("Ropes", "Anchors", "See also", "More"))
+
+
+def test_the_recipe_takes_all_siblings_and_nothing_else():
+    options = replace(SamplingOptions(), **{**training_options("wikiformer", {}).sampling, "min_words": 1})
+    document = tree()
+    document.root.children += [Section(f"Part {number}", 1, f"text of part {number} alone") for number in range(12)]
+    view = DocumentView(document, options)
+    found = examples("srr", document, options)
+    for example in found:
+        positive, *negatives = example.sections
+        siblings = {number for number in view.children(view.parents[positive]) if number != positive}
+        assert set(negatives) == siblings, "all of them"
+    assert len(found) == 2  # one child of Boats and of Sails: Knots has one child only, without siblings
+
+
+def test_drawing_several_times_is_drawing_in_several_epochs(workspace, tmp_path):
+    shutil.copytree(workspace, tmp_path / "w")
+    options = SamplingOptions(min_words=1, every_child=False)
+    single = [set(sample(tmp_path / "w", ["rwi"], options=options, epoch=epoch)) for epoch in range(3)]
+    several = list(sample(tmp_path / "w", ["rwi"], options=replace(options, draws=3)))
+    assert set(several) == set().union(*single)
+    assert len(several) == len(set(several)) > len(single[0])
+
+
+def test_short_documents_take_no_part_where_that_is_asked_for(workspace, tmp_path):
+    shutil.copytree(workspace, tmp_path / "w")
+    words = {
+        document.id: sum(len(section.text.split()) for section in document.sections())
+        for document in Corpus.open(tmp_path / "w").documents()
+    }
+    limit = sorted(words.values())[len(words) // 2]
+    drawn = sample(
+        tmp_path / "w", ["srr"], options=SamplingOptions(min_words=1, min_document_words=limit), held_out=0.0
+    )
+    assert {example.document_id for example in drawn} <= {name for name, count in words.items() if count >= limit}
 
 
 def test_ict_asks_with_a_sentence_for_its_passage_mostly_without_it():

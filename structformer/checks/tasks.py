@@ -67,7 +67,16 @@ def _drawn(task: Task, folder: Path) -> list[Example]:
     options, census = SamplingOptions(), Census()
     folders = [folder / f"pages-{shard}" for shard in range(len(corpus.shards))]
     for shard, target in enumerate(folders):
-        write_pages(corpus, shard, target, seed=0, held_out=0.0, min_words=options.min_words, count_words=False)
+        write_pages(
+            corpus,
+            shard,
+            target,
+            seed=0,
+            held_out=0.0,
+            min_words=options.min_words,
+            min_document_words=0,
+            count_words=False,
+        )
     pages = PageTable(corpus, folders)
     references: dict[int, list[Reference]] = {}
     for edge in graph.edges():

@@ -18,10 +18,11 @@ _DOCS = field_docs("sampling.example", "SamplingOptions")
 @click.command("sample")
 @click.option("--tasks", metavar="LIST", help="Tasks, comma-separated.  [default: Wikiformer's four, ict and ovs]")
 @click.option("--show", type=click.IntRange(0), default=0, help="Print this many Examples of each task.")
-@click.option("--negatives", type=click.IntRange(1), help=_DOCS["negatives"].help)
+@click.option("--negatives", metavar="N|all", help=_DOCS["negatives"].help)
 @click.option("--min-words", type=click.IntRange(0), help=_DOCS["min_words"].help)
 @click.option("--inner", type=click.Choice(["auto", "own", "subtree"]), help=_DOCS["inner"].help)
 @click.option("--every-child/--one-child", default=None, help=_DOCS["every_child"].help)
+@click.option("--draws", type=click.IntRange(1), help=_DOCS["draws"].help)
 @click.option(
     "--held-out",
     type=click.FloatRange(0, 0.9),
@@ -44,10 +45,11 @@ def command(
     ctx: click.Context,
     tasks: str | None,
     show: int,
-    negatives: int | None,
+    negatives: str | None,
     min_words: int | None,
     inner: str | None,
     every_child: bool | None,
+    draws: int | None,
     held_out: float | None,
     negatives_from: str | None,
     compat: str | None,
@@ -72,10 +74,15 @@ def command(
         "negatives": negatives,
         "inner": inner,
         "every_child": every_child,
+        "draws": draws,
         "negatives_from": negatives_from,
         "compat": compat,
     }
     chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    if negatives is not None:
+        if negatives != "all" and not negatives.isdecimal():
+            raise click.BadParameter(f"{negatives!r}: write a number, or all", param_hint="--negatives")
+        chosen["negatives"] = None if negatives == "all" else int(negatives)
     options = SamplingOptions(**chosen)
     names = (
         [task.strip().lower() for task in tasks.split(",") if task.strip()]

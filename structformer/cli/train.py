@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,10 @@ from structformer.cli.common import common_options, output, save_config, seconds
 from structformer.cli.training_view import of_first_process, print_result, watched
 from structformer.models.kinds import RANKERS, ranker_kind
 from structformer.text.field_docs import field_docs
+
+if TYPE_CHECKING:
+    from structformer.sampling.held_out import DevelopmentSet
+    from structformer.training.options import TrainingOptions
 
 
 def training_flags(function: Any) -> Any:
@@ -84,7 +88,7 @@ _SIDE = (
 
 
 @click.command("train")
-@click.option("--recipe", metavar="NAME", help="docs, ict, wikiformer, harp, prop, or a TOML file.")
+@click.option("--recipe", metavar="NAME", help="docs, ict, wikiformer, harp, prop, ict-mlm, wlp-mlm, or a TOML file.")
 @click.option(
     "--ranker",
     metavar="KIND",
@@ -103,6 +107,13 @@ _SIDE = (
     help="People's queries without judgements, one a line: questions take their lengths, and those queries are learned "
     "from on whose answer three ways to search agree.",
 )
+@click.option(
+    "--dev-queries",
+    type=click.Path(path_type=Path),
+    help="Judged queries that choose the checkpoint, BEIR JSON lines or lines of id, tab, text; else held-out "
+    "structure does.",
+)
+@click.option("--dev-qrels", type=click.Path(path_type=Path), help="The judgements of --dev-queries.")
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of an unfinished run.")
 @click.option(
     "--dry-run", is_flag=True, help="Measure and say what would be done, then stop; the workspace is not written."
@@ -118,6 +129,8 @@ def command(
     side: str | None,
     task_mix: str | None,
     query_log: Path | None,
+    dev_queries: Path | None,
+    dev_qrels: Path | None,
     resume: bool,
     dry_run: bool,
     workspace: Path,
@@ -141,6 +154,8 @@ def command(
         ranker=ranker,
         side=side,
         query_log=str(query_log) if query_log else None,
+        dev_queries=str(dev_queries) if dev_queries else None,
+        dev_qrels=str(dev_qrels) if dev_qrels else None,
         mix=parse_mix(task_mix) if task_mix else None,
     )
     options = training_options(recipe, chosen, settings)
@@ -158,12 +173,25 @@ def command(
             dry_run=dry_run,
             resume=resume,
             force=flags["force"],
+            development=_development(workspace, options),
             listener=listener,
             progress=out.lines(),
         )
     if not dry_run and of_first_process():
         save_config(ctx, result.folder)
     print_result(out, result, workspace, options.seed, dry_run)
+
+
+def _development(workspace: Path, options: TrainingOptions) -> DevelopmentSet | None:
+    """The judged queries that the options name."""
+    if options.dev_queries is None or options.dev_qrels is None:
+        return None
+    from structformer.corpus import Corpus
+    from structformer.evaluation.judgements import read_qrels, read_queries
+    from structformer.training.judged_development import judged_development
+
+    queries, qrels = read_queries(Path(options.dev_queries)), read_qrels(Path(options.dev_qrels))
+    return judged_development(Corpus.open(workspace), queries, qrels, seed=options.seed)
 
 
 if __name__ == "__main__":  # for torchrun and accelerate launch, which start modules

@@ -23,7 +23,9 @@ _BATCH_TOKENS = 8192
 _DIGITS = 4  # weights are rounded, so that how texts were batched cannot change which words are drawn
 _KEPT = 4096  # requests in memory
 
-Request = tuple[str, int, int]
+Request = tuple[
+    str, int, int
+]  # a text and the span that attends, empty for [CLS]; a negative one asks for tokens by place
 
 
 class AttentionWeights:
@@ -65,6 +67,19 @@ class AttentionWeights:
             self.prepare([request])
         return self._known[request]
 
+    def span_weights(self, text: str, spans: Sequence[tuple[int, int]]) -> list[float]:
+        """Weights of a text's spans, [start, end) in characters: what their own tokens get from [CLS], of what all
+        words get. Source: HARP, eq. 10.
+        """
+        request = (text, -1, -1)
+        if request not in self._known and not self._stored(request):
+            self.prepare([request])
+        by_place = {tuple(map(int, place.split("-"))): weight for place, weight in self._known[request].items()}
+        return [
+            sum(weight for (first, last), weight in by_place.items() if first < end and last > start)
+            for start, end in spans
+        ]
+
     def _stored(self, request: Request) -> bool:
         row = self._database.execute("SELECT words FROM weights WHERE key = ?", (_key(request),)).fetchone()
         if row is not None:
@@ -94,7 +109,11 @@ class AttentionWeights:
         )
         for text, spans, rows in zip(texts, offsets, attention, strict=True):
             for request in by_text[text]:
-                words = _word_weights(text, spans, rows, request[1], request[2])
+                words = (
+                    _place_weights(spans, rows)
+                    if request[1] < 0
+                    else _word_weights(text, spans, rows, request[1], request[2])
+                )
                 self._known[request] = words
                 self._database.execute(
                     "INSERT OR REPLACE INTO weights VALUES (?, ?)", (_key(request), json.dumps(words))
@@ -122,6 +141,16 @@ def _word_weights(text: str, spans: list[list[int]], attention: torch.Tensor, st
             totals[words[place][2]] = totals.get(words[place][2], 0.0) + weight
     total = sum(totals.values())
     return {word: round(weight / total, _DIGITS) for word, weight in sorted(totals.items())} if total > 0 else {}
+
+
+def _place_weights(spans: list[list[int]], attention: torch.Tensor) -> dict[str, float]:
+    """What each token gets from [CLS], by its characters "first-last"."""
+    received = attention[0].tolist()
+    found = {(first, last): weight for (first, last), weight in zip(spans, received, strict=True) if last > first}
+    total = sum(found.values())
+    return (
+        {f"{first}-{last}": round(weight / total, _DIGITS) for (first, last), weight in found.items()} if total else {}
+    )
 
 
 def _batches(texts: Sequence[str]) -> list[list[str]]:

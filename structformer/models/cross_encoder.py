@@ -15,6 +15,7 @@ from structformer.models.lengths import length_buckets
 from structformer.models.loading import load_classifier, load_tokenizer
 
 QUERY_TOKENS = 30
+_SPECIAL_TOKENS = 3  # [CLS] and two [SEP]
 LONG_QUERY_TOKENS = 255  # LTM's queries are documents
 MAX_TOKENS = 512  # 30 + 479 + 3 special tokens: one document token fewer than the paper's 480, which would make 513
 
@@ -42,11 +43,22 @@ class CrossEncoder:
         return cls.load(location, options.document_tokens)
 
     def encode_pairs(
-        self, queries: Sequence[str], documents: Sequence[str], query_tokens: Sequence[int]
+        self,
+        queries: Sequence[str],
+        documents: Sequence[str],
+        query_tokens: Sequence[int],
+        *,
+        cut_documents: bool = False,
     ) -> dict[str, list[list[int]]]:
         """Token ids of the pairs without padding, by feature; queries are cut to so many tokens each, documents to what
         is left.
+
+        cut_documents: as if queries had all of their tokens, so that documents of 512 tokens are cut to 479 beside a
+        query of at most 30, and to 254 beside one of 255 (Wikiformer, section "Implementation Details").
         """
+        if cut_documents:
+            left = [self.max_tokens - _SPECIAL_TOKENS - tokens for tokens in query_tokens]
+            documents = self._shorten(documents, left)
         encoded = self.tokenizer(
             self._shorten(queries, query_tokens),
             list(documents),

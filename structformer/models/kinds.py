@@ -184,7 +184,7 @@ _BUILT_IN = (
         "cross-encoder",
         model="structformer.models.cross_encoder:CrossEncoder",
         objective="structformer.training.objectives:CrossEncoderObjective",
-        losses=GROUP_LOSSES,
+        losses=(*GROUP_LOSSES, "pointwise"),
         mix={"srr": 1.0, "rwi": 1.0, "ati": 1.0, "ltm": 1.0},
         cpu=Defaults(4, 3e-5, 192),
         gpu=Defaults(32, 1e-5, 512),

@@ -20,6 +20,7 @@ from structformer.retrieval.index import Index, base_place, build_index, is_stal
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.questions import ALL_SOURCES, SOURCES
 from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.sampling.held_out import DevelopmentSet
 from structformer.training import train as train_ranker
 from structformer.training.batching import Batching
 from structformer.training.options import BOTH, QUERY, Listener, TrainingOptions, TrainingResult
@@ -40,6 +41,7 @@ def train(
     dry_run: bool = False,
     resume: bool = False,
     force: bool = False,
+    development: DevelopmentSet | None = None,
     listener: Listener | None = None,
     progress: Progress | None = None,
 ) -> TrainingResult:
@@ -50,7 +52,15 @@ def train(
     `structformer.training.train`, which trains whole rankers. Raises what that raises."""
     workspace, options, listener = Workspace(workspace), options or TrainingOptions(), listener or Listener()
     if trained_side(options) == BOTH:
-        return train_ranker(workspace, options, dry_run=dry_run, resume=resume, force=force, listener=listener)
+        return train_ranker(
+            workspace,
+            options,
+            dry_run=dry_run,
+            resume=resume,
+            force=force,
+            development=development,
+            listener=listener,
+        )
     corpus = Corpus.open(workspace)
     log = read_query_log(Path(options.query_log)) if options.query_log else ()
     base = resolve_base_model(options.base_model, options.ranker)
@@ -131,6 +141,7 @@ def trained_side(options: TrainingOptions) -> str:
         "sampling": bool(options.sampling),
         "teacher": options.teacher is not None,
         "train_words": bool(options.train_words),
+        "dev_queries": options.dev_queries is not None,
     }
     given = [name for name, value in passages_too.items() if value]
     if options.side == QUERY and given:

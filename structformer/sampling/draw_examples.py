@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from structformer._version import __version__
@@ -21,7 +22,7 @@ from structformer.engines import Engine, Work, get_engine
 from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.graph import ReferenceGraph
-from structformer.sampling.example import Census, SamplingOptions
+from structformer.sampling.example import Census, Example, SamplingOptions
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.sampling.negatives import PassageTable, write_passages
 from structformer.sampling.neighbourhood import Neighbourhood, Reference, WordWeights
@@ -30,7 +31,7 @@ from structformer.sampling.store import PartWriter, Samples
 from structformer.sampling.task import Need, Task
 from structformer.sampling.tasks import DEFAULT_TASKS, chosen_tasks, drawn_examples, generator
 from structformer.sampling.tasks.harp import attention_requests
-from structformer.sampling.view import DocumentView
+from structformer.sampling.view import DocumentView, is_short
 from structformer.storage.files import write_json
 from structformer.workspace import Workspace
 
@@ -38,6 +39,7 @@ Progress = Callable[[int, int], None]
 _SECONDS = 3600.0  # that one shard may take
 _MEMORY_BYTES = 4 * 1024**3
 _AT_ONCE = 64  # documents whose attention is computed together
+_KNOWN_ANCHORS = 2000  # whose targets are kept in memory: some have very many
 _REFERRING = {LinkKind.HYPERLINK.value, LinkKind.XREF.value, LinkKind.CITATION.value}
 
 
@@ -234,6 +236,7 @@ def draw_shard(task: DrawTask, started: Callable[[str], None]) -> Census:
                 seed=task.seed,
                 held_out=task.held_out,
                 min_words=task.options.min_words,
+                min_document_words=task.options.min_document_words,
                 count_words=any(Need.COLLECTION in each.needs for each in chosen_tasks(task.tasks)),
             )
             return Census()
@@ -255,14 +258,29 @@ def _draw(task: DrawTask, corpus: Corpus, folder: Path, started: Callable[[str],
             here.collection = collection
             document_id = here.view.document.id
             for each in chosen:
-                rng = generator(task.seed, task.epoch, each.name, document_id)
-                found = drawn_examples(each, here if each.in_corpus else here.view, document_id, rng, census)
-                if table is not None:
-                    found = (table.replaced(each, example, here.number, rng) for example in found)
-                for example in found:
-                    writer.add(example)
+                place = here if each.in_corpus else here.view
+                for example, rng in _redrawn(task, each, place, document_id, census):
+                    writer.add(table.replaced(each, example, here.number, rng) if table is not None else example)
     census.examples.update(writer.counts)
     return census
+
+
+def _redrawn(
+    task: DrawTask, each: Task, place: Neighbourhood | DocumentView, document_id: str, census: Census
+) -> Iterator[tuple[Example, Random]]:
+    """A document's Examples of a task, drawn as often as the options say, each with the generator that drew it."""
+    seen: set[tuple[tuple[str, str], ...]] = set()
+    for draw in range(task.options.draws):
+        rng = generator(task.seed, task.epoch + draw, each.name, document_id)
+        counted = census if not draw else Census()  # what is dropped is so every time
+        for example in drawn_examples(each, place, document_id, rng, counted):
+            if task.options.draws > 1:
+                pairs = list(zip(example.queries, example.documents, strict=True))
+                key = (pairs[0], *sorted(pairs[1:]))
+                if key in seen:
+                    continue
+                seen.add(key)
+            yield example, rng
 
 
 def _draw_by_attention(
@@ -282,12 +300,16 @@ def _draw_by_attention(
         PartWriter(folder / f"{task.shard:05}-attention") as writer,
         closing(sqlite3.connect(anchors or ":memory:")) as database,
     ):
+        known: dict[str, list[int]] = {}
 
         def targets(text: str) -> list[int]:
-            rows = database.execute(
-                "SELECT target FROM anchors WHERE text = ? ORDER BY target LIMIT 64", (_anchor_key(text),)
-            )
-            return [number for (number,) in rows]
+            key = _anchor_key(text)
+            if key not in known:
+                if len(known) > _KNOWN_ANCHORS:
+                    known.clear()
+                rows = database.execute("SELECT target FROM anchors WHERE text = ? ORDER BY target", (key,))
+                known[key] = [number for (number,) in rows]
+            return known[key]
 
         while some := list(islice(source, _AT_ONCE)):
             weights.prepare(list(dict.fromkeys(request for here in some for request in attention_requests(here))))
@@ -297,9 +319,7 @@ def _draw_by_attention(
                 if anchors is not None:
                     here.anchor_targets = targets
                 for each in tasks:
-                    document_id = here.view.document.id
-                    rng = generator(task.seed, task.epoch, each.name, document_id)
-                    for example in drawn_examples(each, here, document_id, rng, census):
+                    for example, _ in _redrawn(task, each, here, here.view.document.id, census):
                         writer.add(example)
     census.examples.update(writer.counts)
     return census
@@ -322,10 +342,13 @@ def _neighbourhoods(
                     Reference(edge["source_section"], edge["start"], edge["end"], edge["text"], edge["target_document"])
                 )
             edge = next(edges, None)
-        if is_held_out(document.id, task.seed, task.held_out):
+        if is_held_out(document.id, task.seed, task.held_out) or is_short(document, task.options.min_document_words):
             continue
         see_also = graph.see_also(number) if with_graph else ()
-        yield Neighbourhood(DocumentView(document, task.options), number, pages, see_also, references)
+        named_by = graph.see_also_of(number) if with_graph else ()
+        yield Neighbourhood(
+            DocumentView(document, task.options), number, pages, see_also, references, named_by=named_by
+        )
 
 
 def _anchor_key(text: str) -> str:

@@ -37,14 +37,21 @@ class SamplingOptions:
 
     min_words: int = 20
     """Texts with fewer words take no part, as positive or negative."""
+    min_document_words: int = 0
+    """Documents with fewer words take no part (HARP: 100)."""
     negatives: int | None = DEFAULT_NEGATIVES
-    """Negatives wanted in a group, which may have fewer, but at least one; None takes all there are."""
+    """Negatives wanted in a group, which may have fewer, but at least one; all takes all there are."""
     inner: str = "auto"
     """An inner section's content: its own text, its whole subtree, or auto: its own where it has min_words."""
     separator: str = " "
     """Joins the titles of a path."""
     every_child: bool = True
     """SRR: an Example for every child; otherwise for one random child of each parent."""
+    draws: int = 1
+    """How often a document is drawn from: what is chosen at random (SRR's one child, RWI's node and titles, negatives)
+    is chosen anew each time, as if in another epoch. Equal Examples are kept once."""
+    stop_words: str | None = None
+    """HARP's tasks: a file of words, one a line, that are not drawn; English function words otherwise."""
     max_characters: int = 6000
     """Texts are kept up to this length, several times what a model reads."""
     negatives_from: str = "document"
@@ -65,6 +72,8 @@ class SamplingOptions:
                 raise UsageError(f"{name} {getattr(self, name)!r}: choose {', '.join(allowed)}")
         if self.negatives is not None and self.negatives < 1:
             raise UsageError("negatives must be at least 1")
+        if self.draws < 1:
+            raise UsageError("draws must be at least 1")
 
 
 @dataclass(slots=True)

@@ -29,7 +29,13 @@ class WordWeights(Protocol):
     """Attention that words of a text get, from the tokens of a span or from [CLS]."""
 
     def prepare(self, requests: Sequence[tuple[str, int, int]]) -> None:
-        """Compute what will be asked for, in batches."""
+        """Compute what will be asked for, in batches: (text, start, end) of `weights`, (text, -1, -1) of
+        `span_weights`.
+        """
+        ...
+
+    def span_weights(self, text: str, spans: Sequence[tuple[int, int]]) -> list[float]:
+        """Weights of a text's spans, [start, end) in characters: what their own tokens get from [CLS]."""
         ...
 
     def weights(self, text: str, start: int = 0, end: int = 0) -> Mapping[str, float]:
@@ -75,8 +81,8 @@ class AnchoredSentence:
 
 @dataclass(slots=True)
 class Neighbourhood:
-    """A document in its corpus. see_also: its neighbours in the see-also graph; linking: documents with a reference to
-    it or from it. anchor_targets(text): documents that links with this anchor text lead to."""
+    """A document in its corpus. see_also: the documents that its see-also lists name; named_by: those whose lists name
+    it. anchor_targets(text): documents that links with this anchor text lead to."""
 
     view: DocumentView
     number: int
@@ -86,6 +92,7 @@ class Neighbourhood:
     anchor_targets: Callable[[str], Sequence[int]] = lambda text: ()
     weights: WordWeights | None = None
     collection: CollectionModel | None = None
+    named_by: Sequence[int] = ()
     _sentences: list[AnchoredSentence] | None = field(default=None, repr=False)
 
     def anchored_sentences(self) -> list[AnchoredSentence]:

@@ -13,7 +13,7 @@ from typing import Any
 from structformer.corpus import Corpus
 from structformer.sampling.held_out import is_held_out
 from structformer.sampling.store import Texts, TextWriter
-from structformer.sampling.view import document_abstract, document_text, words_of
+from structformer.sampling.view import document_abstract, document_text, is_short, words_of
 from structformer.storage.files import read_json
 
 _HEAD_CHARACTERS = 3000
@@ -23,14 +23,24 @@ _MAX_WORDS = 500_000  # of the collection's vocabulary; rarer ones share what is
 
 
 def write_pages(
-    corpus: Corpus, shard: int, folder: Path, *, seed: int, held_out: float, min_words: int, count_words: bool
+    corpus: Corpus,
+    shard: int,
+    folder: Path,
+    *,
+    seed: int,
+    held_out: float,
+    min_words: int,
+    min_document_words: int,
+    count_words: bool,
 ) -> None:
-    """Write a shard's page texts, and with `count_words` its word counts. A held-out document's texts are empty."""
+    """Write a shard's page texts, and with `count_words` its word counts. The texts of a document that is held out, or
+    has fewer than `min_document_words`, are empty.
+    """
     folder.mkdir(parents=True)
     columns = {name: TextWriter(folder / f"{name}.arrow") for name in _COLUMNS}
     counts: Counter[str] = Counter()
     for document in corpus.shard_documents(shard):
-        if is_held_out(document.id, seed, held_out):
+        if is_held_out(document.id, seed, held_out) or is_short(document, min_document_words):
             texts = dict.fromkeys(_COLUMNS, "")
         else:
             texts = {

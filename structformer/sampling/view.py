@@ -9,6 +9,7 @@ from random import Random
 from structformer.document import Document, Section
 from structformer.lengths import has_words, word_count
 from structformer.sampling.example import SamplingOptions
+from structformer.text.headings import is_see_also
 from structformer.text.lexical_analysis import spaced
 
 _WORD = re.compile(r"\w+")
@@ -161,8 +162,18 @@ def nearly_equal(first: frozenset[str], second: frozenset[str]) -> bool:
     return common >= NEARLY_EQUAL * (len(first) + len(second) - common)
 
 
+def is_short(document: Document, min_words: int) -> bool:
+    """Whether a document has fewer words in all."""
+    missing = min_words
+    for section in document.sections():
+        if missing <= 0:
+            break
+        missing -= word_count(section.text)
+    return missing > 0
+
+
 def document_text(document: Document, max_characters: int) -> str:
-    """A document's content for LTM: its abstract first, then its sections, up to a length."""
+    """A document's content for LTM: its abstract first, then its sections without see-also lists, up to a length."""
     parts: list[str] = []
     length = 0
     for text in _texts(document):
@@ -180,8 +191,13 @@ def document_abstract(document: Document, max_characters: int, min_words: int) -
 
 
 def _texts(document: Document) -> Iterator[str]:
-    for section in document.sections():
+    stack = [document.root]
+    while stack:
+        section = stack.pop()
         if section is not document.root and section.title:
+            if is_see_also(section.title):
+                continue  # what stands there names the answers
             yield section.title
         if section.text:
             yield section.text
+        stack += reversed(section.children)

@@ -14,17 +14,16 @@ from typing import Any
 
 from structformer._version import __version__
 from structformer.corpus import Corpus
-from structformer.errors import UsageError
 from structformer.graph import ReferenceGraph
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import model_folder, read_record
 from structformer.sampling import Example, Samples, SamplingOptions
-from structformer.sampling.held_out import DevelopmentSet
 from structformer.sampling.negatives import PassageTable, write_passages
 from structformer.sampling.store import write_examples
-from structformer.sampling.view import DocumentView, nearly_equal, word_set
+from structformer.sampling.view import nearly_equal, word_set
 from structformer.storage.files import write_json
-from structformer.text.passages import section_passages, with_path
+from structformer.text.passages import with_path
+from structformer.training.judged_development import Qrels, development_of, passages_of, relevant_documents
 from structformer.training.trainer import Source
 from structformer.workspace import Workspace
 
@@ -34,11 +33,6 @@ _SMALLEST_TO_HOLD_OUT = 20
 _HELD_OUT = 0.2
 _LEARNING_RATE = 2e-5
 _HARD_NEGATIVES = 3
-_MAX_ASKED = 150
-_MAX_PER_DOCUMENT = 10
-_POOL = 400
-
-Qrels = Mapping[str, Mapping[str, int]]
 
 
 def finetuning_options(workspace: Workspace, model: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,23 +59,13 @@ def judged_source(
     judges the training. Raises UsageError when no query has a relevant document in the corpus."""
     corpus = Corpus.open(workspace)
     numbers = {name: number for number, name in enumerate(corpus.document_ids())}
-    relevant = {
-        query: {document for document, grade in judged.items() if grade > 0 and document in numbers}
-        for query, judged in qrels.items()
-        if query in queries
-    }
-    relevant = {query: documents for query, documents in relevant.items() if documents}
+    relevant = relevant_documents(queries, qrels, numbers)
     unknown = sorted({document for judged in qrels.values() for document in judged if document not in numbers})
-    if not relevant:
-        raise UsageError(
-            "no judged query has a relevant document in the corpus: are the qrels' document ids "
-            "those of `structformer inspect`?"
-        )
     names = sorted(relevant)
     Random(f"judged/{seed}").shuffle(names)
     held = names[: int(_HELD_OUT * len(names))] if len(names) >= _SMALLEST_TO_HOLD_OUT else []
     asked = sorted(set(names) - set(held))
-    cut = _passages_of(corpus, {document for documents in relevant.values() for document in documents}, seed)
+    cut = passages_of(corpus, {document for documents in relevant.values() for document in documents}, seed)
     with Workspace(workspace).publishing("structformer finetune") as publication:
         folder = publication.folder(TASK)
         write_passages(corpus, folder / "passages", seed=seed, held_out=0.0)
@@ -107,7 +91,7 @@ def judged_source(
         }
         write_json(folder / "manifest.json", manifest)
     return Source(
-        Samples.open(workspace, TASK), _development(held, queries, relevant, *cut), "held-out queries"
+        Samples.open(workspace, TASK), development_of(held, queries, relevant, *cut), "held-out queries"
     ), unknown
 
 
@@ -134,49 +118,3 @@ def _examples(
             ]
             texts = (positive, *dict.fromkeys(others))
             yield Example(TASK, (queries[name],) * len(texts), texts, document, (-1,) * len(texts))
-
-
-def _passages_of(corpus: Corpus, documents: set[str], seed: int) -> tuple[dict[str, list[str]], list[str]]:
-    """The passages of some documents by id, and a random choice of the others' passages, evenly drawn in constant
-    memory.
-    """
-    rng = Random(f"judged pool/{seed}")
-    found: dict[str, list[str]] = {}
-    pool: list[str] = []
-    seen = 0
-    for document in corpus.documents():
-        view = DocumentView(document, SamplingOptions())
-        for number, section in enumerate(view.sections):
-            for piece in section_passages(section):
-                text = with_path(view.path_text(number), piece)
-                if document.id in documents:
-                    found.setdefault(document.id, []).append(text)
-                    continue
-                seen += 1
-                if len(pool) < _POOL:
-                    pool.append(text)
-                elif (place := rng.randrange(seen)) < _POOL:
-                    pool[place] = text
-    return found, pool
-
-
-def _development(
-    held: list[str],
-    queries: Mapping[str, str],
-    relevant: Mapping[str, set[str]],
-    cut: Mapping[str, list[str]],
-    pool: list[str],
-) -> DevelopmentSet | None:
-    texts: list[str] = []
-    places: dict[str, range] = {}
-    chosen = [name for name in held[:_MAX_ASKED] if any(cut.get(document) for document in relevant[name])]
-    for name in chosen:
-        for document in sorted(relevant[name]):
-            if document not in places:
-                some = cut.get(document, [])[:_MAX_PER_DOCUMENT]
-                places[document] = range(len(texts), len(texts) + len(some))
-                texts += some
-    if not chosen:
-        return None
-    answers = [frozenset(number for document in relevant[name] for number in places[document]) for name in chosen]
-    return DevelopmentSet([queries[name] for name in chosen], texts + pool, answers)

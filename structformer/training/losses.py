@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch.nn.functional import cross_entropy, log_softmax, relu
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, log_softmax, relu
 
 
 def grouped(scores: torch.Tensor, group_sizes: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -63,6 +63,17 @@ def target_mse(scores: torch.Tensor, group_sizes: Sequence[int]) -> torch.Tensor
     targets = torch.zeros_like(table)
     targets[:, 0] = 1.0
     return (table - targets).square().masked_fill(~real, 0.0).sum(1) / real.sum(1)
+
+
+def pointwise(scores: torch.Tensor, group_sizes: Sequence[int]) -> torch.Tensor:
+    """(groups,): cross-entropy of each pair by itself, the first of a group relevant and the others not, averaged over
+    the group (HARP eq. 18; Nogueira and Cho 2019, eq. 1).
+    """
+    table, real = grouped(scores.float(), group_sizes)
+    targets = torch.zeros_like(table)
+    targets[:, 0] = 1.0
+    each = binary_cross_entropy_with_logits(table, targets, reduction="none")
+    return each.masked_fill(~real, 0.0).sum(1) / real.sum(1)
 
 
 def info_nce(scores: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:

@@ -25,6 +25,7 @@ from structformer.training.losses import (
     info_nce,
     margin_mse,
     pairwise_hinge,
+    pointwise,
     softmax_hinge,
     target_mse,
 )
@@ -124,6 +125,8 @@ class Objective(torch.nn.Module, ABC):
         sizes = prepared.sizes
         if self.loss == "hinge":
             return pairwise_hinge(scores, sizes, self.margin)
+        if self.loss == "pointwise":
+            return pointwise(scores, sizes)
         if self.loss == "softmax-hinge":
             return softmax_hinge(scores, sizes, self.margin)
         if self.loss in DISTILLING:
@@ -161,8 +164,9 @@ class CrossEncoderObjective(Objective):
         long = [
             has_long_queries(example.task) for example, size in zip(examples, sizes, strict=True) for _ in range(size)
         ]
-        tokens = min(LONG_QUERY_TOKENS, self.ranker.max_tokens // 2 - 1)
-        encoded = self.ranker.encode_pairs(queries, documents, [tokens if each else QUERY_TOKENS for each in long])
+        longest = min(LONG_QUERY_TOKENS, self.ranker.max_tokens // 2 - 1)
+        limits = [longest if each else min(QUERY_TOKENS, longest) for each in long]
+        encoded = self.ranker.encode_pairs(queries, documents, limits, cut_documents=True)
         owners = torch.tensor([number for number, size in enumerate(sizes) for _ in range(size)])
         return Prepared(list(examples), sizes, {"pairs": self._batches(encoded, rng)}, {"owners": owners}, len(queries))
 

@@ -109,6 +109,10 @@ class TrainingOptions:
     """Options that the Examples must be drawn with; written as sample.KEY."""
     teacher: str | None = None
     """The trained cross-encoder to distil."""
+    dev_queries: str | None = None
+    """A file of judged queries that choose the checkpoint, in the place of held-out structure; with dev_qrels."""
+    dev_qrels: str | None = None
+    """The judgements of dev_queries."""
     report_to: tuple[str, ...] = ()
     """Trackers beside training.jsonl: tensorboard, trackio, wandb."""
     threads: int | None = None
@@ -149,6 +153,8 @@ class TrainingOptions:
             value = getattr(self, field_name)
             if value is not None and value <= 0:
                 raise UsageError(f"{field_name} must be above 0")
+        if (self.dev_queries is None) != (self.dev_qrels is None):
+            raise UsageError("dev_queries and dev_qrels go together")
         if self.name is not None:
             checked_name(self.name, "the model name")
         kind = ranker_kind(self.ranker)

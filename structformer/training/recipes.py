@@ -78,13 +78,21 @@ def training_options(recipe: str | None, chosen: Mapping[str, Any], settings: Se
             )
         _known({key: None}, known, f"--set {setting}")
         target[key] = _value(text.strip())
-    if train.get("max_seconds") == "none":
-        train["max_seconds"] = None
+    _resolve_none(train, TrainingOptions)
+    _resolve_none(sample, SamplingOptions)
     train["report_to"] = tuple(train.get("report_to", ()))
     _check_types(train, TrainingOptions, "")
     _check_types(sample, SamplingOptions, "sample.")
     replace(SamplingOptions(), **sample)  # raises on a value there is not
     return TrainingOptions(**{**train, "sampling": sample, "recipe": recipe})
+
+
+def _resolve_none(values: dict[str, Any], kind: type) -> None:
+    """TOML has no null: "none", and of what is counted "all", mean it where a key may be None."""
+    hints = get_type_hints(kind)
+    for key, value in values.items():
+        if value in ("none", "all") and type(None) in get_args(hints[key]):
+            values[key] = None
 
 
 def _check_types(values: Mapping[str, Any], kind: type, prefix: str) -> None:

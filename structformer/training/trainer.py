@@ -81,9 +81,12 @@ def train(
     resume: bool = False,
     force: bool = False,
     source: Source | None = None,
+    development: DevelopmentSet | None = None,
     listener: Listener | None = None,
 ) -> TrainingResult:
     """Train a ranker on the workspace's Examples, drawing them first when there are none of the current corpus.
+
+    development: judged queries to choose the checkpoint by, in the place of held-out structure.
 
     Judges itself on held-out structure, where the corpus is large enough, and keeps the share of trained weights that
     did best; when that is none, the base's weights are saved and `better_than_base` is False. With `resume` it
@@ -112,6 +115,7 @@ def train(
             resume=resume,
             force=force,
             source=source,
+            judged=development,
             listener=listener,
         )
 
@@ -137,6 +141,7 @@ def _train(
     resume: bool,
     force: bool,
     source: Source | None,
+    judged: DevelopmentSet | None,
     listener: Listener,
 ) -> TrainingResult:
     from accelerate import Accelerator
@@ -190,9 +195,12 @@ def _train(
     )
     objective.to(accelerator.device)
     manifest = samples.manifest
-    development = (
-        source.development if source else development_set(corpus, seed=manifest["seed"], share=manifest["held_out"])
-    )
+    development: DevelopmentSet | Judge | None = judged
+    if development is None:
+        development = (
+            source.development if source else development_set(corpus, seed=manifest["seed"], share=manifest["held_out"])
+        )
+    judged_by = "judged development queries" if judged else source.judged_by if source else "held-out structure"
     shares = (1.0,) if source and source.passages else _shares(ranker, base, options)
     name = identity(options, settings, samples.fingerprint)
     measured, development = measure(objective, order, settings, device, development, options)
@@ -233,7 +241,6 @@ def _train(
         best = run.best.step if run.best.step > 0 else steps
         chosen = read_weights(checkpoints.folder / "best") if best != steps else final
         _set_weights(ranker, chosen)
-        judged_by = source.judged_by if source else "held-out structure"
         listener.say(
             f"judging on {judged_by} ..."
             if development is not None

@@ -16,11 +16,13 @@ from structformer.lengths import first_words, word_count
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import AnchoredSentence, Neighbourhood, WordWeights
 from structformer.sampling.task import Need, Task
-from structformer.sampling.view import nearly_equal, word_set
-from structformer.text.stop_words import STOP_WORDS
+from structformer.sampling.view import in_random_order, nearly_equal, word_set
+from structformer.text.stop_words import STOP_WORDS, stop_words_of
 
 POISSON_MEAN = 3.0
 _QDM_PAIRS = 10  # of one query, at most, in the released code
+_LOOKED_AT = 256  # of an anchor text's pages, to find another one
+_LEAST = 1e-6  # importance that an anchor outside the read part of a sentence has
 _ACM_RELEASED_WORDS = 250
 
 
@@ -33,11 +35,8 @@ def representative_query_prediction(here: Neighbourhood, rng: Random, census: Ce
     weights = _weights(here)
     for sentence, place, page in _destinations(here, census, "rqp"):
         reference = sentence.references[place]
-        query = _anchor_query(sentence, place, weights, rng)
-        anchor_words = word_set(reference.text)
-        drawn = draw_words(
-            {word: weight for word, weight in weights.weights(page).items() if word not in anchor_words}, rng
-        )
+        query = _anchor_query(sentence, place, here, rng)
+        drawn = _words(weights.weights(page), reference.text, here, rng)
         if not drawn:
             census.drop("rqp", "no words to draw from the page")
             continue
@@ -52,19 +51,28 @@ def query_disambiguation_modeling(here: Neighbourhood, rng: Random, census: Cens
     Source: HARP, section 3.2.2 ("Query Disambiguation Modeling"), eq. 7. Queries as in RQP. With
     `compat="released-code"` every other page makes a pair, up to ten; else one is drawn.
     """
-    weights = _weights(here)
     released = here.view.options.compat == "released-code"
     for sentence, place, page in _destinations(here, census, "qdm"):
         reference = sentence.references[place]
-        others = [number for number in here.anchor_targets(reference.text) if number != reference.target]
-        others = [
-            number for number in others if here.pages.abstract(number) and not _same(page, here.pages.abstract(number))
-        ]
+        targets = here.anchor_targets(reference.text)
+        drawn = targets if released else in_random_order(rng, targets, _LOOKED_AT)
+        others = list(
+            islice(
+                (
+                    number
+                    for number in drawn
+                    if number != reference.target
+                    and here.pages.abstract(number)
+                    and not _same(page, here.pages.abstract(number))
+                ),
+                _QDM_PAIRS if released else 1,
+            )
+        )
         if not others:
             census.drop("qdm", "anchor text of one page only")
             continue
-        query = _anchor_query(sentence, place, weights, rng)
-        for other in others[:_QDM_PAIRS] if released else [rng.choice(others)]:
+        query = _anchor_query(sentence, place, here, rng)
+        for other in others:
             documents = (page, here.pages.abstract(other))
             yield Example("qdm", (query, query), documents, here.view.document.id, (sentence.section, -1))
 
@@ -72,8 +80,9 @@ def query_disambiguation_modeling(here: Neighbourhood, rng: Random, census: Cens
 def representative_document_prediction(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
     """RDP: which of two pages that a sentence links to matters more to it, by the attention of [CLS] to their anchors.
 
-    Source: HARP, section 3.2.3 ("Representative Document Prediction"), eq. 8-9. Two anchors are drawn; with
-    `compat="released-code"` all pairs are made.
+    Source: HARP, section 3.2.3 ("Representative Document Prediction"), eq. 10-12. An anchor's importance is what its
+    own tokens get, those of anchors to one page added up; two anchors are drawn by it. With `compat="released-code"`
+    all pairs are made.
     """
     weights = _weights(here)
     for sentence in here.anchored_sentences():
@@ -81,12 +90,9 @@ def representative_document_prediction(here: Neighbourhood, rng: Random, census:
         if len(found) < 2:
             census.drop("rdp", "sentence with one linked page")
             continue
-        by_word = weights.weights(sentence.text)
-        importance = {
-            place: sum(by_word.get(word, 0.0) for word in word_set(sentence.references[place].text)) for place in found
-        }
-        pairs = list(combinations(found, 2))
-        for first, second in pairs if here.view.options.compat == "released-code" else [rng.choice(pairs)]:
+        importance = _importance(sentence, found, weights)
+        released = here.view.options.compat == "released-code"
+        for first, second in combinations(found, 2) if released else [_drawn_pair(importance, rng)]:
             more, less = (first, second) if importance[first] >= importance[second] else (second, first)
             if importance[more] == importance[less]:
                 census.drop("rdp", "anchors of equal weight")
@@ -96,6 +102,21 @@ def representative_document_prediction(here: Neighbourhood, rng: Random, census:
                 census.drop("rdp", "pages of the same text")
                 continue
             yield Example("rdp", (sentence.text,) * 2, documents, here.view.document.id, (sentence.section,) * 2)
+
+
+def _importance(sentence: AnchoredSentence, places: list[int], weights: WordWeights) -> dict[int, float]:
+    """The importance of the anchors at these places: what [CLS] gives to all anchors of the sentence to their pages."""
+    received = weights.span_weights(sentence.text, sentence.spans)
+    by_page: dict[int, float] = {}
+    for reference, weight in zip(sentence.references, received, strict=True):
+        by_page[reference.target] = by_page.get(reference.target, 0.0) + weight
+    return {place: by_page[sentence.references[place].target] for place in places}
+
+
+def _drawn_pair(importance: Mapping[int, float], rng: Random) -> tuple[int, int]:
+    """Two places drawn by importance without replacement."""
+    keyed = sorted((math.log(1.0 - rng.random()) / max(weight, _LEAST), place) for place, weight in importance.items())
+    return keyed[-1][1], keyed[-2][1]
 
 
 def anchor_cooccurrence_modeling(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
@@ -112,9 +133,7 @@ def anchor_cooccurrence_modeling(here: Neighbourhood, rng: Random, census: Censu
             continue
         asking, answering = rng.sample(found, 2)
         reference = sentence.references[asking]
-        anchor_words = word_set(reference.text)
-        context = weights.weights(here.pages.abstract(reference.target))
-        drawn = draw_words({word: weight for word, weight in context.items() if word not in anchor_words}, rng)
+        drawn = _words(weights.weights(here.pages.abstract(reference.target)), reference.text, here, rng)
         query = " ".join([reference.text, *drawn])
         positive = here.pages.abstract(sentence.references[answering].target)
         others = here.random_pages(rng, excluded, here.pages.abstract, 1, here.view.options.min_words)
@@ -128,21 +147,23 @@ def anchor_cooccurrence_modeling(here: Neighbourhood, rng: Random, census: Censu
 
 
 def attention_requests(here: Neighbourhood) -> Iterator[tuple[str, int, int]]:
-    """What the four tasks will ask of the attention at this document: (text, start, end), an empty span for [CLS]."""
+    """What the four tasks will ask of the attention at this document: (text, start, end), an empty span for [CLS], a
+    negative one for tokens by their place.
+    """
     for sentence in here.anchored_sentences():
-        yield sentence.text, 0, 0
+        yield sentence.text, -1, -1
         for reference, (start, end) in zip(sentence.references, sentence.spans, strict=True):
             yield sentence.text, start, end
             if page := here.pages.abstract(reference.target):
                 yield page, 0, 0
 
 
-def draw_words(weights: Mapping[str, float], rng: Random) -> list[str]:
+def draw_words(weights: Mapping[str, float], rng: Random, stop_words: frozenset[str] = STOP_WORDS) -> list[str]:
     """Distinct words drawn by weight without replacement; their number is Poisson with mean 3, at least 1.
 
     Source: HARP, eq. 4-5. Stop words are left out.
     """
-    words = [(word, weight) for word, weight in sorted(weights.items()) if weight > 0 and word not in STOP_WORDS]
+    words = [(word, weight) for word, weight in sorted(weights.items()) if weight > 0 and word not in stop_words]
     # Efraimidis and Spirakis 2006: the largest u^(1/w) are a weighted sample without replacement.
     keyed = sorted(((math.log(1.0 - rng.random()) / weight, word) for word, weight in words), reverse=True)
     return [word for _, word in keyed[: max(1, poisson(rng, POISSON_MEAN))]]
@@ -183,12 +204,20 @@ def _distinct(sentence: AnchoredSentence, here: Neighbourhood) -> list[int]:
     return list(islice(found.values(), 64))
 
 
-def _anchor_query(sentence: AnchoredSentence, place: int, weights: WordWeights, rng: Random) -> str:
+def _anchor_query(sentence: AnchoredSentence, place: int, here: Neighbourhood, rng: Random) -> str:
     reference, (start, end) = sentence.references[place], sentence.spans[place]
-    anchor_words = word_set(reference.text)
-    found = weights.weights(sentence.text, start, end)
-    return " ".join(
-        [reference.text, *draw_words({word: weight for word, weight in found.items() if word not in anchor_words}, rng)]
+    found = _weights(here).weights(sentence.text, start, end)
+    return " ".join([reference.text, *_words(found, reference.text, here, rng)])
+
+
+def _words(weights: Mapping[str, float], anchor: str, here: Neighbourhood, rng: Random) -> list[str]:
+    """Words drawn by weight, none of the anchor's among them."""
+    anchor_words = word_set(anchor)
+    chosen = here.view.options.stop_words
+    return draw_words(
+        {word: weight for word, weight in weights.items() if word not in anchor_words},
+        rng,
+        stop_words_of(chosen) if chosen else STOP_WORDS,
     )
 
 

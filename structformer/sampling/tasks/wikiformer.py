@@ -141,16 +141,16 @@ def abstract_texts_identification(view: DocumentView, rng: Random, census: Censu
 def long_texts_matching(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
     """LTM: the content of document v as query, that of each document adjacent to v in the see-also graph as positive.
 
-    Source: Wikiformer, section "Long Texts Matching", eq. 6. Negatives are random documents not adjacent to v, with
-    `negatives_from="lexical"` those that BM25 ranks highest for it. A document's content is its abstract first, then
-    its sections."""
+    Source: Wikiformer, section "Long Texts Matching", eq. 6. Negatives are random documents not adjacent to v in either
+    direction, with `negatives_from="lexical"` those that BM25 ranks highest for it. A document's content is its
+    abstract first, then its sections; see-also lists are left out, since they name the answers."""
     options = here.view.options
     query = here.pages.head(here.number)
     if word_count(query) < options.min_words:
         if here.see_also:
             census.drop("ltm", "document too short")
         return
-    adjacent = {here.number, *here.see_also}
+    adjacent = {here.number, *here.see_also, *here.named_by}
     for neighbour in here.see_also:
         content = here.pages.head(neighbour)
         if word_count(content) < options.min_words:

@@ -1,0 +1,98 @@
+"""A development set of judged queries, with the passages of the documents that are relevant to them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from random import Random
+
+from structformer.corpus import Corpus
+from structformer.errors import UsageError
+from structformer.sampling import SamplingOptions
+from structformer.sampling.held_out import DevelopmentSet
+from structformer.sampling.view import DocumentView
+from structformer.text.passages import section_passages, with_path
+
+Qrels = Mapping[str, Mapping[str, int]]
+_MAX_ASKED = 150
+_MAX_PER_DOCUMENT = 10
+_POOL = 400
+
+
+def judged_development(corpus: Corpus, queries: Mapping[str, str], qrels: Qrels, *, seed: int) -> DevelopmentSet:
+    """Judged queries to choose a checkpoint by, as Wikiformer does (Su et al., AAAI 2024, section "Implementation
+    Details"): at most 150 of them, against the relevant documents' passages and 400 others. Raises UsageError when no
+    query has a relevant document in the corpus.
+    """
+    relevant = relevant_documents(queries, qrels, set(corpus.document_ids()))
+    names = sorted(relevant)
+    Random(f"judged development/{seed}").shuffle(names)
+    cut = passages_of(corpus, {document for documents in relevant.values() for document in documents}, seed)
+    found = development_of(names, queries, relevant, *cut)
+    if found is None:
+        raise UsageError("the relevant documents of the development queries have no text")
+    return found
+
+
+def relevant_documents(queries: Mapping[str, str], qrels: Qrels, known: Collection[str]) -> dict[str, set[str]]:
+    """The relevant documents of every query that has one in the corpus. Raises UsageError when none has."""
+    relevant = {
+        query: {document for document, grade in judged.items() if grade > 0 and document in known}
+        for query, judged in qrels.items()
+        if query in queries
+    }
+    relevant = {query: documents for query, documents in relevant.items() if documents}
+    if not relevant:
+        raise UsageError(
+            "no judged query has a relevant document in the corpus: are the qrels' document ids "
+            "those of `structformer inspect`?"
+        )
+    return relevant
+
+
+def passages_of(corpus: Corpus, documents: set[str], seed: int) -> tuple[dict[str, list[str]], list[str]]:
+    """The passages of some documents by id, and a random choice of the others' passages, evenly drawn in constant
+    memory.
+    """
+    rng = Random(f"judged pool/{seed}")
+    found: dict[str, list[str]] = {}
+    pool: list[str] = []
+    seen = 0
+    for document in corpus.documents():
+        view = DocumentView(document, SamplingOptions())
+        for number, section in enumerate(view.sections):
+            for piece in section_passages(section):
+                text = with_path(view.path_text(number), piece)
+                if document.id in documents:
+                    found.setdefault(document.id, []).append(text)
+                    continue
+                seen += 1
+                if len(pool) < _POOL:
+                    pool.append(text)
+                elif (place := rng.randrange(seen)) < _POOL:
+                    pool[place] = text
+    return found, pool
+
+
+def development_of(
+    held: list[str],
+    queries: Mapping[str, str],
+    relevant: Mapping[str, set[str]],
+    cut: Mapping[str, list[str]],
+    pool: list[str],
+) -> DevelopmentSet | None:
+    """Queries with the passages of their relevant documents, among a pool of others; None where no document has a
+    passage.
+    """
+    texts: list[str] = []
+    places: dict[str, range] = {}
+    chosen = [name for name in held[:_MAX_ASKED] if any(cut.get(document) for document in relevant[name])]
+    for name in chosen:
+        for document in sorted(relevant[name]):
+            if document not in places:
+                some = cut.get(document, [])[:_MAX_PER_DOCUMENT]
+                places[document] = range(len(texts), len(texts) + len(some))
+                texts += some
+    if not chosen:
+        return None
+    answers = [frozenset(number for document in relevant[name] for number in places[document]) for name in chosen]
+    return DevelopmentSet([queries[name] for name in chosen], texts + pool, answers)
