@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
 from scipy.stats import bootstrap, permutation_test
+from structformer import Retriever
 from structformer.errors import UsageError
 from structformer.evaluation.comparison import evaluate
 from structformer.evaluation.difference import difference
@@ -17,14 +19,13 @@ from structformer.evaluation.judgements import (
     read_judgements,
     read_qrels,
     read_queries,
-    read_run,
     write_judgements,
-    write_run,
 )
 from structformer.evaluation.page import write_page
 from structformer.evaluation.running import run_experiment, split_queries
 from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test
 from structformer.retrieval.index import build_index
+from structformer.retrieval.run_files import read_run, write_run
 
 from boats import boats
 
@@ -235,6 +236,58 @@ def test_run_files_are_compared_and_differences_have_texts(workspace, tmp_path):
     assert "<script" not in page
     with pytest.raises(UsageError, match="no row 'dense'; there are: BM25, theirs"):
         difference(result, "dense", "BM25")
+
+
+def test_candidates_of_a_run_file_are_put_in_another_order(workspace, tmp_path):
+    build_index(workspace, encoders=[])
+    given = {"q1": [("parts/sails.md", 9.0), ("knots.md", 8.0), ("nowhere.md", 7.0)]}
+    write_run(tmp_path / "given.run", given, "given")
+    judged = Judgements({"q1": "bowline loop"}, {"q1": {"knots.md": 1}})
+    stages = [f"run:{tmp_path}/given.run", f"run:{tmp_path}/given.run >> bm25[of=documents]"]
+    found = evaluate(workspace, judged, pipelines=stages, standard=False)
+    first, second = ([document for document, _ in row.run["q1"]] for row in found.rows)
+    assert first == ["parts/sails.md", "knots.md"]
+    assert second == ["knots.md", "parts/sails.md"]
+    with pytest.raises(UsageError, match="needs queries with ids"):
+        Retriever.open(workspace).search("bowline", pipeline=stages[0])
+    with pytest.raises(UsageError, match="needs a run file"):
+        Retriever.open(workspace).search("bowline", pipeline="run >> bm25")
+    with pytest.raises(UsageError, match="cannot be read"):
+        evaluate(workspace, judged, pipelines=["run:none.run"], standard=False)
+
+
+def test_exact_scores_of_documents_are_those_of_the_formulas(workspace):
+    """BM25 and query likelihood of whole documents, computed again from the documents' words."""
+    build_index(workspace, encoders=[])
+    retriever = Retriever.open(workspace)
+    words = retriever.opened.lexical.words
+    texts = [words(retriever.opened.document_text(n, 10**6)) for n in range(len(retriever.documents))]
+    query = words("reef a sail in strong wind")
+    average = sum(map(len, texts)) / len(texts)
+
+    def in_documents(term: str) -> int:
+        return sum(term in text for text in texts)
+
+    def bm25_of(text: list[str]) -> float:
+        total = 0.0
+        for term in dict.fromkeys(query):
+            if count := text.count(term):
+                rarity = math.log(1 + (len(texts) - in_documents(term) + 0.5) / (in_documents(term) + 0.5))
+                total += rarity * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * len(text) / average))
+        return total
+
+    def likelihood_of(text: list[str]) -> float:
+        total = 0.0
+        for term in query:
+            if occurrences := sum(each.count(term) for each in texts):
+                share = occurrences / sum(map(len, texts))
+                total += math.log((text.count(term) + 1000 * share) / (len(text) + 1000))
+        return total
+
+    for stage, formula in (("bm25[k1=1.2, b=0.75, of=documents]", bm25_of), ("ql[of=documents]", likelihood_of)):
+        [ranking] = retriever.rank(["reef a sail in strong wind"], f"lexical >> {stage}")
+        scores = {int(retriever.opened.owners[unit]): score for unit, score in ranking.ranked}
+        assert scores == pytest.approx({number: formula(texts[number]) for number in scores}, rel=1e-6)
 
 
 def test_the_best_baseline_is_named_and_tested_against(tmp_path):

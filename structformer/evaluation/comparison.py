@@ -9,7 +9,7 @@ from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError
-from structformer.evaluation.judgements import Judgements, Run, read_run, write_run
+from structformer.evaluation.judgements import Judgements
 from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test
 from structformer.graph import ReferenceGraph
@@ -18,6 +18,7 @@ from structformer.models.registry import read_record, trained_models
 from structformer.retrieval.index import encoder_place
 from structformer.retrieval.pipeline import ENCODER, UNTRAINED, Pipeline, as_pipeline, dense, hybrid, lexical, rerank
 from structformer.retrieval.retriever import AnyPipeline, Retriever
+from structformer.retrieval.run_files import Run, read_run, write_run
 from structformer.retrieval.stage import Stage, make_stage
 from structformer.sampling import Samples
 from structformer.sampling.held_out import held_out_queries, held_out_share
@@ -342,7 +343,7 @@ def _run(
     names = list(queries)
     for start in range(0, len(names), _CHUNK):
         part = names[start : start + _CHUNK]
-        ranked = retriever.rank_documents([queries[name] for name in part], pipeline, _DEPTH + 1)
+        ranked = retriever.rank_documents([queries[name] for name in part], pipeline, _DEPTH + 1, names=part)
         for name, documents in zip(part, ranked, strict=True):
             kept = [document for document, _ in documents if document != exclude.get(name)][:_DEPTH]
             run[name] = [(document, float(_DEPTH - place)) for place, document in enumerate(kept)]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 from structformer.errors import UsageError
 from structformer.storage.files import write_bytes
+from structformer.text.lines import lines_of
 
-Run = dict[str, list[tuple[str, float]]]
 _TOPIC = re.compile(r"<top>(.*?)</top>", re.DOTALL | re.IGNORECASE)
 _NUMBER = re.compile(r"<num>\s*(?:Number:)?\s*(\S+?)\s*(?:</num>|\n|$)", re.IGNORECASE)
 _TITLE = re.compile(r"<title>\s*(?:Topic:)?\s*(.*?)\s*(?:</title>|\n\s*<|\n\s*\n|$)", re.DOTALL | re.IGNORECASE)
@@ -52,10 +51,10 @@ def read_queries(path: Path) -> dict[str, str]:
     Raises UsageError naming the line.
     """
     queries: dict[str, str] = {}
-    head = "\n".join(islice(_lines(path), 20))
+    head = "\n".join(islice(lines_of(path), 20))
     if re.search(r"<top>", head, re.IGNORECASE):
         queries = _topics(path)
-    for number, line in enumerate(() if queries else _lines(path), 1):
+    for number, line in enumerate(() if queries else lines_of(path), 1):
         if not line.strip():
             continue
         if line.lstrip().startswith("{"):
@@ -77,7 +76,7 @@ def read_queries(path: Path) -> dict[str, str]:
 
 def _topics(path: Path) -> dict[str, str]:
     queries: dict[str, str] = {}
-    for number, found in enumerate(_TOPIC.finditer("\n".join(_lines(path))), 1):
+    for number, found in enumerate(_TOPIC.finditer("\n".join(lines_of(path))), 1):
         name, title = _NUMBER.search(found[1]), _TITLE.search(found[1])
         if name is None or title is None:
             raise UsageError(f"{path}, topic {number}: no <num> or no <title>")
@@ -90,7 +89,7 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     line.
     """
     qrels: dict[str, dict[str, int]] = {}
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(lines_of(path), 1):
         fields = line.split("\t") if "\t" in line else line.split()
         if not line.strip() or (number == 1 and fields[:1] == ["query-id"]):
             continue
@@ -107,38 +106,6 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     if not qrels:
         raise UsageError(f"{path} has no judgements")
     return qrels
-
-
-def read_run(path: Path) -> tuple[str, Run]:
-    """A run's tag and its rankings, from TREC's six columns. Raises UsageError naming the line."""
-    run: Run = {}
-    tag = path.stem
-    for number, line in enumerate(_lines(path), 1):
-        fields = line.split("\t") if "\t" in line else line.split()
-        if not line.strip():
-            continue
-        try:
-            query, _, document, _, score, tag = (each.strip() for each in fields)
-            run.setdefault(query, []).append((document, float(score)))
-        except ValueError:
-            raise UsageError(f"{path}, line {number}: not TREC's `query Q0 document rank score tag`") from None
-    if not run:
-        raise UsageError(f"{path} has no ranking")
-    return tag, {query: sorted(ranked, key=lambda each: (-each[1], each[0])) for query, ranked in run.items()}
-
-
-def write_run(path: Path, run: Mapping[str, list[tuple[str, float]]], tag: str) -> None:
-    """Write rankings as a TREC run; tab-separated where a document's id has a space, which TREC's columns cannot
-    hold.
-    """
-    spaced = any(" " in document for ranked in run.values() for document, _ in ranked)
-    joint = "\t" if spaced else " "
-    lines = (
-        joint.join((query, "Q0", document, str(rank), f"{score:g}", tag)) + "\n"
-        for query, ranked in run.items()
-        for rank, (document, score) in enumerate(ranked, 1)
-    )
-    write_bytes(path, "".join(lines).encode())
 
 
 def write_judgements(folder: Path, judgements: Judgements) -> None:
@@ -177,13 +144,3 @@ def dataset_judgements(name: str) -> Judgements:
     except (AttributeError, OSError, RuntimeError) as error:
         raise UsageError(f"the queries and qrels of {name} are unavailable: {error}") from error
     return Judgements(queries, qrels)
-
-
-def _lines(path: Path) -> Iterator[str]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror or error})") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 (byte {error.start})") from error
-    yield from text.split("\n") if "\r" not in text else text.splitlines()

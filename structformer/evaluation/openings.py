@@ -14,7 +14,7 @@ import torch
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError
 from structformer.evaluation.comparison import MEASURES, Evaluation, FoundRun, compare_runs, label
-from structformer.evaluation.judgements import Judgements, Run
+from structformer.evaluation.judgements import Judgements
 from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.registry import read_record, trained_models
@@ -25,6 +25,7 @@ from structformer.retrieval.index import encoder_place
 from structformer.retrieval.pipeline import ENCODER, UNTRAINED, as_pipeline, dense, hybrid, lexical
 from structformer.retrieval.questions import OPENING, SOURCES, Question, draw_questions
 from structformer.retrieval.retriever import Retriever
+from structformer.retrieval.run_files import Run
 from structformer.retrieval.stage import Stage
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.workspace import Workspace

@@ -1,7 +1,7 @@
 """Exact lexical scorers over candidates, as the papers use them: BM25, query likelihood, TF-IDF.
 
-The statistics are of the units' texts as rankers read them, path in front; counted once, when a pipeline first asks,
-and kept beside the index."""
+The statistics are of the units' texts as rankers read them, path in front, or of whole documents; counted once, when a
+pipeline first asks, and kept beside the index."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ import math
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
 from structformer.retrieval.bm25 import idf, saturation
 from structformer.retrieval.index import Index
-from structformer.retrieval.units import Units
 from structformer.storage.files import temporary_name
 
 Words = Callable[[str], list[str]]
-_FILE = "terms.sqlite"
+_FILES = {"sections": "terms.sqlite", "documents": "document-terms.sqlite"}
 
 
 class CollectionStatistics:
@@ -30,14 +29,15 @@ class CollectionStatistics:
         self.units, self.words = self._database.execute("SELECT units, words FROM totals").fetchone()
 
     @classmethod
-    def of(cls, index: Index, units: Units, words: Words) -> CollectionStatistics:
-        """The statistics of an index, counted when they are not there yet."""
-        if not index.has(_FILE):
-            with index.adding("counting terms", [_FILE]):
-                temporary = index.folder / temporary_name(_FILE)
-                _count(temporary, units, words)
-                os.replace(temporary, index.folder / _FILE)
-        return cls(index.path(_FILE))
+    def of(cls, index: Index, what: str, texts: Iterable[str], words: Words) -> CollectionStatistics:
+        """The statistics of an index's sections or documents, counted when they are not there yet."""
+        name = _FILES[what]
+        if not index.has(name):
+            with index.adding("counting terms", [name]):
+                temporary = index.folder / temporary_name(name)
+                _count(temporary, texts, words)
+                os.replace(temporary, index.folder / name)
+        return cls(index.path(name))
 
     @property
     def average_words(self) -> float:
@@ -50,13 +50,15 @@ class CollectionStatistics:
         return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
 
-def _count(path: Path, units: Units, words: Words) -> None:
+def _count(path: Path, texts: Iterable[str], words: Words) -> None:
     in_units: Counter[str] = Counter()
     occurrences: Counter[str] = Counter()
-    for unit in units:
-        found = words(unit.ranker_text)
+    count = 0
+    for text in texts:
+        found = words(text)
         occurrences.update(found)
         in_units.update(set(found))
+        count += 1
     with closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE terms (term TEXT PRIMARY KEY, units INTEGER, occurrences INTEGER) WITHOUT ROWID")
         database.execute("CREATE TABLE totals (units INTEGER, words INTEGER)")
@@ -64,7 +66,7 @@ def _count(path: Path, units: Units, words: Words) -> None:
             "INSERT INTO terms VALUES (?, ?, ?)",
             ((term, in_units[term], count) for term, count in sorted(occurrences.items())),
         )
-        database.execute("INSERT INTO totals VALUES (?, ?)", (len(units), occurrences.total()))
+        database.execute("INSERT INTO totals VALUES (?, ?)", (count, occurrences.total()))
         database.commit()
 
 

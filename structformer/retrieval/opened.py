@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from structformer.retrieval.token_index import TokenIndex
 
 
+SECTIONS, DOCUMENTS = "sections", "documents"  # what a stage scores
+WHOLE = 1_000_000  # characters of a document that are counted
+
+
 class Scorer(Protocol):
     """A ranker as rerank uses it."""
 
@@ -51,7 +55,8 @@ class OpenedIndex:
         self._dense: dict[str, tuple[BiEncoder, DenseIndex, FusionWeights]] = {}
         self._late: dict[str, TokenIndex] = {}
         self._rerankers: dict[str, Scorer] = {}
-        self._statistics: CollectionStatistics | None = None
+        self._statistics: dict[str, CollectionStatistics] = {}
+        self._numbers: dict[str, int] | None = None
 
     @property
     def owners(self) -> npt.NDArray[np.int64]:
@@ -60,18 +65,31 @@ class OpenedIndex:
             self._owners = self.units.numbers("document")
         return self._owners
 
-    @property
-    def statistics(self) -> CollectionStatistics:
-        """Term statistics of the units, counted when they are first asked for."""
-        if self._statistics is None:
-            self._statistics = CollectionStatistics.of(self.index, self.units, self.lexical.words)
-        return self._statistics
+    def statistics(self, of: str) -> CollectionStatistics:
+        """Term statistics of the sections' passages, or with "documents" of whole documents, counted when they are
+        first asked for.
+        """
+        if of not in self._statistics:
+            texts = (
+                (self.document_text(number, WHOLE) for number in range(len(self.documents)))
+                if of == DOCUMENTS
+                else (unit.ranker_text for unit in self.units)
+            )
+            self._statistics[of] = CollectionStatistics.of(self.index, of, texts, self.lexical.words)
+        return self._statistics[of]
 
     def run(
-        self, queries: Sequence[str], pipeline: Pipeline, documents: Collection[int] | None = None
+        self,
+        queries: Sequence[str],
+        pipeline: Pipeline,
+        documents: Collection[int] | None = None,
+        names: Sequence[str] = (),
     ) -> list[Ranking]:
-        """Every query's ranking. documents: numbers of those that may be found, None for all."""
-        rankings = [Ranking(query) for query in queries]
+        """Every query's ranking. documents: numbers of those that may be found, None for all. names: the queries' ids,
+        where they have any.
+        """
+        asked = zip(queries, names or [""] * len(queries), strict=True)
+        rankings = [Ranking(query, name=name) for query, name in asked]
         for stage in pipeline.stages:
             if stage.kind.needs is not None:
                 stage.kind.needs(self, stage)
@@ -100,10 +118,37 @@ class OpenedIndex:
             self._dense[name] = encoder, DenseIndex(vectors, self.owners), weights
         return self._dense[name]
 
+    def document_text(self, document: int, characters: int) -> str:
+        """A document's title and the beginning of its text, titles of sections in it."""
+        parts = [self.documents[document].title]
+        length = len(parts[0])
+        section = 0
+        for number in range(*self.units_of(document)):
+            unit = self.units[number]
+            parts += [unit.title, unit.text] if unit.section != section else [unit.text]
+            section = unit.section
+            length += len(unit.text) + 1
+            if length >= characters:
+                break
+        return "\n".join(parts)[:characters]
+
+    def units_of(self, document: int) -> tuple[int, int]:
+        """The numbers of a document's units, [first, last)."""
+        first, last = np.searchsorted(self.owners, [document, document + 1])
+        return int(first), int(last)
+
+    def document_number(self, name: str) -> int | None:
+        """The number of the document of an id."""
+        if self._numbers is None:
+            self._numbers = {document.id: number for number, document in enumerate(self.documents)}
+        return self._numbers.get(name)
+
     def reranker(self, name: str) -> Scorer:
-        """A ranker of any kind by its name in the workspace or its path. Raises ModelError, UsageError."""
+        """A ranker of any kind by its name in the workspace or its path; "base" is a cross-encoder before any training,
+        its head random. Raises ModelError, UsageError.
+        """
         if name not in self._rerankers:
-            self._rerankers[name] = load_scorer(self.workspace, name)
+            self._rerankers[name] = untrained_scorer() if name == UNTRAINED else load_scorer(self.workspace, name)
         return self._rerankers[name]
 
     def token_index(self, name: str) -> TokenIndex:
@@ -128,6 +173,17 @@ class OpenedIndex:
 def model_fingerprint(workspace: Workspace, name: str) -> str:
     """The digest of a trained model's weights; "" of an untrained one's, which don't change."""
     return "" if name == UNTRAINED else read_record(workspace, name).fingerprint
+
+
+def untrained_scorer() -> Scorer:
+    """A cross-encoder of the base model with a random head, the same each time."""
+    import torch
+
+    from structformer.models.base import resolve_base_model
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return ranker_kind("cross-encoder").load(resolve_base_model("auto", "cross-encoder").location)
 
 
 def load_scorer(workspace: Workspace, name: str) -> Scorer:

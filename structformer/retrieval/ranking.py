@@ -12,11 +12,14 @@ Ranked = list[tuple[int, float]]
 
 @dataclass(slots=True)
 class Ranking:
-    """What a pipeline made of one query: the ranked units, and each stage's scores by unit."""
+    """What a pipeline made of one query: the ranked units, and each stage's scores by unit. name: the query's id, ""
+    where it has none.
+    """
 
     query: str
     ranked: Ranked = field(default_factory=list)
     scores: dict[str, dict[int, float]] = field(default_factory=dict)
+    name: str = ""
 
     def add(self, stage: str, ranked: Ranked) -> None:
         """Take a stage's order over."""

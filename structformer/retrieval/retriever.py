@@ -88,16 +88,31 @@ class Retriever:
         return hits
 
     def rank(
-        self, queries: Sequence[str], pipeline: AnyPipeline | None = None, *, where: Filter | None = None
+        self,
+        queries: Sequence[str],
+        pipeline: AnyPipeline | None = None,
+        *,
+        where: Filter | None = None,
+        names: Sequence[str] = (),
     ) -> list[Ranking]:
-        """For each query the ranked units, with each stage's scores."""
-        return self.opened.run(queries, self.pipeline(pipeline), self.allowed(where))
+        """For each query the ranked units, with each stage's scores. names: the queries' ids, which `run:FILE` asks
+        for.
+        """
+        return self.opened.run(queries, self.pipeline(pipeline), self.allowed(where), names)
 
     def rank_documents(
-        self, queries: Sequence[str], pipeline: AnyPipeline | None = None, k: int = 100, *, where: Filter | None = None
+        self,
+        queries: Sequence[str],
+        pipeline: AnyPipeline | None = None,
+        k: int = 100,
+        *,
+        where: Filter | None = None,
+        names: Sequence[str] = (),
     ) -> list[list[tuple[str, float]]]:
         """For each query up to k (document id, score), a document scoring as its best unit."""
-        return [self.documents_of(ranking.ranked, k) for ranking in self.rank(queries, pipeline, where=where)]
+        return [
+            self.documents_of(ranking.ranked, k) for ranking in self.rank(queries, pipeline, where=where, names=names)
+        ]
 
     def documents_of(self, ranked: Ranked, k: int) -> list[tuple[str, float]]:
         """Up to k (document id, score) of ranked units, a document scoring as its best unit."""

@@ -1,4 +1,6 @@
-"""`bm25`, `ql`, `tfidf`: exact lexical scores of the units that were found, as the papers use them."""
+"""`bm25`, `ql`, `tfidf`: exact lexical scores of the units that were found, or of their documents, as the papers use
+them.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,10 @@ from functools import partial
 
 from structformer.retrieval.bm25 import K1, B
 from structformer.retrieval.exact import CollectionStatistics, bm25, query_likelihood, tf_idf
-from structformer.retrieval.opened import OpenedIndex
+from structformer.retrieval.opened import SECTIONS, OpenedIndex
 from structformer.retrieval.ranking import Ranking
 from structformer.retrieval.stage import Run, Stage, StageKind
-from structformer.retrieval.stages.rerank import rescore
+from structformer.retrieval.stages.rerank import OF, rescore, texts_of
 
 _QUERY_CHARACTERS = 200_000
 Score = Callable[[Sequence[str], Sequence[str], CollectionStatistics, Stage], float]
@@ -18,12 +20,14 @@ Score = Callable[[Sequence[str], Sequence[str], CollectionStatistics, Stage], fl
 
 def _rescoring(score: Score) -> Run:
     def run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
-        statistics = opened.statistics
+        of = str(stage.option("of"))
+        statistics = opened.statistics(of)
 
         def scores(query: str, units: list[int]) -> list[float]:
             asked = opened.lexical.words(query[:_QUERY_CHARACTERS])
-            texts = opened.units.ranker_texts(units)
-            return [score(asked, opened.lexical.words(text), statistics, stage) for text in texts]
+            texts, places = texts_of(opened, units, of)
+            found = [score(asked, opened.lexical.words(text), statistics, stage) for text in texts]
+            return [found[place] for place in places]
 
         for ranking in rankings:
             rescore(ranking, stage, scores)
@@ -43,7 +47,7 @@ def _tf_idf(query: Sequence[str], text: Sequence[str], statistics: CollectionSta
     return tf_idf(query, text, statistics)
 
 
-_kind = partial(StageKind, finds=False)
-BM25 = _kind("bm25", _rescoring(_bm25), options={"k": 200, "k1": K1, "b": B})
-QUERY_LIKELIHOOD = _kind("ql", _rescoring(_ql), options={"k": 200, "mu": 1000.0})
-TF_IDF = _kind("tfidf", _rescoring(_tf_idf), options={"k": 200})
+_kind = partial(StageKind, finds=False, choices=OF)
+BM25 = _kind("bm25", _rescoring(_bm25), options={"k": 200, "k1": K1, "b": B, "of": SECTIONS})
+QUERY_LIKELIHOOD = _kind("ql", _rescoring(_ql), options={"k": 200, "mu": 1000.0, "of": SECTIONS})
+TF_IDF = _kind("tfidf", _rescoring(_tf_idf), options={"k": 200, "of": SECTIONS})

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-import numpy as np
-
-from structformer.retrieval.opened import OpenedIndex
+from structformer.retrieval.opened import DOCUMENTS, SECTIONS, OpenedIndex
 from structformer.retrieval.ranking import Ranked, Ranking
 from structformer.retrieval.stage import Stage, StageKind
-
-_SECTIONS, _DOCUMENTS = "sections", "documents"
 
 
 def _run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
     for ranking in rankings:
         found = opened.lexical.search(ranking.query, stage.k, documents)
-        if stage.option("of") == _DOCUMENTS:
+        if stage.option("of") == DOCUMENTS:
             found = _of_documents(opened, ranking.query, stage.k, found, documents)
         ranking.add(stage.name, found)
 
@@ -27,7 +23,7 @@ def _of_documents(opened: OpenedIndex, query: str, k: int, units: Ranked, docume
     for unit, _ in units:
         best.setdefault(int(opened.owners[unit]), unit)
     return [
-        (best.get(document, int(np.searchsorted(opened.owners, document))), score)
+        (best.get(document, opened.units_of(document)[0]), score)
         for document, score in opened.lexical.search_documents(query, k, documents)
     ]
 
@@ -36,6 +32,6 @@ LEXICAL = StageKind(
     "lexical",
     _run,
     finds=True,
-    options={"k": 200, "of": _SECTIONS},
-    choices={"of": (_SECTIONS, _DOCUMENTS)},
+    options={"k": 200, "of": SECTIONS},
+    choices={"of": (SECTIONS, DOCUMENTS)},
 )
