@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import bootstrap, permutation_test
+from scipy.stats import t as student
 from structformer import Retriever
 from structformer.errors import UsageError
 from structformer.evaluation.comparison import evaluate
@@ -22,10 +23,13 @@ from structformer.evaluation.judgements import (
     write_judgements,
 )
 from structformer.evaluation.page import write_page
-from structformer.evaluation.running import run_experiment, split_queries
-from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test
+from structformer.evaluation.running import run_experiment, some_queries, split_queries
+from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test, t_test
+from structformer.models.registry import read_record
 from structformer.retrieval.index import build_index
+from structformer.retrieval.pipeline import parse_pipeline
 from structformer.retrieval.run_files import read_run, write_run
+from structformer.training import training_options
 
 from boats import boats
 
@@ -350,9 +354,79 @@ def test_an_experiment_trains_compares_and_goes_on_where_it_was(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in models} == models  # nothing is trained twice
 
 
+TUNED = """
+budget = 60
+baseline = ["BM25", "BERT, 2 queries"]
+measures = ["RR@10", "nDCG@10"]
+[[rows]]
+label = "BM25"
+pipeline = "{candidates} >> bm25[of=documents]"
+[[rows]]
+label = "BERT"
+pipeline = "{candidates} >> rerank:{model}[of=documents]"
+queries = [2, 4]
+finetune = { ranker = "cross-encoder", base_model = "scratch", size = "tiny", loss = "pointwise", max_steps = 2 }
+"""
+
+
+def test_an_experiment_takes_candidates_and_queries_to_train_on(tmp_path):
+    folder = boats(tmp_path)
+    build_index(folder, encoders=[])
+    topics = ["mast", "keel", "anchor", "rudder", "tiller", "oar", "deck", "jib"]
+    judged = Judgements({t: f"how to mend the {t}" for t in topics[:4]}, {t: {f"{t}.md": 1} for t in topics[:4]})
+    others = Judgements({t: f"how to mend the {t}" for t in topics[4:]}, {t: {f"{t}.md": 1} for t in topics[4:]})
+    write_run(tmp_path / "c.run", {t: [(f"{other}.md", 1.0) for other in topics] for t in topics}, "given")
+    (tmp_path / "e.toml").write_text(TUNED)
+    result = run_experiment(
+        folder,
+        judged,
+        read_experiment(str(tmp_path / "e.toml")),
+        train_on=others,
+        candidates=tmp_path / "c.run",
+        settings=["document_tokens=64"],
+        output=tmp_path / "out",
+    )
+    assert [row.label for row in result.rows] == ["BM25", "BERT, 2 queries", "BERT, 4 queries"]
+    assert result.queries == 4, "all judged queries judge when others are there to train on"
+    assert {document for row in result.rows for run in row.run.values() for document, _ in run} == {
+        f"{topic}.md" for topic in topics
+    }
+    record = read_record(folder, next(path.name for path in (folder / "models").glob("experiment-bert-4*")))
+    assert (record.training["options"]["loss"], record.training["options"]["max_seconds"]) == ("pointwise", 60)
+    assert record.training["settings"]["document_tokens"] == 64
+    tests = result.row("BM25").tests["vs BERT, 2 queries"]
+    assert set(tests) == {"RR@10", "nDCG@10"}
+    first, second = ([row.per_query["RR@10"][t] for t in topics[:4]] for row in result.rows[:2])
+    assert tests["RR@10"].difference == pytest.approx(sum(first) / 4 - sum(second) / 4)
+    few, some = some_queries(others, 2, 0), some_queries(others, 3, 0)
+    assert set(few.queries) < set(some.queries) < set(others.queries)
+
+
+def test_the_t_test_is_the_paired_one():
+    first, second = [0.5, 0.25, 1.0, 0.0, 0.7], [0.4, 0.25, 0.5, 0.1, 0.3]
+    differences = [a - b for a, b in zip(first, second, strict=True)]
+    mean = sum(differences) / 5
+    spread = math.sqrt(sum((each - mean) ** 2 for each in differences) / 4)
+    assert t_test(first, second) == pytest.approx(2 * student.sf(mean / (spread / math.sqrt(5)), 4))
+    assert t_test(first, first) == 1.0
+
+
+def test_an_untrained_cross_encoder_ranks_the_same_each_time(workspace, monkeypatch):
+    build_index(workspace, encoders=[])
+    first, second = (
+        Retriever.open(workspace).rank_documents(["bowline"], "lexical >> rerank:base[of=documents]") for _ in range(2)
+    )
+    assert first == second
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ('[[rows]]\nlabel = "a"\npipeline = "lexical"\nfinetune = 3', "finetune is 3: it must be true, or a table"),
+        ('[[rows]]\nlabel = "a"\npipeline = "lexical"\nfinetune = { foo = 1 }', "finetune: no key foo"),
+        ('[[rows]]\nlabel = "a"\npipeline = "lexical"\nfinetune = { queries = 0 }', "queries is 0"),
+        ('[[rows]]\nlabel = "a"\npipeline = "lexical"\nqueries = [1]', "queries go with finetune"),
+        ('budget = "soon"\n[[rows]]\nlabel = "a"\npipeline = "lexical"', "budget is 'soon'"),
         ("rows = []", "has no \\[\\[rows\\]\\]"),
         ('[[rows]]\nlabel = "a"', "row 1: a row needs a label and a pipeline"),
         ('[[rows]]\nlabel = "a"\npipeline = "lexical"\nx = 1', "row 1: no key x"),
@@ -370,9 +444,13 @@ def test_a_wrong_experiment_is_named(tmp_path, text, message):
 
 
 def test_the_packages_experiments_can_be_read():
-    assert experiment_names() == ["ablation", "finetuned", "sizes", "zero-shot"]
-    for name in experiment_names():
-        assert read_experiment(name).rows
+    names = ["ablation", "fandom", "few-shot", "finetuned", "harp", "harp-ablation", "sizes", "zero-shot"]
+    assert experiment_names() == names
+    for name in names:
+        for row in read_experiment(name).rows:
+            parse_pipeline(row.pipeline.replace("{candidates}", "lexical").replace("{model}", "m"))
+            if row.train is not None:
+                training_options(row.train.get("recipe"), {k: v for k, v in row.train.items() if k != "recipe"})
 
 
 def test_a_query_may_stand_twice_but_not_with_two_texts(tmp_path):

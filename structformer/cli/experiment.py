@@ -17,6 +17,22 @@ from structformer.cli.evaluate import judged, judged_option, show
     "--max-time", metavar="TIME", help="Time for each training, for example 2m.  [default: what the experiment says]"
 )
 @click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A key of docs/options.md for every training, over what the experiment says.",
+)
+@click.option(
+    "--train-queries", type=click.Path(path_type=Path), help="Judged queries to fine-tune on; else half of all."
+)
+@click.option("--train-qrels", type=click.Path(path_type=Path), help="The judgements of --train-queries.")
+@click.option(
+    "--candidates",
+    type=click.Path(path_type=Path),
+    help="A TREC run file whose documents the rows put in order, in the place of BM25's.",
+)
+@click.option(
     "--output",
     "folder",
     type=click.Path(path_type=Path),
@@ -35,6 +51,10 @@ def command(
     beir: Path | None,
     dataset: str | None,
     max_time: str | None,
+    settings: tuple[str, ...],
+    train_queries: Path | None,
+    train_qrels: Path | None,
+    candidates: Path | None,
     folder: Path | None,
     seed: int,
     workspace: Path,
@@ -44,10 +64,12 @@ def command(
 ) -> None:
     """Train and compare the variants of one experiment or more; each gets a table as Markdown, JSON and a page.
 
-    There are: zero-shot, finetuned and ablation (the shapes of Wikiformer's tables 2 and 5), sizes (a curve over the
-    number of Examples). A FILE of your own is TOML, see docs/evaluation.md. A killed experiment resumes with
-    the row where it was."""
+    Wikiformer's: zero-shot and finetuned (table 2, and with --candidates tables 3 and 4), ablation (table 5), sizes
+    (figure 4). HARP's: harp (table 2), harp-ablation (table 4), few-shot (figure 3). fandom: ColBERT re-ranking and
+    retrieving. A FILE of your own is TOML, see docs/evaluation.md. A killed experiment resumes with the row where it
+    was."""
     from structformer.evaluation.experiment import read_experiment
+    from structformer.evaluation.judgements import read_judgements
     from structformer.evaluation.page import write_page
     from structformer.evaluation.running import run_experiment
     from structformer.workspace import Workspace
@@ -57,6 +79,9 @@ def command(
     asked = judged(queries, qrels, beir, dataset)
     if len(asked) != 1:
         raise click.UsageError("give --queries and --qrels, --beir, or --dataset")
+    if (train_queries is None) != (train_qrels is None):
+        raise click.UsageError("--train-queries and --train-qrels go together")
+    train_on = read_judgements(train_queries, train_qrels) if train_queries and train_qrels else None
     folder = folder or Workspace(workspace).experiments
     results = []
     for name, experiment in zip(experiments, read, strict=True):
@@ -65,6 +90,9 @@ def command(
                 workspace,
                 asked[0][1],
                 experiment,
+                train_on=train_on,
+                candidates=candidates,
+                settings=settings,
                 max_seconds=seconds(max_time) if max_time else None,
                 seed=seed,
                 output=folder / Path(name).stem,

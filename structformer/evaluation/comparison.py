@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError
 from structformer.evaluation.judgements import Judgements
 from structformer.evaluation.measures import Evaluator, parse_measure
-from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test
+from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test, t_test
 from structformer.graph import ReferenceGraph
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import read_record, trained_models
@@ -33,6 +33,7 @@ CAVEAT = (
     "words with the paths that are indexed."
 )
 _DEPTH = 100
+_SIGNIFICANT = 0.05
 _CHUNK = 256
 _BM25 = str(as_pipeline(lexical()))
 _BASELINES = (
@@ -51,10 +52,22 @@ _LABELS = {
 BEST_BASELINE = "best baseline"
 
 
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A difference in a measure and whether it is more than chance: p-values of the paired randomisation test and of
+    the paired t-test, each Holm-corrected over the rows.
+    """
+
+    difference: float
+    p: float
+    t_test_p: float
+
+
 @dataclass(slots=True)
 class Row:
     """One pipeline's result. scores: mean by measure; interval: 95 % bootstrap interval of the first; against: by the
-    name of what it is compared with, the difference in the first measure and its Holm-corrected p-value.
+    name of what it is compared with, the difference in the first measure and its Holm-corrected p-value; tests: by the
+    same name and by measure.
     """
 
     pipeline: str
@@ -64,6 +77,7 @@ class Row:
     run: Run
     interval: tuple[float, float]
     against: dict[str, tuple[float, float]] = field(default_factory=dict)
+    tests: dict[str, dict[str, Tested]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +124,10 @@ class Evaluation:
                     "scores": row.scores,
                     "interval": list(row.interval),
                     "against": {name: {"difference": value[0], "p": value[1]} for name, value in row.against.items()},
+                    "tests": {
+                        name: {measure: asdict(test) for measure, test in by_measure.items()}
+                        for name, by_measure in row.tests.items()
+                    },
                 }
                 for row in self.rows
             ],
@@ -129,10 +147,15 @@ class Evaluation:
         if self.compared():
             parts.append(
                 f"vs: difference in {self.measures[0]}; p: paired randomisation test, Holm-corrected over the rows."
+                f" *: p < .05 in that measure against {self.compared()[0].removeprefix('vs ')}."
             )
         if f"vs {BEST_BASELINE}" in self.compared():
             parts.append(f"The best of BM25 (of sections, of documents), dense untrained and RRF: {self.baseline}.")
         return " ".join(parts)
+
+    def _mark(self, row: Row, measure: str) -> str:
+        test = row.tests.get(self.compared()[0], {}).get(measure) if self.compared() else None
+        return "*" if test is not None and test.p < _SIGNIFICANT else ""
 
     def as_markdown(self) -> str:
         """The comparison as a Markdown table."""
@@ -142,7 +165,7 @@ class Evaluation:
         for row in self.rows:
             cells = [
                 row.label,
-                *(f"{row.scores[measure]:.4f}" for measure in self.measures),
+                *(f"{row.scores[measure]:.4f}{self._mark(row, measure)}" for measure in self.measures),
                 f"{row.interval[0]:.3f}-{row.interval[1]:.3f}",
             ]
             cells += [
@@ -354,28 +377,32 @@ def _run(
 
 def _compare(result: Evaluation, against: Sequence[str], seed: int, standard: bool) -> None:
     """Tests against BM25, the best baseline, and the rows asked for."""
-    measure = result.measures[0]
+    first = result.measures[0]
     by_pipeline = {row.pipeline: row for row in result.rows}
     wanted: dict[str, Row] = {}
     if standard and _BM25 in by_pipeline:
         wanted["vs BM25"] = by_pipeline[_BM25]
     baselines = [by_pipeline[name] for name in _BASELINES if name in by_pipeline]
     if standard and len(baselines) > 1:
-        best = max(baselines, key=lambda row: row.scores[measure])
+        best = max(baselines, key=lambda row: row.scores[first])
         result.baseline = best.label
         wanted[f"vs {BEST_BASELINE}"] = best
     wanted.update({f"vs {by_pipeline[name].label}": by_pipeline[name] for name in against})
     for name, other in wanted.items():
         rows = [row for row in result.rows if row is not other]
-        second = other.per_query[measure]
-        values = [
-            randomisation_test(
-                list(row.per_query[measure].values()), [second[query] for query in row.per_query[measure]], seed=seed
-            )
-            for row in rows
-        ]
-        for row, p in zip(rows, holm(values), strict=True):
-            row.against[name] = (row.scores[measure] - other.scores[measure], p)
+        for measure in result.measures:
+            theirs = other.per_query[measure]
+            pairs = [
+                (list(row.per_query[measure].values()), [theirs[query] for query in row.per_query[measure]])
+                for row in rows
+            ]
+            drawn = holm([randomisation_test(mine, second, seed=seed) for mine, second in pairs])
+            by_t = holm([t_test(mine, second) for mine, second in pairs])
+            for row, p, t_test_p in zip(rows, drawn, by_t, strict=True):
+                test = Tested(row.scores[measure] - other.scores[measure], p, t_test_p)
+                row.tests.setdefault(name, {})[measure] = test
+                if measure == first:
+                    row.against[name] = test.difference, test.p
 
 
 def _file_name(text: str) -> str:

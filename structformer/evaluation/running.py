@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError
 from structformer.evaluation.comparison import Evaluation, evaluate
-from structformer.evaluation.experiment import Experiment, ExperimentRow
+from structformer.evaluation.experiment import CANDIDATES, Experiment, ExperimentRow
 from structformer.evaluation.judgements import Judgements
 from structformer.models.registry import read_record
 from structformer.retrieval.pipeline import parse_pipeline
@@ -23,6 +23,7 @@ from structformer.training.options import Listener
 from structformer.workspace import Workspace
 
 _ASKED_FOR = "experiment.json"
+_NEGATIVES = 7
 
 
 def run_experiment(
@@ -30,35 +31,46 @@ def run_experiment(
     judgements: Judgements,
     experiment: Experiment,
     *,
+    train_on: Judgements | None = None,
+    candidates: Path | None = None,
+    settings: Sequence[str] = (),
     max_seconds: float | None = None,
     seed: int = 0,
     output: Path | None = None,
     say: Callable[[str], None] = lambda text: None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Evaluation:
-    """Train what the rows ask for and compare them. max_seconds: time for each training, over what its row says.
+    """Train what the rows ask for and compare them. train_on: judged queries to fine-tune on, half of `judgements` when
+    there are none. candidates: the run file that rows put in order. settings: "key=value" for
+    every training, over what its row says. max_seconds: time for each training, over what the
+    experiment says.
 
     A row whose model is there already, trained with the same options on this corpus, is not trained again, so that a
     killed experiment goes on where it was. A row that has nothing to train on is left out and named. Raises UsageError
     when no row is left."""
     workspace = Workspace(workspace)
     rows = experiment.rows
-    train_on, judged = (
-        split_queries(judgements, seed) if any(row.finetune for row in rows) else (judgements, judgements)
-    )
+    judged = judgements
+    if train_on is None and any(row.finetune is not None for row in rows):
+        train_on, judged = split_queries(judgements, seed)
+    budget = max_seconds if max_seconds is not None else experiment.budget
     kept: list[ExperimentRow] = []
     for number, row in enumerate(rows, 1):
         say(f"row {number} of {len(rows)}: {row.label}")
         try:
-            _trained(workspace, row, train_on, max_seconds, seed, say)
+            _trained(workspace, row, train_on, settings, budget, seed, say)
         except ModelError as error:
             say(f"left out: {error}")
             continue
         kept.append(row)
     if not kept:
         raise UsageError("no row could be trained")
-    pipelines = [parse_pipeline(row.pipeline.replace("{model}", _searched(row))) for row in kept]
-    baseline = [pipeline for row, pipeline in zip(kept, pipelines, strict=True) if row.label == experiment.baseline]
+    first = f'run("{candidates}")' if candidates else CANDIDATES
+    pipelines = [
+        parse_pipeline(row.pipeline.replace("{candidates}", first).replace("{model}", _searched(row))) for row in kept
+    ]
+    by_label = {row.label: pipeline for row, pipeline in zip(kept, pipelines, strict=True)}
+    baseline = [by_label[label] for label in experiment.baselines if label in by_label]
     return evaluate(
         workspace,
         judged,
@@ -93,47 +105,67 @@ def split_queries(judgements: Judgements, seed: int) -> tuple[Judgements, Judgem
 
 
 def _searched(row: ExperimentRow) -> str:
-    return f"{row.model}-finetuned" if row.finetune else row.model
+    return row.model if row.finetune is None else f"{row.model}-finetuned"
 
 
 def _trained(
     workspace: Workspace,
     row: ExperimentRow,
-    judgements: Judgements,
-    max_seconds: float | None,
+    train_on: Judgements | None,
+    settings: Sequence[str],
+    budget: float | None,
     seed: int,
     say: Callable[[str], None],
 ) -> None:
-    if row.train is None:
-        return
-    chosen = {**row.train, "name": row.model, "seed": seed}
-    if max_seconds is not None and row.train.get("max_seconds") != "none":
-        chosen["max_seconds"] = max_seconds
-    recipe = chosen.pop("recipe", None)
-    options = training_options(recipe, chosen)
     corpus = Corpus.open(workspace).fingerprint
     listener = Listener(note=say)
-    _once(
-        workspace,
-        row.model,
-        {"options": asdict(options), "corpus": corpus},
-        lambda: train(workspace, options, force=True, listener=listener),
+    if row.train is not None:
+        chosen = {**row.train, "name": row.model, "seed": seed}
+        if budget is not None and "max_seconds" not in row.train:
+            chosen["max_seconds"] = budget
+        recipe = chosen.pop("recipe", None)
+        options = training_options(recipe, chosen, settings)
+        _once(
+            workspace,
+            row.model,
+            {"options": asdict(options), "corpus": corpus},
+            lambda: train(workspace, options, force=True, listener=listener),
+        )
+    if row.finetune is None or train_on is None:
+        return
+    judged = train_on
+    tuning = {"max_seconds": budget, **row.finetune, "seed": seed, "name": f"{row.model}-finetuned"}
+    negatives, count = tuning.pop("negatives", _NEGATIVES), tuning.pop("queries", None)
+    if count is not None:
+        judged = some_queries(judged, count, seed)
+    settled = finetuning_options(workspace, row.model if row.train is not None else None, tuning)
+    tuned: TrainingOptions = training_options(None, settled, settings)
+    asked = {
+        "options": asdict(tuned),
+        "corpus": corpus,
+        "queries": judged.queries,
+        "qrels": judged.qrels,
+        "negatives": negatives,
+        "base": read_record(workspace, row.model).fingerprint if row.train is not None else "",
+    }
+
+    def finetune() -> None:
+        source, _ = judged_source(workspace, judged.queries, judged.qrels, negatives=negatives, seed=seed)
+        train(workspace, tuned, force=True, source=source, listener=listener)
+
+    _once(workspace, f"{row.model}-finetuned", asked, finetune)
+
+
+def some_queries(judgements: Judgements, count: int, seed: int) -> Judgements:
+    """So many of the judged queries; more hold those of fewer."""
+
+    def place(name: str) -> str:
+        return hashlib.sha256(f"some/{seed}/{name}".encode()).hexdigest()
+
+    names = sorted(judgements.asked(), key=place)[:count]
+    return Judgements(
+        {name: judgements.queries[name] for name in names}, {name: judgements.qrels[name] for name in names}
     )
-    if row.finetune:
-        settled = finetuning_options(workspace, row.model, {"seed": seed, "max_seconds": options.max_seconds})
-        tuned: TrainingOptions = training_options(None, settled)
-        asked = {
-            "options": asdict(tuned),
-            "corpus": corpus,
-            "qrels": judgements.qrels,
-            "base": read_record(workspace, row.model).fingerprint,
-        }
-
-        def finetune() -> None:
-            source, _ = judged_source(workspace, judgements.queries, judgements.qrels, negatives=7, seed=seed)
-            train(workspace, replace(tuned), force=True, source=source, listener=listener)
-
-        _once(workspace, f"{row.model}-finetuned", asked, finetune)
 
 
 def _once(workspace: Workspace, name: str, asked: Mapping[str, Any], make: Callable[[], object]) -> None:

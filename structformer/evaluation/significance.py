@@ -40,6 +40,18 @@ def randomisation_test(
     return (extreme + 1) / (rounds + 1)
 
 
+def t_test(first: Sequence[float], second: Sequence[float]) -> float:
+    """Two-sided p-value of the paired t-test on per-query scores; 1 where no query differs."""
+    differences = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    if len(differences) < 2 or not differences.any():
+        return 1.0
+    if np.ptp(differences) < 1e-12:
+        return 0.0
+    from scipy.stats import ttest_rel
+
+    return float(ttest_rel(first, second).pvalue)
+
+
 def bootstrap_interval(
     values: Sequence[float], *, seed: int = 0, rounds: int = _ROUNDS, level: float = 0.95
 ) -> tuple[float, float]:

@@ -57,6 +57,7 @@ class RankerOptions:
     similarity: str = "cosine"
     mean_max_sim: bool = False
     dimensions: int = 128
+    sep_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ _MARKERS = ("[unused0]", "[unused1]")
 class LateInteractionOptions:
     """query_tokens: N_q, to which queries are padded with [MASK]. similarity: of two token vectors, "cosine", "l2"
     (minus the squared distance) or "l2_normalised" (the same of unit vectors). mean: the mean over query tokens of the
-    best matches, not their sum.
+    best matches, not their sum. sep_last: [SEP] stands behind the [MASK]s, and not behind the query.
     """
 
     query_tokens: int = QUERY_TOKENS
@@ -42,6 +42,7 @@ class LateInteractionOptions:
     dimensions: int = DIMENSIONS
     similarity: str = "cosine"
     mean: bool = False
+    sep_last: bool = False
 
     def __post_init__(self) -> None:
         if self.similarity not in SIMILARITIES:
@@ -112,7 +113,10 @@ class LateInteraction:
     def start(cls, location: str, kind: str, options: RankerOptions) -> LateInteraction:
         """What training starts from."""
         chosen = LateInteractionOptions(
-            similarity=options.similarity, mean=options.mean_max_sim, dimensions=options.dimensions
+            similarity=options.similarity,
+            mean=options.mean_max_sim,
+            dimensions=options.dimensions,
+            sep_last=options.sep_last,
         )
         return cls.load(location, chosen)
 
@@ -122,7 +126,10 @@ class LateInteraction:
         found: list[list[int]] = self.tokenizer(marked, truncation=True, max_length=self.options.query_tokens)[
             "input_ids"
         ]
-        return [[*row, *[self.tokenizer.mask_token_id] * (self.options.query_tokens - len(row))] for row in found]
+        masks = [[self.tokenizer.mask_token_id] * (self.options.query_tokens - len(row)) for row in found]
+        if self.options.sep_last:
+            return [[*row[:-1], *masked, row[-1]] for row, masked in zip(found, masks, strict=True)]
+        return [[*row, *masked] for row, masked in zip(found, masks, strict=True)]
 
     def encode_document_tokens(self, documents: Sequence[str], max_tokens: int | None = None) -> list[list[int]]:
         """Token ids of documents, cut to `max_tokens`."""

@@ -83,14 +83,16 @@ class TokenIndex:
         self._owners = owners
 
     @torch.inference_mode()
-    def search(self, query: str, k: int, documents: Collection[int] | None = None) -> list[tuple[int, float]]:
+    def search(
+        self, query: str, k: int, documents: Collection[int] | None = None, k_hat: int = 0
+    ) -> list[tuple[int, float]]:
         """Up to k (unit number, MaxSim score), best first; equal scores in unit order.
 
-        Each query token's k / 2 best token vectors of the whole collection name the candidates (Khattab and Zaharia,
-        SIGIR 2020, section 3.6: k' vectors for each query embedding, k' = k / 2), which are then scored in full."""
+        Each query token's k_hat best token vectors of the whole collection name the candidates (Khattab and Zaharia,
+        SIGIR 2020, section 3.6: k' = k / 2, here where it is 0), which are then scored in full."""
         asked = self.ranker.embed_queries(self.ranker.encode_query_tokens([query]))
         tokens = asked.vectors[0][asked.mask[0]].float()
-        wanted = max(1, k // 2)
+        wanted = k_hat or max(1, k // 2)
         best = torch.empty((len(tokens), 0))
         places = torch.empty((len(tokens), 0), dtype=torch.long)
         for start in range(0, len(self._vectors), _TOKENS_AT_ONCE):

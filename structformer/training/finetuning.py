@@ -24,6 +24,7 @@ from structformer.sampling.view import nearly_equal, word_set
 from structformer.storage.files import write_json
 from structformer.text.passages import with_path
 from structformer.training.judged_development import Qrels, development_of, passages_of, relevant_documents
+from structformer.training.options import BOTH
 from structformer.training.trainer import Source
 from structformer.workspace import Workspace
 
@@ -35,10 +36,22 @@ _LEARNING_RATE = 2e-5
 _HARD_NEGATIVES = 3
 
 
-def finetuning_options(workspace: Workspace, model: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of fine-tuning a model, with what the user chose over them. Raises ModelError without it."""
+def finetuning_options(workspace: Workspace, model: str | None, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of fine-tuning a model, or without one the base of the ranker that `chosen` names, with what the user
+    chose over them. Raises ModelError without the model.
+    """
+    if model is None:
+        kind = ranker_kind(chosen.get("ranker") or "cross-encoder")
+        settings: dict[str, Any] = {
+            "ranker": kind.name,
+            "side": BOTH,
+            "mix": {TASK: 1.0},
+            "learning_rate": _LEARNING_RATE,
+            "hard_negatives": _HARD_NEGATIVES if kind.in_batch_negatives else None,
+        }
+        return {**settings, **{key: value for key, value in chosen.items() if value is not None}}
     record = read_record(workspace, model)
-    settings: dict[str, Any] = {
+    settings = {
         "ranker": record.training["options"]["ranker"],
         "base_model": str(model_folder(workspace, model)),
         "mix": {TASK: 1.0},

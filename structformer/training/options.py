@@ -103,6 +103,8 @@ class TrainingOptions:
     """Of late interaction's token vectors: cosine, l2 or l2_normalised."""
     mean_max_sim: bool = False
     """Late interaction: the mean over query tokens of the best matches, not their sum."""
+    sep_last: bool = False
+    """Late interaction: queries end with [SEP], behind the [MASK]s that fill them up."""
     dimensions: int = 128
     """Late interaction: length of a token's vector."""
     sampling: dict[str, Any] = field(default_factory=dict)

@@ -63,7 +63,9 @@ def load_ranker(options: TrainingOptions, location: str, settings: ResolvedOptio
     """The ranker that training starts from. Raises ModelError, also when the model cannot read texts as long as asked
     for.
     """
-    chosen = RankerOptions(settings.document_tokens, options.similarity, options.mean_max_sim, options.dimensions)
+    chosen = RankerOptions(
+        settings.document_tokens, options.similarity, options.mean_max_sim, options.dimensions, options.sep_last
+    )
     ranker = ranker_kind(options.ranker).start(location, chosen)
     longest = int(getattr(ranker.model.config, "max_position_embeddings", settings.document_tokens))
     if max(settings.document_tokens, options.query_tokens) > longest:

@@ -12,7 +12,7 @@ from structformer.retrieval.stage import Stage, StageKind
 def _run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
     index = opened.token_index(stage.model)
     for ranking in rankings:
-        ranking.add(stage.name, index.search(ranking.query, stage.k, documents))
+        ranking.add(stage.name, index.search(ranking.query, stage.k, documents, int(stage.option("k_hat"))))
 
 
-LATE = StageKind("late", _run, finds=True, options={"k": 200}, model="late-interaction")
+LATE = StageKind("late", _run, finds=True, options={"k": 200, "k_hat": 0.0}, model="late-interaction")
