@@ -444,7 +444,7 @@ def test_a_wrong_experiment_is_named(tmp_path, text, message):
 
 
 def test_the_packages_experiments_can_be_read():
-    names = ["ablation", "fandom", "few-shot", "finetuned", "harp", "harp-ablation", "sizes", "zero-shot"]
+    names = ["ablation", "agent", "fandom", "few-shot", "finetuned", "harp", "harp-ablation", "sizes", "zero-shot"]
     assert experiment_names() == names
     for name in names:
         for row in read_experiment(name).rows:

@@ -15,7 +15,7 @@ from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.models.kernel import KernelRanker
 from structformer.models.late_interaction import LateInteraction
-from structformer.retrieval.agent import SearchAgent
+from structformer.retrieval.agent import SearchAgent, merge
 from structformer.retrieval.exact import CollectionStatistics, bm25, query_likelihood, tf_idf
 from structformer.retrieval.hits import Filter, parse_filter
 from structformer.retrieval.index import build_index
@@ -163,6 +163,20 @@ def test_kernel_pooling_by_hand(harbour):
     same, other = ranker.score(["mast", "mast"], ["mast", "mast mast mast"])
     assert same != other
     assert ranker.score(["mast"], ["mast"])[0] == pytest.approx(same, abs=1e-5)  # padding of the batch plays no part
+
+
+def test_the_agent_is_a_stage_that_can_be_evaluated(harbour):
+    retriever = Retriever.open(harbour)
+    agent = SearchAgent(retriever, "first")
+    rankings = agent.rank("mend mast", "lexical[k=100]")
+    assert len(rankings) > 2
+    by_turns = [unit for unit, _ in merge(rankings)]
+    [ranking] = retriever.rank(["mend mast"], "agent:first[k=100]")
+    assert [unit for unit, _ in ranking.ranked] == by_turns[:100]
+    [without] = retriever.rank(["mend mast"], "agent:first[k=100, query=without]")
+    assert [unit for unit, _ in without.ranked] == [unit for unit, _ in merge(rankings[1:])][:100]
+    with pytest.raises(UsageError, match="no agent 'nobody'"):
+        retriever.rank(["mend mast"], "agent:nobody")
 
 
 def test_the_agent_asks_with_section_titles_and_says_what_brought_each_hit(harbour, tmp_path):

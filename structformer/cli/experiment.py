@@ -66,8 +66,8 @@ def command(
 
     Wikiformer's: zero-shot and finetuned (table 2, and with --candidates tables 3 and 4), ablation (table 5), sizes
     (figure 4). HARP's: harp (table 2), harp-ablation (table 4), few-shot (figure 3). fandom: ColBERT re-ranking and
-    retrieving. A FILE of your own is TOML, see docs/evaluation.md. A killed experiment resumes with the row where it
-    was."""
+    retrieving. agent: the section-title agent (figures 2 and 3). A FILE of your own is TOML, see docs/evaluation.md. A
+    killed experiment resumes with the row where it was."""
     from structformer.evaluation.experiment import read_experiment
     from structformer.evaluation.judgements import read_judgements
     from structformer.evaluation.page import write_page

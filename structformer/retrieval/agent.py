@@ -6,7 +6,7 @@ query is a subtask, and the subtasks' rankings are merged by turns."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -86,18 +86,25 @@ class SearchAgent:
     ) -> AgentResult:
         """Up to k hits of the merged rankings. Raises UsageError on a query without a word."""
         query = checked_query(query)
-        first = self._retriever.rank([query], pipeline, where=where)[0]
-        titles = self.titles(query, first)
-        queries = [query, *(f"{query} {title}" for title in titles)]
-        rankings = [first, *self._retriever.rank(queries[1:], pipeline, where=where)] if titles else [first]
+        rankings = self.rank(query, pipeline, self._retriever.allowed(where))
         merged = merge(rankings)
-        shown = self._retriever.hits(Ranking(query, merged, first.scores), k, group=group)
+        shown = self._retriever.hits(Ranking(query, merged, rankings[0].scores), k, group=group)
         hits = [self._told(hit, rankings) for hit in shown]
-        counts = [sum(asked in hit.subtasks for hit in hits) for asked in queries]
-        why = ["the query", *(f"section title {title!r}" for title in titles)]
-        return AgentResult(
-            hits, [Subtask(asked, reason, count) for asked, reason, count in zip(queries, why, counts, strict=True)]
-        )
+        subtasks = []
+        for ranking in rankings:
+            title = ranking.query[len(query) + 1 :]
+            why = f"section title {title!r}" if title else "the query"
+            subtasks.append(Subtask(ranking.query, why, sum(ranking.query in hit.subtasks for hit in hits)))
+        return AgentResult(hits, subtasks)
+
+    def rank(
+        self, query: str, pipeline: AnyPipeline | None = None, documents: Collection[int] | None = None
+    ) -> list[Ranking]:
+        """The rankings of the query and of its subtasks. documents: numbers of those that may be found."""
+        chosen = self._retriever.pipeline(pipeline)
+        first = self._retriever.opened.run([query], chosen, documents)[0]
+        queries = [f"{query} {title}" for title in self.titles(query, first)]
+        return [first, *self._retriever.opened.run(queries, chosen, documents)]
 
     def titles(self, query: str, ranking: Ranking) -> list[str]:
         """The section titles that a query is searched with next."""

@@ -25,9 +25,10 @@ AnyPipeline = str | Pipeline | Stage
 class Retriever:
     """Searches a workspace's index. Models are loaded when a pipeline first needs them."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, opened: OpenedIndex | None = None) -> None:
+        """opened: the workspace's index, where it is open already."""
         self.workspace = workspace
-        self.opened = OpenedIndex(workspace)
+        self.opened = opened or OpenedIndex(workspace)
         self.units = self.opened.units
         self.documents = self.opened.documents
 
@@ -35,6 +36,11 @@ class Retriever:
     def open(cls, workspace: str | Path | Workspace = ".structformer") -> Retriever:
         """Open a workspace's index. Raises WorkspaceError when it is missing, changed or older than the corpus."""
         return cls(Workspace(workspace))
+
+    @classmethod
+    def of(cls, opened: OpenedIndex) -> Retriever:
+        """A retriever over an opened index."""
+        return cls(opened.workspace, opened)
 
     def default_pipeline(self) -> Pipeline:
         """Hybrid with the trained bi-encoder, or the untrained one whose vectors there are; lexical without any. A
