@@ -262,6 +262,18 @@ def test_every_recipe_reads_and_any_key_can_be_set():
     assert training_options("wikiformer", {}, ["max_steps=none"]).max_steps is None
 
 
+@pytest.mark.slow
+def test_the_paper_s_recipe_steps_at_the_shape_of_bert_base(tmp_path):
+    settings = ["max_seconds=none", "sample.min_words=3"]
+    options = training_options(
+        "wikiformer", {"base_model": "scratch", "size": "base", "max_steps": 1, "groups": 1, "name": "paper"}, settings
+    )
+    result = train(boats(tmp_path), options)
+    shape = json.loads((result.folder / "config.json").read_text())
+    assert (result.steps, shape["num_hidden_layers"], shape["hidden_size"]) == (1, 12, 768)
+    assert (options.document_tokens, options.schedule, options.sampling["negatives"]) == (512, "step", None)
+
+
 def test_documents_are_cut_as_if_queries_were_full(corpus):
     model = CrossEncoder.load(str(train(corpus, replace(TINY, ranker="cross-encoder", name="cut", max_steps=1)).folder))
     model.max_tokens = 64

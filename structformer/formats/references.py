@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from structformer.document import Document, Link, Section
 from structformer.formats.builder import mark_see_also
@@ -17,7 +17,7 @@ UNNAMED = "\ufdd0"
 UNNAMED_WITH_KIND = "\ufdd1"  # shows "Theorem 3" where the other shows "3"
 UNNAMED_TITLE = "\ufdd2"  # shows the title of the section whatever its number
 _UNNAMED = re.compile(f"[{UNNAMED}{UNNAMED_WITH_KIND}{UNNAMED_TITLE}]")
-_GAP = re.compile(f"(?<![ \\n])[ \\n]*+(?:{_UNNAMED.pattern}[ \\n]*+)+")
+_GAP = re.compile(f"[ \\n]*+(?:{_UNNAMED.pattern}[ \\n]*+)+")
 
 
 def name_references(document: Document, named: Callable[[str, bool], str] | None = None) -> None:
@@ -68,7 +68,7 @@ def _name_text(section: Section, text_of: Callable[[Link, str], str]) -> None:
         link = placed.get(found.start())
         texts.append((found.start(), found.end(), (text_of(link, found[0]) if link else "") or found[0]))
     _edit(section, texts)
-    _edit(section, [(gap.start(), gap.end(), _separator(gap)) for gap in _GAP.finditer(section.text)])
+    _edit(section, [(gap.start(), gap.end(), _separator(gap)) for gap in _gaps(section.text)])
     for link in section.links:
         if _UNNAMED.fullmatch(link.text):
             link.text = ""  # as the source has it; the span shows what was written in its place
@@ -76,6 +76,18 @@ def _name_text(section: Section, text_of: Callable[[Link, str], str]) -> None:
                 link.end = link.start
         elif _UNNAMED.search(link.text):
             link.text = section.text[link.start : link.end]
+
+
+def _gaps(text: str) -> Iterator[re.Match[str]]:
+    """The placeholders of a text, each run of them with the breaks around it."""
+    end = 0
+    for found in _UNNAMED.finditer(text):
+        if found.start() >= end:
+            start = len(text[end : found.start()].rstrip(" \n")) + end
+            gap = _GAP.match(text, start)
+            assert gap is not None
+            end = gap.end()
+            yield gap
 
 
 def _separator(gap: re.Match[str]) -> str:
@@ -89,6 +101,8 @@ def _separator(gap: re.Match[str]) -> str:
 
 def _edit(section: Section, edits: list[tuple[int, int, str]]) -> None:
     """Replace parts of a section's text, from left to right; a span that begins or ends within one goes around it."""
+    if not edits:
+        return
     parts: list[str] = []
     shifts = [0]  # by how much the text after each edit has moved
     position = 0
