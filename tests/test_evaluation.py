@@ -169,6 +169,16 @@ def test_trec_topics_are_read(tmp_path):
         read_queries(tmp_path / "broken")
 
 
+def test_topics_are_asked_by_the_parts_that_are_chosen(tmp_path):
+    topic = "<top>\n<num> Number: 301\n<title> quit smoking\n\n<desc> Description:\nWays to\nstop.\n\n<narr> Narrative:\nRelevant are all.\n</top>\n"
+    (tmp_path / "topics.txt").write_text(topic)
+    assert read_queries(tmp_path / "topics.txt") == {"301": "quit smoking"}
+    assert read_queries(tmp_path / "topics.txt", ("title", "desc")) == {"301": "quit smoking Ways to stop."}
+    assert read_queries(tmp_path / "topics.txt", ("narr",)) == {"301": "Relevant are all."}
+    with pytest.raises(UsageError, match="no part 'body'"):
+        read_queries(tmp_path / "topics.txt", ("body",))
+
+
 def test_runs_go_out_and_come_back(tmp_path):
     run = {"q1": [("a b.md", 3.0), ("c.md", 2.0)], "q2": [("c.md", 1.0)]}
     write_run(tmp_path / "x.run", run, "mine")

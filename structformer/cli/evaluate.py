@@ -38,6 +38,13 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
             help="A BEIR folder: queries.jsonl and qrels/test.tsv (or qrels.tsv).",
         ),
         click.option("--dataset", metavar="ID", help="Queries and qrels of an ir_datasets id."),
+        click.option(
+            "--topic-parts",
+            default="title",
+            show_default=True,
+            metavar="LIST",
+            help="What of TREC topics is asked: title, desc, narr, comma-separated.",
+        ),
     )
     for decorate in reversed(decorators):
         function = decorate(function)
@@ -89,6 +96,7 @@ def command(
     qrels: Path | None,
     beir: Path | None,
     dataset: str | None,
+    topic_parts: str,
     held_out_structure: bool,
     pipelines: tuple[str, ...],
     runs: tuple[Path, ...],
@@ -125,7 +133,7 @@ def command(
     target = folder or Workspace(workspace).evaluation(name or dated_name())
     if name is not None and folder is not None:
         raise click.UsageError("--name and --output exclude each other")
-    asked = judged(queries, qrels, beir, dataset)
+    asked = judged(queries, qrels, beir, dataset, topic_parts)
     if not asked and not held_out_structure and (pipelines or runs or against or diff):
         raise click.UsageError(
             "give --queries and --qrels, --beir, --dataset, or --held-out-structure: without them the standard ways "
@@ -216,7 +224,7 @@ def command(
 
 
 def judged(
-    queries: Path | None, qrels: Path | None, beir: Path | None, dataset: str | None
+    queries: Path | None, qrels: Path | None, beir: Path | None, dataset: str | None, topic_parts: str
 ) -> list[tuple[str, Judgements]]:
     """The judged queries that the options name, each with a title. Raises UsageError naming file and line."""
     from structformer.evaluation.judgements import dataset_judgements, read_judgements
@@ -225,7 +233,8 @@ def judged(
         raise click.UsageError("--queries and --qrels go together")
     found: list[tuple[str, Judgements]] = []
     if queries and qrels:
-        found.append((queries.parent.name or "judged queries", read_judgements(queries, qrels)))
+        parts = [part.strip() for part in topic_parts.split(",")]
+        found.append((queries.parent.name or "judged queries", read_judgements(queries, qrels, parts)))
     if beir:
         judged = beir / "qrels" / "test.tsv"
         found.append(

@@ -50,6 +50,7 @@ def command(
     qrels: Path | None,
     beir: Path | None,
     dataset: str | None,
+    topic_parts: str,
     max_time: str | None,
     settings: tuple[str, ...],
     train_queries: Path | None,
@@ -76,7 +77,7 @@ def command(
 
     out = output(ctx)
     read = [read_experiment(name) for name in experiments]
-    asked = judged(queries, qrels, beir, dataset)
+    asked = judged(queries, qrels, beir, dataset, topic_parts)
     if len(asked) != 1:
         raise click.UsageError("give --queries and --qrels, --beir, or --dataset")
     if (train_queries is None) != (train_qrels is None):

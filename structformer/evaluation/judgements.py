@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,9 @@ from structformer.text.lines import lines_of
 _TOPIC = re.compile(r"<top>(.*?)</top>", re.DOTALL | re.IGNORECASE)
 _NUMBER = re.compile(r"<num>\s*(?:Number:)?\s*(\S+?)\s*(?:</num>|\n|$)", re.IGNORECASE)
 _TITLE = re.compile(r"<title>\s*(?:Topic:)?\s*(.*?)\s*(?:</title>|\n\s*<|\n\s*\n|$)", re.DOTALL | re.IGNORECASE)
+_DESCRIPTION = re.compile(r"<desc>\s*(?:Description:)?\s*(.*?)\s*(?:</desc>|\n\s*<|$)", re.DOTALL | re.IGNORECASE)
+_NARRATIVE = re.compile(r"<narr>\s*(?:Narrative:)?\s*(.*?)\s*(?:</narr>|\n\s*<|$)", re.DOTALL | re.IGNORECASE)
+TOPIC_PARTS = {"title": _TITLE, "desc": _DESCRIPTION, "narr": _NARRATIVE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +43,23 @@ class Judgements:
         return asked
 
 
-def read_judgements(queries: Path, qrels: Path) -> Judgements:
-    """Queries and qrels from their files. Raises UsageError naming file and line."""
-    return Judgements(read_queries(queries), read_qrels(qrels))
+def read_judgements(queries: Path, qrels: Path, parts: Sequence[str] = ("title",)) -> Judgements:
+    """Queries and qrels from their files; parts: of TREC topics. Raises UsageError naming file and line."""
+    return Judgements(read_queries(queries, parts), read_qrels(qrels))
 
 
-def read_queries(path: Path) -> dict[str, str]:
+def read_queries(path: Path, parts: Sequence[str] = ("title",)) -> dict[str, str]:
     """Queries by id, from BEIR's JSON lines ("_id", "text"), TREC topics (<top> with <num> and <title>) or lines of id,
     tab, text.
 
-    Raises UsageError naming the line.
+    parts: what of a topic is asked: "title", "desc" and "narr", one after the other. Raises UsageError naming the line.
     """
     queries: dict[str, str] = {}
+    if unknown := sorted(set(parts) - set(TOPIC_PARTS)):
+        raise UsageError(f"topics have no part {unknown[0]!r}; there are: {', '.join(TOPIC_PARTS)}")
     head = "\n".join(islice(lines_of(path), 20))
     if re.search(r"<top>", head, re.IGNORECASE):
-        queries = _topics(path)
+        queries = _topics(path, parts)
     for number, line in enumerate(() if queries else lines_of(path), 1):
         if not line.strip():
             continue
@@ -74,13 +80,14 @@ def read_queries(path: Path) -> dict[str, str]:
     return queries
 
 
-def _topics(path: Path) -> dict[str, str]:
+def _topics(path: Path, parts: Sequence[str]) -> dict[str, str]:
     queries: dict[str, str] = {}
     for number, found in enumerate(_TOPIC.finditer("\n".join(lines_of(path))), 1):
-        name, title = _NUMBER.search(found[1]), _TITLE.search(found[1])
-        if name is None or title is None:
-            raise UsageError(f"{path}, topic {number}: no <num> or no <title>")
-        queries[name[1]] = " ".join(title[1].split())
+        name = _NUMBER.search(found[1])
+        texts = [TOPIC_PARTS[part].search(found[1]) for part in parts]
+        if name is None or any(text is None for text in texts):
+            raise UsageError(f"{path}, topic {number}: no <num> or no <{'> or no <'.join(parts)}>")
+        queries[name[1]] = " ".join(" ".join(text[1].split()) for text in texts if text is not None)
     return queries
 
 
