@@ -11,7 +11,7 @@ from scipy.stats import bootstrap, permutation_test
 from scipy.stats import t as student
 from structformer import Retriever
 from structformer.errors import UsageError
-from structformer.evaluation.comparison import evaluate
+from structformer.evaluation.comparison import average_ranks, evaluate
 from structformer.evaluation.difference import difference
 from structformer.evaluation.experiment import experiment_names, read_experiment
 from structformer.evaluation.judgements import (
@@ -412,6 +412,24 @@ def test_an_experiment_takes_candidates_and_queries_to_train_on(tmp_path):
     assert set(few.queries) < set(some.queries) < set(others.queries)
 
 
+def test_an_ensemble_averages_ranks():
+    first = {"q": [("a", 9.0), ("b", 8.0), ("c", 7.0)]}
+    second = {"q": [("c", 3.0), ("a", 2.0)]}
+    # a: (1 + 2) / 2, c: (3 + 1) / 2, b: (2 + 3) / 2
+    assert [name for name, _ in average_ranks([first, second])["q"]] == ["a", "c", "b"]
+
+
+def test_a_row_may_be_an_ensemble_of_others(workspace, tmp_path):
+    build_index(workspace, encoders=[])
+    (tmp_path / "e.toml").write_text(
+        '[[rows]]\nlabel = "BM25"\npipeline = "lexical"\n[[rows]]\nlabel = "QL"\npipeline = "lexical >> ql"\n'
+        '[[rows]]\nlabel = "both"\nensemble = ["BM25", "QL"]\n'
+    )
+    result = run_experiment(workspace, JUDGED, read_experiment(str(tmp_path / "e.toml")))
+    assert [row.label for row in result.rows] == ["BM25", "QL", "both"]
+    assert result.row("both").run == average_ranks([result.row("BM25").run, result.row("QL").run])
+
+
 def test_the_t_test_is_the_paired_one():
     first, second = [0.5, 0.25, 1.0, 0.0, 0.7], [0.4, 0.25, 0.5, 0.1, 0.3]
     differences = [a - b for a, b in zip(first, second, strict=True)]
@@ -437,8 +455,9 @@ def test_an_untrained_cross_encoder_ranks_the_same_each_time(workspace, monkeypa
         ('[[rows]]\nlabel = "a"\npipeline = "lexical"\nfinetune = { queries = 0 }', "queries is 0"),
         ('[[rows]]\nlabel = "a"\npipeline = "lexical"\nqueries = [1]', "queries go with finetune"),
         ('budget = "soon"\n[[rows]]\nlabel = "a"\npipeline = "lexical"', "budget is 'soon'"),
+        ('[[rows]]\nlabel = "a"\nensemble = ["b"]', "no row above has the label 'b'"),
         ("rows = []", "has no \\[\\[rows\\]\\]"),
-        ('[[rows]]\nlabel = "a"', "row 1: a row needs a label and a pipeline"),
+        ('[[rows]]\nlabel = "a"', "row 1: a row needs a label and a pipeline, or"),
         ('[[rows]]\nlabel = "a"\npipeline = "lexical"\nx = 1', "row 1: no key x"),
         ('[[rows]]\nlabel = "a"\npipeline = "lexical"\nsizes = [1]', "sizes go with"),
         ('baseline = "b"\n[[rows]]\nlabel = "a"\npipeline = "lexical"', "is not the label of a row"),
@@ -458,7 +477,8 @@ def test_the_packages_experiments_can_be_read():
     assert experiment_names() == names
     for name in names:
         for row in read_experiment(name).rows:
-            parse_pipeline(row.pipeline.replace("{candidates}", "lexical").replace("{model}", "m"))
+            if not row.ensemble:
+                parse_pipeline(row.pipeline.replace("{candidates}", "lexical").replace("{model}", "m"))
             if row.train is not None:
                 training_options(row.train.get("recipe"), {k: v for k, v in row.train.items() if k != "recipe"})
 

@@ -274,6 +274,23 @@ def test_the_paper_s_recipe_steps_at_the_shape_of_bert_base(tmp_path):
     assert (options.document_tokens, options.schedule, options.sampling["negatives"]) == (512, "step", None)
 
 
+def test_triples_are_trained_on(corpus, tmp_path):
+    train(corpus, replace(TINY, ranker="cross-encoder", name="before", max_steps=1))
+    lines = [f"how to mend the {name}\tmend the {name} like this\tstow it well" for name in ("mast", "keel", "oar")]
+    (tmp_path / "triples.tsv").write_text("\n".join(lines) + "\n")
+    command = ["finetune", "-w", str(corpus), "--model", "before", "--max-steps", "2", "--loss", "pointwise"]
+    with pytest.raises(SystemExit) as exit:
+        main([*command, "--triples", str(tmp_path / "triples.tsv")])
+    assert exit.value.code == 0
+    assert read_record(Workspace(corpus), "before-finetuned").training["steps"] == 2
+    assert [example.queries[0] for example in Samples.open(corpus, "judged")] == [line.split("\t")[0] for line in lines]
+    (tmp_path / "broken.tsv").write_text(lines[0] + "\nonly two\tparts\n")
+    for wrong in (["--triples", str(tmp_path / "broken.tsv")], [], ["--queries", "q"]):
+        with pytest.raises(SystemExit) as exit:
+            main([*command, *wrong])
+        assert exit.value.code == 2
+
+
 def test_documents_are_cut_as_if_queries_were_full(corpus):
     model = CrossEncoder.load(str(train(corpus, replace(TINY, ranker="cross-encoder", name="cut", max_steps=1)).folder))
     model.max_tokens = 64

@@ -16,10 +16,14 @@ from structformer.cli.training_view import of_first_process, print_result, watch
 @click.option(
     "--queries",
     type=click.Path(path_type=Path),
-    required=True,
     help="Queries: BEIR JSON lines, or lines of id, tab, text.",
 )
-@click.option("--qrels", type=click.Path(path_type=Path), required=True, help="Judgements: BEIR's or TREC's lines.")
+@click.option("--qrels", type=click.Path(path_type=Path), help="Judgements: BEIR's or TREC's lines.")
+@click.option(
+    "--triples",
+    type=click.Path(path_type=Path),
+    help="Instead of judgements: lines of a query, a text that answers it and one that does not, between tabs.",
+)
 @click.option("--model", default="bi-encoder", show_default=True, help="The trained model to start from.")
 @click.option(
     "--negatives",
@@ -35,8 +39,9 @@ from structformer.cli.training_view import of_first_process, print_result, watch
 def command(
     ctx: click.Context,
     /,
-    queries: Path,
-    qrels: Path,
+    queries: Path | None,
+    qrels: Path | None,
+    triples: Path | None,
     model: str,
     negatives: int,
     resume: bool,
@@ -48,21 +53,28 @@ def command(
 ) -> None:
     """Train a model further on queries and judgements of your own, the papers' second setting.
 
-    A fifth of the queries is kept out to judge by, where there are twenty or more. Exit code 1 when judgements name
-    documents that the corpus does not have."""
+    A fifth of the queries is kept out to judge by, where there are twenty or more; of triples nothing is. Exit code 1
+    when judgements name documents that the corpus does not have."""
     chosen, settings = chosen_options(flags)
     from structformer.evaluation.judgements import read_qrels, read_queries
     from structformer.training import train, training_options
-    from structformer.training.finetuning import finetuning_options, judged_source
+    from structformer.training.finetuning import finetuning_options, judged_source, triples_source
     from structformer.workspace import Workspace
 
+    if bool(queries) != bool(qrels) or bool(queries) == bool(triples):
+        raise click.UsageError("give --queries and --qrels, or --triples")
     out = output(ctx)
     judged = finetuning_options(Workspace(workspace), model, chosen)
     options = training_options(None, judged, settings)
     with Workspace(workspace).writing("structformer finetune"):
-        source, unknown = judged_source(
-            Workspace(workspace), read_queries(queries), read_qrels(qrels), negatives=negatives, seed=options.seed
-        )
+        unknown: list[str] = []
+        if queries and qrels:
+            source, unknown = judged_source(
+                Workspace(workspace), read_queries(queries), read_qrels(qrels), negatives=negatives, seed=options.seed
+            )
+        else:
+            assert triples is not None
+            source = triples_source(Workspace(workspace), triples, seed=options.seed)
         with watched(out, verbose) as listener:
             result = train(workspace, options, resume=resume, force=flags["force"], source=source, listener=listener)
     if of_first_process():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -225,6 +225,7 @@ def evaluate(
     pipelines: Sequence[AnyPipeline] | None = None,
     labels: Sequence[str] = (),
     runs: Sequence[Path] = (),
+    ensembles: Mapping[str, Sequence[str]] | None = None,
     measures: Sequence[str] = MEASURES,
     against: Sequence[AnyPipeline] = (),
     standard: bool = True,
@@ -237,7 +238,8 @@ def evaluate(
     """Run every pipeline on the judged queries and compare them, with each other and with run files.
 
     Unknown document ids in the qrels count as relevant documents that nothing can find, and are listed; so are judged
-    queries that are not there. labels: names of the pipelines in the table. against: pipelines that the others are
+    queries that are not there. labels: names of the pipelines in the table. ensembles: by the name of a row, the labels
+    of the rows whose ranks it averages. against: pipelines that the others are
     compared with; `standard` adds BM25 and the best baseline, as far as they are among them. With `output`, writes runs
     in TREC's format, report.json and report.md there. Raises UsageError on an unknown measure, or when no query has a
     judgement."""
@@ -258,6 +260,10 @@ def evaluate(
         tag, run = read_run(path)
         its = {query: run[query] for query in asked if query in run}
         found.append(FoundRun(str(path), f"{tag} ({path.name})", its))
+    runs_by_label = {each.label: each.run for each in found}
+    for name, members in (ensembles or {}).items():
+        run = average_ranks([runs_by_label[member] for member in members])
+        found.append(FoundRun(f"ensemble of {', '.join(members)}", name, run))
     known = set(Corpus.open(workspace).document_ids())
     return compare_runs(
         found,
@@ -271,6 +277,20 @@ def evaluate(
         output=output,
         unknown=sorted({document for query in asked for document in judgements.qrels[query]} - known),
     )
+
+
+def average_ranks(runs: Sequence[Run]) -> Run:
+    """The run of several systems' mean ranks, a document that one did not find counting as the one after its last (the
+    ensembles of HARP's table 3).
+    """
+    averaged: Run = {}
+    for query in dict.fromkeys(query for run in runs for query in run):
+        ranks = [{name: place for place, (name, _) in enumerate(run.get(query, ()), 1)} for run in runs]
+        names = dict.fromkeys(name for places in ranks for name in places)
+        means = {name: sum(places.get(name, len(places) + 1) for places in ranks) / len(runs) for name in names}
+        ordered = sorted(means, key=lambda name: (means[name], name))[:_DEPTH]
+        averaged[query] = [(name, float(_DEPTH - place)) for place, name in enumerate(ordered)]
+    return averaged
 
 
 def compare_runs(

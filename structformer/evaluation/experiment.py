@@ -21,7 +21,8 @@ has, the same for all rows, unless a row says otherwise.
 A row with `finetune = true`, or with a table of options, is trained on judged queries after that: on those given to
 train on, else on half of the queries, and then all rows are judged on the other half. A `finetune` without
 [rows.train] starts from the base model of its `ranker`. `finetune.queries = N` takes N queries;
-`queries = [5, 10]` in a row makes one row of each. `sizes = [100, 1000]` makes one row of each number of Examples."""
+`queries = [5, 10]` in a row makes one row of each. A row with `ensemble = [LABEL, ...]`, and no
+pipeline, averages the ranks of those rows. `sizes = [100, 1000]` makes one row of each number of Examples."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ from structformer.errors import UsageError
 from structformer.training.options import TrainingOptions
 
 _TOP = {"title", "measures", "baseline", "rows", "description", "budget"}
-_ROW = {"label", "pipeline", "train", "finetune", "sizes", "queries"}
+_ROW = {"label", "pipeline", "train", "finetune", "sizes", "queries", "ensemble"}
 _TUNING = {field.name for field in fields(TrainingOptions)} - {"sampling", "recipe", "mix", "name"} | {
     "queries",
     "negatives",
@@ -55,6 +56,7 @@ class ExperimentRow:
     pipeline: str
     train: Mapping[str, Any] | None = None
     finetune: Mapping[str, Any] | None = None
+    ensemble: tuple[str, ...] = ()
 
     @property
     def model(self) -> str:
@@ -102,8 +104,14 @@ def read_experiment(name: str) -> Experiment:
     for number, row in enumerate(value.get("rows", []), 1):
         where = f"{name}, row {number}"
         _known(row, _ROW, where)
-        if not isinstance(row.get("label"), str) or not isinstance(row.get("pipeline"), str):
-            raise UsageError(f"{where}: a row needs a label and a pipeline")
+        members = row.get("ensemble", [])
+        if members and isinstance(members, list) and isinstance(row.get("label"), str) and len(row) == 2:
+            if unknown := [member for member in members if member not in {each.label for each in rows}]:
+                raise UsageError(f"{where}: no row above has the label {unknown[0]!r}")
+            rows.append(ExperimentRow(row["label"], "", ensemble=tuple(members)))
+            continue
+        if members or not isinstance(row.get("label"), str) or not isinstance(row.get("pipeline"), str):
+            raise UsageError(f"{where}: a row needs a label and a pipeline, or a label and an ensemble of others")
         rows += _sized(row, where)
     if not rows:
         raise UsageError(f"{name} has no [[rows]]")

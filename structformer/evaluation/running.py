@@ -66,6 +66,9 @@ def run_experiment(
     if not kept:
         raise UsageError("no row could be trained")
     first = f'run("{candidates}")' if candidates else CANDIDATES
+    there = {row.label for row in kept}
+    ensembles = {row.label: row.ensemble for row in kept if row.ensemble and there.issuperset(row.ensemble)}
+    kept = [row for row in kept if not row.ensemble]
     pipelines = [
         parse_pipeline(row.pipeline.replace("{candidates}", first).replace("{model}", _searched(row))) for row in kept
     ]
@@ -76,6 +79,7 @@ def run_experiment(
         judged,
         pipelines=pipelines,
         labels=[row.label for row in kept],
+        ensembles=ensembles,
         against=baseline,
         measures=experiment.measures,
         title=experiment.title,

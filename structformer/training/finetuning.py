@@ -14,6 +14,7 @@ from typing import Any
 
 from structformer._version import __version__
 from structformer.corpus import Corpus
+from structformer.errors import UsageError
 from structformer.graph import ReferenceGraph
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import model_folder, read_record
@@ -21,6 +22,7 @@ from structformer.sampling import Example, Samples, SamplingOptions
 from structformer.sampling.negatives import PassageTable, write_passages
 from structformer.sampling.store import write_examples
 from structformer.sampling.view import nearly_equal, word_set
+from structformer.storage.digests import sha256_of
 from structformer.storage.files import write_json
 from structformer.text.passages import with_path
 from structformer.training.judged_development import Qrels, development_of, passages_of, relevant_documents
@@ -106,6 +108,44 @@ def judged_source(
     return Source(
         Samples.open(workspace, TASK), development_of(held, queries, relevant, *cut), "held-out queries"
     ), unknown
+
+
+def triples_source(workspace: Workspace, path: Path, *, seed: int) -> Source:
+    """Examples of triples: a query, a text that answers it and one that doesn't, between tabs, a line each, as MS MARCO
+    has them. Read as a stream; a line that is none is an error that names it. Raises UsageError.
+
+    There is no development set, so the weights of the last step are kept.
+    """
+    corpus = Corpus.open(workspace)
+    with Workspace(workspace).publishing("structformer finetune") as publication:
+        folder = publication.folder(TASK)
+        counts = write_examples(folder / "00000", _triples(path))
+        manifest = {
+            "corpus": corpus.fingerprint,
+            "tool_version": __version__,
+            "tasks": [TASK],
+            "seed": seed,
+            "held_out": 0.0,
+            "options": {},
+            "digest": sha256_of(path)[:16],
+            "census": {"examples": counts, "dropped": {}},
+            "parts": [{"name": "00000", "examples": counts}],
+        }
+        write_json(folder / "manifest.json", manifest)
+    return Source(Samples.open(workspace, TASK), None, "nothing")
+
+
+def _triples(path: Path) -> Iterator[Example]:
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                parts = [part.strip() for part in line.rstrip("\n").split("\t")]
+                if len(parts) != 3 or not all(parts):
+                    raise UsageError(f"{path}, line {number}: not a query, a positive and a negative between tabs")
+                query, positive, negative = parts
+                yield Example(TASK, (query, query), (positive, negative), f"line {number}", (-1, -1))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read ({error})") from error
 
 
 def _examples(
