@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from structformer.errors import ReadError
 
-_ROWS = 500
+_ROWS = 64  # at once: a few rows of a small file may hold much
 
 
 def packed_pieces(kind: str, stream: BinaryIO, head: bytes, size: int, limit: int) -> Iterator[bytes | str]:

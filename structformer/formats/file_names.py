@@ -36,7 +36,7 @@ _UNREAD = {
     ".pod": "POD: export it to HTML",
     ".texi": "Texinfo: build it as HTML",
     ".xlsx": "save it as CSV",
-    **dict.fromkeys((".json", ".jsonl", ".csv", ".tsv"), "records of other names: --fields says which is which"),
+    ".jsonl": "records without an id and a text of the usual names: --fields says which is which",
 }
 
 
