@@ -29,7 +29,7 @@ _SOURCE_COPY = re.compile(r"(?:^|/)_sources/.+\.txt$", re.IGNORECASE)
 
 # What formats without a plugin here are, and what to do about them.
 _UNREAD = {
-    **dict.fromkeys((".adoc", ".asciidoc", ".asc"), "AsciiDoc: `structformer plugins new asciidoc` begins a plugin"),
+    **dict.fromkeys((".adoc", ".asciidoc", ".asc"), "AsciiDoc: the example plugin structformer-asciidoc reads it"),
     **dict.fromkeys((".pdf", ".docx", ".doc", ".odt", ".rtf", ".pptx"), "convert it to HTML or Markdown"),
     ".org": "Org: export it to Markdown or HTML",
     ".rdoc": "RDoc: export it to HTML",
