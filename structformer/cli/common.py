@@ -125,7 +125,7 @@ def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
             is_eager=True,
             expose_value=False,
             callback=_load_config,
-            help=f"ResolvedOptions in TOML; flags win over it.  [default: {DEFAULT_CONFIG} when it is there]",
+            help=f"Options in TOML; flags win over them.  [default: {DEFAULT_CONFIG} when it is there]",
         ),
         click.option("--quiet", "-q", is_flag=True, help="Print the result only."),
         click.option("--verbose", "-v", is_flag=True, help="Print more."),
