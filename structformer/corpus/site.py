@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -117,8 +118,9 @@ def found_site(sources: Iterable[Source]) -> Site:
             return replace(site, root=above)
         if _is_mirror(root):
             return Site(f"https://{root.name}/", HTML, above)
-        if any(_is_mirror(folder) for folder in sorted(root.iterdir())):
-            return Site(rule=MIRROR, root=above)
+        with suppress(OSError):  # the walk says what cannot be read
+            if any(_is_mirror(folder) for folder in root.iterdir()):
+                return Site(rule=MIRROR, root=above)
     return Site()
 
 
