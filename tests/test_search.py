@@ -16,7 +16,7 @@ from structformer.ingestion import ingest
 from structformer.models.kernel import KernelRanker
 from structformer.models.late_interaction import LateInteraction
 from structformer.retrieval.agent import SearchAgent, merge
-from structformer.retrieval.exact import CollectionStatistics, bm25, query_likelihood, tf_idf
+from structformer.retrieval.exact import bm25, query_likelihood, tf_idf
 from structformer.retrieval.hits import Filter, parse_filter
 from structformer.retrieval.index import build_index
 from structformer.retrieval.pipeline import late, lexical, parse_pipeline, rerank
@@ -113,7 +113,7 @@ def test_the_stemmer_is_that_of_the_documents_language(tmp_path):
 
 def test_exact_scorers_are_those_of_the_papers(harbour):
     opened = Retriever.open(harbour).opened
-    statistics = CollectionStatistics.of(opened.index, opened.units, opened.lexical.words)
+    statistics = opened.statistics("sections")
     text = ["mast", "mast", "rain", "rope"]
     found, occurrences = statistics.frequencies("mast")
     assert 0 < found <= occurrences
