@@ -147,7 +147,6 @@ class Evaluation:
         if self.compared():
             parts.append(
                 f"vs: difference in {self.measures[0]}; p: paired randomisation test, Holm-corrected over the rows."
-                f" *: p < .05 in that measure against {self.compared()[0].removeprefix('vs ')}."
             )
         if f"vs {BEST_BASELINE}" in self.compared():
             parts.append(f"The best of BM25 (of sections, of documents), dense untrained and RRF: {self.baseline}.")
@@ -173,7 +172,8 @@ class Evaluation:
                 for name in compared
             ]
             lines.append("| " + " | ".join(cells) + " |")
-        lines += ["", self.note()]
+        starred = f" *: p < .05 in that measure against {compared[0].removeprefix('vs ')}." if compared else ""
+        lines += ["", self.note() + starred]
         return "\n".join([*lines, *(["", self.caveat] if self.caveat else [])]) + "\n"
 
     def row(self, name: str) -> Row:
