@@ -32,7 +32,7 @@ class Status(StrEnum):
     PART = "part"  # taken in by another file
     FAILED = "failed"
     SKIPPED = "skipped"
-    OTHER = "other"  # a member of an archive that is no document
+    OTHER = "other"  # a member of an archive that is not a document
 
 
 @dataclass(slots=True)
