@@ -48,8 +48,8 @@ class SamplingOptions:
     every_child: bool = True
     """SRR: an Example for every child; otherwise for one random child of each parent."""
     draws: int = 1
-    """How many times each document is drawn from. Random choices (SRR's one child, RWI's node and titles, negatives) are
-    made again each time, as in another epoch; equal Examples are kept once."""
+    """How many times each document is drawn from. Random choices (SRR's one child, RWI's node and titles, negatives)
+    are made again each time, as in another epoch; equal Examples are kept once."""
     stop_words: str | None = None
     """HARP's tasks: a file of words, one a line, that are not drawn; English function words otherwise."""
     max_characters: int = 6000
