@@ -274,7 +274,7 @@ def test_any_text_reads_to_a_valid_tree_or_is_refused_in_words(format, data):
 @settings(max_examples=150, deadline=None)
 @given(well_formed())
 def test_any_well_formed_xml_reads_to_a_valid_tree(text):
-    for document in read(text.encode(), format="xml"):  # none where there is no text
+    for document in read(text.encode(), format="xml"):  # a file without text gives none
         check_tree(document)
 
 

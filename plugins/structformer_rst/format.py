@@ -13,6 +13,7 @@ from docutils.parsers.rst.languages import en as english
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError
 from structformer.formats.builder import TreeBuilder
+from structformer.formats.included import included_files
 from structformer.formats.source import SourceFile, decode
 from structformer.text.names import link_names, normalize, path_names
 
@@ -182,16 +183,7 @@ class RstFormat:
 
     def parts(self, source: SourceFile) -> set[str]:
         """Paths of the files that a file takes in by `include`; they are not documents of their own."""
-        found: set[str] = set()
-        waiting = [source]
-        while waiting and len(found) < _MAX_INCLUDED:
-            file = waiting.pop()
-            for name in _INCLUDES.findall(file.read().decode("utf-8", "replace")):
-                opened = file.open(name)
-                if opened is not None and opened.path not in found and opened.path != source.path:
-                    found.add(opened.path)
-                    waiting.append(opened)
-        return found
+        return included_files(source, _INCLUDES.findall)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """A label here or anywhere in the corpus, else a path."""

@@ -17,7 +17,7 @@ def warc_pages(stream: BinaryIO, limit: int) -> Iterator[tuple[str, str, bytes |
     """(name, address, content) of every page that was fetched: "example.org/docs/index.html". A content over `limit`
     bytes is None.
 
-    Redirects, failures, images and what else is no page are passed over. Raises ValueError on damaged data.
+    Redirects, failures, images and everything else that is not a page are passed over. Raises ValueError on damage.
     """
     from warcio.archiveiterator import ArchiveIterator
 

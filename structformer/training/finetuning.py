@@ -93,18 +93,7 @@ def judged_source(
         judged = json.dumps(
             [dict(queries), {query: dict(grades) for query, grades in qrels.items()}], sort_keys=True
         ).encode()
-        manifest = {
-            "corpus": corpus.fingerprint,
-            "tool_version": __version__,
-            "tasks": [TASK],
-            "seed": seed,
-            "held_out": 0.0,
-            "options": {},
-            "digest": hashlib.sha256(judged).hexdigest()[:16],
-            "census": {"examples": counts, "dropped": {}},
-            "parts": [{"name": "00000", "examples": counts}],
-        }
-        write_json(folder / "manifest.json", manifest)
+        _write_manifest(folder, corpus, counts, seed, hashlib.sha256(judged).hexdigest())
     return Source(
         Samples.open(workspace, TASK), development_of(held, queries, relevant, *cut), "held-out queries"
     ), unknown
@@ -114,25 +103,30 @@ def triples_source(workspace: Workspace, path: Path, *, seed: int) -> Source:
     """Examples of triples: a query, a text that answers it and one that doesn't, between tabs, a line each, as MS MARCO
     has them. Read as a stream; a line that is none is an error that names it. Raises UsageError.
 
-    There is no development set, so the weights of the last step are kept.
+    Nothing is held out to judge by, so the weights of the last step are kept.
     """
     corpus = Corpus.open(workspace)
     with Workspace(workspace).publishing("structformer finetune") as publication:
         folder = publication.folder(TASK)
         counts = write_examples(folder / "00000", _triples(path))
-        manifest = {
-            "corpus": corpus.fingerprint,
-            "tool_version": __version__,
-            "tasks": [TASK],
-            "seed": seed,
-            "held_out": 0.0,
-            "options": {},
-            "digest": sha256_of(path)[:16],
-            "census": {"examples": counts, "dropped": {}},
-            "parts": [{"name": "00000", "examples": counts}],
-        }
-        write_json(folder / "manifest.json", manifest)
+        _write_manifest(folder, corpus, counts, seed, sha256_of(path))
     return Source(Samples.open(workspace, TASK), None, "nothing")
+
+
+def _write_manifest(folder: Path, corpus: Corpus, counts: Mapping[str, int], seed: int, digest: str) -> None:
+    """What `Samples` wants to know of Examples that were not drawn; digest: of what they were made from."""
+    manifest = {
+        "corpus": corpus.fingerprint,
+        "tool_version": __version__,
+        "tasks": [TASK],
+        "seed": seed,
+        "held_out": 0.0,
+        "options": {},
+        "digest": digest[:16],
+        "census": {"examples": counts, "dropped": {}},
+        "parts": [{"name": "00000", "examples": counts}],
+    }
+    write_json(folder / "manifest.json", manifest)
 
 
 def _triples(path: Path) -> Iterator[Example]:

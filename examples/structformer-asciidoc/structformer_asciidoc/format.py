@@ -11,6 +11,7 @@ from typing import Any
 
 from structformer.document import Document, Link, Source
 from structformer.formats import FormatOption, SourceFile, TreeBuilder, decode
+from structformer.formats.included import included_files
 from structformer.text.names import link_names, normalize, path_names
 
 from structformer_asciidoc.inline import spelt_out, write_inline
@@ -23,6 +24,7 @@ _ANCHOR = re.compile(r"\[\[([\w:.-]+)(?:,[^\]]*)?\]\]|\[(?:#([\w:.-]+)[^\]]*|.*?
 _BLOCK_ATTRIBUTES = re.compile(r"\[[^\[\]]*\]")
 _LIST = re.compile(r"[ \t]*(?:[*]+|-|[.]+|\d+[.]|[a-z][.]|<\d+>)[ \t]+(.*)")
 _TERM = re.compile(r"[ \t]*(\S.*?)(?::{2,4}|;;)(?:[ \t]+(.*))?")
+_INCLUDES = re.compile(r"^include::([^\[\s{]+)\[", re.MULTILINE)
 _DELIMITER = re.compile(r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|`{3,}\w*|[|,:!]={3,})[ \t]*")
 _CELL = re.compile(r"(?:\d*[.]?\d*[+*]?[<^>.]*[a-z]?)?\|")
 _NESTED = 20
@@ -68,16 +70,7 @@ class AsciiDocFormat:
 
     def parts(self, source: SourceFile) -> set[str]:
         """Paths of the files that a source includes, which are no documents of their own."""
-        found: set[str] = set()
-        waiting = [source]
-        while waiting:
-            file = waiting.pop()
-            for name in re.findall(r"^include::([^\[\s{]+)\[", file.read().decode("utf-8", "replace"), re.MULTILINE):
-                opened = file.open(name)
-                if opened is not None and opened.path not in found and opened.path != source.path:
-                    found.add(opened.path)
-                    waiting.append(opened)
-        return found
+        return included_files(source, _INCLUDES.findall)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """A section by its id in this document, else in any; a page by its path, with and without its suffix."""
