@@ -137,6 +137,11 @@ for _name in ("code-block", "sourcecode"):  # docutils' own demand options that 
     directives.register_directive(_name, _Block)
 
 
+def _includes(data: bytes) -> list[str]:
+    """The paths that a file's `include` directives name."""
+    return _INCLUDES.findall(data.decode("utf-8", "replace"))
+
+
 class RstFormat:
     """Sections, targets, references and text, of plain reStructuredText and of Sphinx's."""
 
@@ -183,7 +188,7 @@ class RstFormat:
 
     def parts(self, source: SourceFile) -> set[str]:
         """Paths of the files that a file takes in by `include`; they are not documents of their own."""
-        return included_files(source, _INCLUDES.findall)
+        return included_files(source, _includes, _MAX_INCLUDED)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """A label here or anywhere in the corpus, else a path."""

@@ -12,6 +12,7 @@ from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.included import included_files
 from structformer.formats.protocol import FormatOption
 from structformer.formats.references import name_references
 from structformer.formats.source import SourceFile
@@ -120,22 +121,7 @@ class XmlFormat:
 
     def parts(self, source: SourceFile) -> set[str]:
         """Paths of the files that a file takes in, by xi:include or as entities: not documents of their own."""
-        found: set[str] = set()
-        waiting = [source]
-        while waiting:
-            file = waiting.pop()
-            data = file.read()
-            if XINCLUDE not in data and b"<!ENTITY" not in data:
-                continue
-            names = included_paths(data) + [
-                target for name, target in external_entities(data) if b"&" + name + b";" in data
-            ]
-            for name in names:
-                opened = file.open(name)
-                if opened is not None and opened.path not in found and opened.path != source.path:
-                    found.add(opened.path)
-                    waiting.append(opened)
-        return found
+        return included_files(source, _includes)
 
     def suggest_mapping(self, source: SourceFile) -> str:
         """A mapping for the source's vocabulary, as TOML."""
@@ -184,6 +170,13 @@ def _link_ids(document: Document) -> None:
             if link.target in ids and link.kind is not LinkKind.EMBED:
                 link.target = f"#{link.target}"
                 link.kind = LinkKind.XREF if link.kind is LinkKind.HYPERLINK else link.kind
+
+
+def _includes(data: bytes) -> list[str]:
+    """The paths that a file takes in, by xi:include or as entities."""
+    if XINCLUDE not in data and b"<!ENTITY" not in data:
+        return []
+    return included_paths(data) + [target for name, target in external_entities(data) if b"&" + name + b";" in data]
 
 
 def _choose(root: Any, data: bytes) -> Vocabulary:

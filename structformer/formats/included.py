@@ -6,16 +6,18 @@ from collections.abc import Callable, Iterable
 
 from structformer.formats.source import SourceFile
 
-_MOST = 1000  # of one source
 
+def included_files(source: SourceFile, names: Callable[[bytes], Iterable[str]], most: int | None = None) -> set[str]:
+    """Paths of all files that a source includes, directly or through others.
 
-def included_files(source: SourceFile, names: Callable[[str], Iterable[str]]) -> set[str]:
-    """Paths of all files that a source includes, directly or through others. names: what a text says it includes."""
+    names: what the content of a file says that it includes. most: no further file is looked into once so many are
+    found; None for no limit.
+    """
     found: set[str] = set()
     waiting = [source]
-    while waiting and len(found) < _MOST:
+    while waiting and (most is None or len(found) < most):
         file = waiting.pop()
-        for name in names(file.read().decode("utf-8", "replace")):
+        for name in names(file.read()):
             opened = file.open(name)
             if opened is not None and opened.path not in found and opened.path != source.path:
                 found.add(opened.path)

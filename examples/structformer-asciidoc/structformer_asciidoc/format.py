@@ -70,7 +70,7 @@ class AsciiDocFormat:
 
     def parts(self, source: SourceFile) -> set[str]:
         """Paths of the files that a source includes, which are no documents of their own."""
-        return included_files(source, _INCLUDES.findall)
+        return included_files(source, lambda data: _INCLUDES.findall(data.decode("utf-8", "replace")))
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """A section by its id in this document, else in any; a page by its path, with and without its suffix."""
