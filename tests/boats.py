@@ -39,3 +39,20 @@ def boats(folder: Path) -> Path:
     build_graph(folder / "w")
     sample(folder / "w")
     return folder / "w"
+
+
+LINKED = "anchor ballast compass deck engine fender galley halyard inlet jib keel ladder".split()
+
+
+def linked_pages() -> dict[str, str]:
+    """Twelve pages by path that link to their neighbours in sentences, and to one page each under one name."""
+    pages = {}
+    for number, topic in enumerate(LINKED):
+        first, second = LINKED[number - 1], LINKED[(number + 1) % len(LINKED)]
+        pages[f"{topic}.md"] = (
+            f"# The {topic}\n\nThe {topic} is a part of every boat that people of the coast have built, and no {topic} is like another one.\n\n"
+            f"## Use\n\nUse the {topic} together with the [{first} part]({first}.md) and the [other]({second}.md) when the wind is strong, "
+            f"and store the {topic} in a dry place after the journey.\n\n## Care\n\nClean the {topic} twice a year with fresh water and oil "
+            f"it before the winter, or the {topic} will rust and break when you need it.\n"
+        )
+    return pages

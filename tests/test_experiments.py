@@ -12,9 +12,9 @@ from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.retrieval.index import build_index
 
+from boats import LINKED, linked_pages
 from conftest import write_pages
 
-TOPICS = "anchor ballast compass deck engine fender galley halyard inlet jib keel ladder".split()
 TINY = [
     *("base_model=scratch", "size=tiny", "max_steps=1", "max_seconds=none", "document_tokens=48", "groups=2"),
     *("sample.min_words=5", "sample.min_document_words=5", "precision=no"),
@@ -29,15 +29,10 @@ pytestmark = [
 def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve pages with sections, links in sentences, and see-also lists."""
     folder = tmp_path_factory.mktemp("harbour")
-    pages = {}
-    for number, topic in enumerate(TOPICS):
-        before, after = TOPICS[number - 1], TOPICS[(number + 1) % len(TOPICS)]
-        pages[f"{topic}.md"] = (
-            f"# The {topic}\n\nThe {topic} is a part of every boat that people of the coast have built, and no {topic} is like "
-            f"another one.\n\n## Use\n\nUse the {topic} together with the [{before} part]({before}.md) and the [other]({after}.md) when "
-            f"the wind is strong, and store the {topic} in a dry place.\n\n## Care\n\nClean the {topic} twice a year with fresh water "
-            f"and oil it before the winter, or the {topic} will rust.\n\n## See also\n\n- [{before}]({before}.md)\n"
-        )
+    pages = {
+        f"{topic}.md": f"{linked_pages()[f'{topic}.md']}\n## See also\n\n- [{before}]({before}.md)\n"
+        for before, topic in zip((LINKED[-1], *LINKED), LINKED, strict=False)
+    }
     write_pages(folder / "pages", pages)
     ingest(folder / "pages", folder / "w")
     build_index(folder / "w", encoders=["base"])
@@ -46,7 +41,7 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", experiment_names())
 def test_an_experiment_of_the_package_runs_to_its_end(name, harbour, tmp_path):
-    judged = Judgements({t: f"clean the {t}" for t in TOPICS}, {t: {f"{t}.md": 1} for t in TOPICS})
+    judged = Judgements({t: f"clean the {t}" for t in LINKED}, {t: {f"{t}.md": 1} for t in LINKED})
     experiment = read_experiment(name)
     said: list[str] = []
     result = run_experiment(harbour, judged, experiment, settings=TINY, output=tmp_path / "out", say=said.append)

@@ -34,6 +34,7 @@ from structformer.sampling.tasks.harp import (
 )
 from structformer.sampling.view import DocumentView
 
+from boats import linked_pages
 from conftest import write_pages
 
 # Page 0 is the boat's; it links to 1 (knots) and 2 (sails) in one sentence and to 3 (rain) in another.
@@ -227,17 +228,7 @@ def test_the_released_code_of_wikiformer_takes_the_first_deep_section():
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve pages that link to their neighbours in sentences, and to one page under one name."""
     folder = tmp_path_factory.mktemp("linked")
-    topics = "anchor ballast compass deck engine fender galley halyard inlet jib keel ladder".split()
-    pages = {}
-    for number, topic in enumerate(topics):
-        first, second = topics[number - 1], topics[(number + 1) % len(topics)]
-        pages[f"{topic}.md"] = (
-            f"# The {topic}\n\nThe {topic} is a part of every boat that people of the coast have built, and no {topic} is like another one.\n\n"
-            f"## Use\n\nUse the {topic} together with the [{first} part]({first}.md) and the [other]({second}.md) when the wind is strong, "
-            f"and store the {topic} in a dry place after the journey.\n\n## Care\n\nClean the {topic} twice a year with fresh water and oil "
-            f"it before the winter, or the {topic} will rust and break when you need it.\n"
-        )
-    write_pages(folder / "pages", pages)
+    write_pages(folder / "pages", linked_pages())
     ingest(folder / "pages", folder / "w")
     build_graph(folder / "w")
     return folder / "w"
