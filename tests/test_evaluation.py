@@ -18,16 +18,17 @@ from structformer.evaluation.judgements import (
     Judgements,
     dataset_judgements,
     read_judgements,
-    read_qrels,
     read_queries,
     write_judgements,
 )
+from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.page import write_page
 from structformer.evaluation.running import run_experiment, some_queries, split_queries
 from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test, t_test
 from structformer.models.registry import read_record
 from structformer.retrieval.index import build_index
 from structformer.retrieval.pipeline import parse_pipeline
+from structformer.retrieval.qrels_files import read_qrels
 from structformer.retrieval.run_files import read_run, write_run
 from structformer.training import training_options
 
@@ -490,3 +491,28 @@ def test_a_query_may_stand_twice_but_not_with_two_texts(tmp_path):
     path.write_text("1\tmend the mast\n1\tstow a keel\n")
     with pytest.raises(UsageError, match="line 2: another text for the query '1'"):
         read_queries(path)
+
+
+def test_judgements_by_subtopic_give_diversity_measures(tmp_path):
+    (tmp_path / "topics.tsv").write_text("1\tbowline knot\n")
+    (tmp_path / "qrels.txt").write_text("1 1 a.md 1\n1 2 b.md 1\n1 2 a.md 0\n1 1 c.md 1\n")
+    judged = read_judgements(tmp_path / "topics.tsv", tmp_path / "qrels.txt")
+    assert judged.qrels == {"1": {"a.md": 1, "b.md": 1, "c.md": 1}}
+    measures = [parse_measure(name) for name in ("alpha_nDCG@3", "ERR_IA@3", "P@3")]
+    values = {
+        (number, measure): value
+        for number, order in enumerate((["a.md", "b.md", "c.md"], ["a.md", "c.md", "b.md"]))
+        for measure, _, value in Evaluator(measures, judged.qrels, judged.subtopics).values(
+            {"1": [(name, 3.0 - place) for place, name in enumerate(order)]}
+        )
+    }
+    # Clarke et al., SIGIR 2008, eq. 4 to 6 with alpha 1/2: gains 1, 1, 1/2 in the ideal order, 1, 1/2, 1 in the other.
+    ideal, other = (
+        sum(gain / math.log2(rank + 2) for rank, gain in enumerate(gains)) for gains in ((1, 1, 0.5), (1, 0.5, 1))
+    )
+    assert values[0, "alpha_nDCG@3"] == pytest.approx(1)
+    assert values[1, "alpha_nDCG@3"] == pytest.approx(other / ideal, abs=1e-5)
+    assert values[1, "ERR_IA@3"] < values[0, "ERR_IA@3"]
+    assert values[1, "P@3"] == 1
+    with pytest.raises(UsageError, match="needs judgements by subtopic"):
+        Evaluator(measures, judged.qrels)

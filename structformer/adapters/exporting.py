@@ -18,9 +18,10 @@ from structformer.corpus import Corpus
 from structformer.document import Document
 from structformer.errors import UsageError
 from structformer.sampling import Example, Samples
-from structformer.storage.files import fsync_folder, replacing_folder
+from structformer.storage.files import fsync_folder, replacing_folder, temporary_name
 from structformer.storage.parquet import parquet_writer
 from structformer.text.passages import passages
+from structformer.text.word_vectors import learn_word_vectors, write_word_vectors
 
 _ROWS = 4096
 _DOCSEARCH_WORDS = 160
@@ -172,3 +173,27 @@ def _new_folder(folder: Path) -> Any:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is there already: name a new folder, or delete it")
     return replacing_folder(folder)
+
+
+def export_word_vectors(workspace: str | Path, path: Path) -> int:
+    """Learn word vectors from the corpus's texts and write them as word2vec's text form. Gives the number of words.
+
+    Raises ModelError without gensim, UsageError when the file is there."""
+    if path.exists():
+        raise UsageError(f"{path} is there already")
+    vectors = learn_word_vectors(_Texts(Corpus.open(workspace)))
+    temporary = path.with_name(temporary_name(path.name))
+    write_word_vectors(temporary, vectors)
+    os.replace(temporary, path)
+    return len(vectors.numbers)
+
+
+class _Texts:
+    """The corpus's texts, as often as they are asked for."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+
+    def __iter__(self) -> Iterator[str]:
+        for document in self._corpus.documents():
+            yield from (f"{section.title}\n{section.text}" for section in document.sections())

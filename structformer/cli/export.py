@@ -32,6 +32,11 @@ from structformer.cli.common import Output, common_options, output
 @click.option("--qrels", type=click.Path(path_type=Path), help="With --beir: their judgements.")
 @click.option("--docsearch", type=click.Path(path_type=Path), help="Write the corpus as DocSearch records, JSON lines.")
 @click.option("--base-url", default="", help="With --docsearch: what stands before documents' ids in their addresses.")
+@click.option(
+    "--word-vectors",
+    type=click.Path(path_type=Path),
+    help="Learn word vectors from the corpus (word2vec) and write them as text.",
+)
 @common_options
 @click.pass_context
 def command(
@@ -46,6 +51,7 @@ def command(
     qrels: Path | None,
     docsearch: Path | None,
     base_url: str,
+    word_vectors: Path | None,
     workspace: Path,
     quiet: bool,
     verbose: bool,
@@ -55,7 +61,13 @@ def command(
 
     On a CPU the search uses a model's exported file from then on; that needs structformer[onnx].
     """
-    from structformer.adapters.exporting import export_beir, export_datasets, export_docsearch, export_training_rows
+    from structformer.adapters.exporting import (
+        export_beir,
+        export_datasets,
+        export_docsearch,
+        export_training_rows,
+        export_word_vectors,
+    )
     from structformer.evaluation.judgements import read_judgements, write_judgements
 
     out = output(ctx)
@@ -65,8 +77,10 @@ def command(
         raise click.UsageError("--queries and --qrels go together, with --beir")
     if int8 and not onnx:
         raise click.UsageError("--int8 goes with --onnx")
-    if not (onnx or datasets or training_rows or beir or docsearch):
-        raise click.UsageError("say what to export: MODEL --onnx, --datasets, --training-rows, --beir, --docsearch")
+    if not (onnx or datasets or training_rows or beir or docsearch or word_vectors):
+        raise click.UsageError(
+            "say what to export: MODEL --onnx, --datasets, --training-rows, --beir, --docsearch, --word-vectors"
+        )
     if model is not None:
         _onnx(out, workspace, model, int8)
     written: list[tuple[Path, int, str]] = []
@@ -82,6 +96,8 @@ def command(
             written.append((beir, len(judged.queries), "queries"))
     if docsearch:
         written.append((docsearch, export_docsearch(workspace, docsearch, base_url=base_url), "records"))
+    if word_vectors:
+        written.append((word_vectors, export_word_vectors(workspace, word_vectors), "words"))
     if written:
         out.json([{"path": str(path), "count": count, "what": what} for path, count, what in written])
     for path, count, what in written:

@@ -56,7 +56,8 @@ def command(
     A fifth of the queries is kept out to judge by, where there are twenty or more; of triples nothing is. Exit code 1
     when judgements name documents that the corpus does not have."""
     chosen, settings = chosen_options(flags)
-    from structformer.evaluation.judgements import read_qrels, read_queries
+    from structformer.evaluation.judgements import read_queries
+    from structformer.retrieval.qrels_files import read_qrels
     from structformer.training import train, training_options
     from structformer.training.finetuning import finetuning_options, judged_source, triples_source
     from structformer.workspace import Workspace

@@ -57,11 +57,21 @@ def fresh_index(out: Output, workspace: Path, if_stale: str) -> None:
 )
 @click.option(
     "--agent",
-    type=click.Choice(["first", "embedding", "classifier", "titles"]),
+    type=click.Choice(["first", "embedding", "texts", "classifier", "titles"]),
     help="Search on with section titles of the first documents found.",
 )
 @click.option(
     "--titles", type=click.Path(path_type=Path), help="For --agent titles: a file with one section title a line."
+)
+@click.option(
+    "--titles-from",
+    type=click.Path(path_type=Path),
+    help="With --agent: the titles come from this workspace, for example Wikipedia's.",
+)
+@click.option(
+    "--word-vectors",
+    type=click.Path(path_type=Path),
+    help="For --agent embedding and texts: word vectors as text, as `export --word-vectors` and GloVe write them.",
 )
 @click.option("--explain", is_flag=True, help="Show each stage's score, the weights, and the agent's subtasks.")
 @stale_option
@@ -77,6 +87,8 @@ def command(
     settings: tuple[str, ...],
     agent: str | None,
     titles: Path | None,
+    titles_from: Path | None,
+    word_vectors: Path | None,
     explain: bool,
     if_stale: str,
     workspace: Path,
@@ -99,6 +111,8 @@ def command(
     where = parse_filter(paths, settings)
     if titles is not None and agent != "titles":
         raise click.UsageError("--titles goes with --agent titles")
+    if (titles_from or word_vectors) and not agent:
+        raise click.UsageError("--titles-from and --word-vectors go with --agent")
     fresh_index(out, workspace, if_stale)
     retriever = Retriever.open(workspace)
     used = chosen or retriever.default_pipeline()
@@ -107,10 +121,16 @@ def command(
     trace: list[dict[str, Any]] = []
     if agent:
         from structformer.retrieval.agent import SearchAgent, read_titles
+        from structformer.text.word_vectors import read_word_vectors
 
-        searched = SearchAgent(retriever, agent, titles=read_titles(titles) if titles else ()).search(
-            text, count, used, where=where, group=group
+        searcher = SearchAgent(
+            retriever,
+            agent,
+            titles=read_titles(titles) if titles else (),
+            vectors=read_word_vectors(word_vectors) if word_vectors else None,
+            titles_from=Retriever.open(titles_from) if titles_from else None,
         )
+        searched = searcher.search(text, count, used, where=where, group=group)
         hits, trace = searched.hits, [subtask.as_dict() for subtask in searched.subtasks]
     else:
         hits = retriever.search(text, count, used, where=where, group=group)

@@ -187,7 +187,8 @@ def _development(workspace: Path, options: TrainingOptions) -> DevelopmentSet | 
     if options.dev_queries is None or options.dev_qrels is None:
         return None
     from structformer.corpus import Corpus
-    from structformer.evaluation.judgements import read_qrels, read_queries
+    from structformer.evaluation.judgements import read_queries
+    from structformer.retrieval.qrels_files import read_qrels
     from structformer.training.judged_development import judged_development
 
     queries, qrels = read_queries(Path(options.dev_queries)), read_qrels(Path(options.dev_qrels))

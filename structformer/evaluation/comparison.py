@@ -244,8 +244,8 @@ def evaluate(
     in TREC's format, report.json and report.md there. Raises UsageError on an unknown measure, or when no query has a
     judgement."""
     workspace = Workspace(workspace)
-    for name in measures:
-        parse_measure(name)  # a wrong name fails before the work begins
+    # A wrong name fails before the work begins.
+    Evaluator([parse_measure(name) for name in measures], judgements.qrels, judgements.subtopics)
     chosen = [as_pipeline(each) for each in pipelines] if pipelines is not None else default_pipelines(workspace)
     compared = [as_pipeline(each) for each in against]
     chosen += [each for each in compared if each not in chosen]
@@ -311,7 +311,7 @@ def compare_runs(
     """
     parsed = [parse_measure(name) for name in measures]
     asked = judgements.asked()
-    evaluator = Evaluator(parsed, {query: judgements.qrels[query] for query in asked})
+    evaluator = Evaluator(parsed, {query: judgements.qrels[query] for query in asked}, judgements.subtopics)
     rows: list[Row] = []
     for each in found:
         per_query: dict[str, dict[str, float]] = {str(measure): dict.fromkeys(asked, 0.0) for measure in parsed}

@@ -1,4 +1,4 @@
-"""Queries, relevance judgements (qrels) and runs: BEIR and TREC files, read and written, and ir_datasets."""
+"""Queries with relevance judgements (qrels): BEIR and TREC files, read and written, and ir_datasets."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from structformer.errors import UsageError
+from structformer.retrieval.qrels_files import Qrel, Qrels, by_query, qrel_rows
 from structformer.storage.files import write_bytes
 from structformer.text.lines import lines_of
 
@@ -24,12 +25,13 @@ TOPIC_PARTS = {"title": _TITLE, "desc": _DESCRIPTION, "narr": _NARRATIVE}
 @dataclass(frozen=True, slots=True)
 class Judgements:
     """queries: text by id. qrels: relevance by document id, by query id. exclude: documents left out of a query's
-    ranking.
+    ranking. subtopics: the single judgements, where documents are judged for several subtopics of a query.
     """
 
     queries: dict[str, str]
-    qrels: dict[str, dict[str, int]]
+    qrels: Qrels
     exclude: dict[str, str] = field(default_factory=dict)
+    subtopics: Sequence[Qrel] = ()
 
     def asked(self) -> dict[str, str]:
         """The queries that have a relevant document. Raises UsageError when none has."""
@@ -45,7 +47,9 @@ class Judgements:
 
 def read_judgements(queries: Path, qrels: Path, parts: Sequence[str] = ("title",)) -> Judgements:
     """Queries and qrels from their files; parts: of TREC topics. Raises UsageError naming file and line."""
-    return Judgements(read_queries(queries, parts), read_qrels(qrels))
+    rows = list(qrel_rows(qrels))
+    several = len({row.subtopic for row in rows}) > 1
+    return Judgements(read_queries(queries, parts), by_query(rows), subtopics=rows if several else ())
 
 
 def read_queries(path: Path, parts: Sequence[str] = ("title",)) -> dict[str, str]:
@@ -91,30 +95,6 @@ def _topics(path: Path, parts: Sequence[str]) -> dict[str, str]:
     return queries
 
 
-def read_qrels(path: Path) -> dict[str, dict[str, int]]:
-    """Judgements, from BEIR's tab-separated lines (with header) or TREC's four columns. Raises UsageError naming the
-    line.
-    """
-    qrels: dict[str, dict[str, int]] = {}
-    for number, line in enumerate(lines_of(path), 1):
-        fields = line.split("\t") if "\t" in line else line.split()
-        if not line.strip() or (number == 1 and fields[:1] == ["query-id"]):
-            continue
-        try:
-            if len(fields) == 3:
-                query, document, relevance = fields
-            else:
-                query, _, document, relevance = fields
-            qrels.setdefault(query.strip(), {})[document.strip()] = int(relevance)
-        except ValueError:
-            raise UsageError(
-                f"{path}, line {number}: neither `query<TAB>document<TAB>relevance` nor TREC's four columns"
-            ) from None
-    if not qrels:
-        raise UsageError(f"{path} has no judgements")
-    return qrels
-
-
 def write_judgements(folder: Path, judgements: Judgements) -> None:
     """Write queries and qrels as BEIR (queries.jsonl, qrels/test.tsv) and as TREC (topics.tsv, qrels.txt) has them."""
     queries = judgements.queries.items()
@@ -143,11 +123,13 @@ def dataset_judgements(name: str) -> Judgements:
     try:
         dataset = ir_datasets.load(name)
         queries = {str(query.query_id): str(query.default_text()) for query in dataset.queries_iter()}
-        qrels: dict[str, dict[str, int]] = {}
-        for qrel in dataset.qrels_iter():
-            qrels.setdefault(str(qrel.query_id), {})[str(qrel.doc_id)] = int(qrel.relevance)
+        rows = [
+            Qrel(str(row.query_id), str(getattr(row, "subtopic_id", "0")), str(row.doc_id), int(row.relevance))
+            for row in dataset.qrels_iter()
+        ]
     except KeyError as error:
         raise UsageError(f"ir_datasets has no data set {name!r}") from error
     except (AttributeError, OSError, RuntimeError) as error:
         raise UsageError(f"the queries and qrels of {name} are unavailable: {error}") from error
-    return Judgements(queries, qrels)
+    several = len({row.subtopic for row in rows}) > 1
+    return Judgements(queries, by_query(rows), subtopics=rows if several else ())

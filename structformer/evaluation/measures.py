@@ -11,6 +11,7 @@ import ir_measures
 
 from structformer.errors import UsageError
 from structformer.plugins import load_plugins
+from structformer.retrieval.qrels_files import Qrel
 
 Ranked = Sequence[tuple[str, float]]
 
@@ -55,26 +56,44 @@ def parse_measure(name: str) -> Any:
 class Evaluator:
     """Computes measures of runs for the same judgements."""
 
-    def __init__(self, measures: Sequence[Any], qrels: Mapping[str, Mapping[str, int]]) -> None:
+    def __init__(
+        self, measures: Sequence[Any], qrels: Mapping[str, Mapping[str, int]], subtopics: Sequence[Qrel] = ()
+    ) -> None:
+        """subtopics: the single judgements, for measures by subtopic. Raises UsageError on such a measure without
+        them, or without its package.
+        """
         self._own = [measure for measure in measures if isinstance(measure, Measure)]
         others = [measure for measure in measures if not isinstance(measure, Measure)]
+        by_subtopic = [measure for measure in others if ir_measures.pyndeval.supports(measure)]
+        if by_subtopic and not subtopics:
+            raise UsageError(
+                f"{by_subtopic[0]} needs judgements by subtopic: TREC's qrels with the subtopic in the second column"
+            )
+        if by_subtopic and not ir_measures.pyndeval.is_available():
+            raise UsageError(f"{by_subtopic[0]} needs its package: pip install 'structformer[subtopics]'")
         self._qrels = qrels
+        plain = [measure for measure in others if measure not in by_subtopic]
         listed = [
             ir_measures.Qrel(query, document, grade)
             for query, grades in qrels.items()
             for document, grade in grades.items()
         ]
-        self._evaluator = ir_measures.evaluator(others, listed) if others else None
+        divided = [
+            ir_measures.Qrel(row.query, row.document, row.grade, row.subtopic)
+            for row in subtopics
+            if row.query in qrels
+        ]
+        self._evaluators = [
+            ir_measures.evaluator(each, rows) for each, rows in ((plain, listed), (by_subtopic, divided)) if each
+        ]
 
     def values(self, run: Mapping[str, Ranked]) -> Iterator[tuple[str, str, float]]:
         """(measure, query id, value)."""
-        if self._evaluator is not None:
-            scored = [
-                ir_measures.ScoredDoc(query, document, score)
-                for query, ranked in run.items()
-                for document, score in ranked
-            ]
-            for metric in self._evaluator.iter_calc(scored):
+        scored = [
+            ir_measures.ScoredDoc(query, document, score) for query, ranked in run.items() for document, score in ranked
+        ]
+        for evaluator in self._evaluators:
+            for metric in evaluator.iter_calc(scored):
                 yield str(metric.measure), metric.query_id, metric.value
         for measure in self._own:
             for query, grades in self._qrels.items():

@@ -102,6 +102,7 @@ def split_queries(judgements: Judgements, seed: int) -> tuple[Judgements, Judgem
         Judgements(
             {name: text for name, text in judgements.queries.items() if half(name) == side},
             {name: grades for name, grades in judgements.qrels.items() if half(name) == side},
+            subtopics=judgements.subtopics,
         )
         for side in (0, 1)
     ]
@@ -168,7 +169,9 @@ def some_queries(judgements: Judgements, count: int, seed: int) -> Judgements:
 
     names = sorted(judgements.asked(), key=place)[:count]
     return Judgements(
-        {name: judgements.queries[name] for name in names}, {name: judgements.qrels[name] for name in names}
+        {name: judgements.queries[name] for name in names},
+        {name: judgements.qrels[name] for name in names},
+        subtopics=judgements.subtopics,
     )
 
 

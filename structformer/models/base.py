@@ -35,7 +35,8 @@ def resolve_base_model(name: str, ranker: str, *, hub_reachable: Callable[[str],
     """The base model of that name for a ranker; "auto" chooses.
 
     auto: BERT-base for a cross-encoder and MiniLM, which is a sentence encoder already, for a bi-encoder, from the hub
-    when it can be reached; else the packaged MiniLM. Raises ModelError naming the three ways out.
+    when it can be reached; else the packaged MiniLM. A file is one of word vectors. Raises ModelError naming the three
+    ways out.
     """
     if name == "scratch":
         return BaseModel("scratch", "")
@@ -47,6 +48,10 @@ def resolve_base_model(name: str, ranker: str, *, hub_reachable: Callable[[str],
     if name != "auto":
         if Path(name).is_dir():
             return BaseModel(Path(name).name, name)
+        if Path(name).is_file():
+            if ranker_kind(ranker).word_vectors:
+                return BaseModel(Path(name).name, name)
+            raise ModelError(f"{name} is a file: a {ranker} starts from a folder; {THREE_WAYS}")
         if name.startswith((".", "/", "~")) or name.count("/") > 1:
             raise ModelError(f"{name} is not a folder; {THREE_WAYS}")
         if (hub_reachable or _in_reach)(name):

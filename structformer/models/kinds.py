@@ -94,7 +94,8 @@ class RankerKind:
     losses, or "mean" over Examples. joint: reads query and document together, so it reorders what others found.
     first_stage: the search stage that finds with it, "" for none. sentence_encoder: starts best from a sentence
     encoder. masked_words: can be trained on masked words too. interpolates: half-way to the base is worth trying.
-    frozen_words: word vectors may stay the base's. exported: ONNX can stand in for the model."""
+    frozen_words: word vectors may stay the base's. exported: ONNX can stand in for the model. word_vectors: starts from
+    a file of them too."""
 
     name: str
     model: str
@@ -113,6 +114,7 @@ class RankerKind:
     frozen_words: bool = False
     exported: bool = False
     in_batch_negatives: bool = False
+    word_vectors: bool = False
 
     def __post_init__(self) -> None:
         checked_name(self.name, "the ranker's name")
@@ -161,6 +163,7 @@ _KERNEL = {
         "structformer.models.kernel",
     ),
     "joint": True,
+    "word_vectors": True,
 }
 # On a CPU, many more short passages than long ones are seen in the same minutes.
 _BUILT_IN = (
@@ -209,6 +212,7 @@ _BUILT_IN = (
     ),
     RankerKind("knrm", **_KERNEL),  # type: ignore[arg-type]
     RankerKind("conv-knrm", **_KERNEL),  # type: ignore[arg-type]
+    RankerKind("drmm", **_KERNEL),  # type: ignore[arg-type]
 )
 RANKERS = tuple(kind.name for kind in _BUILT_IN)
 

@@ -6,7 +6,7 @@ query is a subtask, and the subtasks' rankings are merged by turns."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -18,16 +18,20 @@ import numpy.typing as npt
 from structformer.errors import ModelError, UsageError
 from structformer.lengths import word_count
 from structformer.retrieval.hits import Filter, Hit
+from structformer.retrieval.judged_relevance import NaiveBayes
 from structformer.retrieval.pipeline import ENCODER, UNTRAINED
 from structformer.retrieval.ranking import Ranking
 from structformer.retrieval.retriever import AnyPipeline, Retriever, checked_query
 from structformer.text.headings import is_see_also
+from structformer.text.lines import lines_of
 from structformer.text.passages import query_like, sentences
+from structformer.text.word_vectors import WordVectors
 
-CHOICES = ("first", "embedding", "classifier", "titles")
+CHOICES = ("first", "embedding", "texts", "classifier", "titles")
 DOCUMENTS = 3
 TITLES = 5
 _MAX_CANDIDATES = 20  # units of a subtask that count as found by it
+_DOCUMENT_CHARACTERS = 100_000  # that the classifier of documents reads
 _WORD = re.compile(r"\w+")
 _PAIRS = 400
 
@@ -58,12 +62,27 @@ class AgentResult:
 class SearchAgent:
     """Searches a query and then the query with section titles of the first documents found.
 
-    choose: "first", the first five titles; "embedding", those whose words are nearest to the query's, by mean pairwise
-    cosine; "classifier", of these the ones that a classifier takes for relevant; "titles", the given ones. Raises
-    UsageError on another choice, or "titles" without any; ModelError where no encoder is at hand for "embedding"."""
+    choose: "first", the first five titles (TUW2 of the paper); "embedding", those whose words are nearest to the
+    query's, by mean pairwise cosine; "texts", those whose sections' words are (TUW3); "classifier", of the nearest
+    titles the ones that a classifier takes for relevant; "titles", the given ones (TUW1).
+
+    titles: for all queries, or by query id. vectors: of words, for "embedding" and "texts"; without them the
+    bi-encoder's. titles_from: whose documents the titles come from, where that is another collection. judged: relevance
+    by document id, by query id; a naive Bayes classifier of these drops documents that it takes for irrelevant from
+    every ranking before they are merged (TUW4); a query's own judgements take no part in its classifier.
+
+    Raises UsageError on another choice, or "titles" without any; ModelError where no encoder is at hand."""
 
     def __init__(
-        self, retriever: Retriever, choose: str = "embedding", *, titles: Sequence[str] = (), documents: int = DOCUMENTS
+        self,
+        retriever: Retriever,
+        choose: str = "embedding",
+        *,
+        titles: Sequence[str] | Mapping[str, Sequence[str]] = (),
+        documents: int = DOCUMENTS,
+        vectors: WordVectors | None = None,
+        titles_from: Retriever | None = None,
+        judged: Mapping[str, Mapping[str, int]] | None = None,
     ) -> None:
         if choose not in CHOICES:
             raise UsageError(f"no agent {choose!r}; there are: {', '.join(CHOICES)}")
@@ -71,9 +90,13 @@ class SearchAgent:
             raise UsageError("the agent `titles` needs titles of your own: --titles FILE, one a line")
         self._retriever = retriever
         self._choose = choose
-        self._titles = list(titles)
+        self._titles = titles
         self._documents = documents
+        self._vectors = vectors
+        self._titles_from = titles_from
+        self._judged = judged or {}
         self._classifier: TitleClassifier | None = None
+        self._words: dict[int, list[str]] = {}
 
     def search(
         self,
@@ -98,54 +121,105 @@ class SearchAgent:
         return AgentResult(hits, subtasks)
 
     def rank(
-        self, query: str, pipeline: AnyPipeline | None = None, documents: Collection[int] | None = None
+        self,
+        query: str,
+        pipeline: AnyPipeline | None = None,
+        documents: Collection[int] | None = None,
+        name: str = "",
     ) -> list[Ranking]:
-        """The rankings of the query and of its subtasks. documents: numbers of those that may be found."""
+        """The rankings of the query and of its subtasks. documents: numbers of those that may be found; name: the
+        query's id, where it has one.
+        """
         chosen = self._retriever.pipeline(pipeline)
-        first = self._retriever.opened.run([query], chosen, documents)[0]
-        queries = [f"{query} {title}" for title in self.titles(query, first)]
-        return [first, *self._retriever.opened.run(queries, chosen, documents)]
+        first = self._retriever.opened.run([query], chosen, documents, [name])[0]
+        queries = [f"{query} {title}" for title in self.titles(query, first, name)]
+        found = [first, *self._retriever.opened.run(queries, chosen, documents, [name] * len(queries))]
+        return self._relevant(found, name) if self._judged else found
 
-    def titles(self, query: str, ranking: Ranking) -> list[str]:
-        """The section titles that a query is searched with next."""
+    def titles(self, query: str, ranking: Ranking, name: str = "") -> list[str]:
+        """The section titles that a query is searched with next. ranking: the query's own."""
         if self._choose == "titles":
-            return self._titles[:TITLES]
-        found = self._section_titles(ranking)
+            given = self._titles
+            return list(given.get(name, ()) if isinstance(given, Mapping) else given)[:TITLES]
+        if self._titles_from is not None:
+            source = self._titles_from
+            ranking = source.opened.run([query], source.pipeline("lexical"))[0]
+        else:
+            source = self._retriever
+        found = self._sections(source, ranking)
         if self._choose == "first" or not found:
-            return found[:TITLES]
-        likeness = self.likeness(query, found)
+            return list(found)[:TITLES]
+        likeness = self._likeness(query, found)
         nearest = sorted(found, key=lambda title: -likeness[title])[:TITLES]
-        if self._choose == "embedding":
+        if self._choose != "classifier":
             return nearest
         if self._classifier is None:
             self._classifier = TitleClassifier.trained(self._retriever, self._encode)
         return [title for title in nearest if self._classifier.relevant(query, title)]
 
-    def likeness(self, query: str, titles: Sequence[str]) -> dict[str, float]:
-        """By title the mean cosine over all pairs of a word of the query and a word of the title; -1 where either has
-        none.
+    def likeness(self, query: str, texts: Sequence[str]) -> list[float]:
+        """For each text the mean cosine over all pairs of a word of the query and a word of the text; -1 where either
+        has none with a vector.
         """
-        words = {text: _WORD.findall(text) for text in (query, *titles)}
-        distinct = list(dict.fromkeys(word for found in words.values() for word in found))
-        if not words[query]:
-            return dict.fromkeys(titles, -1.0)
-        vectors = dict(zip(distinct, self._encode(distinct), strict=True))
         # The mean of all products of two sets of vectors is the product of their means.
-        asked = np.mean([vectors[word] for word in words[query]], axis=0)
-        return {
-            title: float(asked @ np.mean([vectors[word] for word in words[title]], axis=0)) if words[title] else -1.0
-            for title in titles
-        }
+        asked, *means = self._means([query, *texts])
+        return [-1.0 if asked is None or mean is None else float(asked @ mean) for mean in means]
 
-    def _section_titles(self, ranking: Ranking) -> list[str]:
-        owners = self._retriever.opened.owners
-        titles: dict[str, None] = {}
+    def _likeness(self, query: str, found: Mapping[str, str]) -> dict[str, float]:
+        texts = list(found.values() if self._choose == "texts" else found)
+        return dict(zip(found, self.likeness(query, texts), strict=True))
+
+    def _means(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32] | None]:
+        """The mean of each text's word vectors, None where it has none."""
+        if self._vectors is not None:
+            return [found.mean(0) if len(found := self._vectors.of(text)) else None for text in texts]
+        words = [_WORD.findall(text) for text in texts]
+        distinct = list(dict.fromkeys(word for found in words for word in found))
+        vectors = dict(zip(distinct, self._encode(distinct), strict=True)) if distinct else {}
+        return [np.mean([vectors[word] for word in found], axis=0) if found else None for found in words]
+
+    def _sections(self, source: Retriever, ranking: Ranking) -> dict[str, str]:
+        """The titles of the first documents' sections, with their texts."""
+        owners = source.opened.owners
+        found: dict[str, str] = {}
         for document in list(dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked))[: self._documents]:
-            begin, end = np.searchsorted(owners, [document, document + 1])
-            for unit in (self._retriever.units[number] for number in range(int(begin), int(end))):
+            for unit in (source.units[number] for number in range(*source.opened.units_of(document))):
                 if unit.section and not is_see_also(unit.title):
-                    titles[unit.title] = None
-        return list(titles)
+                    found[unit.title] = f"{found[unit.title]}\n{unit.text}" if unit.title in found else unit.text
+        return found
+
+    def _relevant(self, rankings: Sequence[Ranking], name: str) -> list[Ranking]:
+        """The rankings without the documents that the classifier of judged documents takes for irrelevant."""
+        numbers = self._retriever.opened.document_number
+        examples = [
+            (self._words_of(number), grade > 0)
+            for query, grades in self._judged.items()
+            if query != name
+            for document, grade in grades.items()
+            if (number := numbers(document)) is not None
+        ]
+        classifier = NaiveBayes.trained(examples)
+        if classifier is None:
+            raise UsageError(
+                "the classifier of documents needs judged documents of other queries, relevant and irrelevant ones"
+            )
+        owners = self._retriever.opened.owners
+        taken: dict[int, bool] = {}
+        kept = []
+        for ranking in rankings:
+            for unit, _ in ranking.ranked:
+                document = int(owners[unit])
+                if document not in taken:
+                    taken[document] = classifier.relevant(self._words_of(document))
+            ranked = [(unit, score) for unit, score in ranking.ranked if taken[int(owners[unit])]]
+            kept.append(Ranking(ranking.query, ranked, ranking.scores, ranking.name))
+        return kept
+
+    def _words_of(self, document: int) -> list[str]:
+        if document not in self._words:
+            opened = self._retriever.opened
+            self._words[document] = opened.lexical.words(opened.document_text(document, _DOCUMENT_CHARACTERS))
+        return self._words[document]
 
     def _encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         for name in (ENCODER, UNTRAINED):
@@ -233,12 +307,17 @@ def _logistic(values: npt.NDArray[np.float64], labels: npt.NDArray[np.float64]) 
     return float(weights[0]), float(weights[1])
 
 
-def read_titles(path: Path) -> list[str]:
-    """Section titles of a file, one a line. Raises UsageError."""
-    try:
-        titles = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read ({error})") from error
-    if not titles:
+def read_titles(path: Path) -> list[str] | dict[str, list[str]]:
+    """Section titles of a file, one a line; or by query id, where every line is `query id<TAB>title`. Raises
+    UsageError.
+    """
+    lines = [line.strip() for line in lines_of(path) if line.strip()]
+    if not lines:
         raise UsageError(f"{path} has no titles")
-    return titles
+    if not all("\t" in line for line in lines):
+        return lines
+    by_query: dict[str, list[str]] = {}
+    for line in lines:
+        name, _, title = line.partition("\t")
+        by_query.setdefault(name.strip(), []).append(title.strip())
+    return by_query

@@ -86,6 +86,7 @@ class _Searcher:
     def __init__(self, folder: Path, fields: dict[str, float], language: str) -> None:
         try:
             index = tantivy.Index.open(str(folder))
+            index.config_reader("Manual")  # what is published never changes, so nothing need watch it
             self._analyzers = _analyzers(fields, language)
             for field, words in self._analyzers.items():
                 index.register_tokenizer(field, words)

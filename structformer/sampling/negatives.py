@@ -61,6 +61,8 @@ class PassageTable:
 
     def __init__(self, folder: Path, graph: ReferenceGraph, options: SamplingOptions) -> None:
         self._index = tantivy.Index.open(str(folder))
+        # The default watches the folder, with lock files that come while it is deleted.
+        self._index.config_reader("Manual")
         self._analyzer = analyzer("en")
         self._index.register_tokenizer("words", self._analyzer)
         self._searcher = self._index.searcher()

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
@@ -23,7 +22,7 @@ from structformer.sampling.negatives import PassageTable, write_passages
 from structformer.sampling.store import write_examples
 from structformer.sampling.view import nearly_equal, word_set
 from structformer.storage.digests import sha256_of
-from structformer.storage.files import write_json
+from structformer.storage.files import building_folder, write_json
 from structformer.text.passages import with_path
 from structformer.training.judged_development import Qrels, development_of, passages_of, relevant_documents
 from structformer.training.options import BOTH
@@ -81,15 +80,15 @@ def judged_source(
     held = names[: int(_HELD_OUT * len(names))] if len(names) >= _SMALLEST_TO_HOLD_OUT else []
     asked = sorted(set(names) - set(held))
     cut = passages_of(corpus, {document for documents in relevant.values() for document in documents}, seed)
-    with Workspace(workspace).publishing("structformer finetune") as publication:
-        folder = publication.folder(TASK)
-        write_passages(corpus, folder / "passages", seed=seed, held_out=0.0)
+    workspace = Workspace(workspace)
+    with workspace.publishing("structformer finetune") as publication, building_folder(workspace.cache) as built:
+        folder, passages = publication.folder(TASK), built.folder / "passages"
+        write_passages(corpus, passages, seed=seed, held_out=0.0)
         table = PassageTable(
-            folder / "passages", ReferenceGraph.open(workspace, corpus), SamplingOptions(negatives_from="lexical")
+            passages, ReferenceGraph.open(workspace, corpus), SamplingOptions(negatives_from="lexical")
         )
         examples = _examples(asked, queries, relevant, numbers, cut[0], table, negatives)
         counts = write_examples(folder / "00000", examples)
-        shutil.rmtree(folder / "passages")
         judged = json.dumps(
             [dict(queries), {query: dict(grades) for query, grades in qrels.items()}], sort_keys=True
         ).encode()

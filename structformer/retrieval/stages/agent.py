@@ -3,39 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from structformer.errors import UsageError
 from structformer.retrieval.opened import OpenedIndex
+from structformer.retrieval.qrels_files import read_qrels
 from structformer.retrieval.ranking import Ranking
 from structformer.retrieval.stage import Stage, StageKind
+from structformer.text.word_vectors import read_word_vectors
+
+if TYPE_CHECKING:
+    from structformer.retrieval.agent import SearchAgent
 
 _WITH, _WITHOUT = "with", "without"
-_CHOICES = ("first", "embedding", "classifier")
 
 
 def _run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
-    from structformer.retrieval.agent import SearchAgent, merge
-    from structformer.retrieval.retriever import Retriever
+    from structformer.retrieval.agent import merge
 
-    agent = SearchAgent(Retriever.of(opened), stage.model)
+    agent = _agent(opened, stage)
     pipeline = f"{stage.option('search')}[k={stage.k}]"
     for ranking in rankings:
-        asked = agent.rank(ranking.query, pipeline, documents)
+        asked = agent.rank(ranking.query, pipeline, documents, ranking.name)
         merged = merge(asked[1:] if stage.option("query") == _WITHOUT and len(asked) > 1 else asked)
         ranking.add(stage.name, merged[: stage.k])
 
 
-def _needs(opened: OpenedIndex, stage: Stage) -> None:
-    if stage.model not in _CHOICES:
-        raise UsageError(f"no agent {stage.model!r}; there are: {', '.join(_CHOICES)}")
+def _agent(opened: OpenedIndex, stage: Stage) -> SearchAgent:
+    from structformer.retrieval.agent import SearchAgent, read_titles
+    from structformer.retrieval.retriever import Retriever
+
+    titles, vectors, other, judged = (str(stage.option(name)) for name in ("titles", "vectors", "from", "judged"))
+    return SearchAgent(
+        Retriever.of(opened),
+        stage.model,
+        titles=read_titles(Path(titles)) if titles else (),
+        vectors=read_word_vectors(Path(vectors)) if vectors else None,
+        titles_from=Retriever.open(other) if other else None,
+        judged=read_qrels(Path(judged)) if judged else None,
+    )
 
 
 AGENT = StageKind(
     "agent",
     _run,
     finds=True,
-    options={"k": 100, "search": "lexical", "query": _WITH},
+    options={"k": 100, "search": "lexical", "query": _WITH, "titles": "", "vectors": "", "from": "", "judged": ""},
     model="embedding",
     choices={"search": ("lexical", "hybrid"), "query": (_WITH, _WITHOUT)},
-    needs=_needs,
+    needs=_agent,
 )

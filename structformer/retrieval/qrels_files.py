@@ -1,0 +1,63 @@
+"""Files of relevance judgements (qrels): BEIR's three columns and TREC's four."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from structformer.errors import UsageError
+from structformer.text.lines import lines_of
+
+Qrels = dict[str, dict[str, int]]
+
+
+class Qrel(NamedTuple):
+    """One judgement. subtopic: TREC's second column, which the diversity tracks use; "0" elsewhere."""
+
+    query: str
+    subtopic: str
+    document: str
+    grade: int
+
+
+def qrel_rows(path: Path) -> Iterator[Qrel]:
+    """The judgements of a file, from BEIR's tab-separated lines (with header) or TREC's four columns. Raises UsageError
+    naming the line.
+    """
+    found = False
+    for number, line in enumerate(lines_of(path), 1):
+        fields = line.split("\t") if "\t" in line else line.split()
+        if not line.strip() or (number == 1 and fields[:1] == ["query-id"]):
+            continue
+        try:
+            if len(fields) == 3:
+                query, document, grade = fields
+                subtopic = "0"
+            else:
+                query, subtopic, document, grade = fields
+            row = Qrel(query.strip(), subtopic.strip(), document.strip(), int(grade))
+        except ValueError:
+            raise UsageError(
+                f"{path}, line {number}: neither `query<TAB>document<TAB>relevance` nor TREC's four columns"
+            ) from None
+        found = True
+        yield row
+    if not found:
+        raise UsageError(f"{path} has no judgements")
+
+
+def read_qrels(path: Path) -> Qrels:
+    """Relevance by document id, by query id; of a document that is judged for several subtopics the highest. Raises
+    UsageError naming the line.
+    """
+    return by_query(qrel_rows(path))
+
+
+def by_query(rows: Iterable[Qrel]) -> Qrels:
+    """Relevance by document id, by query id."""
+    qrels: Qrels = {}
+    for row in rows:
+        grades = qrels.setdefault(row.query, {})
+        grades[row.document] = max(row.grade, grades.get(row.document, row.grade))
+    return qrels
