@@ -57,7 +57,8 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Export MODEL (a name in the workspace) for onnxruntime, the Examples, or the corpus.
+    """Export MODEL (a name in the workspace, or base, the untrained encoder) for onnxruntime, the Examples, or the
+    corpus.
 
     On a CPU the search uses a model's exported file from then on; that needs structformer[onnx].
     """
@@ -105,23 +106,10 @@ def command(
 
 
 def _onnx(out: Output, workspace: Path, model: str, int8: bool) -> None:
-    from structformer.errors import ModelError
-    from structformer.models.kinds import ranker_kind, ranker_kinds
-    from structformer.models.onnx import export_onnx
-    from structformer.models.registry import checked_model, read_record
-    from structformer.storage.seal import seal, seal_of
-    from structformer.workspace import Workspace
+    from structformer.models.registry import model_kind
+    from structformer.retrieval.exporting import export_model
 
-    place = Workspace(workspace)
-    folder = place.model(model)
-    kind = ranker_kind(read_record(place, model).kind)
-    if not kind.exported:
-        able = ", ".join(name for name, each in ranker_kinds().items() if each.exported)
-        raise ModelError(f"{model} is a {kind.name} model; {able} models can be exported")
-    with place.writing("structformer export"):
-        checked_model(place, model)
-        path = export_onnx(kind.load(str(folder)), folder, int8=int8)
-        names = [file.relative_to(folder).as_posix() for file in sorted(path.parent.iterdir()) if file.is_file()]
-        seal(folder, names, to=seal_of("onnx"))
+    path = export_model(workspace, model, int8=int8)
     out.json({"file": str(path), "bytes": path.stat().st_size})
-    out.result(f"{path}, {path.stat().st_size / 1e6:.0f} MB; the search uses it on a CPU: it starts sooner")
+    of = f" ({model_kind(workspace, model)})" if model != "base" else ""
+    out.result(f"{path}, {path.stat().st_size / 1e6:.0f} MB{of}; the search uses it on a CPU: it starts sooner")

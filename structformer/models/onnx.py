@@ -18,10 +18,9 @@ from structformer.errors import ModelError
 from structformer.models.bi_encoder import BiEncoder, passage_folder
 from structformer.models.cross_encoder import CrossEncoder
 from structformer.models.kinds import Ranker
+from structformer.models.onnx_encoder import FOLDER, PLAIN, QUANTIZED, exported
 from structformer.models.precision import fast_bf16
 
-FOLDER = "onnx"
-PLAIN, QUANTIZED = "model.onnx", "model_int8.onnx"
 _BLOCK = 64
 _IN_8_BITS = 4  # onnxruntime's accuracy level at which products are computed in 8 bits too
 _PACKAGES = ("onnx", "onnxscript", "onnxruntime")
@@ -93,15 +92,6 @@ def export_onnx(ranker: Ranker, folder: Path, *, int8: bool = False) -> Path:
     quantizer.process()
     quantizer.model.save_model_to_file(str(target.parent / QUANTIZED))
     return target.parent / QUANTIZED
-
-
-def exported(folder: Path) -> Path | None:
-    """The exported file that the search should use: the 8-bit one when there is one; None without any, or without
-    onnxruntime.
-    """
-    if importlib.util.find_spec("onnxruntime") is None:
-        return None
-    return next((folder / FOLDER / name for name in (QUANTIZED, PLAIN) if (folder / FOLDER / name).exists()), None)
 
 
 class OnnxModel:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from structformer.errors import WorkspaceError
 from structformer.retrieval.encoding import Vector, Vectors
@@ -43,13 +43,12 @@ class DenseIndex:
         The score is the unit's cosine plus `overview_weight` times that of its document's overview. documents: only
         units of these."""
         left_out = None if documents is None else ~np.isin(self.owners, list(documents))
-        asked = torch.from_numpy(np.ascontiguousarray(queries))
-        by_document = overview_weight * torch.mm(asked, _single(self.overviews).T).numpy() if overview_weight else None
+        asked = np.ascontiguousarray(queries)
+        by_document = overview_weight * _products(asked, self.overviews) if overview_weight else None
         best_scores = np.empty((len(queries), 0), np.float32)
         best_units = np.empty((len(queries), 0), np.int64)
         for start in range(0, len(self.vectors), _SEARCH_ROWS):
-            # By torch: numpy's own threads would be kept waiting by those of the encoder that has just run.
-            scores = torch.mm(asked, _single(self.vectors[start : start + _SEARCH_ROWS]).T).numpy()
+            scores = _products(asked, self.vectors[start : start + _SEARCH_ROWS])
             if by_document is not None:
                 scores += by_document[:, self.owners[start : start + _SEARCH_ROWS]]
             if left_out is not None:
@@ -68,21 +67,26 @@ class DenseIndex:
         if not len(units):
             return np.empty(0, np.float32), np.empty(0, np.float32)
         documents, places = np.unique(self.owners[units], return_inverse=True)
-        query = torch.from_numpy(np.ascontiguousarray(vector))
+        query = np.ascontiguousarray(vector)[None]
         found, by_document = (
-            _products(table[rows], query) for table, rows in ((self.vectors, units), (self.overviews, documents))
+            _products(query, np.ascontiguousarray(table[rows]))[0]
+            for table, rows in ((self.vectors, units), (self.overviews, documents))
         )
         return found, by_document[places]
 
 
-def _products(vectors: Vector, query: torch.Tensor) -> Vectors:
-    found: Vectors = torch.mv(_single(np.ascontiguousarray(vectors)), query).numpy()
-    return found
-
-
-def _single(vectors: Vector) -> torch.Tensor:
-    """As float32, which a CPU multiplies many times faster than float16."""
-    return torch.from_numpy(vectors).float()
+def _products(queries: Vectors, vectors: Vector) -> Vectors:
+    """(queries, rows) float32: the inner products of all pairs. Rows of 16 bits are widened first: a CPU multiplies
+    float32 many times faster.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None:
+        found: Vectors = queries @ vectors.astype(np.float32, copy=False).T
+        return found
+    # numpy's own threads would be kept waiting by those of the encoder that has just run.
+    product = torch.mm(torch.from_numpy(queries), torch.from_numpy(vectors).float().T)
+    widened: Vectors = product.numpy()
+    return widened
 
 
 def _opened(path: Path) -> Vector:

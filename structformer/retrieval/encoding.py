@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from structformer.models.bi_encoder import BiEncoder
+if TYPE_CHECKING:
+    from structformer.models.bi_encoder import BiEncoder
 
 _CHUNK = 512
 _DIGEST_BYTES = 8

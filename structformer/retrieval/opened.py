@@ -4,14 +4,17 @@ first needed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import UsageError, WorkspaceError
 from structformer.models.kinds import ranker_kind
+from structformer.models.onnx_encoder import exported
 from structformer.models.registry import checked_model, model_kind, read_record, trained_models
 from structformer.retrieval.exact import CollectionStatistics
 from structformer.retrieval.fusion import FusionWeights
@@ -23,11 +26,11 @@ from structformer.retrieval.units import IndexedDocuments, Units
 from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
-    from structformer.models.bi_encoder import BiEncoder
     from structformer.retrieval.dense import DenseIndex
     from structformer.retrieval.token_index import TokenIndex
 
 
+T = TypeVar("T")
 SECTIONS, DOCUMENTS = "sections", "documents"  # what a stage scores
 WHOLE = 1_000_000  # characters of a document that are counted
 
@@ -37,6 +40,14 @@ class Scorer(Protocol):
 
     def score(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
         """(pairs,) float32 scores."""
+        ...
+
+
+class QueryEncoder(Protocol):
+    """A bi-encoder as the search uses it."""
+
+    def encode_queries(self, queries: Sequence[str]) -> npt.NDArray[np.float32]:
+        """(queries, dimensions) float32, unit length."""
         ...
 
 
@@ -52,11 +63,12 @@ class OpenedIndex:
         self.documents = IndexedDocuments(folder / "documents.arrow")
         self.lexical = LexicalIndex(folder / "lexical", self.index.manifest["language"])
         self._owners: npt.NDArray[np.int64] | None = None
-        self._dense: dict[str, tuple[BiEncoder, DenseIndex, FusionWeights]] = {}
+        self._dense: dict[str, tuple[QueryEncoder, DenseIndex, FusionWeights]] = {}
         self._late: dict[str, TokenIndex] = {}
         self._rerankers: dict[str, Scorer] = {}
         self._statistics: dict[str, CollectionStatistics] = {}
         self._numbers: dict[str, int] | None = None
+        self._loading = RLock()  # several threads may search; what is large is loaded once
 
     @property
     def owners(self) -> npt.NDArray[np.int64]:
@@ -69,14 +81,23 @@ class OpenedIndex:
         """Term statistics of the sections' passages, or with "documents" of whole documents, counted when they are
         first asked for.
         """
-        if of not in self._statistics:
-            texts = (
-                (self.document_text(number, WHOLE) for number in range(len(self.documents)))
-                if of == DOCUMENTS
-                else (unit.ranker_text for unit in self.units)
-            )
-            self._statistics[of] = CollectionStatistics.of(self.index, of, texts, self.lexical.words)
-        return self._statistics[of]
+        return self._kept(self._statistics, of, self._count_terms)
+
+    def _count_terms(self, of: str) -> CollectionStatistics:
+        texts = (
+            (self.document_text(number, WHOLE) for number in range(len(self.documents)))
+            if of == DOCUMENTS
+            else (unit.ranker_text for unit in self.units)
+        )
+        return CollectionStatistics.of(self.index, of, texts, self.lexical.words)
+
+    def _kept(self, kept: dict[str, T], name: str, make: Callable[[str], T]) -> T:
+        """What `make` gives, made by the first thread that asks for it."""
+        if name not in kept:
+            with self._loading:
+                if name not in kept:
+                    kept[name] = make(name)
+        return kept[name]
 
     def run(
         self,
@@ -101,22 +122,22 @@ class OpenedIndex:
         """The learned weights of an encoder's hybrid."""
         return self.encoder(encoder)[2]
 
-    def encoder(self, name: str) -> tuple[BiEncoder, DenseIndex, FusionWeights]:
-        """A bi-encoder with its vectors of this index and its fusion weights, made where they are missing."""
-        if name not in self._dense:
-            from structformer.models.onnx import load_for_search
-            from structformer.retrieval.dense import DenseIndex
+    def encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
+        """What encodes queries, with its vectors of this index and its fusion weights, made where they are missing."""
+        return self._kept(self._dense, name, self._open_encoder)
 
-            if name != UNTRAINED:
-                checked_model(self.workspace, name)
-            vectors, weights = self.index.vectors(name)
-            place = encoder_place(self.workspace, name)
-            fingerprint = model_fingerprint(self.workspace, name)
-            encoder = cast("BiEncoder", load_for_search("bi-encoder", place.queries))
-            if model_fingerprint(self.workspace, name) != fingerprint or vectors.stem != place.vectors:
-                raise WorkspaceError(f"the model {name} was trained again while it was loaded: search again")
-            self._dense[name] = encoder, DenseIndex(vectors, self.owners), weights
-        return self._dense[name]
+    def _open_encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
+        from structformer.retrieval.dense import DenseIndex
+
+        if name != UNTRAINED:
+            checked_model(self.workspace, name)
+        vectors, weights = self.index.vectors(name)
+        place = encoder_place(self.workspace, name)
+        fingerprint = model_fingerprint(self.workspace, name)
+        encoder = load_query_encoder(self.workspace, name)
+        if model_fingerprint(self.workspace, name) != fingerprint or vectors.stem != place.vectors:
+            raise WorkspaceError(f"the model {name} was trained again while it was loaded: search again")
+        return encoder, DenseIndex(vectors, self.owners), weights
 
     def document_text(self, document: int, characters: int) -> str:
         """A document's title and the beginning of its text, titles of sections in it."""
@@ -147,27 +168,51 @@ class OpenedIndex:
         """A ranker of any kind by its name in the workspace or its path; "base" is a cross-encoder before any training,
         its head random. Raises ModelError, UsageError.
         """
-        if name not in self._rerankers:
-            self._rerankers[name] = untrained_scorer() if name == UNTRAINED else load_scorer(self.workspace, name)
-        return self._rerankers[name]
+        return self._kept(self._rerankers, name, self._open_reranker)
+
+    def _open_reranker(self, name: str) -> Scorer:
+        return untrained_scorer() if name == UNTRAINED else load_scorer(self.workspace, name)
 
     def token_index(self, name: str) -> TokenIndex:
-        if name not in self._late:
-            from structformer.models.late_interaction import LateInteraction
-            from structformer.retrieval.token_index import TokenIndex, token_files, write_token_vectors
+        return self._kept(self._late, name, self._open_token_index)
 
-            if ranker_kind(model_kind(self.workspace, name)).first_stage != "late":
-                raise UsageError(
-                    f"{name} is not a late-interaction model; there are: {', '.join(trained_models(self.workspace))}"
-                )
-            ranker = LateInteraction.load(str(checked_model(self.workspace, name)))
-            files = token_files(f"late/{read_record(self.workspace, name).fingerprint}.npy")
-            if not all(self.index.has(file) for file in files):
-                with self.index.adding(f"making the token vectors of {name}", files):
-                    write_token_vectors(self.units, ranker, self.index.folder / files[0])
-            path, _ = [self.index.path(file) for file in files]
-            self._late[name] = TokenIndex(path, ranker, self.owners)
-        return self._late[name]
+    def _open_token_index(self, name: str) -> TokenIndex:
+        from structformer.models.late_interaction import LateInteraction
+        from structformer.retrieval.token_index import TokenIndex, token_files, write_token_vectors
+
+        if ranker_kind(model_kind(self.workspace, name)).first_stage != "late":
+            raise UsageError(
+                f"{name} is not a late-interaction model; there are: {', '.join(trained_models(self.workspace))}"
+            )
+        ranker = LateInteraction.load(str(checked_model(self.workspace, name)))
+        files = token_files(f"late/{read_record(self.workspace, name).fingerprint}.npy")
+        if not all(self.index.has(file) for file in files):
+            with self.index.adding(f"making the token vectors of {name}", files):
+                write_token_vectors(self.units, ranker, self.index.folder / files[0])
+        path, _ = [self.index.path(file) for file in files]
+        return TokenIndex(path, ranker, self.owners)
+
+
+def load_query_encoder(workspace: Workspace, name: str) -> QueryEncoder:
+    """What encodes queries: the exported model where there is one, which needs no torch and starts sooner, else the
+    torch model. Raises ModelError.
+    """
+    from structformer.models.onnx_encoder import OnnxQueryEncoder
+
+    folder = query_encoder_folder(workspace, name)
+    if (path := exported(folder)) is not None:
+        return OnnxQueryEncoder(folder, path)
+    from structformer.models.bi_encoder import BiEncoder
+
+    return BiEncoder.load(encoder_place(workspace, name).queries)
+
+
+def query_encoder_folder(workspace: Workspace, name: str) -> Path:
+    """The folder whose export encodes queries: the model's; for an untrained encoder, whose own files are not ours to
+    add to, one in the workspace's cache.
+    """
+    place = encoder_place(workspace, name)
+    return workspace.cache / "onnx" / place.vectors if name == UNTRAINED else Path(place.queries)
 
 
 def model_fingerprint(workspace: Workspace, name: str) -> str:
