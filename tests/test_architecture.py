@@ -24,6 +24,7 @@ LAYERS = [
     {"query_side"},
     {"evaluation"},
     {"adapters", "checks"},
+    {"serving"},
     {"cli"},
 ]
 FOR_PLUGINS = {"errors", "lengths", "document", "text", "formats", "plugins"}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +115,12 @@ class Corpus:
             if document_id in ids:
                 return next(document for document in self.shard_documents(number) if document.id == document_id)
         raise WorkspaceError(f"no document {document_id!r} in {self.folder}")
+
+    def document_at(self, number: int) -> Document:
+        """One document by its number."""
+        shard = bisect_right(self.starts, number) - 1
+        found: Document = next(islice(self.shard_documents(shard), number - self.starts[shard], None))
+        return found
 
     def rows(self, shard: ShardInfo, table: str, columns: list[str] | None = None) -> Iterator[Row]:
         """The rows of one table of a shard. Raises WorkspaceError when the file is not as it was written."""

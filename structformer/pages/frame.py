@@ -21,10 +21,10 @@ def _finalize(value: Any) -> Any:
 
 
 @cache
-def environment() -> Environment:
-    """The templates of structformer/templates/pages."""
+def environment(folder: str = "pages") -> Environment:
+    """The templates of a folder of structformer/templates."""
     found = Environment(
-        loader=PackageLoader("structformer", "templates/pages"),
+        loader=PackageLoader("structformer", f"templates/{folder}"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_finalize,

@@ -16,9 +16,9 @@ from structformer.retrieval.units import IndexedDocument
 class Hit:
     """One result: a section, shown by its best passage.
 
-    highlights: [start, end) of the query's words in the snippet. scores: the passage's score in each stage that ranked
-    it. sections: with grouping, the document's other sections among the hits, best first. subtasks: with the search
-    agent, which queries found it."""
+    section: its number in the document, the root's being 0. highlights: [start, end) of the query's words in the
+    snippet. scores: the passage's score in each stage that ranked it. sections: with grouping, the document's other
+    sections among the hits, best first. subtasks: with the search agent, which queries found it."""
 
     document_id: str
     title: str
@@ -32,6 +32,7 @@ class Hit:
     metadata: dict[str, Any] = field(default_factory=dict)
     sections: tuple[Hit, ...] = ()
     subtasks: tuple[str, ...] = ()
+    section: int = 0
 
     @property
     def breadcrumb(self) -> str:
@@ -79,14 +80,15 @@ class Filter:
         if self.paths and not any(fnmatch.fnmatchcase(document.id, pattern) for pattern in self.paths):
             return False
         values = document.values() if self.metadata else {}
-        return all(wanted in _texts(values.get(name)) for name, wanted in self.metadata.items())
+        return all(wanted in metadata_texts(values.get(name)) for name, wanted in self.metadata.items())
 
 
-def _texts(value: Any) -> list[str]:
+def metadata_texts(value: Any) -> list[str]:
+    """A metadata value as texts: its own, or one of each element of a list."""
     if isinstance(value, bool):
         return [str(value).lower()]
     if isinstance(value, (list, tuple)):
-        return [text for each in value for text in _texts(each)]
+        return [text for each in value for text in metadata_texts(each)]
     return [] if value is None else [str(value)]
 
 

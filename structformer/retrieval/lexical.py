@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import tantivy
@@ -21,6 +22,7 @@ FIELDS = {"title": 0.1, "path": 0.1, "text": 0.75, "exact": 0.25, "incoming": 0.
 DOCUMENT_FIELDS = {"text": 0.75, "exact": 0.25}
 _EXACT = "exact"
 _HEAP_BYTES = 128 * 1024 * 1024
+_KEPT_WORDS = 65_536
 _UNITS, _DOCUMENTS = "units", "documents"
 
 
@@ -113,8 +115,29 @@ class _Searcher:
         return total
 
     def search(self, query: str, k: int, documents: Collection[int] | None) -> list[tuple[int, float]]:
-        parsed = any_term_query(self._schema, self._analyzers, query, self._fields) if k > 0 else None
-        if parsed is None or (documents is not None and not documents):
+        return self._run(any_term_query(self._schema, self._analyzers, query, self._fields), k, documents)
+
+    def beginnings(
+        self, words: Sequence[tuple[str, int]], k: int, documents: Collection[int] | None, every: bool
+    ) -> list[tuple[int, float]]:
+        """Rows with a term that begins with each word, so many of its letters being wrong; or with any of them."""
+        occur = tantivy.Occur.Must if every else tantivy.Occur.Should
+        clauses = []
+        for word, wrong in words:
+            forms = [
+                tantivy.Query.boost_query(
+                    tantivy.Query.fuzzy_term_query(self._schema, field, word, distance=wrong, prefix=True), boost
+                )
+                for field, boost in self._fields.items()
+            ]
+            # The word itself, by BM25, in any of its forms.
+            if (itself := any_term_query(self._schema, self._analyzers, word, self._fields)) is not None:
+                forms.append(itself)
+            clauses.append((occur, tantivy.Query.boolean_query([(tantivy.Occur.Should, each) for each in forms])))
+        return self._run(tantivy.Query.boolean_query(clauses) if clauses else None, k, documents)
+
+    def _run(self, parsed: tantivy.Query | None, k: int, documents: Collection[int] | None) -> list[tuple[int, float]]:
+        if parsed is None or k <= 0 or (documents is not None and not documents):
             return []
         if documents is not None:
             among = tantivy.Query.term_set_query(self._schema, "document", sorted(documents))
@@ -152,6 +175,10 @@ class LexicalIndex:
     def __init__(self, folder: Path, language: str) -> None:
         self._units = _Searcher(folder / _UNITS, FIELDS, language)
         self._documents = _Searcher(folder / _DOCUMENTS, DOCUMENT_FIELDS, language)
+        # Snippets ask for the terms of every word that they pass, most of them again and again.
+        self.word_terms: Callable[[str], frozenset[str]] = lru_cache(_KEPT_WORDS)(
+            lambda word: frozenset(self.words(word))
+        )
 
     def terms(self, query: str) -> list[str]:
         """The query's distinct terms in order, as many as count."""
@@ -165,6 +192,19 @@ class LexicalIndex:
     def search(self, query: str, k: int, documents: Collection[int] | None = None) -> list[tuple[int, float]]:
         """Up to k (unit number, score), best first; equal scores in unit order. documents: only units of these."""
         return self._units.search(query, k, documents)
+
+    def beginnings(
+        self,
+        words: Sequence[tuple[str, int]],
+        k: int,
+        documents: Collection[int] | None = None,
+        *,
+        every: bool = True,
+    ) -> list[tuple[int, float]]:
+        """Up to k (unit number, score) of units that hold a word that begins with each of these, up to so many of its
+        letters being wrong; with `every` false, with one of them. documents: only units of these.
+        """
+        return self._units.beginnings(words, k, documents, every)
 
     def score_unit(self, query: str, unit: Unit, average: dict[str, float]) -> float:
         """The score that a unit would have, were it in the index. average: mean number of words of a unit's fields."""

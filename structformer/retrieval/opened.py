@@ -63,6 +63,7 @@ class OpenedIndex:
         self.documents = IndexedDocuments(folder / "documents.arrow")
         self.lexical = LexicalIndex(folder / "lexical", self.index.manifest["language"])
         self._owners: npt.NDArray[np.int64] | None = None
+        self._sections: npt.NDArray[np.int64] | None = None
         self._dense: dict[str, tuple[QueryEncoder, DenseIndex, FusionWeights]] = {}
         self._late: dict[str, TokenIndex] = {}
         self._rerankers: dict[str, Scorer] = {}
@@ -76,6 +77,13 @@ class OpenedIndex:
         if self._owners is None:
             self._owners = self.units.numbers("document")
         return self._owners
+
+    @property
+    def sections(self) -> npt.NDArray[np.int64]:
+        """(units,) the number of each unit's section in its document."""
+        if self._sections is None:
+            self._sections = self.units.numbers("section")
+        return self._sections
 
     def statistics(self, of: str) -> CollectionStatistics:
         """Term statistics of the sections' passages, or with "documents" of whole documents, counted when they are
@@ -125,6 +133,10 @@ class OpenedIndex:
     def encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
         """What encodes queries, with its vectors of this index and its fusion weights, made where they are missing."""
         return self._kept(self._dense, name, self._open_encoder)
+
+    def use_encoder(self, name: str, encoder: QueryEncoder, index: DenseIndex, weights: FusionWeights) -> None:
+        """Put another encoder of queries in the place of the one that was opened."""
+        self._dense[name] = encoder, index, weights
 
     def _open_encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
         from structformer.retrieval.dense import DenseIndex

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -23,7 +24,7 @@ AnyPipeline = str | Pipeline | Stage
 
 
 class Retriever:
-    """Searches a workspace's index. Models are loaded when a pipeline first needs them."""
+    """Searches a workspace's index. Models are loaded when a pipeline first needs them; threads may share it."""
 
     def __init__(self, workspace: Workspace, opened: OpenedIndex | None = None) -> None:
         """opened: the workspace's index, where it is open already."""
@@ -71,25 +72,42 @@ class Retriever:
         ranking = self.rank([checked_query(query)], pipeline, where=where)[0]
         return self.hits(ranking, k, group=group)
 
-    def hits(self, ranking: Ranking, k: int, *, group: bool = False) -> list[Hit]:
-        """A ranking's first sections, or with `group` documents, as hits."""
+    async def asearch(
+        self,
+        query: str,
+        k: int = 10,
+        pipeline: AnyPipeline | None = None,
+        *,
+        where: Filter | None = None,
+        group: bool = False,
+    ) -> list[Hit]:
+        """`search` without holding up the event loop: it runs in a thread, and several may run at once."""
+        return await asyncio.to_thread(self.search, query, k, pipeline, where=where, group=group)
+
+    def __repr__(self) -> str:
+        return f"Retriever({str(self.workspace)!r}, {len(self.documents)} documents, {self.default_pipeline()})"
+
+    def hits(self, ranking: Ranking, k: int, *, group: bool = False, sections: int | None = None) -> list[Hit]:
+        """A ranking's first sections, or with `group` documents, as hits. sections: of a document, at most; all."""
         seen: set[tuple[int, int]] = set()
         found: dict[int, list[tuple[int, float]]] = {}
+        owners, section_of = self.opened.owners, self.opened.sections
         for number, score in ranking.ranked:
-            unit = self.units[number]
-            if (unit.document, unit.section) in seen:
+            place = int(owners[number]), int(section_of[number])
+            if place in seen:
                 continue
-            seen.add((unit.document, unit.section))
-            key = unit.document if group else number
+            seen.add(place)
+            key = place[0] if group else number
             if key not in found and len(found) >= k:
                 if group:
                     continue
                 break
             found.setdefault(key, []).append((number, score))
+        last = None if sections is None else sections + 1
         terms = self.opened.lexical.terms(ranking.query)
         hits: list[Hit] = []
-        for sections in found.values():
-            first, *others = (self._hit(number, score, ranking, terms) for number, score in sections)
+        for its in found.values():
+            first, *others = (self._hit(number, score, ranking, terms) for number, score in its[:last])
             hits.append(replace(first, sections=tuple(others)) if others else first)
         return hits
 
@@ -158,10 +176,20 @@ class Retriever:
     def _hit(self, number: int, score: float, ranking: Ranking, terms: Sequence[str]) -> Hit:
         unit = self.units[number]
         scores = {stage: by_unit[number] for stage, by_unit in ranking.scores.items() if number in by_unit}
-        shown, spans = snippet(unit.text, terms, self.opened.lexical.words)
+        shown, spans = snippet(unit.text, terms, self.opened.lexical.word_terms)
         metadata = self.documents[unit.document].values()
         return Hit(
-            unit.document_id, unit.title, unit.path, unit.anchor, shown, unit.text, score, scores, spans, metadata
+            unit.document_id,
+            unit.title,
+            unit.path,
+            unit.anchor,
+            shown,
+            unit.text,
+            score,
+            scores,
+            spans,
+            metadata,
+            section=unit.section,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from structformer.lengths import SPACELESS, pieces_of
 
@@ -15,7 +15,7 @@ _PART = re.compile(f"[{SPACELESS}]+|(?:[^\\W{SPACELESS}]|[{_MARKS}])+")
 
 
 def snippet(
-    text: str, terms: Sequence[str], words_of: Callable[[str], list[str]]
+    text: str, terms: Sequence[str], words_of: Callable[[str], Collection[str]]
 ) -> tuple[str, tuple[tuple[int, int], ...]]:
     """About 40 words of a text with most of the query's terms, and the [start, end) of every matching word in them.
 
@@ -24,7 +24,10 @@ def snippet(
     words = pieces_of(text)
     wanted = set(terms)
     # A pair of characters that is a term begins at the first of them.
-    matches = [bool(wanted.intersection(words_of(_with_next(text, words, number)))) for number in range(len(words))]
+    if text.isascii():
+        matches = [not wanted.isdisjoint(words_of(text[start:end])) for start, end in words]
+    else:
+        matches = [not wanted.isdisjoint(words_of(_with_next(text, words, number))) for number in range(len(words))]
     place = 0
     if len(words) > _WORDS:
         here = most = sum(matches[:_WORDS])
@@ -45,14 +48,14 @@ def _with_next(text: str, words: Sequence[tuple[int, int]], number: int) -> str:
     return text[start:end]
 
 
-def _matching(shown: str, wanted: set[str], words_of: Callable[[str], list[str]]) -> Iterator[tuple[int, int]]:
+def _matching(shown: str, wanted: set[str], words_of: Callable[[str], Collection[str]]) -> Iterator[tuple[int, int]]:
     """The [start, end) of every matching word, of overlapping pairs of characters as one."""
     found: list[tuple[int, int]] = []
     for part in _PART.finditer(shown):
         start, end = part.span()
         places = [(start, end)] if not _UNSPACED.match(part[0]) else [(at, at + 2) for at in range(start, end - 1)]
         for first, last in places or [(start, end)]:
-            if not wanted.intersection(words_of(shown[first:last])):
+            if wanted.isdisjoint(words_of(shown[first:last])):
                 continue
             if found and found[-1][1] >= first:
                 first = found.pop()[0]

@@ -1,0 +1,178 @@
+"""`structformer serve`."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from structformer.cli.common import Output, common_options, output
+
+if TYPE_CHECKING:
+    from structformer.serving.options import ServerOptions
+
+_PACKAGES = ("starlette", "uvicorn", "mcp", "prometheus_client")
+
+
+def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of `serve` and `up`."""
+    decorators = (
+        click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 for all."),
+        click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any free one."),
+        click.option("--title", default="", help="What the page is headed with.  [default: the folder's name]"),
+        click.option(
+            "--host-name",
+            "hosts",
+            multiple=True,
+            metavar="NAME",
+            help="A name that it is reached by, as docs.example.org; others are refused. May be repeated.",
+        ),
+        click.option(
+            "--cors",
+            multiple=True,
+            metavar="ORIGIN",
+            help="A site whose pages may ask, as https://docs.example.org, or *. May be repeated.",
+        ),
+        click.option(
+            "--tokens",
+            type=click.Path(path_type=Path),
+            help="A TOML file of [[tokens]], each with the documents that it may see.",
+        ),
+        click.option(
+            "--rate",
+            type=click.FloatRange(0),
+            default=20.0,
+            show_default=True,
+            help="Requests a second for each client, 0 for any number; not on loopback.",
+        ),
+        click.option("--root", default="", metavar="PATH", help="What a proxy puts in front of all paths, as /search."),
+        click.option(
+            "--feedback",
+            is_flag=True,
+            help="Keep searches and what is opened, in the workspace, without who asked; the page says so.",
+        ),
+        click.option("--log", "logs", is_flag=True, help="A JSON line for each request, without its query."),
+        click.option("--log-queries", is_flag=True, help="With the texts of queries in the log."),
+        click.option("--threads", type=click.IntRange(1, 256), default=16, show_default=True, help="Searches at once."),
+    )
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return function
+
+
+def server_options(values: dict[str, Any]) -> ServerOptions:
+    """ServerOptions from the values of `serving_options`. Raises UsageError."""
+    from structformer.serving.access import Tokens, read_tokens
+    from structformer.serving.options import ServerOptions
+
+    tokens = values.pop("tokens")
+    values.pop("logs")
+    return ServerOptions(
+        **{**values, "hosts": tuple(values["hosts"]), "cors": tuple(values["cors"])},
+        tokens=read_tokens(tokens) if tokens else Tokens(),
+    )
+
+
+def check_packages() -> None:
+    """Raise UsageError where the extra is not installed."""
+    from structformer.errors import UsageError
+
+    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(f"serving needs {', '.join(missing)}: pip install 'structformer[serve]'")
+
+
+def log_requests(wanted: bool) -> None:
+    """Write a line for each request to standard error, where that is wanted."""
+    log = logging.getLogger("structformer.serve")
+    log.setLevel(logging.INFO if wanted else logging.WARNING)
+    log.propagate = False
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    log.handlers = [handler]
+
+
+@click.command("serve")
+@serving_options
+@click.option(
+    "--pipeline",
+    "pipelines",
+    multiple=True,
+    metavar="NAME=SPEC",
+    help='A pipeline that requests may name beside "best" and "words". May be repeated.',
+)
+@click.option(
+    "--export/--no-export",
+    default=True,
+    show_default=True,
+    help="Export the encoder for onnxruntime first, so that the server needs no torch.",
+)
+@common_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    workspace: Path,
+    pipelines: tuple[str, ...],
+    export: bool,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Serve the workspace's search: a page, an API (/openapi.json), MCP for assistants (/mcp), and a box for any site
+    (/widget.js).
+
+    A newer index is taken over while requests go on. On SIGTERM what was asked is still answered."""
+    check_packages()
+    from structformer.serving.service import Serving, checked_pipelines
+
+    out = output(ctx)
+    title = values.pop("title")
+    serving = Serving(title, checked_pipelines(pipelines), feedback=values["feedback"])
+    log_requests(values["logs"] or values["log_queries"])
+    options = server_options(values)
+    if export:
+        export_encoder(out, workspace)
+    serve(out, workspace, serving, options)
+
+
+def serve(out: Output, workspace: Path, serving: Any, options: ServerOptions) -> None:
+    """Serve until a signal comes."""
+    from structformer.serving.app import Application
+    from structformer.serving.server import run
+    from structformer.serving.service import SearchService
+
+    service = SearchService(workspace, serving)
+
+    def ready(address: str) -> None:
+        out.json({"address": address, "index": service.current.id})
+        out.result(f"{address}  (MCP: {address}mcp, API: {address}openapi.json; Ctrl-C ends it)")
+        if not options.on_loopback and not options.tokens:
+            out.note("everybody who reaches this machine may search: --tokens FILE says who")
+
+    run(Application(service, options), ready)
+
+
+def export_encoder(out: Output, workspace: Path) -> None:
+    """Export what encodes queries by a process of its own, so that this one needs no torch; where that cannot be, the
+    model itself is loaded.
+    """
+    import subprocess
+    import sys
+
+    from structformer.serving.exports import missing_export
+
+    name = missing_export(workspace)
+    if name is None:
+        return
+    out.note(f"exporting {name} for onnxruntime, once")
+    command = [sys.executable, "-m", "structformer", "export", name, "--onnx", "--int8", "-w", str(workspace), "-q"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        reason = (ended.stderr.strip().splitlines() or ["?"])[-1]
+        out.note(f"it could not be exported ({reason}); torch is loaded instead")

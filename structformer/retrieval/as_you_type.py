@@ -1,0 +1,65 @@
+"""Search while a query is still being typed: every word as the beginning of one, with room for a slip of the finger."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from structformer.retrieval.opened import OpenedIndex
+from structformer.retrieval.ranking import Ranked, in_order
+
+_WORD = re.compile(r"\w+")
+_MAX_WORDS = 12
+_LOOKED_AT = 120  # units that the words find, which their titles put in order
+_OPENS, _BEGINS, _HOLDS, _SHORT = 3.0, 1.5, 0.75, 0.5  # what a title is worth that opens with the words, and so on
+
+
+def slips(word: str) -> int:
+    """How many letters of a word may be wrong: none of three, one of seven, two of a longer one."""
+    return 0 if len(word) < 4 else 1 if len(word) < 8 else 2
+
+
+def complete(
+    opened: OpenedIndex, typed: str, k: int, documents: Collection[int] | None = None
+) -> tuple[Ranked, list[str]]:
+    """Up to k units, one of each section, that hold every typed word or a word that begins with it, in titles, text or
+    the texts of links that lead there; and the words that were searched for.
+
+    Where there are none, words may be written a little wrong; where there are still none, one of them is enough.
+    documents: numbers of those that may be found.
+    """
+    words = [word.lower() for word in _WORD.findall(typed)][:_MAX_WORDS]
+    if not words or (len(words) == 1 and len(words[0]) < 2 and words[0].isascii()):
+        return [], []
+    for wrong, every in ((False, True), (True, True), (True, False)):
+        found = opened.lexical.beginnings(
+            [(word, slips(word) if wrong else 0) for word in words], _LOOKED_AT, documents, every=every
+        )
+        if found:
+            return _by_titles(opened, words, found, k), words
+    return [], words
+
+
+def _by_titles(opened: OpenedIndex, words: Sequence[str], found: Ranked, k: int) -> Ranked:
+    scored: dict[int, float] = {}
+    sections: set[tuple[int, int]] = set()
+    best = max(score for _, score in found)
+    for number, score in found:
+        unit = opened.units[number]
+        if (unit.document, unit.section) in sections:
+            continue
+        sections.add((unit.document, unit.section))
+        scored[number] = score / best + _title_score(words, unit.title, len(unit.path))
+    return in_order(scored.items())[:k]
+
+
+def _title_score(words: Sequence[str], title: str, depth: int) -> float:
+    title = title.lower()
+    parts = _WORD.findall(title)
+    if not parts:
+        return 0.0
+    begun = [word for word in words if any(part.startswith(word) for part in parts)]
+    score = _BEGINS * len(begun) / len(words)
+    score += _OPENS if title.startswith(" ".join(words)) else _HOLDS if " ".join(words) in title else 0.0
+    # Of two that match alike, the shorter title and the higher section are what is meant.
+    return score + _SHORT * len(begun) / len(parts) + 0.1 / max(1, depth)

@@ -1,0 +1,1 @@
+"""Serving a search: the page, the API, MCP, the box for other sites, feedback. Needs structformer[serve]."""

@@ -1,0 +1,350 @@
+"""The application: routes of the pages, the API, DocSearch's wire form, MCP, health and metrics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+import anyio
+from anyio.to_thread import run_sync
+from mcp.server.transport_security import TransportSecuritySettings
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import BaseModel, ValidationError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from structformer.errors import StructformerError, UsageError
+from structformer.serving import docsearch
+from structformer.serving.access import Access
+from structformer.serving.feedback import FeedbackLog
+from structformer.serving.guard import Guard, Metrics, TooLarge, log, problem
+from structformer.serving.mcp_server import mcp_server
+from structformer.serving.openapi import openapi
+from structformer.serving.options import ServerOptions
+from structformer.serving.pages import STATIC, PageMaker, static
+from structformer.serving.schemas import FeedbackRequest, SearchAnswer, SearchRequest, SectionRequest
+from structformer.serving.service import NotThere, SearchService
+
+T = TypeVar("T")
+_LISTS = frozenset({"path", "where"})
+_FOR_EVER = "public, max-age=31536000, immutable"
+_SHORTLY = "public, max-age=300"
+_POLL_SECONDS = 1.0
+
+
+class Application:
+    """A server's application over a search service. asgi: what a server such as uvicorn runs."""
+
+    def __init__(self, service: SearchService, options: ServerOptions | None = None, *, watch: bool = True) -> None:
+        """watch: whether newer indexes are taken over as they come."""
+        self.service = service
+        self.options = options or ServerOptions()
+        self.metrics = Metrics()
+        self._pages = PageMaker(service, self.options.root)
+        self._log = FeedbackLog(service.workspace) if self.options.feedback else None
+        self._watch = watch
+        self._limiter: anyio.CapacityLimiter | None = None
+        self._mcp = mcp_server(service)
+        app = self._mcp.streamable_http_app(
+            streamable_http_path="/mcp",
+            stateless_http=True,
+            json_response=True,
+            max_request_body_size=self.options.body_bytes,
+            # The guard has looked at Host and Origin already, by the server's own names.
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )
+        self._starlette = Starlette(
+            routes=[*self._routes(), *app.routes],
+            middleware=[Middleware(_Failures)],
+            lifespan=self._lifespan,
+            exception_handlers={HTTPException: _not_found},
+        )
+        self.asgi = Guard(self._starlette, self.options, self.metrics)
+
+    def _routes(self) -> list[BaseRoute]:
+        routes = [
+            Route("/", self._search_page, name="page"),
+            Route("/read/{id:path}", self._read_page),
+            Route("/feedback", self._feedback_form, methods=["POST"]),
+            Route("/static/{name}", self._static),
+            Route("/widget.js", self._widget),
+            Route("/api/search", self._search),
+            Route("/api/section/{id:path}", self._section),
+            Route("/api/document/{id:path}", self._document),
+            Route("/api/status", self._status),
+            Route("/api/feedback", self._feedback, methods=["POST"]),
+            Route("/1/indexes/{index}/queries", self._docsearch, methods=["POST"]),
+            Route("/1/indexes/{index}/query", self._docsearch_one, methods=["POST"]),
+            Route("/openapi.json", self._openapi),
+            Route("/llms.txt", self._llms),
+            Route("/healthz", _healthy),
+            Route("/readyz", self._ready),
+            Route("/metrics", self._metrics),
+        ]
+        return list(routes)
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        self._limiter = anyio.CapacityLimiter(self.options.threads)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._mcp.session_manager.run())
+            group = await stack.enter_async_context(anyio.create_task_group())
+            if self._watch:
+                group.start_soon(self._look_for_newer)
+            yield
+            group.cancel_scope.cancel()
+
+    async def _look_for_newer(self) -> None:
+        while True:
+            await anyio.sleep(_POLL_SECONDS)
+            try:
+                if await run_sync(self.service.refresh):
+                    self.metrics.swaps.inc()
+            except StructformerError:
+                continue  # what is served stays served
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """What a thread gives, within the time that a request may take. Raises TimeoutError."""
+        with anyio.fail_after(self.options.seconds):
+            return await run_sync(work, limiter=self._limiter, abandon_on_cancel=True)
+
+    async def _search(self, request: Request) -> Response:
+        asked = SearchRequest.model_validate(_query(request))
+        return _json(await self._found(asked, _access(request)))
+
+    async def _found(self, asked: SearchRequest, access: Access) -> SearchAnswer:
+        answer = await self._in_thread(lambda: self.service.search(asked, access))
+        if self._log is not None and not (asked.typing or asked.partial):
+            self._log.add(
+                {
+                    "event": "search",
+                    "query": asked.q,
+                    "index": answer.index,
+                    "shown": [hit.document for hit in answer.hits],
+                }
+            )
+        return answer
+
+    async def _section(self, request: Request) -> Response:
+        asked = SectionRequest.model_validate(_query(request))
+        access, name = _access(request), _id(request)
+        return _json(
+            await self._in_thread(
+                lambda: self.service.section(
+                    name, access, section=asked.section, anchor=asked.anchor, children=asked.children
+                )
+            )
+        )
+
+    async def _document(self, request: Request) -> Response:
+        access, name = _access(request), _id(request)
+        return _json(await self._in_thread(lambda: self.service.document(name, access)))
+
+    async def _status(self, request: Request) -> Response:
+        return _json(self.service.status(_access(request)))
+
+    async def _feedback(self, request: Request) -> Response:
+        asked = FeedbackRequest.model_validate(await _body(request))
+        if self._log is None:
+            raise NotThere("this server keeps no feedback: see --feedback")
+        self._log.add(asked.model_dump(exclude_none=True))
+        return Response(status_code=204)
+
+    async def _feedback_form(self, request: Request) -> Response:
+        """The button below the results, for browsers without JavaScript."""
+        form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), max_num_fields=5))
+        asked = SearchRequest.model_validate({"q": form.get("q", "")})
+        if self._log is None:
+            raise NotThere("this server keeps no feedback: see --feedback")
+        self._log.add({"event": "not_found", "query": asked.q, "shown": []})
+        return RedirectResponse(f"{self.options.root}/", 303)
+
+    async def _docsearch(self, request: Request) -> Response:
+        searches = docsearch.requests_of(await _body(request))
+        access = _access(request)
+        base = str(request.base_url).rstrip("/") + self.options.root
+        found = await self._in_thread(lambda: [self._as_docsearch(each, access, base) for each in searches])
+        return _json({"results": found})
+
+    async def _docsearch_one(self, request: Request) -> Response:
+        [search] = docsearch.requests_of({"requests": [await _body(request)]})
+        access, base = _access(request), str(request.base_url).rstrip("/") + self.options.root
+        return _json(await self._in_thread(lambda: self._as_docsearch(search, access, base)))
+
+    def _as_docsearch(self, search: docsearch.Search, access: Access, base: str) -> dict[str, Any]:
+        if search.request is None:
+            return docsearch.nothing(search)
+        return docsearch.answer(search, self.service.search(search.request, access), base)
+
+    async def _openapi(self, request: Request) -> Response:
+        return _json(openapi(self.service.title, self.options.root, self.service.current.pipelines))
+
+    async def _llms(self, request: Request) -> Response:
+        """What there is, for language models: https://llmstxt.org"""
+        access = _access(request)
+
+        def text() -> str:
+            lines = [f"# {self.service.title}", "", "Search: /api/search?q=WORDS. MCP: /mcp", "", "## Documents", ""]
+            for name, title, url in self.service.documents(access):
+                lines.append(f"- [{title or name}]({url or f'{self.options.root}/read/{name}'})")
+            return "\n".join(lines) + "\n"
+
+        made = await self._in_thread(text)
+        return Response(made.encode("utf-8", "backslashreplace"), media_type="text/plain; charset=utf-8")
+
+    async def _ready(self, request: Request) -> Response:
+        return PlainTextResponse("draining\n", 503) if self.asgi.draining else PlainTextResponse("ready\n")
+
+    async def _metrics(self, request: Request) -> Response:
+        return Response(generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    async def _static(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in STATIC:
+            raise NotThere(f"no file {name!r}")
+        kept = _FOR_EVER if "v" in request.query_params else _SHORTLY
+        return Response(
+            static(name),
+            media_type=f"{STATIC[name]}; charset=utf-8",
+            headers={"cache-control": kept, "access-control-allow-origin": "*"},
+        )
+
+    async def _widget(self, request: Request) -> Response:
+        return Response(
+            static("widget.js"),
+            media_type="text/javascript; charset=utf-8",
+            headers={"cache-control": _SHORTLY, "access-control-allow-origin": "*"},
+        )
+
+    async def _search_page(self, request: Request) -> Response:
+        access = _access(request)
+        values = {key: value for key, value in _query(request).items() if key in SearchRequest.model_fields}
+        message, asked = "", None
+        if str(values.get("q", "")).strip():
+            try:
+                asked = SearchRequest.model_validate({**values, "explain": True, "group": True, "typing": False})
+            except ValidationError as error:
+                message = f"This cannot be searched for: {_reasons(error)}."
+        answer = await self._found(asked, access) if asked is not None else None
+        page = await self._in_thread(lambda: self._pages.search(access, asked, answer, message))
+        return _html(page, 400 if message else 200)
+
+    async def _read_page(self, request: Request) -> Response:
+        access, name = _access(request), _id(request)
+        try:
+            return _html(await self._in_thread(lambda: self._pages.read(access, name)))
+        except NotThere:
+            page = self._pages.message(access, "Not there", "There is no such document, or it has gone.")
+            return _html(page, 404)
+
+
+class _Failures:
+    """Turns what can go wrong into answers; nothing of a user's is a server error."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def watched(message: Any) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except TooLarge:
+            raise
+        except (ValidationError, UsageError, NotThere, TimeoutError, ValueError, StructformerError) as error:
+            if begun:
+                raise
+            await _failure(error)(scope, receive, send)
+        except Exception:  # a fault of ours: the log has it, who asked need not
+            log.exception("a request failed")
+            if begun:
+                raise
+            await problem(500, "fault", "the server made a mistake; its log has more")(scope, receive, send)
+
+
+def _failure(error: Exception) -> Response:
+    if isinstance(error, ValidationError):
+        return problem(422, "invalid", _reasons(error))
+    if isinstance(error, NotThere):
+        return problem(404, "not_found", str(error)[:300])
+    if isinstance(error, UsageError):
+        return problem(422, "invalid", str(error)[:300])
+    if isinstance(error, TimeoutError):
+        return problem(503, "timeout", "it took too long", retry_after="2")
+    if isinstance(error, StructformerError):
+        return problem(503, "unavailable", "the index cannot be read at the moment", retry_after="5")
+    return problem(400, "invalid", "the request cannot be read")
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    names = {404: "not_found", 405: "wrong_method"}
+    headers = {name.replace("-", "_"): value for name, value in (error.headers or {}).items()}
+    return problem(error.status_code, names.get(error.status_code, "refused"), str(error.detail), **headers)
+
+
+async def _healthy(request: Request) -> Response:
+    return PlainTextResponse("ok\n")
+
+
+def _query(request: Request) -> dict[str, Any]:
+    """Query parameters as a model takes them: lists where several are meant, the rest once. Raises UsageError."""
+    found: dict[str, Any] = {}
+    for key, value in request.query_params.multi_items():
+        if key in _LISTS:
+            found.setdefault(key, []).append(value)
+        elif key in found:
+            raise UsageError(f"{key[:50]} is given twice")
+        else:
+            found[key] = value
+    return found
+
+
+async def _body(request: Request) -> Any:
+    """The body as JSON. Raises UsageError."""
+    try:
+        return json.loads((await request.body()).decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise UsageError("the body is not JSON") from None
+
+
+def _id(request: Request) -> str:
+    name: str = request.path_params["id"]
+    return name
+
+
+def _access(request: Request) -> Access:
+    found: Access = request.scope["state"]["access"]
+    return found
+
+
+def _reasons(error: ValidationError) -> str:
+    return "; ".join(
+        f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}"[:200] for each in error.errors()[:5]
+    )
+
+
+def _json(value: BaseModel | dict[str, Any]) -> Response:
+    """JSON in ASCII, since texts may hold half of a surrogate pair, which has no other form."""
+    plain = value.model_dump() if isinstance(value, BaseModel) else value
+    text = json.dumps(plain, ensure_ascii=True, separators=(",", ":"), default=str)
+    return Response(text, media_type="application/json", headers={"cache-control": "no-store"})
+
+
+def _html(page: bytes, status: int = 200) -> Response:
+    return Response(page, status, media_type="text/html; charset=utf-8", headers={"cache-control": "no-store"})

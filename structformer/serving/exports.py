@@ -1,0 +1,30 @@
+"""Whether what encodes queries is exported, so that a server needs no torch."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from structformer.errors import StructformerError
+from structformer.models.onnx_encoder import exported
+from structformer.retrieval.index import Index, trained_encoder
+from structformer.retrieval.opened import query_encoder_folder
+from structformer.retrieval.pipeline import ENCODER, UNTRAINED
+from structformer.workspace import Workspace
+
+
+def missing_export(workspace: str | Path | Workspace) -> str | None:
+    """The name of the encoder that the search uses and that is not exported yet; None where there is nothing to do, or
+    nothing to do it with.
+    """
+    workspace = Workspace(workspace)
+    if any(importlib.util.find_spec(name) is None for name in ("onnxruntime", "onnx", "onnxscript", "torch")):
+        return None
+    try:
+        index = Index(workspace)
+        for name in (ENCODER, UNTRAINED) if trained_encoder(workspace) else (UNTRAINED,):
+            if index.has_vectors(name):
+                return None if exported(query_encoder_folder(workspace, name)) else name
+    except StructformerError:  # the server says what is wrong
+        return None
+    return None

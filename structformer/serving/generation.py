@@ -1,0 +1,156 @@
+"""One opened index with everything that is answered from it: it never changes, and goes when its last request does."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+
+from structformer.corpus import Corpus
+from structformer.document import Document
+from structformer.errors import ModelError, UsageError, WorkspaceError
+from structformer.graph import ReferenceGraph
+from structformer.models.registry import read_record
+from structformer.retrieval.hits import Filter
+from structformer.retrieval.opened import query_encoder_folder
+from structformer.retrieval.pipeline import Pipeline, as_pipeline
+from structformer.retrieval.retriever import Retriever
+from structformer.serving.batching import BatchedEncoder
+from structformer.serving.facets import Facet, facets_of
+from structformer.serving.links import LinkTable
+from structformer.workspace import Workspace
+
+BEST, WORDS = "best", "words"
+_DOCUMENTS = 64  # whole documents that are kept
+_FILTERS = 64
+
+
+def state_of(workspace: Workspace) -> str:
+    """What the answers depend on, as a short text: it changes when there is something new to open. Raises
+    WorkspaceError.
+    """
+    current = workspace.state()["current"]
+    exports = []
+    for name in ("base", "bi-encoder"):
+        try:
+            folder = query_encoder_folder(workspace, name)
+            exports.append((folder / "onnx").exists())
+        except (ModelError, WorkspaceError):
+            exports.append(False)
+    try:
+        model = read_record(workspace, "bi-encoder").fingerprint[:8]
+    except (ModelError, WorkspaceError):
+        model = ""
+    parts = (current.get("corpus", ""), current.get("index", ""), model, "".join(str(int(each)) for each in exports))
+    return "-".join(str(part) for part in parts)
+
+
+class Generation:
+    """An opened index. id: names it in answers. pipelines: by name; "best" is the retriever's own choice, "words" BM25.
+
+    Raises WorkspaceError where there is no index that belongs to the corpus, UsageError on a pipeline that is none."""
+
+    def __init__(self, workspace: Workspace, pipelines: Mapping[str, str] | None = None, *, batch: int = 32) -> None:
+        self.id = state_of(workspace)
+        self.retriever = Retriever.open(workspace)
+        self.corpus = Corpus.open(workspace)
+        self._graph = ReferenceGraph.open(workspace, self.corpus)
+        self.pipelines: dict[str, Pipeline] = {
+            BEST: self.retriever.default_pipeline(),
+            WORDS: as_pipeline("lexical"),
+            **{name: as_pipeline(text) for name, text in (pipelines or {}).items()},
+        }
+        self.facets: list[Facet] = facets_of(list(self.retriever.documents))
+        self._batch = batch
+        self._lock = threading.Lock()
+        self._read: OrderedDict[int, Document] = OrderedDict()
+        self._allowed: OrderedDict[Filter, frozenset[int]] = OrderedDict()
+        self.encoders: list[BatchedEncoder] = []
+        self._warm()
+
+    def _warm(self) -> None:
+        """Load what the first request would wait for; encoders gather the queries of several requests."""
+        for pipeline in self.pipelines.values():
+            for stage in pipeline.stages:
+                if stage.name in ("dense", "hybrid", "dense-fusion"):
+                    self._batch_queries(stage.model)
+        self.retriever.rank(["warm"], self.pipelines[BEST])
+
+    def _batch_queries(self, name: str) -> None:
+        encoder, index, weights = self.retriever.opened.encoder(name)
+        if not isinstance(encoder, BatchedEncoder):
+            batched = BatchedEncoder(encoder, batch=self._batch)
+            self.encoders.append(batched)
+            self.retriever.opened.use_encoder(name, batched, index, weights)
+
+    @cached_property
+    def links(self) -> LinkTable:
+        """The links of all documents."""
+        return LinkTable(self._graph)
+
+    @property
+    def searches_by_meaning(self) -> bool:
+        """Whether the best pipeline uses vectors."""
+        return self.pipelines[BEST].first.name != "lexical"
+
+    def pipeline(self, name: str) -> Pipeline:
+        """A pipeline by its name. Raises UsageError."""
+        if name not in self.pipelines:
+            raise UsageError(f"no pipeline {name!r}; there are: {', '.join(self.pipelines)}")
+        return self.pipelines[name]
+
+    def allowed(self, filters: Sequence[Filter]) -> Collection[int] | None:
+        """The documents that all filters let through, by number; None for all."""
+        found: frozenset[int] | None = None
+        for where in filters:
+            if where:
+                numbers = self._numbers(where)
+                found = numbers if found is None else found & numbers
+        return found
+
+    def _numbers(self, where: Filter) -> frozenset[int]:
+        key = Filter(where.paths, FrozenSettings(where.metadata))
+        with self._lock:
+            if key in self._allowed:
+                self._allowed.move_to_end(key)
+                return self._allowed[key]
+        numbers = frozenset(self.retriever.allowed(where) or ())
+        with self._lock:
+            self._allowed[key] = numbers
+            while len(self._allowed) > _FILTERS:
+                self._allowed.popitem(last=False)
+        return numbers
+
+    def number(self, document_id: str) -> int | None:
+        """The number of a document by its id, None where there is none."""
+        return self.retriever.opened.document_number(document_id)
+
+    def document(self, number: int) -> Document:
+        """A whole document by its number."""
+        with self._lock:
+            if number in self._read:
+                self._read.move_to_end(number)
+                return self._read[number]
+        document = self.corpus.document_at(number)
+        with self._lock:
+            self._read[number] = document
+            while len(self._read) > _DOCUMENTS:
+                self._read.popitem(last=False)
+        return document
+
+    def close(self) -> None:
+        """End the encoders' threads, once nobody asks any more."""
+        for encoder in self.encoders:
+            encoder.close()
+
+    def __del__(self) -> None:
+        for encoder in getattr(self, "encoders", ()):
+            encoder.close()
+
+
+class FrozenSettings(dict[str, str]):
+    """Settings of a filter that can be looked up by."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(sorted(self.items())))

@@ -1,0 +1,174 @@
+"""What stands before every request: who asks, from where, how much and how often; and what is written down of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from contextvars import ContextVar
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from structformer.serving.access import EVERYTHING, Access, RateLimit
+from structformer.serving.options import ServerOptions
+
+ACCESS: ContextVar[Access] = ContextVar("access", default=EVERYTHING)
+log = logging.getLogger("structformer.serve")
+_OPEN = frozenset({"/healthz", "/readyz"})  # paths that need no token
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+}
+
+
+class Metrics:
+    """What /metrics tells Prometheus."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "structformer_requests", "Answered requests.", ["route", "status"], registry=self.registry
+        )
+        self.seconds = Histogram(
+            "structformer_request_seconds",
+            "Time of a request.",
+            ["route"],
+            buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
+            registry=self.registry,
+        )
+        self.active = Gauge("structformer_active_requests", "Requests being answered.", registry=self.registry)
+        self.swaps = Counter("structformer_index_swaps", "Changes to a newer index.", registry=self.registry)
+
+
+def problem(status: int, error: str, message: str, **headers: str) -> Response:
+    """An error as JSON."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return JSONResponse({"error": error, "message": message}, status, named)
+
+
+class Guard:
+    """The outermost part of the application."""
+
+    def __init__(self, app: ASGIApp, options: ServerOptions, metrics: Metrics) -> None:
+        self._app = app
+        self._options = options
+        self._metrics = metrics
+        self._rate = RateLimit(0.0 if options.on_loopback and not options.tokens else options.rate)
+        self.draining = False
+        self._active = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = time.perf_counter()
+        headers = Headers(scope=scope)
+        path: str = scope["path"]
+        status = 500
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                self._add_headers(MutableHeaders(scope=message), path, headers.get("origin", ""))
+            await send(message)
+
+        self._active += 1
+        self._metrics.active.set(self._active)
+        refused = self._refusal(scope, headers)
+        try:
+            if refused is not None:
+                await refused(scope, receive, answer)
+            else:
+                await self._app(scope, _limited(receive, self._options.body_bytes), answer)
+        except TooLarge:
+            refused = problem(413, "too_large", f"a request has at most {self._options.body_bytes} bytes")
+            await refused(scope, receive, answer)
+        finally:
+            self._active -= 1
+            self._metrics.active.set(self._active)
+            self._note(scope, status, time.perf_counter() - begun)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        """The answer to a request that may not go on; None for one that may. Sets what it has access to."""
+        options, path = self._options, scope["path"]
+        host, origin = headers.get("host", ""), headers.get("origin", "")
+        if not options.answers_to(host):
+            return problem(421, "wrong_host", f"this server does not answer to {host[:100]!r}: see --host-name")
+        if origin and not options.may_ask(origin, host):
+            return problem(403, "wrong_origin", f"pages of {origin[:100]!r} may not ask: see --cors")
+        if scope["method"] == "OPTIONS" and origin:
+            return Response(status_code=204)
+        length = headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > options.body_bytes:
+            return problem(413, "too_large", f"a request has at most {options.body_bytes} bytes")
+        access = EVERYTHING if path in _OPEN else options.tokens.access(headers.get("authorization", ""))
+        if access is None:
+            return problem(401, "unauthorized", "a token is needed", www_authenticate='Basic realm="search"')
+        client = access.name or (scope.get("client") or ("",))[0]
+        if path not in _OPEN and (wait := self._rate.wait(client)):
+            return problem(429, "too_many", "too many requests", retry_after=str(max(1, round(wait))))
+        if self._active > options.queued and path not in _OPEN:
+            return problem(503, "busy", "too many requests at once", retry_after="1")
+        ACCESS.set(access)
+        scope.setdefault("state", {})["access"] = access
+        return None
+
+    def _add_headers(self, headers: MutableHeaders, path: str, origin: str) -> None:
+        for name, value in _HEADERS.items():
+            headers.setdefault(name, value)
+        if origin and (origin in self._options.cors or "*" in self._options.cors):
+            headers["access-control-allow-origin"] = origin
+            headers["access-control-allow-headers"] = (
+                "authorization, content-type, x-algolia-api-key, x-algolia-application-id"
+            )
+            headers["access-control-allow-methods"] = "GET, POST"
+            headers.add_vary_header("Origin")
+        if path.startswith(("/static/", "/widget.js")):
+            headers["cross-origin-resource-policy"] = "cross-origin"
+        if self.draining:
+            headers["connection"] = "close"
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "other")
+        self._metrics.requests.labels(route, str(status)).inc()
+        self._metrics.seconds.labels(route).observe(seconds)
+        line: dict[str, Any] = {
+            "method": scope["method"],
+            "path": scope["path"][:200],
+            "status": status,
+            "ms": round(1000 * seconds, 1),
+        }
+        if access := ACCESS.get().name:
+            line["token"] = access
+        if self._options.log_queries:
+            line["query"] = scope["query_string"].decode("latin-1")[:600]
+        log.info(json.dumps(line))
+
+
+class TooLarge(Exception):
+    """A body that goes on beyond the limit."""
+
+
+def _limited(receive: Receive, most: int) -> Receive:
+    taken = 0
+
+    async def limited() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken > most:
+            raise TooLarge
+        return message
+
+    return limited

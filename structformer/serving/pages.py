@@ -1,0 +1,195 @@
+"""The server's pages: results, and documents to read in place. They work without JavaScript."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import islice
+from typing import Any
+from urllib.parse import urlencode
+
+from markupsafe import Markup, escape
+
+from structformer.pages.frame import environment
+from structformer.serving.access import Access
+from structformer.serving.schemas import Found, LinkOut, SearchAnswer, SearchRequest, SectionAnswer
+from structformer.serving.service import SearchService
+from structformer.text.visible import visible
+
+STATIC = {
+    "page.css": "text/css",
+    "box.css": "text/css",
+    "page.js": "text/javascript",
+    "search-box.js": "text/javascript",
+    "widget.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
+_FIRST = 60  # documents that the empty page names
+_MORE = 30
+_SECTION_WORDS = {"path": "Part"}
+
+
+@cache
+def static(name: str) -> bytes:
+    """A file of the page's."""
+    return (files("structformer") / "serving" / "static" / name).read_bytes()
+
+
+@cache
+def assets() -> str:
+    """A digest of all of them, so that a browser keeps them until they change."""
+    return hashlib.sha256(b"".join(static(name) for name in STATIC)).hexdigest()[:12]
+
+
+def marked(found: Found) -> Markup:
+    """A snippet with the query's words marked."""
+    parts: list[str] = []
+    place = 0
+    for start, end in found.highlights:
+        parts += [escape(visible(found.snippet[place:start])), Markup("<mark>")]
+        parts += [escape(visible(found.snippet[start:end])), Markup("</mark>")]
+        place = end
+    return Markup("").join([*parts, escape(visible(found.snippet[place:]))])
+
+
+@dataclass(frozen=True, slots=True)
+class PageMaker:
+    """Makes the pages. root: what stands before all paths."""
+
+    service: SearchService
+    root: str = ""
+
+    def _render(self, template: str, access: Access, *, heading: str, query: str = "", **values: Any) -> bytes:
+        templates = environment("serving")
+        templates.filters["marked"] = marked
+        shared = {
+            "status": self.service.status(access),
+            "root": self.root,
+            "assets": assets(),
+            "language": self.service.current.retriever.opened.index.manifest["language"],
+            "query": query,
+            "reading": False,
+            "kept": (),
+        }
+        text = templates.get_template(template).render(heading=heading, **{**shared, **values})
+        return text.encode("utf-8", "backslashreplace")
+
+    def message(self, access: Access, heading: str, message: str) -> bytes:
+        """A page that says what is wrong."""
+        return self._render("message.html", access, heading=heading, message=message)
+
+    def search(
+        self, access: Access, request: SearchRequest | None, answer: SearchAnswer | None, message: str = ""
+    ) -> bytes:
+        """The page of a search and its answer, or without them the first page."""
+        if request is None or answer is None:
+            first = [
+                (name, title, f"/read/{name}") for name, title, _ in islice(self.service.documents(access), _FIRST)
+            ]
+            values: dict[str, Any] = {
+                "answer": None,
+                "facets": (),
+                "chips": (),
+                "first": first,
+                "message": message,
+                "more": "",
+            }
+            return self._render("search.html", access, heading=self.service.title, **values)
+        kept = [*(("path", each) for each in request.path), *(("where", each) for each in request.where)]
+        return self._render(
+            "search.html",
+            access,
+            heading=f"{request.q} · {self.service.title}",
+            query=request.q,
+            answer=answer,
+            message="",
+            kept=kept,
+            facets=_facet_links(answer, request, self.root),
+            chips=_chips(request, self.root),
+            cleared=_address(self.root, request.q, [], []),
+            more=_address(self.root, request.q, request.path, request.where, k=min(100, request.k + _MORE))
+            if len(answer.hits) == request.k < min(100, answer.documents)
+            else "",
+        )
+
+    def read(self, access: Access, document_id: str) -> bytes:
+        """A whole document with its tree. Raises NotThere."""
+        document = self.service.document(document_id, access)
+        root = self.service.section(document_id, access, children=True)
+        return self._render(
+            "read.html",
+            access,
+            heading=f"{document.title or document.document} · {self.service.title}",
+            document=document,
+            parts=[
+                {
+                    "section": part.section,
+                    "level": min(6, depth + 1),
+                    "title": part.title or document.document,
+                    "url": part.url,
+                    "body": _linked(part.text, part.links, self.root),
+                }
+                for part, depth in _flat(root)
+            ],
+            reading=True,
+        )
+
+
+def _flat(root: SectionAnswer) -> Iterable[tuple[SectionAnswer, int]]:
+    stack = [(root, 0)]
+    while stack:
+        section, depth = stack.pop()
+        yield section, depth
+        stack += [(child, depth + 1) for child in reversed(section.children)]
+
+
+def _linked(text: str, links: Sequence[LinkOut], root: str) -> Markup:
+    """A section's text with its links."""
+    parts: list[str] = []
+    place = 0
+    for link in sorted(links, key=lambda each: (each.start, -each.end)):
+        if link.start < place or link.end > len(text):
+            continue
+        parts.append(escape(visible(text[place : link.start])))
+        parts.append(Markup('<a href="{}">{}</a>').format(root + link.read, visible(text[link.start : link.end])))
+        place = link.end
+    return Markup("").join([*parts, escape(visible(text[place:]))])
+
+
+def _address(root: str, query: str, path: Sequence[str], where: Sequence[str], **others: Any) -> str:
+    pairs = [("q", query), *(("path", each) for each in path), *(("where", each) for each in where)]
+    return f"{root}/?{urlencode([*pairs, *((key, str(value)) for key, value in others.items())])}"
+
+
+def _facet_links(answer: SearchAnswer, request: SearchRequest, root: str) -> list[dict[str, Any]]:
+    found = []
+    for facet in answer.facets:
+        values = []
+        for each in facet.values:
+            chosen, path, where = False, list(request.path), list(request.where)
+            setting = f"{each.value}/*" if facet.name == "path" else f"{facet.name}={each.value}"
+            its = path if facet.name == "path" else where
+            if chosen := setting in its:
+                its.remove(setting)
+            else:
+                its.append(setting)
+            address = _address(root, request.q, path, where)
+            values.append({"value": each.value, "count": each.count, "address": address, "chosen": chosen})
+        if len(values) > 1 or any(value["chosen"] for value in values):
+            found.append({"label": _SECTION_WORDS.get(facet.name, facet.name.replace("_", " ")), "choices": values})
+    return found
+
+
+def _chips(request: SearchRequest, root: str) -> list[dict[str, str]]:
+    chips = []
+    for setting in request.path:
+        rest = [each for each in request.path if each != setting]
+        chips.append({"label": setting, "without": _address(root, request.q, rest, request.where)})
+    for setting in request.where:
+        rest = [each for each in request.where if each != setting]
+        label = setting.partition("=")[2] or setting
+        chips.append({"label": label, "without": _address(root, request.q, request.path, rest)})
+    return chips

@@ -1,0 +1,226 @@
+"""What is asked and answered over HTTP; requests are checked by these models and OpenAPI is made from them."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+
+MAX_QUERY = 512
+MAX_K = 100
+MAX_TOKENS = 20_000
+_ID = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class SearchRequest(_Request):
+    """A search."""
+
+    q: str = Field(
+        min_length=1,
+        max_length=MAX_QUERY,
+        description="What is looked for: it has a word.",
+        json_schema_extra={"pattern": r"[\p{L}\p{N}]"},
+    )
+    k: int = Field(default=10, ge=1, le=MAX_K, description="Documents, or without `group` sections.")
+    group: bool = Field(default=True, description="Each document once, with its best sections.")
+    path: list[Annotated[str, StringConstraints(min_length=1, max_length=300)]] = Field(
+        default_factory=list, max_length=10, description="Patterns of document ids, one of which must match: guide/*"
+    )
+    where: list[Annotated[str, StringConstraints(pattern=r"^[^=]+=", max_length=300)]] = Field(
+        default_factory=list, max_length=10, description="key=value of documents' metadata, all of which must hold"
+    )
+    pipeline: Annotated[str, StringConstraints(min_length=1, max_length=60)] = Field(
+        default="best",
+        description="A pipeline of the server's by its name: best, words, or one that it was started with.",
+    )
+    typing: bool = Field(
+        default=False, description="The query is still being typed: beginnings of words, slips allowed."
+    )
+    partial: bool = Field(default=False, description="The query may not be all of it yet: it is not kept as feedback.")
+    explain: bool = Field(default=False, description="Say why each section was found.")
+
+    @field_validator("q")
+    @classmethod
+    def _has_a_word(cls, value: str) -> str:
+        value = _CONTROL.sub(" ", value)
+        if not re.search(r"\w", value):
+            raise ValueError("the query has no words")
+        return value
+
+
+class SectionRequest(_Request):
+    """A section to read."""
+
+    section: Annotated[int, Field(ge=0, le=10_000_000)] | None = Field(
+        default=None, description="Its number, 0 for the root."
+    )
+    anchor: Annotated[str, StringConstraints(min_length=1, max_length=500)] | None = Field(
+        default=None, description="Its anchor, in the place of its number."
+    )
+    children: bool = Field(default=False, description="With the sections below it.")
+
+
+class FeedbackRequest(_Request):
+    """What somebody did with the results."""
+
+    event: Literal["click", "not_found", "search"]
+    query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY)]
+    index: Annotated[str, StringConstraints(max_length=100)] = ""
+    shown: list[_ID] = Field(default_factory=list, max_length=MAX_K, description="Ids of the documents, best first.")
+    document: _ID | None = Field(default=None, description="The document that was opened.")
+    section: Annotated[int, Field(ge=0, le=10_000_000)] | None = None
+
+
+class Part(BaseModel):
+    """One part of a score."""
+
+    name: str
+    label: str
+    value: float
+    weight: float
+    gives: float
+
+
+class Why(BaseModel):
+    """Why a section was found."""
+
+    parts: list[Part] = Field(description="What the score is the sum of; empty for pipelines that add nothing up.")
+    words: list[str] = Field(description="Words of the query that the section or its path holds.")
+    rank_by_words: int | None = Field(description="Its place by BM25 alone; null where it is not among those found.")
+    learned: str = Field(description="Where the weights come from.")
+
+
+class Found(BaseModel):
+    """A section that was found."""
+
+    document: str
+    section: int
+    title: str
+    path: list[str]
+    anchor: str
+    url: str = Field(description="Where it is read on its site; empty where that is not known.")
+    read: str = Field(description="Where it is read on this server.")
+    snippet: str
+    highlights: list[list[int]] = Field(description="[start, end) of the query's words in the snippet.")
+    score: float
+    why: Why | None = None
+
+
+class FoundDocument(Found):
+    """A document by its best section."""
+
+    document_title: str
+    sections: list[Found] = Field(description="Its other sections that were found, best first.")
+
+
+class FacetCount(BaseModel):
+    """A value of a facet, and how many of the found documents have it."""
+
+    value: str
+    count: int
+
+
+class FacetCounts(BaseModel):
+    """A facet of the found documents."""
+
+    name: str
+    values: list[FacetCount]
+
+
+class SearchAnswer(BaseModel):
+    """The answer to a search, all from one index."""
+
+    query: str
+    index: str
+    pipeline: str
+    confident: bool = Field(description="False where nothing may be what was asked for.")
+    documents: int = Field(description="Documents among the candidates.")
+    milliseconds: float
+    hits: list[FoundDocument]
+    facets: list[FacetCounts]
+
+
+class LinkOut(BaseModel):
+    """A link of a section's text."""
+
+    start: int
+    end: int
+    document: str
+    section: int
+    kind: str
+    read: str
+
+
+class LinkIn(BaseModel):
+    """A section that links here."""
+
+    document: str
+    section: int
+    title: str
+    document_title: str
+    text: str
+    kind: str
+    read: str
+
+
+class SectionAnswer(BaseModel):
+    """A section as it reads."""
+
+    document: str
+    section: int
+    index: str
+    title: str
+    path: list[str]
+    anchor: str
+    url: str
+    text: str
+    links: list[LinkOut]
+    children: list[SectionAnswer]
+
+
+class OutlineEntry(BaseModel):
+    """A section in a document's tree."""
+
+    section: int
+    level: int
+    title: str
+    anchor: str
+    words: int
+
+
+class DocumentAnswer(BaseModel):
+    """A document's tree, and what links to it."""
+
+    document: str
+    index: str
+    title: str
+    url: str
+    metadata: dict[str, Any]
+    outline: list[OutlineEntry]
+    linked_from: list[LinkIn]
+
+
+class Problem(BaseModel):
+    """What went wrong."""
+
+    error: str
+    message: str
+
+
+class Status(BaseModel):
+    """What the server has."""
+
+    title: str
+    index: str
+    documents: int
+    sections: int
+    meaning: bool = Field(description="Whether it searches by meaning too, or by words alone.")
+    trained: bool
+    stage: str = Field(description="What is being done, empty when nothing is.")
+    feedback: bool

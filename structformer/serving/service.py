@@ -1,0 +1,398 @@
+"""Answers of one served workspace: searches, sections, documents; and the change to a new index while they go on."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from structformer.document import Section
+from structformer.errors import StructformerError, UsageError, WorkspaceError
+from structformer.retrieval.as_you_type import complete
+from structformer.retrieval.fusion import FusionWeights
+from structformer.retrieval.hits import Hit, parse_filter
+from structformer.retrieval.index import trained_encoder
+from structformer.retrieval.pipeline import ENCODER, Pipeline
+from structformer.retrieval.ranking import Ranking
+from structformer.serving.access import Access
+from structformer.serving.generation import WORDS, Generation, state_of
+from structformer.serving.links import Edge
+from structformer.serving.schemas import (
+    DocumentAnswer,
+    FacetCount,
+    FacetCounts,
+    Found,
+    FoundDocument,
+    LinkIn,
+    LinkOut,
+    OutlineEntry,
+    Part,
+    SearchAnswer,
+    SearchRequest,
+    SectionAnswer,
+    Status,
+    Why,
+)
+from structformer.workspace import Workspace
+
+_SECTIONS = 5  # of a document, in an answer
+_INCOMING = 100  # links to a document that are listed
+_WORD = re.compile(r"\w+")
+_DEEPEST = 30  # sections below a section that are given with it
+_LOOKED_AT = 3000  # links to a document that are looked at
+_LABELS = {
+    "dense": "meaning of the passage",
+    "overview": "what the document is about",
+    "lexical": "words of the passage",
+    "document": "words of the whole document",
+}
+
+
+class NotThere(StructformerError):
+    """What was asked for is not there, or may not be seen, which is the same to who asks."""
+
+
+@dataclass(slots=True)
+class Serving:
+    """What is served and how. pipelines: further ones by name; batch: queries that are encoded together at most."""
+
+    title: str = ""
+    pipelines: Mapping[str, str] = field(default_factory=dict)
+    batch: int = 32
+    feedback: bool = False
+
+
+class SearchService:
+    """A workspace's current index, opened, and answers from it. Threads may share it."""
+
+    def __init__(self, workspace: str | Path | Workspace, serving: Serving | None = None) -> None:
+        """Raises WorkspaceError where there is no index."""
+        self.workspace = Workspace(workspace)
+        self.serving = serving or Serving()
+        self.stage = ""  # what is being done to make the search better
+        self._changing = threading.Lock()
+        self._current = self._open()
+
+    @property
+    def current(self) -> Generation:
+        """The index of this moment: whoever answers a request asks once, and keeps to it."""
+        return self._current
+
+    def _open(self) -> Generation:
+        return Generation(self.workspace, self.serving.pipelines, batch=self.serving.batch)
+
+    def refresh(self) -> bool:
+        """Open the workspace's index if there is a newer one; requests go on with the old one until it is there. Gives
+        whether there was.
+        """
+        with self._changing:
+            try:
+                if state_of(self.workspace) == self._current.id:
+                    return False
+                self._current = self._open()
+            except WorkspaceError:  # it is just being made: the next look will find it whole
+                return False
+        return True
+
+    @property
+    def title(self) -> str:
+        """What the page is headed with."""
+        return self.serving.title or default_title(self.workspace)
+
+    def status(self, access: Access) -> Status:
+        """What there is to search."""
+        current = self.current
+        allowed = current.allowed([access.where])
+        return Status(
+            title=self.title,
+            index=current.id,
+            documents=len(current.retriever.documents) if allowed is None else len(allowed),
+            sections=current.corpus.section_count if allowed is None else 0,
+            meaning=current.searches_by_meaning,
+            trained=current.searches_by_meaning
+            and current.pipelines["best"].first.model == ENCODER
+            and trained_encoder(self.workspace),
+            stage=self.stage,
+            feedback=self.serving.feedback,
+        )
+
+    def search(self, request: SearchRequest, access: Access) -> SearchAnswer:
+        """Search. Raises UsageError on an unknown pipeline or a filter that is none."""
+        begun = time.perf_counter()
+        current = self.current
+        filters = [access.where, parse_filter(tuple(request.path), tuple(request.where))]
+        allowed = current.allowed(filters)
+        retriever = current.retriever
+        name = WORDS if request.typing else request.pipeline
+        pipeline = current.pipeline(name)
+        if request.typing:
+            ranked, _ = complete(retriever.opened, request.q, max(50, request.k), allowed)
+            ranking = Ranking(request.q)
+            ranking.add("lexical", ranked)
+        else:
+            [ranking] = retriever.opened.run([request.q], pipeline, allowed)
+        hits = retriever.hits(ranking, request.k, group=request.group, sections=_SECTIONS)
+        explained = _Explained(current, pipeline, ranking) if request.explain else None
+        found = [self._document(current, hit, explained) for hit in hits]
+        owners = retriever.opened.owners
+        documents = dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked)
+        return SearchAnswer(
+            query=request.q,
+            index=current.id,
+            pipeline=str(pipeline),
+            confident=request.typing or not hits or retriever.is_confident(request.q, hits, pipeline),
+            documents=len(documents),
+            milliseconds=round(1000 * (time.perf_counter() - begun), 1),
+            hits=found,
+            facets=[] if request.typing else _facets(current, documents),
+        )
+
+    def _document(self, current: Generation, hit: Hit, explained: _Explained | None) -> FoundDocument:
+        number = current.number(hit.document_id)
+        title = current.retriever.documents[number].title if number is not None else ""
+        return FoundDocument(
+            **_found(hit, explained).model_dump(),
+            document_title=title or hit.document_id,
+            sections=[_found(each, explained) for each in hit.sections],
+        )
+
+    def document(self, document_id: str, access: Access) -> DocumentAnswer:
+        """A document's tree and what links to it. Raises NotThere."""
+        current = self.current
+        number = _visible(current, document_id, access)
+        document = current.document(number)
+        metadata = current.retriever.documents[number].values()
+        return DocumentAnswer(
+            document=document.id,
+            index=current.id,
+            title=document.title,
+            url=_web_address(metadata),
+            metadata=_plain(metadata),
+            outline=[
+                OutlineEntry(
+                    section=place,
+                    level=len(path) - 1,
+                    title=section.title or document.title,
+                    anchor=section.anchors[0] if section.anchors else "",
+                    words=section.word_count,
+                )
+                for place, (section, path) in enumerate(document.root.walk_with_path())
+            ],
+            linked_from=self._linked_from(current, number, access),
+        )
+
+    def _linked_from(self, current: Generation, number: int, access: Access) -> list[LinkIn]:
+        allowed = current.allowed([access.where])
+        found: dict[tuple[int, int], LinkIn] = {}
+        for edge in islice(current.links.incoming(number), _LOOKED_AT):
+            key = edge.source_document, edge.source_section
+            if key in found or (allowed is not None and edge.source_document not in allowed):
+                continue
+            source = current.retriever.documents[edge.source_document]
+            found[key] = LinkIn(
+                document=source.id,
+                section=edge.source_section,
+                title=_section_title(current, edge.source_document, edge.source_section) or source.title,
+                document_title=source.title,
+                text=edge.text,
+                kind=edge.kind,
+                read=read_address(source.id, edge.source_section),
+            )
+            if len(found) >= _INCOMING:
+                break
+        return list(found.values())
+
+    def section(
+        self,
+        document_id: str,
+        access: Access,
+        *,
+        section: int | None = None,
+        anchor: str | None = None,
+        children: bool = False,
+    ) -> SectionAnswer:
+        """A section by its number or its anchor, else the root; with `children` those below it. Raises NotThere."""
+        current = self.current
+        number = _visible(current, document_id, access)
+        document = current.document(number)
+        sections = list(document.root.walk_with_path())
+        if anchor is not None:
+            section = next((place for place, (each, _) in enumerate(sections) if anchor in each.anchors), None)
+            if section is None:
+                raise NotThere(f"{document_id} has no section {anchor!r}")
+        place = section or 0
+        if place >= len(sections):
+            raise NotThere(f"{document_id} has no section {place}")
+        edges = by_section(current.links.outgoing(number), current.allowed([access.where]))
+        numbers = {id(each): at for at, (each, _) in enumerate(sections)}
+        paths = {id(each): path for each, path in sections}
+        metadata = current.retriever.documents[number].values()
+
+        def answer(one: Section, depth: int) -> SectionAnswer:
+            at = numbers[id(one)]
+            own = one.anchors[0] if one.anchors else ""
+            address = _web_address(metadata)
+            return SectionAnswer(
+                document=document.id,
+                section=at,
+                index=current.id,
+                title=one.title or document.title,
+                path=[document.title, *(step.title for step in paths[id(one)][1:])],
+                anchor=own,
+                url=f"{address}#{quote(own)}" if address and own else address,
+                text=one.text,
+                links=[_link_out(current, edge) for edge in edges.get(at, ())],
+                children=[answer(child, depth + 1) for child in one.children] if children and depth < _DEEPEST else [],
+            )
+
+        return answer(sections[place][0], 0)
+
+    def documents(self, access: Access) -> Iterable[tuple[str, str, str]]:
+        """(id, title, address on its site) of all documents that may be seen."""
+        current = self.current
+        allowed = current.allowed([access.where])
+        for number, document in enumerate(current.retriever.documents):
+            if allowed is None or number in allowed:
+                yield document.id, document.title, _web_address(document.values())
+
+
+class _Explained:
+    """Why sections are where they are in a ranking."""
+
+    def __init__(self, current: Generation, pipeline: Pipeline, ranking: Ranking) -> None:
+        opened = current.retriever.opened
+        self._words_of = opened.lexical.words
+        self._query = list(dict.fromkeys(_WORD.findall(ranking.query)))
+        weights = current.retriever.weights(pipeline)
+        self._weights = None if weights is None else _by_name(weights)
+        self._learned = _learned(pipeline, weights)
+        self._by_words = sorted(ranking.scores.get("lexical", {}).values(), reverse=True)
+        self._best = self._by_words[0] if self._by_words else 1.0
+
+    def why(self, hit: Hit) -> Why:
+        parts = []
+        for name, weight in (self._weights or {}).items():
+            value = hit.scores.get(name, 0.0)
+            value = value / self._best if name == "lexical" else value
+            parts.append(Part(name=name, label=_LABELS[name], value=value, weight=weight, gives=weight * value))
+        by_words = hit.scores.get("lexical")
+        held = set(self._words_of(f"{' '.join(hit.path)}\n{hit.text}"))
+        return Why(
+            parts=parts,
+            words=[word for word in self._query if held.issuperset(terms := self._words_of(word)) and terms],
+            rank_by_words=None if by_words is None else 1 + sum(score > by_words for score in self._by_words),
+            learned=self._learned,
+        )
+
+
+def _by_name(weights: FusionWeights) -> dict[str, float]:
+    return {name: getattr(weights, name) for name in _LABELS}
+
+
+def _learned(pipeline: Pipeline, weights: FusionWeights | None) -> str:
+    if weights is None:
+        return "BM25: words alone, nothing is learned"
+    how = "the untrained encoder" if pipeline.first.model != ENCODER else "an encoder trained on this corpus"
+    return f"{how}; the weights are learned from the documents' own opening sentences"
+
+
+def _found(hit: Hit, explained: _Explained | None) -> Found:
+    return Found(
+        document=hit.document_id,
+        section=hit.section,
+        title=hit.title,
+        path=list(hit.path),
+        anchor=hit.anchor,
+        url=hit.url,
+        read=read_address(hit.document_id, hit.section),
+        snippet=hit.snippet,
+        highlights=[list(span) for span in hit.highlights],
+        score=round(hit.score, 6),
+        why=explained.why(hit) if explained else None,
+    )
+
+
+def read_address(document_id: str, section: int) -> str:
+    """Where a section is read on the server's page."""
+    return f"/read/{quote(document_id, safe='/')}" + (f"#s{section}" if section else "")
+
+
+def _facets(current: Generation, documents: Collection[int]) -> list[FacetCounts]:
+    found = []
+    for facet in current.facets:
+        counts = facet.counts(documents)
+        if counts:
+            values = [FacetCount(value=value, count=count) for value, count in counts]
+            found.append(FacetCounts(name=facet.name, values=values))
+    return found
+
+
+def _visible(current: Generation, document_id: str, access: Access) -> int:
+    number = current.number(document_id)
+    allowed = current.allowed([access.where])
+    if number is None or (allowed is not None and number not in allowed):
+        raise NotThere(f"no document {document_id!r}")
+    return number
+
+
+def by_section(edges: Iterable[Edge], allowed: Collection[int] | None) -> dict[int, list[Edge]]:
+    """The links that may be followed and have a place in a text, by their section."""
+    found: dict[int, list[Edge]] = {}
+    for edge in edges:
+        if edge.end > edge.start and (allowed is None or edge.target_document in allowed):
+            found.setdefault(edge.source_section, []).append(edge)
+    return found
+
+
+def _link_out(current: Generation, edge: Edge) -> LinkOut:
+    target = current.retriever.documents[edge.target_document].id
+    return LinkOut(
+        start=edge.start,
+        end=edge.end,
+        document=target,
+        section=edge.target_section,
+        kind=edge.kind,
+        read=read_address(target, edge.target_section),
+    )
+
+
+def _section_title(current: Generation, document: int, section: int) -> str:
+    """A section's title from the index; "" for one that has no unit there, as lists of see-also links."""
+    opened = current.retriever.opened
+    for number in range(*opened.units_of(document)):
+        unit = opened.units[number]
+        if unit.section == section:
+            return unit.title
+    return ""
+
+
+def _web_address(metadata: Mapping[str, Any]) -> str:
+    url = metadata.get("url")
+    return url if isinstance(url, str) and url.startswith(("https://", "http://")) else ""
+
+
+def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {str(key): value for key, value in metadata.items()}
+
+
+def default_title(workspace: Workspace) -> str:
+    """A title from the names of what was read."""
+    names = [Path(source.path).name.split(".")[0] or source.path for source in workspace.sources()]
+    return ", ".join(dict.fromkeys(names))[:80] or "Search"
+
+
+def checked_pipelines(settings: Sequence[str]) -> dict[str, str]:
+    """Pipelines from NAME=SPEC. Raises UsageError."""
+    found: dict[str, str] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name.replace("-", "").replace("_", "").isalnum():
+            raise UsageError(f"{setting!r}: write NAME=PIPELINE, for example fast=lexical")
+        found[name] = text
+    return found

@@ -1,0 +1,76 @@
+// The search page: without this it works by plain forms and links.
+import { attach, onShortcut, remember } from "./search-box.js";
+
+const { root, feedback } = document.body.dataset;
+const input = document.getElementById("q");
+const style = document.createElement("link");
+style.rel = "stylesheet";
+style.href = new URL("box.css", import.meta.url);
+document.head.append(style);
+
+function tell(event) {
+  if (!feedback) return;
+  navigator.sendBeacon(`${root}/api/feedback`, new Blob([JSON.stringify(event)], { type: "application/json" }));
+}
+
+const filters = Array.from(input.form.querySelectorAll("input[type=hidden]"), (each) => [each.name, each.value]);
+attach(input, {
+  endpoint: root,
+  address: (hit) => root + hit.read,
+  submit: () => input.form.submit(),
+  chosen: (event) => tell({ event: "click", ...event }),
+  filters,
+});
+if (input.value) remember(input.value.trim());
+onShortcut(() => {
+  input.focus();
+  input.select();
+});
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.(".results a[data-document]");
+  if (!link) return;
+  const results = link.closest(".results");
+  const shown = Array.from(results.querySelectorAll("h2 a"), (each) => each.dataset.document);
+  tell({ event: "click", query: results.dataset.query, index: document.body.dataset.index, shown, document: link.dataset.document, section: Number(link.dataset.section) });
+});
+
+document.addEventListener("submit", (event) => {
+  if (!event.target.matches(".lost")) return;
+  event.preventDefault();
+  const results = document.querySelector(".results");
+  const shown = Array.from(results.querySelectorAll("h2 a"), (each) => each.dataset.document);
+  tell({ event: "not_found", query: results.dataset.query, index: document.body.dataset.index, shown });
+  const thanks = document.createElement("p");
+  thanks.setAttribute("role", "status");
+  thanks.textContent = "Thank you: it is noted.";
+  event.target.replaceWith(thanks);
+});
+
+// A newer index is taken over without a reload; what is open stays open.
+async function look() {
+  let wait = 60000;
+  try {
+    const status = await (await fetch(`${root}/api/status`)).json();
+    const line = document.getElementById("stage");
+    if (line.textContent !== status.stage) line.textContent = status.stage;
+    if (status.stage) wait = 2000;
+    if (status.index !== document.body.dataset.index) await renew(status.index);
+  } catch {
+    wait = 10000;
+  }
+  setTimeout(look, wait);
+}
+
+async function renew(index) {
+  const text = await (await fetch(location.href)).text();
+  const page = new DOMParser().parseFromString(text, "text/html");
+  const results = document.querySelector(".results");
+  const fresh = page.querySelector("main");
+  if ((results || document.querySelector(".start")) && fresh && !document.querySelector(".why[open]")) {
+    document.querySelector("main").replaceWith(document.importNode(fresh, true));
+  }
+  document.querySelector("footer").replaceWith(document.importNode(page.querySelector("footer"), true));
+  document.body.dataset.index = index;
+}
+setTimeout(look, document.body.dataset.stage ? 2000 : 30000);

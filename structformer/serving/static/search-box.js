@@ -1,0 +1,242 @@
+// A search box that answers as one types: a WAI-ARIA combobox over the server's API. Used by the page and by widget.js.
+
+const RECENT = "structformer-recent";
+const WORDS_AFTER = 60; // milliseconds after a key: beginnings of words
+const MEANING_AFTER = 350; // after a pause: the whole search
+let boxes = 0;
+
+/** Text with its [start, end) spans in <mark>s. */
+export function marked(text, spans) {
+  const parts = document.createDocumentFragment();
+  // The spans count characters as Python does; JavaScript counts those beyond the first plane twice.
+  const characters = Array.from(text);
+  let place = 0;
+  for (const [start, end] of spans) {
+    parts.append(characters.slice(place, start).join(""));
+    const mark = document.createElement("mark");
+    mark.textContent = characters.slice(start, end).join("");
+    parts.append(mark);
+    place = end;
+  }
+  parts.append(characters.slice(place).join(""));
+  return parts;
+}
+
+function recent() {
+  try {
+    return JSON.parse(localStorage.getItem(RECENT) || "[]").slice(0, 5);
+  } catch {
+    return [];
+  }
+}
+
+/** Remember a search on this machine. */
+export function remember(query) {
+  try {
+    const others = recent().filter((each) => each !== query);
+    localStorage.setItem(RECENT, JSON.stringify([query, ...others].slice(0, 5)));
+  } catch {
+    // a browser that keeps nothing
+  }
+}
+
+/**
+ * Make an <input> a search box. endpoint: where the server is; address(hit): where a hit leads; submit(query): what
+ * Enter does where nothing is chosen; filters: [name, value] pairs that go with every search; token: for the server.
+ */
+export function attach(input, { endpoint, address, submit, chosen = () => {}, filters = [], token = "" }) {
+  const number = ++boxes;
+  const list = document.createElement("div");
+  list.className = "sf-list";
+  list.id = `sf-list-${number}`;
+  list.setAttribute("role", "listbox");
+  list.setAttribute("aria-label", "Results");
+  list.hidden = true;
+  const live = document.createElement("div");
+  live.className = "sf-live";
+  live.setAttribute("role", "status");
+  input.after(list, live);
+  for (const [name, value] of [["role", "combobox"], ["aria-autocomplete", "list"], ["aria-expanded", "false"], ["aria-controls", list.id], ["aria-haspopup", "listbox"]]) {
+    input.setAttribute(name, value);
+  }
+  let active = -1;
+  let asking = null;
+  let words = 0;
+  let meaning = 0;
+
+  const options = () => Array.from(list.querySelectorAll("[role=option]"));
+
+  function open(shown) {
+    list.hidden = !shown;
+    input.setAttribute("aria-expanded", String(shown));
+    if (!shown) activate(-1);
+  }
+
+  function activate(place) {
+    active = place;
+    options().forEach((option, at) => option.setAttribute("aria-selected", String(at === place)));
+    const option = options()[place];
+    if (option) {
+      input.setAttribute("aria-activedescendant", option.id);
+      option.scrollIntoView({ block: "nearest" });
+    } else {
+      input.removeAttribute("aria-activedescendant");
+    }
+  }
+
+  function option(href, title, spans, snippet, marks) {
+    const link = document.createElement("a");
+    link.className = "sf-option";
+    link.href = href;
+    link.tabIndex = -1;
+    link.setAttribute("role", "option");
+    link.setAttribute("aria-selected", "false");
+    const name = document.createElement("span");
+    name.className = "sf-title";
+    name.append(marked(title, spans));
+    link.append(name);
+    if (snippet) {
+      const text = document.createElement("span");
+      text.className = "sf-snippet";
+      text.append(marked(snippet, marks));
+      link.append(text);
+    }
+    return link;
+  }
+
+  function show(answer) {
+    const held = options()[active]?.getAttribute("href");
+    list.replaceChildren();
+    let found = 0;
+    const ids = answer.hits.map((hit) => hit.document);
+    for (const hit of answer.hits) {
+      const group = document.createElement("div");
+      group.setAttribute("role", "group");
+      const head = document.createElement("div");
+      head.className = "sf-group";
+      head.id = `${list.id}-g${found}`;
+      head.textContent = hit.document_title;
+      group.setAttribute("aria-labelledby", head.id);
+      group.append(head);
+      for (const each of [hit, ...hit.sections.slice(0, 2)]) {
+        const title = each.path.slice(1).join(" › ") || each.title;
+        const link = option(address(each), title, [], each.snippet, each.highlights);
+        link.id = `${list.id}-${found++}`;
+        link.addEventListener("click", () => chosen({ query: answer.query, index: answer.index, shown: ids, document: each.document, section: each.section }));
+        group.append(link);
+      }
+      list.append(group);
+    }
+    live.textContent = found ? `${found} result${found === 1 ? "" : "s"}${answer.confident ? "" : ", none that surely fits"}` : "No results";
+    if (!found) {
+      const none = document.createElement("div");
+      none.className = "sf-group";
+      none.textContent = "No results";
+      list.append(none);
+    }
+    open(true);
+    // What was chosen stays chosen where it is still there.
+    activate(held ? options().findIndex((each) => each.getAttribute("href") === held) : -1);
+  }
+
+  function showRecent() {
+    const queries = recent();
+    if (!queries.length) return open(false);
+    list.replaceChildren();
+    const group = document.createElement("div");
+    group.setAttribute("role", "group");
+    const head = document.createElement("div");
+    head.className = "sf-group";
+    head.id = `${list.id}-recent`;
+    head.textContent = "Recent searches";
+    group.setAttribute("aria-labelledby", head.id);
+    group.append(head);
+    queries.forEach((query, at) => {
+      const link = option(`${endpoint}/?q=${encodeURIComponent(query)}`, query, [], "", []);
+      link.id = `${list.id}-${at}`;
+      link.addEventListener("click", (event) => {
+        event.preventDefault();
+        input.value = query;
+        ask(query, false);
+        input.focus();
+      });
+      group.append(link);
+    });
+    list.append(group);
+    open(true);
+  }
+
+  async function ask(query, typing) {
+    asking?.abort();
+    asking = new AbortController();
+    const parameters = new URLSearchParams([["q", query], ["k", "6"], ["partial", "true"], ...filters]);
+    if (typing) parameters.set("typing", "true");
+    try {
+      const headers = token ? { authorization: `Bearer ${token}` } : {};
+      const response = await fetch(`${endpoint}/api/search?${parameters}`, { signal: asking.signal, headers });
+      if (response.ok && input.value.trim() === query) show(await response.json());
+    } catch (error) {
+      if (error.name !== "AbortError") open(false);
+    }
+  }
+
+  input.addEventListener("input", () => {
+    clearTimeout(words);
+    clearTimeout(meaning);
+    const query = input.value.trim();
+    if (query.length < 2 && !/[^\x00-\x7f]/.test(query)) {
+      asking?.abort();
+      return query ? open(false) : showRecent();
+    }
+    words = setTimeout(() => ask(query, true), WORDS_AFTER);
+    meaning = setTimeout(() => ask(query, false), MEANING_AFTER);
+  });
+
+  input.addEventListener("keydown", (event) => {
+    const count = options().length;
+    if (event.isComposing) return;
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      if (list.hidden) return input.value.trim() ? ask(input.value.trim(), false) : showRecent();
+      activate(event.key === "ArrowDown" ? (active + 1) % count : (active <= 0 ? count : active) - 1);
+    } else if ((event.key === "Home" || event.key === "End") && !list.hidden && active >= 0) {
+      event.preventDefault();
+      activate(event.key === "Home" ? 0 : count - 1);
+    } else if (event.key === "Escape") {
+      if (!list.hidden) {
+        event.preventDefault();
+        event.stopPropagation();
+        open(false);
+      } else {
+        input.value = "";
+      }
+    } else if (event.key === "Enter") {
+      const option = options()[active];
+      event.preventDefault();
+      clearTimeout(words);
+      clearTimeout(meaning);
+      if (option) return option.click();
+      const query = input.value.trim();
+      if (query) {
+        remember(query);
+        submit(query);
+      }
+    }
+  });
+
+  input.addEventListener("focus", () => !input.value && list.hidden && recent().length && input.matches(":focus-visible") && input.dataset.used && showRecent());
+  input.addEventListener("blur", () => setTimeout(() => open(false), 150));
+  list.addEventListener("mousedown", (event) => event.preventDefault()); // the input keeps the focus
+  return { close: () => open(false) };
+}
+
+/** Call `found` for cmd-K, ctrl-K and, outside of fields, the slash. */
+export function onShortcut(found) {
+  document.addEventListener("keydown", (event) => {
+    const inField = event.composedPath()[0]?.closest?.("input, textarea, select, [contenteditable]");
+    if (((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === "k") || (event.key === "/" && !inField && !event.metaKey && !event.ctrlKey)) {
+      event.preventDefault();
+      found();
+    }
+  });
+}

@@ -1,0 +1,687 @@
+"""Serving as programs use it: the API, permissions, limits, a new index while it is searched, feedback, DocSearch's form, MCP."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from schemathesis import GenerationMode
+from starlette.testclient import TestClient
+from structformer import Retriever, train
+from structformer.errors import UsageError
+from structformer.graph import build_graph
+from structformer.ingestion import ingest
+from structformer.retrieval.as_you_type import complete
+from structformer.retrieval.exporting import export_model
+from structformer.retrieval.hits import Filter
+from structformer.retrieval.index import build_index
+from structformer.serving.access import Access, RateLimit, Tokens, read_tokens
+from structformer.serving.app import Application
+from structformer.serving.batching import BatchedEncoder
+from structformer.serving.feedback import judgements_from_clicks, searches
+from structformer.serving.options import ServerOptions
+from structformer.serving.service import SearchService, Serving
+from structformer.workspace import Workspace
+
+from boats import TINY, boats
+from conftest import write_pages
+from test_cli import run as run  # the fixture
+
+BROWSER = {"host": "localhost:8765"}
+
+
+def workspace(folder: Path, pages: dict[str, str], *, encoders: list[str] | None = None) -> Path:
+    write_pages(folder / "pages", pages)
+    ingest(folder / "pages", folder / "w", workers=1)
+    build_graph(folder / "w", workers=1)
+    build_index(folder / "w", encoders=encoders or [])
+    return folder / "w"
+
+
+def client(folder: Path, options: ServerOptions | None = None, **serving: object) -> TestClient:
+    options = options or ServerOptions()
+    service = SearchService(folder, Serving(feedback=options.feedback, **serving))  # type: ignore[arg-type]
+    return TestClient(
+        Application(service, options).asgi, base_url="http://localhost:8765", raise_server_exceptions=False
+    )
+
+
+@pytest.fixture(scope="module")
+def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty pages with a tiny trained bi-encoder, exported."""
+    folder = boats(tmp_path_factory.mktemp("served"))
+    train(folder, replace(TINY, max_steps=3, mix={"ict": 1.0}))
+    build_index(folder, encoders=["bi-encoder"])
+    export_model(folder, "bi-encoder")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def served(harbour: Path) -> Iterator[TestClient]:
+    with client(harbour, title="Boats") as found:
+        yield found
+
+
+def test_a_search_groups_sections_by_document_and_says_why(served):
+    answer = served.get("/api/search", params={"q": "mend the mast", "k": 3, "explain": True}).json()
+    first = answer["hits"][0]
+    assert (first["document"], first["document_title"], first["path"]) == (
+        "mast.md",
+        "The mast",
+        ["The mast", "Mend the mast"],
+    )
+    assert first["read"] == "/read/mast.md#s2"
+    assert len({hit["document"] for hit in answer["hits"]}) == 3
+    assert {section["document"] for section in first["sections"]} == {"mast.md"}
+    marked = {first["snippet"][start:end].lower() for start, end in first["highlights"]}
+    assert {"mend", "mast"} <= marked
+    why = first["why"]
+    assert why["words"] == ["mend", "the", "mast"]
+    assert sum(part["gives"] for part in why["parts"]) == pytest.approx(first["score"], abs=1e-3)
+    assert why["rank_by_words"] == 1
+
+
+def test_a_served_search_finds_what_the_retriever_finds(served, harbour):
+    answer = served.get("/api/search", params={"q": "stow the keel", "k": 5, "group": False}).json()
+    hits = Retriever.open(harbour).search("stow the keel", 5)
+    assert [(hit["document"], hit["section"]) for hit in answer["hits"]] == [
+        (hit.document_id, hit.section) for hit in hits
+    ]
+
+
+@pytest.mark.parametrize("typed", ["mas", "mast", "the mas", "mats", "Mend the ma"])
+def test_words_are_found_while_they_are_typed_and_mistyped(served, typed):
+    answer = served.get("/api/search", params={"q": typed, "typing": True}).json()
+    assert answer["hits"][0]["document"] == "mast.md"
+
+
+def test_one_letter_finds_nothing_yet(harbour):
+    opened = Retriever.open(harbour).opened
+    assert complete(opened, "m", 5) == ([], [])
+    assert complete(opened, "?!", 5) == ([], [])
+
+
+def test_link_texts_are_names_for_what_they_lead_to(tmp_path):
+    pages = {"a.md": "# Bowline\n\nA loop.\n", "b.md": "# Other\n\nSee the [king of knots](a.md) for that.\n"}
+    opened = Retriever.open(workspace(tmp_path, pages)).opened
+    found, _ = complete(opened, "kin", 5)
+    assert {opened.units[unit].document_id for unit, _ in found} == {"a.md", "b.md"}
+
+
+def test_a_document_has_its_tree_and_what_links_to_it(served):
+    document = served.get("/api/document/mast.md").json()
+    assert [entry["title"] for entry in document["outline"]][:3] == ["The mast", "Clean the mast", "Mend the mast"]
+    assert [(link["document"], link["text"]) for link in document["linked_from"]] == [("ladder.md", "the mast")]
+    section = served.get("/api/section/mast.md", params={"anchor": "mend-the-mast"}).json()
+    assert (section["section"], section["title"]) == (2, "Mend the mast")
+    whole = served.get("/api/section/mast.md", params={"children": True}).json()
+    assert [child["title"] for child in whole["children"]][:2] == ["Clean the mast", "Mend the mast"]
+    also = next(child for child in whole["children"] if child["title"] == "See also")
+    link = also["links"][0]
+    assert also["text"][link["start"] : link["end"]].startswith("the ")
+    assert served.get(link["read"]).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/api/document/nobody.md", 404),
+        ("/api/document/..%2f..%2fetc%2fpasswd", 404),
+        ("/api/section/mast.md?section=99", 404),
+        ("/api/section/mast.md?anchor=nowhere", 404),
+        ("/read/../../etc/passwd", 404),
+        ("/static/../app.py", 404),
+        ("/nowhere", 404),
+        ("/api/search", 422),
+        ("/api/search?q=%00%01", 422),
+        ("/api/search?q=...", 422),
+        ("/api/search?q=a&k=0", 422),
+        ("/api/search?q=a&k=101", 422),
+        ("/api/search?q=a&k=x", 422),
+        ("/api/search?q=a&q=b", 422),
+        ("/api/search?q=a&surprise=1", 422),
+        ("/api/search?q=a&where=nothing", 422),
+        ("/api/search?q=a&pipeline=lexical%3E%3Ererank", 422),
+        (f"/api/search?q={'a' * 513}", 422),
+        ("/api/search?q=mast&path=%5B%5B%5B*", 200),
+        ("/api/search?q=mast&path=**************a", 200),
+        ("/api/search?q=%F0%9F%8D%8Emast", 200),
+        ("/api/search?q=mast&typing=true&k=100", 200),
+        ("/?q=%3Cscript%3Ealert(1)%3C%2Fscript%3E", 200),
+        ("/?q=" + "a" * 600, 400),
+        ("/?q=mast&k=nonsense", 400),
+        ("/openapi.json", 200),
+        ("/llms.txt", 200),
+        ("/metrics", 200),
+        ("/healthz", 200),
+        ("/readyz", 200),
+    ],
+)
+def test_whatever_is_asked_is_answered(served, path, status):
+    answer = served.get(path)
+    assert answer.status_code == status
+    assert "Traceback" not in answer.text
+    assert "<script>alert" not in answer.text
+    if path.startswith("/api/") and status != 200:
+        assert set(answer.json()) == {"error", "message"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/api/feedback", b"{}", 422),
+        ("/api/feedback", b"not json", 422),
+        ("/api/feedback", b"[" * 10_000, 422),
+        ("/api/feedback", b'{"event": "click", "query": "mast"}', 404),  # none is kept here
+        ("/api/feedback", b"x" * 20_000, 413),
+        ("/1/indexes/*/queries", b'{"requests": 3}', 422),
+        ("/1/indexes/*/queries", b'{"requests": [{"query": "mast", "hitsPerPage": "many"}]}', 422),
+        ("/1/indexes/boats/query", b'{"query": "mast"}', 200),
+        ("/api/search", b"", 405),
+        ("/mcp", b"nonsense", 400),
+    ],
+)
+def test_whatever_is_sent_is_answered(served, path, body, status):
+    answer = served.post(
+        path,
+        content=body,
+        headers={"content-type": "application/json", "accept": "application/json, text/event-stream"},
+    )
+    assert answer.status_code == status
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
+def test_the_api_is_what_its_description_says(harbour, mode):
+    application = Application(SearchService(harbour), ServerOptions(feedback=True, hosts=("testserver",)))
+    schema = schemathesis.openapi.from_asgi("/openapi.json", application.asgi)
+    names = []
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        names.append(operation.label)
+
+        @given(case=operation.as_strategy(generation_mode=mode))
+        @settings(
+            max_examples=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+        )
+        def check(case):
+            response = case.call()
+            if response.status_code != 413:  # too long is refused before anything is read of it
+                case.validate_response(response)
+
+        try:
+            check()
+        except Unsatisfiable:
+            assert mode is GenerationMode.NEGATIVE  # nothing can be wrong in a request without parameters
+    assert {"GET /api/search", "GET /api/section/{id}", "POST /api/feedback"} <= set(names)
+
+
+TOKENS = """
+[[tokens]]
+token = "everything-0123456789"
+
+[[tokens]]
+token = "only-the-mast-0123456789"
+name = "mast"
+paths = ["mast.md", "sail*"]
+"""
+
+
+@pytest.fixture
+def guarded(harbour: Path, tmp_path: Path) -> Iterator[TestClient]:
+    (tmp_path / "tokens.toml").write_text(TOKENS)
+    with client(harbour, ServerOptions(tokens=read_tokens(tmp_path / "tokens.toml"))) as found:
+        yield found
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+def test_a_token_sees_its_documents_in_every_answer_and_no_others(guarded):
+    mast = bearer("only-the-mast-0123456789")
+    for path in ("/api/search?q=mast", "/", "/read/mast.md", "/llms.txt", "/metrics", "/api/status"):
+        assert guarded.get(path).status_code == 401, path
+        assert guarded.get(path, headers=bearer("wrong-0123456789")).status_code == 401
+        assert guarded.get(path, headers=mast).status_code == 200
+    for query in ("mend the ladder", "keel", "mast"):
+        for more in ({}, {"typing": "true"}, {"pipeline": "words"}, {"path": "*"}, {"path": "keel.md"}):
+            answer = guarded.get("/api/search", params={"q": query, **more}, headers=mast).json()
+            assert {hit["document"] for hit in answer["hits"]} <= {"mast.md"}
+            assert answer["documents"] <= 1
+    assert guarded.get("/api/document/keel.md", headers=mast).status_code == 404
+    assert guarded.get("/read/keel.md", headers=mast).status_code == 404
+    assert guarded.get("/api/section/keel.md", headers=mast).status_code == 404
+    document = guarded.get("/api/document/mast.md", headers=mast).json()
+    assert document["linked_from"] == []  # ladder.md links to it
+    whole = guarded.get("/api/section/mast.md?children=true", headers=mast).json()
+    assert [link for child in whole["children"] for link in child["links"]] == []
+    assert "keel" not in guarded.get("/llms.txt", headers=mast).text
+    assert "keel.md" not in guarded.get("/", headers=mast).text
+    assert guarded.get("/api/status", headers=mast).json()["documents"] == 1
+    boxed = guarded.post("/1/indexes/*/queries", json={"requests": [{"query": "keel"}]}, headers=mast).json()
+    assert {hit["objectID"].partition("#")[0] for hit in boxed["results"][0]["hits"]} <= {"mast.md"}
+    assert "keel.md" in guarded.get("/api/search?q=keel", headers=bearer("everything-0123456789")).text
+
+
+def test_a_browser_gives_a_token_as_its_password(guarded):
+    basic = base64.b64encode(b"me:everything-0123456789").decode()
+    assert guarded.get("/", headers={"authorization": f"Basic {basic}"}).status_code == 200
+    assert guarded.get("/").headers["www-authenticate"].startswith("Basic")
+    assert guarded.get("/", headers={"authorization": "Basic !!!"}).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no"),
+        ("tokens = 3", "has no"),
+        ("[[tokens]]\nname = 'a'", "token 1: it needs token"),
+        ("[[tokens]]\ntoken = 'short'", "at least 16"),
+        ("[[tokens]]\ntoken = '0123456789abcdef'\npath = 'x'", "no key 'path'"),
+        ("[[tokens]]\ntoken = '0123456789abcdef'\npaths = 'x'", "a list of patterns"),
+        ("not toml", "tokens.toml"),
+    ],
+)
+def test_a_file_of_tokens_that_is_none_is_an_error(tmp_path, text, message):
+    (tmp_path / "tokens.toml").write_text(text)
+    with pytest.raises(UsageError, match=message):
+        read_tokens(tmp_path / "tokens.toml")
+
+
+def test_foreign_hosts_and_origins_are_refused(served, harbour):
+    assert served.get("/api/search?q=mast", headers={"host": "evil.example"}).status_code == 421
+    assert served.get("/api/search?q=mast", headers={"origin": "https://evil.example"}).status_code == 403
+    assert served.post("/mcp", json={}, headers={"origin": "https://evil.example"}).status_code == 403
+    assert served.get("/api/search?q=mast", headers={"origin": "http://localhost:8765"}).status_code == 200
+    with client(harbour, ServerOptions(cors=("https://docs.example.org",), hosts=("find.example.org",))) as other:
+        allowed = other.get(
+            "/api/search?q=mast", headers={"origin": "https://docs.example.org", "host": "find.example.org"}
+        )
+        assert allowed.headers["access-control-allow-origin"] == "https://docs.example.org"
+        preflight = other.options(
+            "/api/search", headers={"origin": "https://docs.example.org", "access-control-request-method": "GET"}
+        )
+        assert preflight.status_code == 204
+        assert "authorization" in preflight.headers["access-control-allow-headers"]
+    with pytest.raises(UsageError, match="is not an origin"):
+        ServerOptions(cors=("docs.example.org",))
+
+
+def test_pages_run_nothing_but_their_own(served):
+    for path in ("/", "/?q=mast", "/read/mast.md", "/api/search?q=mast"):
+        headers = served.get(path).headers
+        assert "script-src 'self'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+    page = served.get("/?q=mast").text
+    assert "<style" not in page
+    assert "style=" not in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+def test_a_bucket_of_requests_fills_again_with_time():
+    limit = RateLimit(50.0, burst=2)
+    assert [limit.wait("a") > 0 for _ in range(3)] == [False, False, True]
+    assert not limit.wait("b")
+    time.sleep(0.05)
+    assert not limit.wait("a")
+    assert not any(RateLimit(0).wait("a") for _ in range(100))
+
+
+def test_too_many_requests_are_told_when_to_come_again(harbour, tmp_path):
+    (tmp_path / "tokens.toml").write_text(TOKENS)
+    options = ServerOptions(tokens=read_tokens(tmp_path / "tokens.toml"), rate=0.2)
+    with client(harbour, options) as found:
+        answers = [found.get("/api/status", headers=bearer("everything-0123456789")) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 429, 429]
+    assert int(answers[1].headers["retry-after"]) >= 1
+
+
+def test_queries_that_come_at_once_are_encoded_together():
+    begun, go = threading.Event(), threading.Event()
+    sizes: list[int] = []
+
+    class Slow:
+        def encode_queries(self, queries):
+            sizes.append(len(queries))
+            begun.set()
+            go.wait(5)
+            return np.array([[float(len(query))] for query in queries], np.float32)
+
+    encoder = BatchedEncoder(Slow())
+    with ThreadPoolExecutor(12) as threads:
+        first = threads.submit(encoder.encode_queries, ["a"])
+        begun.wait(5)
+        others = [threads.submit(encoder.encode_queries, ["b" * number]) for number in range(2, 12)]
+        time.sleep(0.2)
+        go.set()
+        assert first.result()[0, 0] == 1
+        assert [other.result()[0, 0] for other in others] == list(range(2, 12))
+    assert sizes == [1, 10]
+    assert encoder.encode_queries(["a", "bb"]).tolist() == [[1], [2]]  # kept
+    assert sizes == [1, 10]
+    encoder.close()
+
+
+def test_who_asked_is_told_what_went_wrong_in_the_encoder():
+    class Broken:
+        def encode_queries(self, queries):
+            raise RuntimeError("no memory")
+
+    encoder = BatchedEncoder(Broken())
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="no memory"):
+            encoder.encode_queries(["a"])
+    encoder.close()
+
+
+def test_a_newer_index_is_taken_over_and_no_answer_mixes_two(tmp_path):
+    folder = workspace(tmp_path, {f"{name}.md": f"# {name}\n\nold old {name}.\n" for name in "abcdefgh"})
+    service = SearchService(folder)
+    done = threading.Event()
+    answers: list[tuple[str, set[str]]] = []
+
+    from structformer.serving.schemas import SearchRequest
+
+    def ask() -> None:
+        while not done.is_set():
+            answer = service.search(SearchRequest(q="old new"), Access())
+            answers.append((answer.index, {hit.snippet.split()[0] for hit in answer.hits}))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    write_pages(tmp_path / "pages", {f"{name}.md": f"# {name}\n\nnew new {name}.\n" for name in "abcdefgh"})
+    ingest(tmp_path / "pages", folder, workers=1)
+    assert not service.refresh()  # a corpus without its index is no newer index yet
+    build_index(folder, encoders=[])
+    assert service.refresh()
+    assert not service.refresh()
+    time.sleep(0.3)
+    done.set()
+    for thread in threads:
+        thread.join()
+    found = dict(answers)
+    assert len(found) == 2
+    assert all(words == found[index] and len(words) == 1 for index, words in answers)
+
+
+def test_feedback_becomes_judgements_a_query_log_and_a_report(harbour, tmp_path, run):
+    folder = workspace(tmp_path, {"mast.md": "# Mast\n\nTall.\n", "keel.md": "# Keel\n\nDeep as a mast.\n"})
+    with client(folder, ServerOptions(feedback=True)) as found:
+        assert found.get("/api/status").json()["feedback"] is True
+        assert "kept on this server" in found.get("/").text
+        for _ in range(2):
+            shown = [hit["document"] for hit in found.get("/api/search?q=Mast").json()["hits"]]
+        found.get("/api/search?q=mas&typing=true")
+        found.get("/api/search?q=mas&partial=true")
+        found.get("/?q=sextant")
+        click = {
+            "event": "click",
+            "query": "mast ",
+            "shown": shown,
+            "document": "mast.md",
+            "section": 0,
+        }
+        assert found.post("/api/feedback", json=click).status_code == 204
+        assert found.post("/feedback", data={"q": "mast"}, follow_redirects=False).status_code == 303
+    assert shown == ["keel.md", "mast.md"]
+    [mast, sextant] = searches(Workspace(folder))
+    assert (mast.query, mast.asked, dict(mast.clicks), dict(mast.above), mast.lost) == (
+        "Mast",
+        2,
+        {"mast.md": 1},
+        {"keel.md": 1},
+        1,
+    )
+    assert (sextant.asked, sextant.empty) == (1, 1)
+    judged = judgements_from_clicks([mast])
+    assert judged.qrels == {"q1": {"keel.md": 0, "mast.md": 1}}
+    told = run("feedback", "-w", folder, "--judgements", tmp_path / "clicks", "--query-log", tmp_path / "log.txt")
+    assert told.code == 0
+    assert "3 searches, 2 queries, 1 documents opened" in told.out
+    assert (tmp_path / "log.txt").read_text() == "Mast\nsextant\n"
+    compared = run("evaluate", "--beir", tmp_path / "clicks", "-w", folder, "--pipeline", "lexical", "--json")
+    assert compared.code == 0
+    assert run("feedback", "-w", folder, "--judgements", tmp_path / "clicks").code == 2
+    logged = (folder / "feedback").glob("*.jsonl")
+    assert not any(word in path.read_text() for path in logged for word in ("127.0.0.1", "testclient"))
+
+
+def test_without_a_wish_nothing_is_kept(served, harbour):
+    served.get("/api/search?q=mast")
+    assert not (harbour / "feedback").exists()
+
+
+def test_search_boxes_made_for_docsearch_are_answered(served):
+    body = {
+        "requests": [
+            {"indexName": "boats", "query": "mend the ma", "params": "hitsPerPage=3&highlightPreTag=%3Cmark%3E"},
+            {"query": ""},
+        ]
+    }
+    first, empty = served.post("/1/indexes/*/queries", json=body, headers={"x-algolia-api-key": "none"}).json()[
+        "results"
+    ]
+    hit = first["hits"][0]
+    assert hit["url"] == "http://localhost:8765/read/mast.md#s2"
+    assert (hit["hierarchy"]["lvl0"], hit["hierarchy"]["lvl1"], hit["hierarchy"]["lvl2"]) == (
+        "The mast",
+        "Mend the mast",
+        None,
+    )
+    assert "<mark>" in hit["_snippetResult"]["content"]["value"]
+    assert (empty["hits"], empty["nbPages"]) == ([], 1)
+
+
+def test_what_a_box_puts_into_its_page_is_escaped(tmp_path):
+    folder = workspace(tmp_path, {"a.md": "# Mast\n\n`<img src=x onerror=alert(1)>` mast\n"})
+    with client(folder) as found:
+        for tags in ({}, {"highlightPreTag": "<b onclick=alert(1)>", "highlightPostTag": "</b>"}):
+            [result] = found.post("/1/indexes/a/queries", json={"requests": [{"query": "mast", **tags}]}).json()[
+                "results"
+            ]
+            text = result["hits"][0]["_snippetResult"]["content"]["value"]
+            assert "<img" not in text
+            assert "onclick" not in text
+
+
+def test_pipelines_are_named_by_the_server_alone(harbour):
+    with client(harbour, pipelines={"fast": "lexical[k=5]"}) as found:
+        assert found.get("/api/search?q=mast&pipeline=fast").json()["pipeline"] == "lexical[k=5]"
+        wrong = found.get("/api/search?q=mast&pipeline=late")
+        assert (wrong.status_code, wrong.json()["message"]) == (422, "no pipeline 'late'; there are: best, words, fast")
+
+
+def test_facets_count_what_was_found_and_narrow_it(tmp_path):
+    pages = {
+        f"{folder}/{name}.md": f"---\nlevel: {level}\n---\n# {name}\n\nA {name} of the boat.\n"
+        for folder, name, level in (("guide", "mast", "easy"), ("guide", "keel", "hard"), ("reference", "jib", "hard"))
+    }
+    with client(workspace(tmp_path, pages)) as found:
+        answer = found.get("/api/search?q=boat").json()
+        counts = {
+            facet["name"]: {each["value"]: each["count"] for each in facet["values"]} for facet in answer["facets"]
+        }
+        assert counts == {"path": {"guide": 2, "reference": 1}, "level": {"hard": 2, "easy": 1}}
+        narrowed = found.get("/api/search?q=boat&where=level%3Dhard&path=guide/*").json()
+        assert [hit["document"] for hit in narrowed["hits"]] == ["guide/keel.md"]
+        page = found.get("/?q=boat&where=level%3Dhard").text
+        assert "remove this filter" in page
+        assert 'href="/?q=boat"' in page  # clear all
+
+
+async def asked_of(session: ClientSession, tool: str, **arguments: object) -> tuple[bool, str]:
+    result = await session.call_tool(tool, arguments)
+    return bool(result.is_error), "".join(part.text for part in result.content if part.type == "text")
+
+
+def test_an_assistant_searches_reads_and_looks_around(harbour):
+    async def talk() -> None:
+        command = StdioServerParameters(
+            command=sys.executable, args=["-m", "structformer", "mcp", "-w", str(harbour)], env=dict(os.environ)
+        )
+        async with stdio_client(command) as (read, write), ClientSession(read, write) as session:
+            await session.initialize()
+            tools = {tool.name for tool in (await session.list_tools()).tools}
+            assert tools == {"search", "read", "outline"}
+            failed, found = await asked_of(session, "search", query="how do I mend the mast?")
+            assert not failed
+            assert "1. The mast › Mend the mast [mast.md#s2]" in found
+            assert "To mend the mast first look at the mast closely" in found
+            _, section = await asked_of(session, "read", address="mast.md#s2")
+            assert section.startswith("# The mast › Mend the mast [mast.md#s2]")
+            _, by_anchor = await asked_of(session, "read", address="mast.md#mend-the-mast")
+            assert by_anchor == section
+            _, whole = await asked_of(session, "read", address="mast.md")
+            assert all(title in whole for title in ("## Clean the mast [mast.md#s1]", "## Stow the mast [mast.md#s3]"))
+            _, short = await asked_of(session, "read", address="mast.md", max_tokens=150)
+            assert "more sections: read [mast.md#s" in short
+            _, tree = await asked_of(session, "outline", document="mast.md")
+            assert "  - Mend the mast [mast.md#s2]" in tree
+            _, documents = await asked_of(session, "outline", path="m*")
+            assert documents == "- The mast [mast.md]\n"
+            failed, why = await asked_of(session, "read", address="nobody.md")
+            assert (failed, "no document 'nobody.md'" in why) == (True, True)
+
+    asyncio.run(talk())
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.fixture
+def process(harbour: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    (tmp_path / "tokens.toml").write_text(TOKENS)
+    port = free_port()
+    command = [
+        sys.executable,
+        "-m",
+        "structformer",
+        "serve",
+        "-w",
+        str(harbour),
+        "--port",
+        str(port),
+        "--tokens",
+        str(tmp_path / "tokens.toml"),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
+        line = started.stdout.readline()
+        assert f"http://127.0.0.1:{port}/" in line, started.stderr.read() if started.stderr else ""
+        yield started, f"http://127.0.0.1:{port}"
+        started.kill()
+
+
+def test_assistants_over_http_see_what_their_token_sees(process):
+    from mcp.client.streamable_http import streamable_http_client
+
+    _, address = process
+
+    async def talk(token: str) -> str:
+        import httpx2
+
+        async with (
+            httpx2.AsyncClient(headers=bearer(token)) as http,
+            streamable_http_client(f"{address}/mcp", http_client=http) as (read, write, *_),
+            ClientSession(read, write) as session,
+        ):
+            await session.initialize()
+            _, found = await asked_of(session, "search", query="stow the keel")
+            _, documents = await asked_of(session, "outline")
+            return found + documents
+
+    assert "keel.md" in asyncio.run(talk("everything-0123456789"))
+    limited = asyncio.run(talk("only-the-mast-0123456789"))
+    assert "keel.md" not in limited
+    assert "mast.md" in limited
+
+
+def test_what_was_asked_before_the_end_is_answered(process):
+    started, address = process
+    headers = bearer("everything-0123456789")
+    statuses: list[int] = []
+    with httpx.Client(base_url=address, headers=headers, timeout=10) as asking, ThreadPoolExecutor(8) as threads:
+        assert asking.get("/readyz").status_code == 200
+        sent = [
+            threads.submit(asking.get, "/api/search", params={"q": f"mend the mast {number}"}) for number in range(40)
+        ]
+        started.send_signal(signal.SIGTERM)
+        statuses = [each.result().status_code for each in sent]
+        ready = asking.get("/readyz").status_code
+    assert statuses == [200] * 40
+    assert ready == 503
+    assert started.wait(20) == 0
+
+
+def test_a_search_needs_no_torch(harbour):
+    code = (
+        "import sys\n"
+        "sys.modules['torch'] = sys.modules['transformers'] = None\n"
+        "from structformer.serving.app import Application\n"
+        "from structformer.serving.service import SearchService\n"
+        "from structformer.serving.schemas import SearchRequest\n"
+        "from structformer.serving.access import EVERYTHING\n"
+        f"service = SearchService({str(harbour)!r})\n"
+        "Application(service)\n"
+        "answer = service.search(SearchRequest(q='mend the mast', explain=True), EVERYTHING)\n"
+        "print(answer.pipeline, answer.hits[0].document)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "hybrid:bi-encoder mast.md\n"
+
+
+def test_searches_may_run_beside_each_other(harbour):
+    retriever = Retriever.open(harbour)
+    queries = [f"{verb} the {thing}" for verb in ("mend", "clean", "stow") for thing in ("mast", "keel", "jib", "oar")]
+    alone = [[hit.address for hit in retriever.search(query, 5)] for query in queries]
+
+    async def together() -> list[list[str]]:
+        found = await asyncio.gather(*(retriever.asearch(query, 5) for query in queries))
+        return [[hit.address for hit in hits] for hits in found]
+
+    assert asyncio.run(together()) == alone
+    assert repr(retriever).startswith("Retriever('")
+
+
+def test_serving_without_an_index_says_what_to_do(run, tmp_path):
+    write_pages(tmp_path / "pages", {"a.md": "# A\n\nText.\n"})
+    ingest(tmp_path / "pages", tmp_path / "w", workers=1)
+    found = run("serve", "-w", tmp_path / "w")
+    assert (found.code, "run `structformer index" in found.err) == (1, True)
+    assert run("serve", "-w", tmp_path / "nothing").code == 1
+    assert run("serve", "-w", tmp_path / "w", "--root", "search").code == 2
+    assert run("serve", "-w", tmp_path / "w", "--pipeline", "fast").code == 2
+
+
+def test_filters_of_a_token_and_of_a_request_both_hold(harbour):
+    service = SearchService(harbour)
+    generation = service.current
+    assert generation.allowed([Filter(("m*",)), Filter(("*t.md",))]) == {generation.number("mast.md")}
+    assert generation.allowed([Filter(), Filter()]) is None
+    assert generation.allowed([Filter(("nothing",)), Filter()]) == frozenset()
+    assert Tokens().access("") == Access()
+    assert json.loads(json.dumps(service.status(Access()).model_dump()))["title"] == "pages"
