@@ -31,7 +31,7 @@ from structformer import Retriever, train
 from structformer.errors import UsageError
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
-from structformer.retrieval.as_you_type import complete
+from structformer.retrieval.as_you_type import complete, completed
 from structformer.retrieval.exporting import export_model
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.index import build_index
@@ -113,6 +113,15 @@ def test_a_served_search_finds_what_the_retriever_finds(served, harbour):
 def test_words_are_found_while_they_are_typed_and_mistyped(served, typed):
     answer = served.get("/api/search", params={"q": typed, "typing": True}).json()
     assert answer["hits"][0]["document"] == "mast.md"
+
+
+def test_the_last_word_is_written_out_where_nothing_has_it(served, harbour):
+    opened = Retriever.open(harbour).opened
+    assert completed(opened, "mend the hal") == "mend the halyard"
+    assert completed(opened, "mend the mast") == "mend the mast"
+    assert completed(opened, "mend the zzz") == "mend the zzz"
+    answer = served.get("/api/search", params={"q": "mend the hal", "partial": True}).json()
+    assert (answer["query"], answer["hits"][0]["document"]) == ("mend the hal", "halyard.md")
 
 
 def test_one_letter_finds_nothing_yet(harbour):
@@ -467,9 +476,13 @@ def test_feedback_becomes_judgements_a_query_log_and_a_report(harbour, tmp_path,
     assert not any(word in path.read_text() for path in logged for word in ("127.0.0.1", "testclient"))
 
 
-def test_without_a_wish_nothing_is_kept(served, harbour):
-    served.get("/api/search?q=mast")
-    assert not (harbour / "feedback").exists()
+def test_without_a_wish_nothing_is_kept(tmp_path):
+    folder = workspace(tmp_path, {"mast.md": "# Mast\n\nTall.\n"})
+    with client(folder) as found:
+        found.get("/api/search?q=mast")
+        found.get("/?q=mast")
+        assert "kept" not in found.get("/").text
+    assert not (folder / "feedback").exists()
 
 
 def test_search_boxes_made_for_docsearch_are_answered(served):

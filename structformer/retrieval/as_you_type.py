@@ -40,6 +40,23 @@ def complete(
     return [], words
 
 
+def completed(opened: OpenedIndex, typed: str, documents: Collection[int] | None = None) -> str:
+    """A query that is still being typed with its last word written out, where nothing has that word as it stands: as in
+    the title or text of what is found first.
+    """
+    words = list(_WORD.finditer(typed))
+    if not words or words[-1].end() != len(typed) or opened.lexical.holds(words[-1][0]):
+        return typed
+    begun: str = words[-1][0].lower()
+    before: str = typed[: words[-1].start()]
+    for number, _ in complete(opened, typed, 1, documents)[0]:
+        unit = opened.units[number]
+        for word in _WORD.findall(f"{unit.title} {' '.join(unit.path)} {unit.text}"):
+            if word.lower().startswith(begun):
+                return f"{before}{word.lower()}"
+    return typed
+
+
 def _by_titles(opened: OpenedIndex, words: Sequence[str], found: Ranked, k: int) -> Ranked:
     scored: dict[int, float] = {}
     sections: set[tuple[int, int]] = set()

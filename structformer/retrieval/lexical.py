@@ -117,6 +117,10 @@ class _Searcher:
     def search(self, query: str, k: int, documents: Collection[int] | None) -> list[tuple[int, float]]:
         return self._run(any_term_query(self._schema, self._analyzers, query, self._fields), k, documents)
 
+    def holds(self, word: str) -> bool:
+        """Whether any row's text has this word."""
+        return any(self._searcher.doc_freq("text", term) for term in query_terms(self.analyzer, word))
+
     def beginnings(
         self, words: Sequence[tuple[str, int]], k: int, documents: Collection[int] | None, every: bool
     ) -> list[tuple[int, float]]:
@@ -205,6 +209,10 @@ class LexicalIndex:
         letters being wrong; with `every` false, with one of them. documents: only units of these.
         """
         return self._units.beginnings(words, k, documents, every)
+
+    def holds(self, word: str) -> bool:
+        """Whether any text has this word, in any of its forms."""
+        return self._units.holds(word)
 
     def score_unit(self, query: str, unit: Unit, average: dict[str, float]) -> float:
         """The score that a unit would have, were it in the index. average: mean number of words of a unit's fields."""

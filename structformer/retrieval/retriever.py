@@ -17,6 +17,7 @@ from structformer.retrieval.pipeline import ENCODER, UNTRAINED, Pipeline, as_pip
 from structformer.retrieval.ranking import Ranked, Ranking
 from structformer.retrieval.snippet import snippet
 from structformer.retrieval.stage import Stage
+from structformer.text.stop_words import STOP_WORDS
 from structformer.workspace import Workspace
 
 __all__ = ["Hit", "Retriever"]
@@ -105,6 +106,7 @@ class Retriever:
             found.setdefault(key, []).append((number, score))
         last = None if sections is None else sections + 1
         terms = self.opened.lexical.terms(ranking.query)
+        terms = [term for term in terms if term not in STOP_WORDS] or terms  # "the" shows nothing
         hits: list[Hit] = []
         for its in found.values():
             first, *others = (self._hit(number, score, ranking, terms) for number, score in its[:last])

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from structformer.document import Section
 from structformer.errors import StructformerError, UsageError, WorkspaceError
-from structformer.retrieval.as_you_type import complete
+from structformer.retrieval.as_you_type import complete, completed
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Hit, parse_filter
 from structformer.retrieval.index import trained_encoder
@@ -136,7 +136,8 @@ class SearchService:
             ranking = Ranking(request.q)
             ranking.add("lexical", ranked)
         else:
-            [ranking] = retriever.opened.run([request.q], pipeline, allowed)
+            query = completed(retriever.opened, request.q, allowed) if request.partial else request.q
+            [ranking] = retriever.opened.run([query], pipeline, allowed)
         hits = retriever.hits(ranking, request.k, group=request.group, sections=_SECTIONS)
         explained = _Explained(current, pipeline, ranking) if request.explain else None
         found = [self._document(current, hit, explained) for hit in hits]

@@ -1,0 +1,235 @@
+"""The search page and the box for other sites, in a real browser; skipped where there is none."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from structformer.retrieval.index import build_index
+
+from boats import boats
+from test_serving import free_port
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Boats, searched by words, served with feedback to any site."""
+    folder = boats(tmp_path_factory.mktemp("page"))
+    build_index(folder, encoders=[])
+    port = free_port()
+    command = [
+        sys.executable,
+        "-m",
+        "structformer",
+        "serve",
+        "-w",
+        str(folder),
+        "--port",
+        str(port),
+        "--title",
+        "Boats",
+        "--feedback",
+    ]
+    with subprocess.Popen([*command, "--cors", "*"], stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
+        assert "http://" in started.stdout.readline()
+        yield f"http://127.0.0.1:{port}"
+        started.terminate()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    found = browser.new_context(viewport={"width": 1200, "height": 800})
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    found = context.new_page()
+    wrong: list[str] = []
+    found.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+    found.on("pageerror", lambda error: wrong.append(str(error)))
+    yield found
+    assert not wrong
+
+
+def test_the_keyboard_alone_searches_and_opens(page, address):
+    page.goto(address)
+    page.locator("body").click()
+    page.keyboard.press("/")
+    box = page.get_by_role("combobox", name="Search Boats")
+    expect(box).to_be_focused()
+    page.keyboard.type("mend the ma", delay=20)
+    expect(page.get_by_role("option").first).to_contain_text("Mend the mast")
+    expect(box).to_have_attribute("aria-expanded", "true")
+    page.wait_for_timeout(600)  # the search on the pause has come
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("option").first).to_have_attribute("aria-selected", "true")
+    chosen = box.get_attribute("aria-activedescendant")
+    assert chosen == page.get_by_role("option").first.get_attribute("id")
+    page.keyboard.press("End")
+    expect(page.get_by_role("option").last).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/read/mast\.md#s2$"))
+    expect(page.get_by_role("heading", name="Mend the mast")).to_be_in_viewport()
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("combobox")).to_be_focused()
+    page.keyboard.type("keel")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/\?q=keel$"))
+    expect(page.locator(".results h2").first).to_have_text("The keel")
+
+
+def test_escape_closes_and_then_clears(page, address):
+    page.goto(address)
+    box = page.get_by_role("combobox")
+    box.type("keel")
+    expect(page.get_by_role("listbox")).to_be_visible()
+    box.press("Escape")
+    expect(page.get_by_role("listbox")).to_be_hidden()
+    expect(box).to_have_value("keel")
+    box.press("Escape")
+    expect(box).to_have_value("")
+
+
+def test_what_a_screen_reader_is_told(page, address):
+    page.goto(f"{address}/?q=mend+the+mast")
+    golden = Path(__file__).parent / "samples" / "page-tree.txt"
+    tree = re.sub(r"[\d.]+ ms", "N ms", page.locator("body").aria_snapshot())
+    first = tree[: tree.index("- listitem", tree.index("- listitem") + 1)] if tree.count("- listitem") > 1 else tree
+    assert first.strip() == golden.read_text().strip()
+
+
+def test_what_was_found_is_said_aloud(page, address):
+    page.goto(address)
+    page.get_by_role("combobox").type("mast")
+    expect(page.locator(".sf-live")).to_have_text(re.compile(r"^\d+ results?$"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1200, 390])
+def test_nothing_stands_in_anybodys_way(browser, address, scheme, width):
+    spec = find_spec("axe_core_python")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    script = Path(spec.submodule_search_locations[0]) / "axe.min.js"
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True)
+    page = context.new_page()
+    for path in ("/", "/?q=mend+the+mast", "/?q=zzzz", "/read/mast.md"):
+        page.goto(address + path)
+        if path == "/?q=mend+the+mast":
+            page.locator("details.why summary").first.click()
+        if path == "/":
+            page.get_by_role("combobox").type("mast")
+            expect(page.get_by_role("option").first).to_be_visible()
+        page.add_script_tag(path=script)
+        found = page.evaluate("axe.run()")
+        told = [f"{each['id']}: {each['nodes'][0]['html'][:150]}" for each in found["violations"]]
+        assert told == [], path
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    context.close()
+
+
+def test_it_works_without_javascript(browser, address):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(address)
+    page.get_by_role("searchbox", name="Search Boats").fill("stow the keel")
+    page.get_by_role("button", name="Search").click()
+    expect(page.locator(".results h2").first).to_have_text("The keel")
+    page.get_by_text("Why this").first.click()
+    expect(page.get_by_text("nothing is learned").first).to_be_visible()
+    page.locator(".results h2 a").first.click()
+    expect(page.get_by_role("navigation", name="Contents")).to_be_visible()
+    page.go_back()
+    page.get_by_role("button", name="None of these").click()
+    expect(page).to_have_url(f"{address}/")
+    context.close()
+
+
+def test_no_other_host_is_asked_and_nothing_foreign_runs(context, address):
+    page = context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{address}/?q=mast")
+    page.get_by_role("combobox").type("keel")
+    page.wait_for_timeout(500)
+    assert all(url.startswith(address) for url in asked)
+    page.evaluate(
+        "() => { const s = document.createElement('script'); s.textContent = 'window.foreign = 1'; document.body.append(s); }"
+    )
+    assert page.evaluate("window.foreign") is None
+
+
+def test_results_can_be_linked_to_and_remembered(page, address):
+    page.goto(f"{address}/?q=keel")
+    page.goto(address)
+    box = page.get_by_role("combobox")
+    box.press("ArrowDown")
+    expect(page.get_by_role("option", name="keel")).to_be_visible()
+    page.get_by_role("option", name="keel").click()
+    expect(box).to_have_value("keel")
+    expect(page.get_by_role("option").first).to_contain_text("keel")
+
+
+def test_what_does_not_fit_can_be_said(page, address):
+    page.goto(f"{address}/?q=mast")
+    with page.expect_request("**/api/feedback") as told:
+        page.get_by_role("button", name="None of these").click()
+    assert told.value.method == "POST"
+    expect(page.get_by_text("Thank you: it is noted.")).to_be_visible()
+
+
+def test_any_site_can_have_the_box(context, address, tmp_path):
+    (tmp_path / "index.html").write_text(
+        f"<!doctype html><html lang=en><title>Docs</title><h1>Docs</h1><p id=search></p>"
+        f'<script src="{address}/widget.js" data-target="#search" data-links="reader"></script></html>'
+    )
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as site:
+        threading.Thread(target=site.serve_forever, daemon=True).start()
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{site.server_port}/")
+        page.get_by_role("button", name="Search").wait_for()
+        page.keyboard.press("Control+k")
+        box = page.get_by_role("combobox", name="Search")
+        expect(box).to_be_focused()
+        page.keyboard.type("mend mas")
+        expect(page.get_by_role("option").first).to_contain_text("Mend the mast")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(f"{address}/read/mast.md#s2")
+        site.shutdown()
