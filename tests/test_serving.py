@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -698,3 +698,49 @@ def test_filters_of_a_token_and_of_a_request_both_hold(harbour):
     assert generation.allowed([Filter(("nothing",)), Filter()]) == frozenset()
     assert Tokens().access("") == Access()
     assert json.loads(json.dumps(service.status(Access()).model_dump()))["title"] == "pages"
+
+
+@pytest.mark.slow
+def test_up_leads_from_files_to_a_page_that_gets_better_and_follows_changes(tmp_path):
+    pages = {
+        f"{name}.md": f"# The {name}\n\nThe {name} is cleaned with a cloth. Never mend a wet {name}.\n"
+        for name in ("mast", "keel", "jib")
+    }
+    write_pages(tmp_path / "pages", pages)
+    port = free_port()
+    command = [
+        sys.executable,
+        "-m",
+        "structformer",
+        "up",
+        str(tmp_path / "pages"),
+        "-w",
+        str(tmp_path / "w"),
+        "--no-open",
+        "--watch",
+    ]
+    with subprocess.Popen(
+        [*command, "--train", "none", "--port", str(port)], stdout=subprocess.PIPE, text=True
+    ) as started:
+        assert started.stdout is not None
+        assert f":{port}/" in started.stdout.readline()
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as asking:
+            first = asking.get("/api/search?q=mast").json()
+            assert (first["pipeline"], first["hits"][0]["document"]) == ("lexical", "mast.md")
+            assert "words" in asking.get("/").text
+
+            def wait_for(found: Callable[[], bool], seconds: float = 120) -> None:
+                end = time.monotonic() + seconds
+                while not found():
+                    assert time.monotonic() < end, asking.get("/api/status").json()
+                    time.sleep(0.3)
+
+            wait_for(lambda: asking.get("/api/status").json()["meaning"])
+            wait_for(lambda: not asking.get("/api/status").json()["stage"])
+            assert asking.get("/api/search?q=mast").json()["pipeline"] == "hybrid:base"
+            write_pages(tmp_path / "pages", {"sextant.md": "# The sextant\n\nIt measures angles between stars.\n"})
+            wait_for(lambda: asking.get("/api/search?q=sextant&pipeline=words").json()["documents"] > 0)
+            (tmp_path / "pages" / "jib.md").unlink()
+            wait_for(lambda: asking.get("/api/document/jib.md").status_code == 404)
+        started.send_signal(signal.SIGTERM)
+        assert started.wait(20) == 0

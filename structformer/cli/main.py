@@ -18,6 +18,7 @@ from structformer.errors import StructformerError
 # Each command's module is imported when it is asked for, so that `--help` is quick. The texts stand here for that
 # reason.
 COMMANDS = {
+    "up": "From files to a search page, which gets better while it is used.",
     "ingest": "Read documents into the workspace's corpus and reference graph.",
     "inspect": "Show what was read of a file, a folder or the corpus: tree, links.",
     "graph": "The links between documents: statistics, dead links, export.",
@@ -90,6 +91,7 @@ def app() -> None:
     structformer train              learn from their structure
     structformer index              make them searchable
     structformer search "how do I"  search
+    structformer up ./docs          all of it, and a page
     """
 
 

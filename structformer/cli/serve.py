@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,7 +58,7 @@ def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--log", "logs", is_flag=True, help="A JSON line for each request, without its query."),
         click.option("--log-queries", is_flag=True, help="With the texts of queries in the log."),
-        click.option("--threads", type=click.IntRange(1, 256), default=16, show_default=True, help="Searches at once."),
+        click.option("--threads", type=click.IntRange(1, 256), help="Searches at once.  [default: one a core]"),
     )
     for decorate in reversed(decorators):
         function = decorate(function)
@@ -71,6 +72,7 @@ def server_options(values: dict[str, Any]) -> ServerOptions:
 
     tokens = values.pop("tokens")
     values.pop("logs")
+    values["threads"] = values["threads"] or len(os.sched_getaffinity(0))
     return ServerOptions(
         **{**values, "hosts": tuple(values["hosts"]), "cors": tuple(values["cors"])},
         tokens=read_tokens(tokens) if tokens else Tokens(),

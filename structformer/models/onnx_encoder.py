@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from structformer.errors import ModelError
 FOLDER = "onnx"
 PLAIN, QUANTIZED = "model.onnx", "model_int8.onnx"
 QUERY_TOKENS = 64
+_PADDING = 1  # tokens that a text may be filled up by
 _TOKENIZER = "tokenizer.json"
 
 
@@ -39,24 +41,38 @@ class OnnxQueryEncoder:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads or len(os.sched_getaffinity(0))
         options.log_severity_level = 3
+        # Threads that wait for work by spinning take the time of those that search.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.enable_cpu_mem_arena = False  # a search's batches are small; the arena would keep what the largest took
         try:
             self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
-            padding = json.loads((folder / "config.json").read_text()).get("pad_token_id") or 0
+            self._padding = int(json.loads((folder / "config.json").read_text()).get("pad_token_id") or 0)
             self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # neither library has an error of its own
             raise ModelError(f"{path} cannot be read ({error}): export it again, or delete it") from error
         self._tokenizer.enable_truncation(QUERY_TOKENS)
-        self._tokenizer.enable_padding(pad_id=int(padding))
+        self._tokenizer.no_padding()
         self._inputs = {each.name for each in self._session.get_inputs()}
 
     def encode_queries(self, queries: Sequence[str]) -> npt.NDArray[np.float32]:
         """(queries, dimensions) float32, unit length: the mean over a query's tokens, read up to QUERY_TOKENS."""
         encoded = self._tokenizer.encode_batch([query or " " for query in queries])
+        vectors: list[npt.NDArray[np.float32] | None] = [None] * len(queries)
+        for places in _like_lengths([len(each.ids) for each in encoded]):
+            for place, vector in zip(places, self._encode([encoded[place] for place in places]), strict=True):
+                vectors[place] = vector
+        return np.stack([vector for vector in vectors if vector is not None])
+
+    def _encode(self, encoded: Sequence[Any]) -> npt.NDArray[np.float32]:
+        longest = max(len(each.ids) for each in encoded)
+
+        def padded(rows: Sequence[Sequence[int]], filler: int) -> npt.NDArray[np.int64]:
+            return np.array([[*row, *[filler] * (longest - len(row))] for row in rows], np.int64)
+
         features = {
-            "input_ids": np.array([each.ids for each in encoded], np.int64),
-            "attention_mask": np.array([each.attention_mask for each in encoded], np.int64),
-            "token_type_ids": np.array([each.type_ids for each in encoded], np.int64),
+            "input_ids": padded([each.ids for each in encoded], self._padding),
+            "attention_mask": padded([each.attention_mask for each in encoded], 0),
+            "token_type_ids": padded([each.type_ids for each in encoded], 0),
         }
         [hidden] = self._session.run(None, {name: features[name] for name in features.keys() & self._inputs})
         mask = features["attention_mask"][..., None].astype(np.float32)
@@ -64,3 +80,15 @@ class OnnxQueryEncoder:
         lengths = np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-12)
         found: npt.NDArray[np.float32] = (mean / lengths).astype(np.float32)
         return found
+
+
+def _like_lengths(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Places of texts of nearly the same length: on a CPU padding costs as much as text."""
+    group: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if group and lengths[place] > lengths[group[0]] + _PADDING:
+            yield group
+            group = []
+        group.append(place)
+    if group:
+        yield group

@@ -22,7 +22,7 @@ FIELDS = {"title": 0.1, "path": 0.1, "text": 0.75, "exact": 0.25, "incoming": 0.
 DOCUMENT_FIELDS = {"text": 0.75, "exact": 0.25}
 _EXACT = "exact"
 _HEAP_BYTES = 128 * 1024 * 1024
-_KEPT_WORDS = 65_536
+_KEPT_WORDS = 20_000
 _UNITS, _DOCUMENTS = "units", "documents"
 
 
@@ -150,7 +150,8 @@ class _Searcher:
             )
         try:
             hits = self._searcher.search(parsed, limit=k, count=False).hits
-            found = [(int(self._searcher.doc(address)["number"][0]), float(score)) for score, address in hits]
+            numbers = self._searcher.fast_field_values("number", [address for _, address in hits])
+            found = [(int(number or 0), float(score)) for number, (score, _) in zip(numbers, hits, strict=True)]
         except (ValueError, OSError) as error:
             raise WorkspaceError(
                 f"the lexical index in {self._folder} cannot be read ({error}): run `structformer index` again"

@@ -15,7 +15,7 @@ from structformer.retrieval.index import trained_encoder
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import ENCODER, UNTRAINED, Pipeline, as_pipeline, hybrid, lexical
 from structformer.retrieval.ranking import Ranked, Ranking
-from structformer.retrieval.snippet import snippet
+from structformer.retrieval.snippet import Matches, snippet
 from structformer.retrieval.stage import Stage
 from structformer.text.stop_words import STOP_WORDS
 from structformer.workspace import Workspace
@@ -106,10 +106,11 @@ class Retriever:
             found.setdefault(key, []).append((number, score))
         last = None if sections is None else sections + 1
         terms = self.opened.lexical.terms(ranking.query)
-        terms = [term for term in terms if term not in STOP_WORDS] or terms  # "the" shows nothing
+        telling = [term for term in terms if term not in STOP_WORDS] or terms  # "the" shows nothing
+        matches = Matches(telling, self.opened.lexical.word_terms)
         hits: list[Hit] = []
         for its in found.values():
-            first, *others = (self._hit(number, score, ranking, terms) for number, score in its[:last])
+            first, *others = (self._hit(number, score, ranking, matches) for number, score in its[:last])
             hits.append(replace(first, sections=tuple(others)) if others else first)
         return hits
 
@@ -175,10 +176,10 @@ class Retriever:
         words = set(self.opened.lexical.terms(query))
         return any(words <= set(self.opened.lexical.words(f"{hit.breadcrumb}\n{hit.text}")) for hit in hits)
 
-    def _hit(self, number: int, score: float, ranking: Ranking, terms: Sequence[str]) -> Hit:
+    def _hit(self, number: int, score: float, ranking: Ranking, matches: Matches) -> Hit:
         unit = self.units[number]
         scores = {stage: by_unit[number] for stage, by_unit in ranking.scores.items() if number in by_unit}
-        shown, spans = snippet(unit.text, terms, self.opened.lexical.word_terms)
+        shown, spans = snippet(unit.text, matches)
         metadata = self.documents[unit.document].values()
         return Hit(
             unit.document_id,

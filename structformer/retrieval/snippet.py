@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from structformer.lengths import SPACELESS, pieces_of
 
@@ -14,30 +14,51 @@ _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0903\u093a-\u094f\u098
 _PART = re.compile(f"[{SPACELESS}]+|(?:[^\\W{SPACELESS}]|[{_MARKS}])+")
 
 
-def snippet(
-    text: str, terms: Sequence[str], words_of: Callable[[str], Collection[str]]
-) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """About 40 words of a text with most of the query's terms, and the [start, end) of every matching word in them.
+class Matches(dict[str, bool]):
+    """Whether words are matches of a query: looked up once each, since a page of results passes thousands of them.
 
-    terms: the query's terms; words_of gives a text's terms as the lexical index has them.
-    """
-    words = pieces_of(text)
-    wanted = set(terms)
-    # A pair of characters that is a term begins at the first of them.
+    terms: the query's; words_of gives a text's terms as the lexical index has them."""
+
+    def __init__(self, terms: Iterable[str], words_of: Callable[[str], Collection[str]]) -> None:
+        super().__init__()
+        self._wanted = set(terms)
+        self._words_of = words_of
+
+    def __missing__(self, word: str) -> bool:
+        found = self[word] = not self._wanted.isdisjoint(self._words_of(word))
+        return found
+
+
+def snippet(text: str, matches: Matches) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """About 40 words of a text with most of the query's terms, and the [start, end) of every matching word in them."""
     if text.isascii():
-        matches = [not wanted.isdisjoint(words_of(text[start:end])) for start, end in words]
+        words = text.split()
+        flags = [matches[word] for word in words]
+        place = _place(flags)
+        shown = " ".join(words[place : place + _WORDS])
     else:
-        matches = [not wanted.isdisjoint(words_of(_with_next(text, words, number))) for number in range(len(words))]
-    place = 0
-    if len(words) > _WORDS:
-        here = most = sum(matches[:_WORDS])
-        for position in range(1, len(words) - _WORDS + 1):
-            here += matches[position + _WORDS - 1] - matches[position - 1]
-            if here > most:
-                most, place = here, position
-    shown = " ".join(text[words[place][0] : words[min(len(words), place + _WORDS) - 1][1]].split()) if words else ""
+        spans = pieces_of(text)
+        words = [text[start:end] for start, end in spans]
+        # A pair of characters that is a term begins at the first of them.
+        flags = [matches[_with_next(text, spans, number)] for number in range(len(spans))]
+        place = _place(flags)
+        last = min(len(spans), place + _WORDS) - 1
+        shown = " ".join(text[spans[place][0] : spans[last][1]].split()) if spans else ""
     shown = ("… " if place else "") + shown + (" …" if place + _WORDS < len(words) else "")
-    return shown, tuple(_matching(shown, wanted, words_of))
+    return shown, tuple(_matching(shown, matches)) if any(flags) else ()
+
+
+def _place(matches: Sequence[bool]) -> int:
+    """Where the words begin that hold most matches."""
+    if len(matches) <= _WORDS:
+        return 0
+    place, here = 0, sum(matches[:_WORDS])
+    most = here
+    for position in range(1, len(matches) - _WORDS + 1):
+        here += matches[position + _WORDS - 1] - matches[position - 1]
+        if here > most:
+            most, place = here, position
+    return place
 
 
 def _with_next(text: str, words: Sequence[tuple[int, int]], number: int) -> str:
@@ -48,14 +69,14 @@ def _with_next(text: str, words: Sequence[tuple[int, int]], number: int) -> str:
     return text[start:end]
 
 
-def _matching(shown: str, wanted: set[str], words_of: Callable[[str], Collection[str]]) -> Iterator[tuple[int, int]]:
+def _matching(shown: str, matches: Matches) -> Iterator[tuple[int, int]]:
     """The [start, end) of every matching word, of overlapping pairs of characters as one."""
     found: list[tuple[int, int]] = []
     for part in _PART.finditer(shown):
         start, end = part.span()
         places = [(start, end)] if not _UNSPACED.match(part[0]) else [(at, at + 2) for at in range(start, end - 1)]
         for first, last in places or [(start, end)]:
-            if wanted.isdisjoint(words_of(shown[first:last])):
+            if not matches[shown[first:last]]:
                 continue
             if found and found[-1][1] >= first:
                 first = found.pop()[0]

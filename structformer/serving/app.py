@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -120,6 +121,9 @@ class Application:
         return _json(await self._found(asked, _access(request)))
 
     async def _found(self, asked: SearchRequest, access: Access) -> SearchAnswer:
+        with anyio.fail_after(self.options.seconds):
+            for vector in self.service.encoding(asked):
+                await asyncio.wrap_future(vector)
         answer = await self._in_thread(lambda: self.service.search(asked, access))
         if self._log is not None and not (asked.typing or asked.partial):
             self._log.add(

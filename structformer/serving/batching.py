@@ -37,8 +37,12 @@ class BatchedEncoder:
 
     def encode_queries(self, queries: Sequence[str]) -> Vector:
         """(queries, dimensions) float32, unit length."""
-        found = [self._known(query) or self._asked(query) for query in queries]
+        found = [self.submit(query) for query in queries]
         return np.stack([each.result() for each in found])
+
+    def submit(self, query: str) -> Future[Vector]:
+        """The query's vector, when it is there; asked for again at once, it is kept."""
+        return self._known(query) or self._asked(query)
 
     def close(self) -> None:
         """End the thread, after what was asked of it."""

@@ -12,12 +12,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structformer.errors import UsageError
-from structformer.evaluation.judgements import Judgements, write_judgements
 from structformer.storage.files import write_bytes
 from structformer.workspace import Workspace
+
+if TYPE_CHECKING:
+    from structformer.evaluation.judgements import Judgements
 
 FOLDER = "feedback"
 _LONGEST = 50  # rows of the report's lists
@@ -92,6 +94,8 @@ def judgements_from_clicks(found: list[Searches], *, least: int = 1) -> Judgemen
     Joachims, KDD 2002, section 2 ("click > skip above"). People open what stands high, so what is never shown is never
     found relevant: such judgements say which of what was shown is better, not what is missing. Raises UsageError
     without a click."""
+    from structformer.evaluation.judgements import Judgements  # with pandas, which a server needs not
+
     queries: dict[str, str] = {}
     qrels: dict[str, dict[str, int]] = {}
     for each in found:
@@ -116,6 +120,8 @@ def write_click_judgements(folder: Path, found: list[Searches], *, least: int = 
     """Write `judgements_from_clicks` as a folder for `evaluate --beir` and `finetune`. Raises UsageError where it is
     there.
     """
+    from structformer.evaluation.judgements import write_judgements
+
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is there already: name a new folder")
     judged = judgements_from_clicks(found, least=least)

@@ -22,6 +22,7 @@ from structformer.serving.links import LinkTable
 from structformer.workspace import Workspace
 
 BEST, WORDS = "best", "words"
+BY_VECTORS = ("dense", "hybrid", "dense-fusion")  # stages that encode queries
 _DOCUMENTS = 64  # whole documents that are kept
 _FILTERS = 64
 
@@ -73,7 +74,7 @@ class Generation:
         """Load what the first request would wait for; encoders gather the queries of several requests."""
         for pipeline in self.pipelines.values():
             for stage in pipeline.stages:
-                if stage.name in ("dense", "hybrid", "dense-fusion"):
+                if stage.name in BY_VECTORS:
                     self._batch_queries(stage.model)
         self.retriever.rank(["warm"], self.pipelines[BEST])
 

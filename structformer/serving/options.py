@@ -15,7 +15,8 @@ class ServerOptions:
     """host, port: where it listens. hosts: names it answers to beside its own; cors: origins of other sites whose pages
     may ask, "*" for any; tokens: who may ask, everybody without; rate: requests a second for each client, 0 for any
     number; root: what a proxy puts in front of all paths; feedback: whether searches and clicks are kept; log_queries:
-    whether the log has the texts of queries.
+    whether the log has the texts of queries; threads: searches at once: more than cores only
+    wait for each other.
     """
 
     host: str = "127.0.0.1"
@@ -27,7 +28,7 @@ class ServerOptions:
     root: str = ""
     feedback: bool = False
     log_queries: bool = False
-    threads: int = 16
+    threads: int = 2
     queued: int = 64
     seconds: float = 10.0
     body_bytes: int = 16_384

@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -21,7 +22,7 @@ from structformer.retrieval.index import trained_encoder
 from structformer.retrieval.pipeline import ENCODER, Pipeline
 from structformer.retrieval.ranking import Ranking
 from structformer.serving.access import Access
-from structformer.serving.generation import WORDS, Generation, state_of
+from structformer.serving.generation import BY_VECTORS, WORDS, Generation, state_of
 from structformer.serving.links import Edge
 from structformer.serving.schemas import (
     DocumentAnswer,
@@ -41,7 +42,7 @@ from structformer.serving.schemas import (
 )
 from structformer.workspace import Workspace
 
-_SECTIONS = 5  # of a document, in an answer
+_SECTIONS = 3  # of a document, in an answer
 _INCOMING = 100  # links to a document that are listed
 _WORD = re.compile(r"\w+")
 _DEEPEST = 30  # sections below a section that are given with it
@@ -121,6 +122,16 @@ class SearchService:
             stage=self.stage,
             feedback=self.serving.feedback,
         )
+
+    def encoding(self, request: SearchRequest) -> list[Future[Any]]:
+        """What a search will wait for: its query's vectors, which are being made from now on. A server that waits for
+        them before it gives the search a thread needs few of these.
+        """
+        if request.typing or request.partial:
+            return []
+        current = self.current
+        pipeline = current.pipelines.get(request.pipeline)
+        return [encoder.submit(request.q) for encoder in current.encoders] if pipeline and _encodes(pipeline) else []
 
     def search(self, request: SearchRequest, access: Access) -> SearchAnswer:
         """Search. Raises UsageError on an unknown pipeline or a filter that is none."""
@@ -290,6 +301,10 @@ class _Explained:
             rank_by_words=None if by_words is None else 1 + sum(score > by_words for score in self._by_words),
             learned=self._learned,
         )
+
+
+def _encodes(pipeline: Pipeline) -> bool:
+    return any(stage.name in BY_VECTORS for stage in pipeline.stages)
 
 
 def _by_name(weights: FusionWeights) -> dict[str, float]:
