@@ -25,6 +25,7 @@ LAYERS = [
     {"evaluation"},
     {"adapters", "checks"},
     {"serving"},
+    {"static_site"},
     {"cli"},
 ]
 FOR_PLUGINS = {"errors", "lengths", "document", "text", "formats", "plugins"}

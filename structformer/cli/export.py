@@ -31,11 +31,18 @@ from structformer.cli.common import Output, common_options, output
 )
 @click.option("--qrels", type=click.Path(path_type=Path), help="With --beir: their judgements.")
 @click.option("--docsearch", type=click.Path(path_type=Path), help="Write the corpus as DocSearch records, JSON lines.")
-@click.option("--base-url", default="", help="With --docsearch: what stands before documents' ids in their addresses.")
+@click.option(
+    "--base-url", default="", help="With --docsearch and --site: what stands before documents' ids in their addresses."
+)
 @click.option(
     "--word-vectors",
     type=click.Path(path_type=Path),
     help="Learn word vectors from the corpus (word2vec) and write them as text.",
+)
+@click.option(
+    "--site",
+    type=click.Path(path_type=Path),
+    help="Write a search page that needs no server: a folder for any web server of files.",
 )
 @common_options
 @click.pass_context
@@ -52,6 +59,7 @@ def command(
     docsearch: Path | None,
     base_url: str,
     word_vectors: Path | None,
+    site: Path | None,
     workspace: Path,
     quiet: bool,
     verbose: bool,
@@ -78,9 +86,9 @@ def command(
         raise click.UsageError("--queries and --qrels go together, with --beir")
     if int8 and not onnx:
         raise click.UsageError("--int8 goes with --onnx")
-    if not (onnx or datasets or training_rows or beir or docsearch or word_vectors):
+    if not (onnx or datasets or training_rows or beir or docsearch or word_vectors or site):
         raise click.UsageError(
-            "say what to export: MODEL --onnx, --datasets, --training-rows, --beir, --docsearch, --word-vectors"
+            "say what to export: MODEL --onnx, --datasets, --training-rows, --beir, --docsearch, --site, --word-vectors"
         )
     if model is not None:
         _onnx(out, workspace, model, int8)
@@ -97,6 +105,13 @@ def command(
             written.append((beir, len(judged.queries), "queries"))
     if docsearch:
         written.append((docsearch, export_docsearch(workspace, docsearch, base_url=base_url), "records"))
+    if site:
+        from structformer.static_site import export_site
+
+        made = export_site(workspace, site, base_url=base_url)
+        written.append((site, made.documents, "documents"))
+        how = f"words and meaning ({made.tokens} tokens)" if made.tokens else "words alone: the index has no vectors"
+        out.note(f"{made.files} files, {made.bytes / 1e6:.1f} MB, searched by {how}")
     if word_vectors:
         written.append((word_vectors, export_word_vectors(workspace, word_vectors), "words"))
     if written:

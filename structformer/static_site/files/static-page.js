@@ -1,0 +1,77 @@
+import { attach, marked, onShortcut, remember } from "./search-box.js";
+import { open } from "./static-search.js";
+
+const input = document.getElementById("q");
+const results = document.getElementById("results");
+const summary = document.getElementById("summary");
+const search = await open(new URL(".", import.meta.url));
+window.structformer = search;
+document.title = search.title;
+document.querySelector(".title").textContent = search.title;
+input.setAttribute("aria-label", `Search ${search.title}`);
+
+async function show(query) {
+  remember(query);
+  const answer = await search.search(query);
+  summary.textContent = answer.hits.length ? `${answer.hits.length} documents, ${answer.milliseconds} ms` : `Nothing found for ${query}.`;
+  results.replaceChildren(
+    ...answer.hits.map((hit) => {
+      const item = document.createElement("li");
+      const title = document.createElement("h2");
+      title.append(link(hit, hit.document_title));
+      item.append(title);
+      if (hit.path.length > 1) item.append(line("path", link(hit, hit.path.slice(1).join(" › "))));
+      item.append(line("snippet", marked(hit.snippet, hit.highlights)));
+      if (hit.sections.length) {
+        const also = document.createElement("ul");
+        also.className = "also";
+        also.setAttribute("aria-label", `More in ${hit.document_title}`);
+        for (const each of hit.sections) {
+          const entry = document.createElement("li");
+          entry.append(link(each, each.path.slice(1).join(" › ") || each.title));
+          also.append(entry);
+        }
+        item.append(also);
+      }
+      return item;
+    }),
+  );
+}
+
+function link(hit, text) {
+  const found = document.createElement("a");
+  found.href = hit.url;
+  found.textContent = text;
+  return found;
+}
+
+function line(name, content) {
+  const found = document.createElement("p");
+  found.className = name;
+  found.append(content);
+  return found;
+}
+
+function go(query) {
+  history.pushState(null, "", `?q=${encodeURIComponent(query)}`);
+  box.close();
+  show(query);
+}
+
+const box = attach(input, { endpoint: "", address: (hit) => hit.url, submit: go, ask: (query, typing) => search.search(query, { k: 6, typing }) });
+input.form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (input.value.trim()) go(input.value.trim());
+});
+onShortcut(() => {
+  input.focus();
+  input.select();
+});
+
+function restore() {
+  const query = new URLSearchParams(location.search).get("q");
+  input.value = query || "";
+  if (query) show(query);
+}
+addEventListener("popstate", restore);
+restore();

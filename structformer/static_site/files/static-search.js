@@ -1,0 +1,301 @@
+// A search in files: words by BM25, meaning by a static encoder; a document's parts count for it as on the server.
+
+const CONSIDERED = 400; // passages that words find
+const OPENED = 25; // documents whose passages are compared, where not all of them are at hand
+const WEIGHTS = { passage: 1, overview: 1, words: 0.5, document: 0.5 };
+const SHARES = [1, 0.5, 0.25, 0.125]; // of a document's best passages by words
+
+const kept = new Map();
+
+/** A file of the site, asked for once. */
+function file(base, name, kind) {
+  const address = new URL(name, base).href;
+  if (!kept.has(address)) {
+    const asked = fetch(address).then((response) => {
+      if (!response.ok) throw new Error(`${address}: ${response.status}`);
+      return kind === "json" ? response.json() : response.arrayBuffer();
+    });
+    asked.catch(() => kept.delete(address));
+    kept.set(address, asked);
+  }
+  return kept.get(address);
+}
+
+/** Open the search of a site. base: where its files are. */
+export async function open(base) {
+  const meta = await file(base, "meta.json", "json");
+  const starts = new Uint32Array(await file(base, "starts.bin"));
+  return new Search(base, meta, starts);
+}
+
+class Search {
+  constructor(base, meta, starts) {
+    this.base = base;
+    this.meta = meta;
+    this.starts = starts;
+    this.prefixes = new Map(meta.words.map((prefix, number) => [prefix, number]));
+    this.common = new Set(meta.common);
+  }
+
+  get title() {
+    return this.meta.title;
+  }
+
+  /** The document of a passage. */
+  owner(unit) {
+    let low = 0;
+    let high = this.starts.length - 1;
+    while (low + 1 < high) {
+      const middle = (low + high) >> 1;
+      if (this.starts[middle] <= unit) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /**
+   * Search. typing: the last word may be unfinished, and words alone are compared; meaning: whether vectors are. Gives up to k documents, each with
+   * its best sections, as the server's /api/search does.
+   */
+  async search(query, { k = 10, typing = false, meaning = true } = {}) {
+    const begun = performance.now();
+    const words = terms(query);
+    const vector = typing || !meaning || !this.meta.vectors ? null : this.encode(query);
+    const [byWords, encoded] = await Promise.all([this.words(words, typing), vector]);
+    const scores = await this.scored(byWords, encoded, typing);
+    const ranked = [...scores].sort((one, two) => two[1] - one[1] || one[0] - two[0]);
+    const hits = await this.hits(ranked, words, k, typing);
+    return { query, index: "static", confident: true, hits, documents: new Set(ranked.map(([unit]) => this.owner(unit))).size, milliseconds: Math.round(performance.now() - begun) };
+  }
+
+  /** BM25 by passage, as a share of the best. */
+  async words(words, typing) {
+    const found = new Map();
+    const lists = await Promise.all(words.map((word, place) => this.postings(word, typing && place === words.length - 1)));
+    const counts = new Map();
+    for (const list of lists) {
+      for (const [unit, score] of list) {
+        found.set(unit, (found.get(unit) || 0) + score);
+        counts.set(unit, (counts.get(unit) || 0) + 1);
+      }
+    }
+    if (typing) {
+      const most = Math.max(0, ...counts.values());
+      for (const [unit, count] of counts) if (count < most) found.delete(unit);
+    }
+    const best = [...found].sort((one, two) => two[1] - one[1] || one[0] - two[0]).slice(0, CONSIDERED);
+    const highest = best.length ? best[0][1] : 1;
+    return new Map(best.map(([unit, score]) => [unit, score / highest]));
+  }
+
+  /** The passages of a word; of the words that begin with it, or are nearly it, where there is none. */
+  async postings(word, unfinished) {
+    if (this.common.has(word)) return new Map();
+    let prefix = word.slice(0, 6);
+    while (prefix && !this.prefixes.has(prefix)) prefix = prefix.slice(0, -1);
+    const files = prefix ? [prefix] : [];
+    if (unfinished || !prefix) {
+      for (const each of this.prefixes.keys()) if (each.startsWith(word) && files.length < 4 && each !== prefix) files.push(each);
+    }
+    const merged = new Map();
+    for (const each of files) {
+      const { forms, postings } = await file(this.base, `w/${this.prefixes.get(each)}.json`, "json");
+      let rows = Object.hasOwn(forms, word) && !unfinished ? [forms[word]] : [];
+      if (!rows.length) rows = Object.keys(forms).filter((form) => form.startsWith(word)).slice(0, 40).map((form) => forms[form]);
+      if (!rows.length && word.length >= 4) rows = Object.keys(forms).filter((form) => near(form, word, unfinished)).slice(0, 8).map((form) => forms[form]);
+      for (const row of new Set(rows)) {
+        const list = postings[row];
+        let unit = 0;
+        for (let place = 0; place < list.length; place += 2) {
+          unit += list[place];
+          merged.set(unit, Math.max(merged.get(unit) || 0, list[place + 1]));
+        }
+      }
+    }
+    return merged;
+  }
+
+  /** A query's vector: the sum of its tokens' vectors, of length one; null where it has none. */
+  async encode(query) {
+    const { tokens, dimensions } = this.meta.vectors;
+    this.numbers ??= file(this.base, "tokens.json", "json").then((list) => new Map(list.map((token, number) => [token, number])));
+    const numbers = await this.numbers;
+    const wanted = pieces(query, numbers).map((token) => numbers.get(token));
+    if (!wanted.length) return null;
+    const size = this.meta.chunk.t;
+    const sum = new Float32Array(dimensions);
+    await Promise.all([...new Set(wanted.map((number) => Math.floor(number / size)))].map((chunk) => file(this.base, `t/${chunk}.bin`)));
+    for (const number of wanted) {
+      const chunk = Math.floor(number / size);
+      const bytes = await file(this.base, `t/${chunk}.bin`);
+      const count = Math.min(size, tokens - chunk * size);
+      const scale = new DataView(bytes).getFloat32(4 * (number % size), true) / 127;
+      const row = new Int8Array(bytes, 4 * count + (number % size) * dimensions, dimensions);
+      for (let place = 0; place < dimensions; place++) sum[place] += scale * row[place];
+    }
+    const length = Math.hypot(...sum);
+    return length ? sum.map((value) => value / length) : null;
+  }
+
+  /** The score of every passage that may be shown. */
+  async scored(byWords, vector, typing) {
+    const byDocument = new Map();
+    for (const [unit, share] of byWords) {
+      const document = this.owner(unit);
+      if (!byDocument.has(document)) byDocument.set(document, []);
+      byDocument.get(document).push(share);
+    }
+    let highest = 0;
+    for (const [document, shares] of byDocument) {
+      shares.sort((one, two) => two - one);
+      const sum = SHARES.reduce((total, weight, place) => total + weight * (shares[place] || 0), 0);
+      byDocument.set(document, sum);
+      highest = Math.max(highest, sum);
+    }
+    const words = (unit) => WEIGHTS.words * (byWords.get(unit) || 0) + WEIGHTS.document * (highest ? (byDocument.get(this.owner(unit)) || 0) / highest : 0);
+    if (!vector) return new Map([...byWords.keys()].map((unit) => [unit, words(unit)]));
+    const { whole } = this.meta.vectors;
+    const overviews = cosines(await file(this.base, "o.bin"), vector);
+    const scores = new Map();
+    const compare = (first, found) => {
+      found.forEach((cosine, place) => {
+        const unit = first + place;
+        scores.set(unit, WEIGHTS.passage * cosine + WEIGHTS.overview * overviews[this.owner(unit)] + words(unit));
+      });
+    };
+    if (whole) {
+      compare(0, cosines(await file(this.base, "v.bin"), vector));
+      return scores;
+    }
+    const documents = Array.from(overviews, (cosine, document) => [document, cosine + 2 * WEIGHTS.document * (highest ? (byDocument.get(document) || 0) / highest : 0)]);
+    documents.sort((one, two) => two[1] - one[1] || one[0] - two[0]);
+    const size = this.meta.chunk.v;
+    const wanted = new Set();
+    const opened = new Set(documents.slice(0, OPENED).map(([document]) => document));
+    for (const document of opened) {
+      for (let unit = this.starts[document]; unit < this.starts[document + 1]; unit += size) wanted.add(Math.floor(unit / size));
+      wanted.add(Math.floor((this.starts[document + 1] - 1) / size));
+    }
+    const chunks = await Promise.all([...wanted].map(async (chunk) => [chunk, await file(this.base, `v/${chunk}.bin`)]));
+    for (const [chunk, bytes] of chunks) compare(chunk * size, cosines(bytes, vector));
+    for (const unit of scores.keys()) if (!opened.has(this.owner(unit))) scores.delete(unit);
+    return scores;
+  }
+
+  /** The first documents as they are shown. */
+  async hits(ranked, words, k, typing) {
+    const groups = new Map();
+    const seen = new Set();
+    for (const [unit, score] of ranked) {
+      const document = this.owner(unit);
+      if (!groups.has(document) && groups.size >= k) continue;
+      if (!groups.has(document)) groups.set(document, []);
+      if (groups.get(document).length < 4) groups.get(document).push([unit, score]);
+      if (groups.size >= k && groups.get(document).length >= 4 && seen.size > 4 * k) break;
+      seen.add(unit);
+    }
+    const shown = await Promise.all(
+      [...groups.values()].map(async (units) => {
+        const rows = await Promise.all(units.map(([unit]) => this.row("u", unit)));
+        const [id, title, address] = await this.row("d", rows[0][0]);
+        const sections = [];
+        rows.forEach((row, place) => {
+          if (!sections.some((each) => each.section === row[1])) sections.push(section(row, id, address, units[place][1], words));
+        });
+        if (typing) sections.sort((one, two) => titled(two, words) - titled(one, words) || two.score - one.score);
+        return { ...sections[0], document_title: title || id, sections: sections.slice(1) };
+      }),
+    );
+    if (typing) shown.sort((one, two) => titled(two, words) - titled(one, words) || two.score - one.score);
+    return shown;
+  }
+
+  async row(name, number) {
+    const size = this.meta.chunk[name];
+    return (await file(this.base, `${name}/${Math.floor(number / size)}.json`, "json"))[number % size];
+  }
+}
+
+function section([, number, path, anchor, text], id, address, score, words) {
+  const url = anchor && !address.includes("#") ? `${address}#${encodeURIComponent(anchor)}` : address;
+  return { document: id, section: number, title: path[path.length - 1] || id, path, anchor, url, read: url, snippet: text, highlights: highlights(text, words), score };
+}
+
+/** How well a title is what is being typed. */
+function titled(hit, words) {
+  const parts = terms(hit.path[hit.path.length - 1] || "");
+  const begun = words.filter((word) => parts.some((part) => part.startsWith(word))).length;
+  return words.length ? begun / words.length + (begun ? 0.3 / parts.length : 0) : 0;
+}
+
+/** The words of a text in lower case. */
+export function terms(text) {
+  return text.toLowerCase().match(/[\p{L}\p{N}\p{M}_]+/gu) || [];
+}
+
+function highlights(text, words) {
+  const found = [];
+  const stems = words.filter((word) => word.length > 2).map((word) => (word.length > 5 ? word.slice(0, -2) : word));
+  // Places count characters, not halves of them.
+  let place = 0;
+  for (const part of text.split(/([\p{L}\p{N}\p{M}_]+)/u)) {
+    const length = Array.from(part).length;
+    if (stems.some((stem) => part.toLowerCase().startsWith(stem))) found.push([place, place + length]);
+    place += length;
+  }
+  return found;
+}
+
+/** Whether a word is another one with a letter wrong, missing, too many or in the other's place. */
+function near(form, word, unfinished) {
+  const other = unfinished ? form.slice(0, word.length) : form;
+  if (Math.abs(other.length - word.length) > 1 || other[0] !== word[0]) return false;
+  let place = 0;
+  while (place < word.length && other[place] === word[place]) place++;
+  const rest = (text, from) => text.slice(from);
+  return (
+    rest(other, place + 1) === rest(word, place + 1) ||
+    rest(other, place) === rest(word, place + 1) ||
+    rest(other, place + 1) === rest(word, place) ||
+    (other[place] === word[place + 1] && other[place + 1] === word[place] && rest(other, place + 2) === rest(word, place + 2))
+  );
+}
+
+/** The tokens of a text as BERT's tokenizer cuts it, of those that the corpus has. */
+export function pieces(text, known) {
+  const plain = text.toLowerCase().normalize("NFD").replace(/\p{Mn}/gu, "");
+  const found = [];
+  for (const word of plain.match(/[\p{P}\p{S}]|[\u4e00-\u9fff\u3400-\u4dbf]|[^\s\p{P}\p{S}\u4e00-\u9fff\u3400-\u4dbf]+/gu) || []) {
+    const letters = Array.from(word);
+    let start = 0;
+    while (start < letters.length) {
+      let end = letters.length;
+      let token = "";
+      for (; end > start; end--) {
+        token = (start ? "##" : "") + letters.slice(start, end).join("");
+        if (known.has(token)) break;
+      }
+      if (end === start) break; // a word with a part that the corpus does not have
+      found.push(token);
+      start = end;
+    }
+  }
+  return found;
+}
+
+/** The cosines of a vector with rows of 8-bit numbers. */
+function cosines(bytes, vector) {
+  const rows = new Int8Array(bytes);
+  const size = vector.length;
+  const found = new Float32Array(rows.length / size);
+  for (let row = 0; row < found.length; row++) {
+    let product = 0;
+    let square = 0;
+    for (let place = 0, at = row * size; place < size; place++, at++) {
+      product += rows[at] * vector[place];
+      square += rows[at] * rows[at];
+    }
+    found[row] = square ? product / Math.sqrt(square) : 0;
+  }
+  return found;
+}
