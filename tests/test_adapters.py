@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from structformer import Corpus, Retriever
+from structformer.adapters import sphinx
 from structformer.adapters.exporting import export_beir, export_datasets, export_docsearch, export_training_rows
 from structformer.errors import UsageError
 from structformer.retrieval.index import build_index
 from structformer.sampling import Samples
 
 from boats import boats
+from conftest import write_pages
 
 
 @pytest.fixture(scope="module")
@@ -140,3 +145,62 @@ def test_what_the_retriever_finds_is_what_the_adapters_give(harbour):
         hit.address for hit in hits
     ]
     assert Corpus.open(harbour).document_count == 20
+
+
+def test_a_mkdocs_site_gets_the_box(tmp_path):
+    write_pages(tmp_path / "docs", {"index.md": "# Boats\n\nAll about boats.\n", "mast.md": "# Mast\n\nTall.\n"})
+    (tmp_path / "mkdocs.yml").write_text(
+        "site_name: Boats\nplugins:\n  - structformer:\n      server: https://find.example.org/\n      target: '#box'\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "-q",
+        "-f",
+        str(tmp_path / "mkdocs.yml"),
+        "-d",
+        str(tmp_path / "site"),
+    ]
+    subprocess.run(command, check=True)
+    for page in ("index.html", "mast/index.html"):
+        text = (tmp_path / "site" / page).read_text()
+        assert (
+            '<script src="https://find.example.org/widget.js" data-target="#box" data-label="Search"></script></body>'
+            in text
+        )
+
+
+def test_a_sphinx_site_gets_the_box(tmp_path):
+    pytest.importorskip("sphinx", reason="Sphinx needs an older docutils than the tests have")
+    write_pages(tmp_path, {"index.rst": "Boats\n=====\n\nAll about boats.\n"})
+    (tmp_path / "conf.py").write_text(
+        "extensions = ['structformer.adapters.sphinx']\nstructformer_server = 'https://find.example.org'\nstructformer_target = '#box'\n"
+    )
+    subprocess.run([sys.executable, "-m", "sphinx", "-q", str(tmp_path), str(tmp_path / "site")], check=True)
+    text = (tmp_path / "site" / "index.html").read_text()
+    script = next(line for line in text.splitlines() if "find.example.org/widget.js" in line)
+    assert 'data-target="#box"' in script
+    assert 'data-label="Search"' in script
+
+
+def test_the_sphinx_extension_adds_nothing_without_a_server():
+    added: list[tuple[str, dict[str, str]]] = []
+    values = {
+        "structformer_server": "",
+        "structformer_target": "",
+        "structformer_label": "Find",
+        "structformer_path": "",
+        "structformer_token": "",
+    }
+    app = SimpleNamespace(
+        config=SimpleNamespace(**values),
+        builder=SimpleNamespace(format="html"),
+        add_js_file=lambda name, **attributes: added.append((name, attributes)),
+    )
+    sphinx._add_box(app)
+    assert added == []
+    app.config.structformer_server = "https://find.example.org/"
+    sphinx._add_box(app)
+    assert added == [("https://find.example.org/widget.js", {"data-label": "Find"})]

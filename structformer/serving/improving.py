@@ -6,6 +6,7 @@ takes over what it leaves in the workspace."""
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from structformer.serving.exports import missing_export
 from structformer.serving.service import SearchService
 from structformer.workspace import Workspace
 
+_LEFT = re.compile(r"((?:\d+ (?:h|min|s) ?)+left)$")  # the end of a line of progress
 _NICE = 10  # whoever searches goes first
 Say = Callable[[str], object]
 
@@ -101,9 +103,8 @@ class Improver(threading.Thread):
         self._say(stage)
 
         def told(line: str) -> None:
-            _, colon, rest = line.partition(": ")
-            if colon and "left" in rest:
-                self._service.stage = f"{stage}: {rest}"
+            if left := _LEFT.search(line):
+                self._service.stage = f"{stage}: {left[1]}"
 
         code, last = structformer(*arguments, "-w", str(self._workspace.path), "-v", told=told)
         if code:

@@ -1,0 +1,40 @@
+"""A MkDocs plugin: the search box of a structformer server on every page of a built site.
+
+    # mkdocs.yml
+    plugins:
+      - structformer:
+          server: https://search.example.org
+
+target: a selector of where the button goes, else the end of the page; label: its text; path: only documents whose ids
+match."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+from mkdocs.config.base import Config
+from mkdocs.config.config_options import Type
+from mkdocs.plugins import BasePlugin
+
+
+class BoxOptions(Config):  # type: ignore[no-untyped-call]
+    """What mkdocs.yml may say."""
+
+    server = Type(str)
+    target = Type(str, default="")
+    label = Type(str, default="Search")
+    path = Type(str, default="")
+    token = Type(str, default="")
+
+
+class BoxPlugin(BasePlugin[BoxOptions]):  # type: ignore[no-untyped-call]
+    """Adds the box's script to every page."""
+
+    def on_post_page(self, output: str, **kwargs: Any) -> str:
+        """The page with the script at its end."""
+        given = {name: self.config[name] for name in ("target", "label", "path", "token") if self.config[name]}
+        attributes = "".join(f' data-{name}="{html.escape(value)}"' for name, value in given.items())
+        script = f'<script src="{html.escape(self.config.server.rstrip("/"))}/widget.js"{attributes}></script>'
+        before, end, after = output.rpartition("</body>")
+        return f"{before}{script}{end}{after}" if end else output + script
