@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from structformer.retrieval.lexical import Begun
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.ranking import Ranked, in_order
 
 _WORD = re.compile(r"\w+")
-_MAX_WORDS = 12
+_MAX_WORDS, _FEW_WORDS = 12, 4
 _LOOKED_AT = 120  # units that the words find, which their titles put in order
 _OPENS, _BEGINS, _HOLDS, _SHORT = 3.0, 1.5, 0.75, 0.5  # what a title is worth that opens with the words, and so on
 
@@ -25,16 +26,32 @@ def complete(
     """Up to k units, one of each section, that hold every typed word or a word that begins with it, in titles, text or
     the texts of links that lead there; and the words that were searched for.
 
-    Where there are none, words may be written a little wrong; where there are still none, one of them is enough.
+    First the last word alone is taken as a beginning, then all, then they may be written a little wrong; where there
+    is still nothing, one of them is enough. Long queries, of which no passage holds every word, go straight there.
     documents: numbers of those that may be found.
     """
     words = [word.lower() for word in _WORD.findall(typed)][:_MAX_WORDS]
     if not words or (len(words) == 1 and len(words[0]) < 2 and words[0].isascii()):
         return [], []
-    for wrong, every in ((False, True), (True, True), (True, False)):
-        found = opened.lexical.beginnings(
-            [(word, slips(word) if wrong else 0) for word in words], _LOOKED_AT, documents, every=every
+    last = len(words) - 1
+    whole = [Begun(word, 0, place == last) for place, word in enumerate(words)]
+    tries = [(whole, True)]
+    if len(words) <= _FEW_WORDS:
+        tries += [
+            ([Begun(word, 0, True) for word in words], True),
+            ([Begun(word, slips(word), True) for word in words], True),
+        ]
+    tries.append(
+        (
+            [
+                Begun(word, slips(word) if len(words) <= _FEW_WORDS else 0, place == last)
+                for place, word in enumerate(words)
+            ],
+            False,
         )
+    )
+    for begun, every in tries:
+        found = opened.lexical.beginnings(begun, _LOOKED_AT, documents, every=every)
         if found:
             return _by_titles(opened, words, found, k), words
     return [], words
@@ -62,11 +79,12 @@ def _by_titles(opened: OpenedIndex, words: Sequence[str], found: Ranked, k: int)
     sections: set[tuple[int, int]] = set()
     best = max(score for _, score in found)
     for number, score in found:
-        unit = opened.units[number]
-        if (unit.document, unit.section) in sections:
+        place = int(opened.owners[number]), int(opened.sections[number])
+        if place in sections:
             continue
-        sections.add((unit.document, unit.section))
-        scored[number] = score / best + _title_score(words, unit.title, len(unit.path))
+        sections.add(place)
+        title, depth = opened.units.value(number, "title"), 1 if place[1] == 0 else 2
+        scored[number] = score / best + _title_score(words, title, depth)
     return in_order(scored.items())[:k]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,6 +25,15 @@ _EXACT = "exact"
 _HEAP_BYTES = 128 * 1024 * 1024
 _KEPT_WORDS = 20_000
 _UNITS, _DOCUMENTS = "units", "documents"
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A word that is being typed: how many of its letters may be wrong, and whether it may go on."""
+
+    word: str
+    wrong: int = 0
+    goes_on: bool = False
 
 
 def _analyzers(fields: dict[str, float], language: str) -> dict[str, tantivy.TextAnalyzer]:
@@ -122,21 +132,25 @@ class _Searcher:
         return any(self._searcher.doc_freq("text", term) for term in query_terms(self.analyzer, word))
 
     def beginnings(
-        self, words: Sequence[tuple[str, int]], k: int, documents: Collection[int] | None, every: bool
+        self, words: Sequence[Begun], k: int, documents: Collection[int] | None, every: bool
     ) -> list[tuple[int, float]]:
-        """Rows with a term that begins with each word, so many of its letters being wrong; or with any of them."""
+        """Rows with each of the words, or with any of them."""
         occur = tantivy.Occur.Must if every else tantivy.Occur.Should
         clauses = []
-        for word, wrong in words:
-            forms = [
-                tantivy.Query.boost_query(
-                    tantivy.Query.fuzzy_term_query(self._schema, field, word, distance=wrong, prefix=True), boost
-                )
-                for field, boost in self._fields.items()
-            ]
+        for begun in words:
             # The word itself, by BM25, in any of its forms.
-            if (itself := any_term_query(self._schema, self._analyzers, word, self._fields)) is not None:
-                forms.append(itself)
+            itself = any_term_query(self._schema, self._analyzers, begun.word, self._fields)
+            forms = [] if itself is None else [itself]
+            if begun.goes_on or begun.wrong:
+                forms += [
+                    tantivy.Query.boost_query(
+                        tantivy.Query.fuzzy_term_query(
+                            self._schema, field, begun.word, distance=begun.wrong, prefix=begun.goes_on
+                        ),
+                        boost,
+                    )
+                    for field, boost in self._fields.items()
+                ]
             clauses.append((occur, tantivy.Query.boolean_query([(tantivy.Occur.Should, each) for each in forms])))
         return self._run(tantivy.Query.boolean_query(clauses) if clauses else None, k, documents)
 
@@ -199,15 +213,10 @@ class LexicalIndex:
         return self._units.search(query, k, documents)
 
     def beginnings(
-        self,
-        words: Sequence[tuple[str, int]],
-        k: int,
-        documents: Collection[int] | None = None,
-        *,
-        every: bool = True,
+        self, words: Sequence[Begun], k: int, documents: Collection[int] | None = None, *, every: bool = True
     ) -> list[tuple[int, float]]:
-        """Up to k (unit number, score) of units that hold a word that begins with each of these, up to so many of its
-        letters being wrong; with `every` false, with one of them. documents: only units of these.
+        """Up to k (unit number, score) of units that hold every one of these words as far as they are written; with
+        `every` false, one of them. documents: only units of these.
         """
         return self._units.beginnings(words, k, documents, every)
 

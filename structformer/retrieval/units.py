@@ -186,6 +186,10 @@ class _Table:
         found: dict[str, Any] = self._batch(number // _BATCH_ROWS).slice(number % _BATCH_ROWS, 1).to_pylist()[0]
         return found
 
+    def value(self, number: int, name: str) -> Any:
+        """One field of one row, without the others."""
+        return self._batch(number // _BATCH_ROWS).column(name)[number % _BATCH_ROWS].as_py()
+
     def rows(self) -> Iterator[dict[str, Any]]:
         """All rows in order."""
         for number in range(self._file.num_record_batches):
