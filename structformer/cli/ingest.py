@@ -31,6 +31,12 @@ _SHOWN = 20
 )
 @click.option("--workers", type=click.IntRange(1), help="Reader processes.  [default: one per core]")
 @click.option(
+    "--engine",
+    default="local",
+    show_default=True,
+    help="Where it is done: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
+)
+@click.option(
     "--max-file-mb",
     type=click.FloatRange(min=0, min_open=True),
     default=32.0,
@@ -91,6 +97,7 @@ def command(
     dry_run: bool,
     format_: str | None,
     workers: int | None,
+    engine: str,
     max_file_mb: float,
     timeout: float,
     include: tuple[str, ...],
@@ -150,6 +157,7 @@ def command(
             format=format_,
             options=given,
             workers=workers,
+            engine=engine,
             limits=limits,
             wanted=FileFilter(include, exclude, gitignore),
             fresh=fresh,

@@ -38,6 +38,12 @@ _DOCS = field_docs("sampling.example", "SamplingOptions")
     "--attention-model", default="auto", show_default=True, help="HARP's tasks: the model whose attention draws words."
 )
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: the number of cores]")
+@click.option(
+    "--engine",
+    default="local",
+    show_default=True,
+    help="Where it is done: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
+)
 @click.option("--seed", type=int, default=0, show_default=True)
 @common_options
 @click.pass_context
@@ -55,6 +61,7 @@ def command(
     compat: str | None,
     attention_model: str,
     workers: int | None,
+    engine: str,
     seed: int,
     workspace: Path,
     quiet: bool,
@@ -106,6 +113,7 @@ def command(
             held_out=held_out,
             weights=weights,
             workers=workers,
+            engine=engine,
             progress=progress,
         )
     save_config(ctx, samples.folder)

@@ -49,9 +49,10 @@ def get_engine(engine: str | Engine = "local") -> Engine:
     """An engine by its name. Raises UsageError naming those there are."""
     if not isinstance(engine, str):
         return engine
+    from structformer.engines.cluster import DaskEngine, RayEngine
     from structformer.engines.local import LocalEngine
 
-    engines: dict[str, Engine] = {"local": LocalEngine()}
+    engines: dict[str, Engine] = {each.name: each for each in (LocalEngine(), DaskEngine(), RayEngine())}
     if engine not in engines:
         found = load_plugins().supplied("structformer_engines", "engine", Engine, engines)  # type: ignore[type-abstract]
         engines.update({name: each for name, (each, _) in found.items()})

@@ -155,6 +155,22 @@ def _perform(
             task = work.lost(task, item, reason)
 
 
+def perform(work: Work, task: Any) -> Any:
+    """One task's result, by a worker process that is begun for it and ended after it: how a cluster's workers run ours.
+
+    Raises the task's error.
+    """
+    workers: list[_Worker] = []
+    try:
+        _, value, error = _perform(work, None, task, workers)
+    finally:
+        for worker in workers:
+            worker.close()
+    if error is not None:
+        raise error
+    return value
+
+
 def _error(kind: str, message: str) -> Exception:
     """A task's error: ours as what it was, any other as a RuntimeError that names it."""
     ours = getattr(errors, kind, None)

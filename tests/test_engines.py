@@ -1,0 +1,119 @@
+"""Engines on clusters give the same bytes as this machine's processes, whatever happens to their workers."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from distributed import Client, LocalCluster
+from structformer import sample
+from structformer.engines import Engine, Work, get_engine
+from structformer.engines.cluster import in_order
+from structformer.errors import UsageError
+from structformer.ingestion import ingest
+from structformer.workspace import Workspace
+
+from conftest import write_pages
+from test_cli import run as run  # the fixture
+
+_MADE_WHERE = {"command.json", "report.html", "seal.json", "compared.json"}  # say when and how, or list those that do
+
+
+def digests(workspace: Path) -> dict[str, str]:
+    """What a corpus, its graph and its Examples are, file by file."""
+    place = Workspace(workspace)
+    found = {}
+    for part in ("corpus", "graph", "samples"):
+        folder = place.folder(part)
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and path.name not in _MADE_WHERE:
+                found[f"{part}/{path.relative_to(folder)}"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    for path in sorted(place.shards.rglob("*.parquet")):
+        found[str(path.relative_to(place.shards))] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("engines") / "pages"
+    topics = [f"{first}{second}" for first in ("mast", "keel", "jib", "oar") for second in range(60)]
+    texts = {
+        f"{topic[:3]}/{topic}.md": f"# The {topic}\n\nThe {topic} is a part of the boat that everybody knows.\n\n"
+        f"## Mend the {topic}\n\nTo mend the {topic} take a cloth and thread, and never mend a wet {topic} in the rain.\n\n"
+        f"## See also\n\n- [the next](../{topics[number - 1][:3]}/{topics[number - 1]}.md)\n"
+        for number, topic in enumerate(topics)
+    }
+    write_pages(folder, texts)
+    return folder
+
+
+def test_dask_gives_the_same_bytes_when_its_workers_are_killed(pages, tmp_path, monkeypatch):
+    ingest(pages, tmp_path / "here")
+    sample(tmp_path / "here")
+    killed: list[int] = []
+    done = threading.Event()
+
+    def kill(cluster: LocalCluster) -> None:
+        with Client(cluster.scheduler_address, set_as_default=False) as client:
+            while not done.is_set() and len(killed) < 3:
+                time.sleep(0.7)
+                for pid in list(client.run(os.getpid).values())[:1]:
+                    if pid not in killed:
+                        os.kill(pid, signal.SIGKILL)
+                        killed.append(pid)
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
+        monkeypatch.setenv("STRUCTFORMER_DASK", cluster.scheduler_address)
+        killer = threading.Thread(target=kill, args=(cluster,))
+        killer.start()
+        try:
+            ingest(pages, tmp_path / "there", engine="dask", workers=2)
+            sample(tmp_path / "there", engine="dask", workers=2)
+        finally:
+            done.set()
+            killer.join()
+    assert killed
+    here, there = digests(tmp_path / "here"), digests(tmp_path / "there")
+    assert len(here) > 8
+    assert there == here
+
+
+def test_what_goes_wrong_in_a_task_is_told():
+    work = Work("os.path:basename", 1, 60.0, 1 << 31, lambda task, item, reason: task)
+    with pytest.raises(RuntimeError, match="TypeError: basename"):
+        list(get_engine("dask").map(work, [7]))
+
+
+@pytest.mark.ray
+def test_ray_gives_the_same_bytes(pages, tmp_path):
+    pytest.importorskip("ray")
+    ingest(pages, tmp_path / "here")
+    sample(tmp_path / "here")
+    ingest(pages, tmp_path / "there", engine="ray", workers=2)
+    sample(tmp_path / "there", engine="ray", workers=2)
+    assert digests(tmp_path / "there") == digests(tmp_path / "here")
+
+
+def test_results_keep_their_order_and_few_tasks_are_given_out_ahead():
+    given: list[int] = []
+    results = in_order(range(20), 4, lambda task: given.append(task) or task, lambda task: task * task)
+    assert next(results) == 0
+    assert len(given) <= 5
+    assert list(results) == [number * number for number in range(1, 20)]
+
+
+def test_engines_are_named():
+    for name in ("local", "dask", "ray"):
+        assert isinstance(get_engine(name), Engine)
+    with pytest.raises(UsageError, match="no engine 'spark'; there are: dask, local, ray"):
+        get_engine("spark")
+
+
+def test_ingest_takes_an_engine_by_name(run, pages, tmp_path):
+    wrong = run("ingest", pages, "-w", tmp_path / "w", "--engine", "spark")
+    assert (wrong.code, "no engine 'spark'" in wrong.err) == (2, True)
