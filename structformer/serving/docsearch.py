@@ -1,6 +1,6 @@
 """DocSearch's wire form, so that search boxes made for it can ask this server: what @docsearch/js sends and reads.
 
-The form is not a published contract; this is what versions 3 and 4 of the box use."""
+The form is not a published contract; this is what versions 3 to 5 of the box use."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from structformer.serving.schemas import MAX_QUERY, Found, FoundDocument, Search
 _MOST = 10  # searches of one request
 _DEFAULT_HITS = 20
 _LEVELS = 7
+_WHOLE_WORDS = 3  # from which on a query is searched for by its meaning too
 _TAGS = ("<mark>", "</mark>")
 
 
@@ -52,8 +53,8 @@ def _search(value: Any) -> Search:
     except (TypeError, ValueError):
         raise UsageError("hitsPerPage is a number") from None
     try:
-        # Each section is a hit there, and each keystroke a search.
-        request = SearchRequest(q=query, k=hits, group=False, typing=True)
+        # Each section is a hit there, and each keystroke a search: of the first words as beginnings, then of all of it.
+        request = SearchRequest(q=query, k=hits, group=False, typing=len(query.split()) < _WHOLE_WORDS, partial=True)
     except ValidationError:
         request = None
     tags = str(named.get("highlightPreTag", _TAGS[0])), str(named.get("highlightPostTag", _TAGS[1]))
