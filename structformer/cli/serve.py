@@ -72,7 +72,7 @@ def server_options(values: dict[str, Any]) -> ServerOptions:
 
     tokens = values.pop("tokens")
     values.pop("logs")
-    values["threads"] = values["threads"] or len(os.sched_getaffinity(0))
+    values["threads"] = values["threads"] or os.cpu_count() or 1
     return ServerOptions(
         **{**values, "hosts": tuple(values["hosts"]), "cors": tuple(values["cors"])},
         tokens=read_tokens(tokens) if tokens else Tokens(),

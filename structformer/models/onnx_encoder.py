@@ -39,7 +39,7 @@ class OnnxQueryEncoder:
         from tokenizers import Tokenizer
 
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads or len(os.sched_getaffinity(0))
+        options.intra_op_num_threads = threads or os.cpu_count() or 1
         options.log_severity_level = 3
         # Threads that wait for work by spinning take the time of those that search.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")

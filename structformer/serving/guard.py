@@ -18,7 +18,8 @@ from structformer.serving.options import ServerOptions
 
 ACCESS: ContextVar[Access] = ContextVar("access", default=EVERYTHING)
 log = logging.getLogger("structformer.serve")
-_OPEN = frozenset({"/healthz", "/readyz"})  # paths that need no token
+# Paths that need no token: a balancer has none, and the box's script is asked for by a tag that cannot send one.
+_OPEN = ("/healthz", "/readyz", "/static/", "/widget.js")
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -112,13 +113,13 @@ class Guard:
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > options.body_bytes:
             return problem(413, "too_large", f"a request has at most {options.body_bytes} bytes")
-        access = EVERYTHING if path in _OPEN else options.tokens.access(headers.get("authorization", ""))
+        access = EVERYTHING if path.startswith(_OPEN) else options.tokens.access(headers.get("authorization", ""))
         if access is None:
             return problem(401, "unauthorized", "a token is needed", www_authenticate='Basic realm="search"')
         client = access.name or (scope.get("client") or ("",))[0]
-        if path not in _OPEN and (wait := self._rate.wait(client)):
+        if not path.startswith(_OPEN) and (wait := self._rate.wait(client)):
             return problem(429, "too_many", "too many requests", retry_after=str(max(1, round(wait))))
-        if self._active > options.queued and path not in _OPEN:
+        if self._active > options.queued and not path.startswith(_OPEN):
             return problem(503, "busy", "too many requests at once", retry_after="1")
         ACCESS.set(access)
         scope.setdefault("state", {})["access"] = access

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from structformer.errors import StructformerError, WorkspaceError
 from structformer.retrieval.index import Index, trained_encoder
@@ -22,6 +23,8 @@ from structformer.workspace import Workspace
 
 _LEFT = re.compile(r"((?:\d+ (?:h|min|s) ?)+left)$")  # the end of a line of progress
 _NICE = 10  # whoever searches goes first
+# Children of a process take its niceness over, where there is such a thing.
+_POLITE: dict[str, Any] = {"preexec_fn": lambda: os.nice(_NICE)} if os.name == "posix" else {}
 Say = Callable[[str], object]
 
 
@@ -30,7 +33,7 @@ def structformer(*arguments: str, told: Say | None = None) -> tuple[int, str]:
     command = [sys.executable, "-m", "structformer", *arguments]
     last = ""
     with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", preexec_fn=_lower
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", **_POLITE
     ) as process:
         assert process.stderr is not None
         for line in process.stderr:
@@ -38,10 +41,6 @@ def structformer(*arguments: str, told: Say | None = None) -> tuple[int, str]:
             if told is not None and line.strip():
                 told(line.strip())
     return process.returncode, last
-
-
-def _lower() -> None:
-    os.nice(_NICE)
 
 
 def has_vectors(workspace: Workspace) -> bool:

@@ -55,5 +55,4 @@ class ServerOptions:
 
     def may_ask(self, origin: str, host: str) -> bool:
         """Whether a page of that origin may ask: one of ours, or of a site on the list."""
-        own = origin.partition("://")[2] == host
-        return own or origin in self.cors or "*" in self.cors
+        return (bool(host) and origin.partition("://")[2] == host) or origin in self.cors or "*" in self.cors
