@@ -765,3 +765,11 @@ def test_up_leads_from_files_to_a_page_that_gets_better_and_follows_changes(tmp_
             wait_for(lambda: asking.get("/api/document/jib.md").status_code == 404)
         started.send_signal(signal.SIGTERM)
         assert started.wait(20) == 0
+
+
+def test_up_says_what_cannot_be_read(run, tmp_path):
+    wrong = run("up", tmp_path / "nothing", "-w", tmp_path / "w", "--no-open")
+    assert (wrong.code, wrong.err.count("does not exist")) == (2, 1)
+    assert "--train" in run("up", tmp_path, "-w", tmp_path / "w", "--train", "soon").err
+    (tmp_path / "empty").mkdir()
+    assert run("up", tmp_path / "empty", "-w", tmp_path / "w", "--no-open").code == 1

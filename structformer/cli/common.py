@@ -213,7 +213,7 @@ def save_config(ctx: click.Context, folder: Path) -> None:
     )
 
 
-def seconds(text: str | None) -> float | None:
+def seconds(text: str | None, flag: str = "--max-time") -> float | None:
     """Seconds from "90", "90s", "5m" or "1.5h"; None for None and "none". Raises click.BadParameter."""
     if text is None or text.lower() == "none":
         return None
@@ -224,7 +224,7 @@ def seconds(text: str | None) -> float | None:
     except ValueError:
         value = -1.0
     if not 0 < value < 1e9:
-        raise click.BadParameter(f"{text!r} is not a time; write 90s, 5m or 1h", param_hint="--max-time")
+        raise click.BadParameter(f"{text!r} is not a time; write 90s, 5m or 1h", param_hint=flag)
     return value * unit
 
 

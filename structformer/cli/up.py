@@ -14,6 +14,8 @@ from structformer.cli.serve import check_packages, log_requests, server_options,
 if TYPE_CHECKING:
     from structformer.workspace import Workspace
 
+_ERROR = "error: "  # how a command begins the line that says why it failed
+
 
 @click.command("up")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -52,7 +54,7 @@ def command(
     from structformer.workspace import Workspace
 
     out = output(ctx)
-    seconds(train_time)  # a wrong time fails before the work begins
+    seconds(train_time, "--train")  # a wrong time fails before the work begins
     if watch and importlib.util.find_spec("watchfiles") is None:
         raise UsageError("--watch needs watchfiles: pip install 'structformer[serve]'")
     title = values.pop("title")
@@ -82,29 +84,27 @@ def command(
 
 def _first_index(out: Output, workspace: Workspace, paths: tuple[Path, ...]) -> None:
     """Read the files, and make what they are searched by words with, unless there is more already."""
-    from structformer.errors import WorkspaceError
     from structformer.retrieval.index import is_stale
-    from structformer.serving.improving import structformer
 
-    steps = [("reading", ["ingest", *map(str, paths)])]
-    for what, arguments in steps:
-        _run(out, what, structformer, [*arguments, "-w", str(workspace.path)])
-    if workspace.has("index") and is_stale(workspace):
-        _run(out, "indexing", structformer, ["index", "-w", str(workspace.path)])
-    elif not workspace.has("index"):
-        _run(out, "indexing words", structformer, ["index", "--encoder", "none", "-w", str(workspace.path)])
+    _run(out, workspace, "reading", "ingest", *map(str, paths))
     if not workspace.has("index"):
-        raise WorkspaceError(f"nothing to search in {workspace}")
+        _run(out, workspace, "indexing words", "index", "--encoder", "none")
+    elif is_stale(workspace):
+        _run(out, workspace, "indexing", "index")
 
 
-def _run(out: Output, what: str, structformer: Any, arguments: list[str]) -> None:
-    """Run a command, showing what it says. Raises WorkspaceError where it fails; that single files could not be read
-    is said, and no failure.
-    """
-    from structformer.errors import WorkspaceError
-    from structformer.workspace import Workspace
+def _run(out: Output, workspace: Workspace, what: str, *arguments: str) -> None:
+    """Run a command, showing what it says. Raises UsageError or WorkspaceError where it fails."""
+    from structformer.errors import UsageError, WorkspaceError
+    from structformer.serving.improving import Command
 
     out.note(f"{what} ...")
-    code, last = structformer(*arguments, told=out.note if not out.quiet else None)
-    if code and not (arguments[0] == "ingest" and code == 1 and Workspace(arguments[-1]).has("corpus")):
-        raise WorkspaceError(last.removeprefix("error: ") or f"{what} failed")
+
+    def told(line: str) -> None:
+        if not line.startswith(_ERROR):
+            out.note(line)
+
+    code, last = Command(*arguments, "-w", str(workspace.path)).run(told)
+    if code:
+        kind = UsageError if code == UsageError.exit_code else WorkspaceError
+        raise kind(last.removeprefix(_ERROR) or f"{what} failed")

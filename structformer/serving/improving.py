@@ -5,14 +5,16 @@ takes over what it leaves in the workspace."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from structformer.errors import StructformerError, WorkspaceError
 from structformer.retrieval.index import Index, trained_encoder
@@ -23,24 +25,47 @@ from structformer.workspace import Workspace
 
 _LEFT = re.compile(r"((?:\d+ (?:h|min|s) ?)+left)$")  # the end of a line of progress
 _NICE = 10  # whoever searches goes first
-# Children of a process take its niceness over, where there is such a thing.
-_POLITE: dict[str, Any] = {"preexec_fn": lambda: os.nice(_NICE)} if os.name == "posix" else {}
 Say = Callable[[str], object]
 
 
-def structformer(*arguments: str, told: Say | None = None) -> tuple[int, str]:
-    """Run a command; gives its exit code and the last line that it said. told: is called with every such line."""
-    command = [sys.executable, "-m", "structformer", *arguments]
-    last = ""
-    with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", **_POLITE
-    ) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            last = line.strip() or last
-            if told is not None and line.strip():
-                told(line.strip())
-    return process.returncode, last
+def _prepare(polite: bool) -> None:
+    """In the new process, before it becomes the command's."""
+    if polite:
+        os.nice(_NICE)
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(1, int(signal.SIGTERM))  # PR_SET_PDEATHSIG: when its parent dies
+
+
+class Command:
+    """A command of ours in a process of its own, which goes when this one does. polite: whether others go first."""
+
+    def __init__(self, *arguments: str, polite: bool = False) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "structformer", *arguments],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            preexec_fn=(lambda: _prepare(polite)) if os.name == "posix" else None,
+        )
+
+    def run(self, told: Say) -> tuple[int, str]:
+        """Wait for its end; gives its exit code and the last line that it said. told: is called with every such
+        line.
+        """
+        last = ""
+        assert self._process.stderr is not None
+        with self._process:
+            for line in map(str.strip, self._process.stderr):
+                if line:
+                    last = line
+                    told(line)
+        return self._process.returncode, last
+
+    def end(self) -> None:
+        """Stop it: what it was writing is tidied away by the next one."""
+        self._process.terminate()
 
 
 def has_vectors(workspace: Workspace) -> bool:
@@ -66,10 +91,13 @@ class Improver(threading.Thread):
         self._watch = watch
         self._say = say
         self._ended = threading.Event()
+        self._running: Command | None = None
 
     def end(self) -> None:
-        """Begin nothing more."""
+        """Stop what is running, and begin nothing more."""
         self._ended.set()
+        if self._running is not None:
+            self._running.end()
 
     def run(self) -> None:
         self._improve()
@@ -105,8 +133,10 @@ class Improver(threading.Thread):
             if left := _LEFT.search(line):
                 self._service.stage = f"{stage}: {left[1]}"
 
-        code, last = structformer(*arguments, "-w", str(self._workspace.path), "-v", told=told)
-        if code:
+        self._running = Command(*arguments, "-w", str(self._workspace.path), "-v", polite=True)
+        code, last = self._running.run(told)
+        self._running = None
+        if code and not self._ended.is_set():
             raise WorkspaceError(f"{stage}: {last.removeprefix('error: ')}")
         self._service.refresh()
 
