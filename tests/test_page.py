@@ -31,6 +31,7 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+expect.set_options(timeout=30_000)  # a machine that runs other tests beside
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 
 

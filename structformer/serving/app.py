@@ -274,7 +274,7 @@ class _Failures:
             if begun:
                 raise
             await _failure(error)(scope, receive, send)
-        except Exception:  # a fault of ours: the log has it, who asked need not
+        except Exception:  # our own fault: it goes to the log, not to the client
             log.exception("a request failed")
             if begun:
                 raise

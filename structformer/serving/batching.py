@@ -84,7 +84,7 @@ class BatchedEncoder:
         queries = list(dict.fromkeys(query for query, _ in batch))
         try:
             vectors = dict(zip(queries, self._encoder.encode_queries(queries), strict=True))
-        except Exception as error:  # whoever asked is told
+        except Exception as error:  # goes to whoever waits for the batch
             for _, future in batch:
                 future.set_exception(error)
             return

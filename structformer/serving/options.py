@@ -46,8 +46,8 @@ class ServerOptions:
         return self.host in LOOPBACK
 
     def answers_to(self, host: str) -> bool:
-        """Whether a Host header is one of ours. One that listens to other machines and was told no names answers to
-        any.
+        """Whether a Host header is one of ours. One that listens to other machines and was given no names answers
+        to any.
         """
         name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
         name = name.strip("[]").lower()
