@@ -50,7 +50,8 @@ def state_of(workspace: Workspace) -> str:
 class Generation:
     """An opened index. id: names it in answers. pipelines: by name; "best" is the retriever's own choice, "words" BM25.
 
-    Raises WorkspaceError where there is no index that belongs to the corpus, UsageError on a pipeline that cannot be parsed."""
+    Raises WorkspaceError where there is no index that belongs to the corpus, UsageError on a pipeline that cannot be
+    parsed."""
 
     def __init__(self, workspace: Workspace, pipelines: Mapping[str, str] | None = None, *, batch: int = 32) -> None:
         self.id = state_of(workspace)
