@@ -122,6 +122,23 @@ def test_multistream_dumps_and_redirects_in_a_corpus(tmp_path):
     assert (1, 0, "Palstek") in edges  # by the redirect
     assert (0, 1, "Segel") in edges
     assert graph.see_also(0) == [1]
+    assert "Palstek" in graph.incoming_texts()[0, 0]
+
+
+def test_redirects_over_redirects_are_names_of_what_they_lead_to(tmp_path):
+    pages = "".join(
+        f'<page><title>{title}</title><ns>0</ns><id>{number}</id><redirect title="{target}" />'
+        f"<revision><text>#WEITERLEITUNG [[{target}]]</text></revision></page>"
+        for number, (title, target) in enumerate(
+            [("Kreuzknoten", "Knoten"), ("Samariterknoten", "Kreuzknoten"), ("Nichts", "Niemand")], 100
+        )
+    )
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "dump.xml").write_text(DUMP.replace("</mediawiki>", f"{pages}</mediawiki>"))
+    ingest(tmp_path / "pages", tmp_path / "w")
+    texts = build_graph(tmp_path / "w").incoming_texts()
+    assert {"Palstek", "Kreuzknoten", "Samariterknoten"} <= set(texts[0, 0])
+    assert not any("Nichts" in each for each in texts.values())
 
 
 def test_a_dump_is_cut_into_pieces_and_is_the_same_however_many_workers(tmp_path, monkeypatch):

@@ -390,12 +390,41 @@ class ReferenceGraph:
         return len(self._see_also_arrays()[1])
 
     def incoming_texts(self) -> dict[tuple[int, int], list[str]]:
-        """Anchor texts by (target document, target section), each once, in order of their sources."""
+        """Anchor texts by (target document, target section), each once, in order of their sources; and of redirects the
+        names that lead to a document.
+        """
         found: dict[tuple[int, int], dict[str, None]] = {}
         for edge in self.edges():
             if edge["text"] and edge["source_document"] != edge["target_document"]:
                 found.setdefault((edge["target_document"], edge["target_section"]), {})[edge["text"]] = None
+        for document, name in self._redirected():
+            found.setdefault((document, 0), {})[name] = None
         return {key: list(texts) for key, texts in found.items()}
+
+    def _redirected(self) -> Iterator[tuple[int, str]]:
+        """(document, name) of the names that sources redirect to it, over chains as far as they lead."""
+        targets: dict[str, str] = {}
+        written: dict[str, str] = {}
+        for shard in self.corpus.shards:
+            for row in self.corpus.rows(shard, "sources", ["aliases"]):
+                for alias in row["aliases"] or ():
+                    name = normalize(alias["name"])
+                    targets[name] = normalize(alias["target"].partition("#")[0])
+                    written[name] = alias["name"].rpartition(":")[2]  # without the wiki and the namespace
+        if not targets:
+            return
+        numbers: dict[str, int] = {}
+        for start, shard in zip(self.corpus.starts, self.corpus.shards, strict=False):
+            for row in self.corpus.rows(shard, "documents", ["number", "names"]):
+                for name in row["names"]:
+                    numbers.setdefault(name, start + row["number"])
+        for name, target in targets.items():
+            for _ in range(_MAX_ALIASES):
+                if target in numbers or target not in targets:
+                    break
+                target = targets[target]
+            if target in numbers and name not in numbers:
+                yield numbers[target], written[name]
 
     def _see_also_arrays(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         if self._see_also is None:
