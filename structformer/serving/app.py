@@ -70,8 +70,8 @@ class Application:
         self.asgi = Guard(self._starlette, self.options, self.metrics)
 
     def _routes(self) -> list[BaseRoute]:
-        routes = [
-            Route("/", self._search_page, name="page"),
+        return [
+            Route("/", self._search_page),
             Route("/read/{id:path}", self._read_page),
             Route("/feedback", self._feedback_form, methods=["POST"]),
             Route("/static/{name}", self._static),
@@ -89,7 +89,6 @@ class Application:
             Route("/readyz", self._ready),
             Route("/metrics", self._metrics),
         ]
-        return list(routes)
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
