@@ -436,7 +436,7 @@ def test_a_newer_index_is_taken_over_and_no_answer_mixes_two(tmp_path):
         thread.start()
     write_pages(tmp_path / "pages", {f"{name}.md": f"# {name}\n\nnew new {name}.\n" for name in "abcdefgh"})
     ingest(tmp_path / "pages", folder, workers=1)
-    assert not service.refresh()  # a corpus without its index is no newer index yet
+    assert not service.refresh()  # the corpus is newer, but not indexed yet
     build_index(folder, encoders=[])
     assert service.refresh()
     assert not service.refresh()

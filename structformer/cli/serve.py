@@ -164,17 +164,13 @@ def export_encoder(out: Output, workspace: Path) -> None:
     """Export what encodes queries by a process of its own, so that this one needs no torch; where that cannot be, the
     model itself is loaded.
     """
-    import subprocess
-    import sys
-
     from structformer.serving.exports import missing_export
+    from structformer.serving.improving import Command
 
     name = missing_export(workspace)
     if name is None:
         return
     out.note(f"exporting {name} for onnxruntime, once")
-    command = [sys.executable, "-m", "structformer", "export", name, "--onnx", "--int8", "-w", str(workspace), "-q"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        reason = (ended.stderr.strip().splitlines() or ["?"])[-1]
-        out.note(f"it could not be exported ({reason}); torch is loaded instead")
+    code, last = Command("export", name, "--onnx", "--int8", "-w", str(workspace), "-q").run(lambda line: None)
+    if code:
+        out.note(f"it could not be exported ({last or '?'}); torch is loaded instead")

@@ -47,9 +47,13 @@ class Judgements:
 
 def read_judgements(queries: Path, qrels: Path, parts: Sequence[str] = ("title",)) -> Judgements:
     """Queries and qrels from their files; parts: of TREC topics. Raises UsageError naming file and line."""
-    rows = list(qrel_rows(qrels))
+    return _judged(read_queries(queries, parts), list(qrel_rows(qrels)))
+
+
+def _judged(queries: dict[str, str], rows: Sequence[Qrel]) -> Judgements:
+    """Queries with their judgements, also the single ones where there are several subtopics."""
     several = len({row.subtopic for row in rows}) > 1
-    return Judgements(read_queries(queries, parts), by_query(rows), subtopics=rows if several else ())
+    return Judgements(queries, by_query(rows), subtopics=rows if several else ())
 
 
 def read_queries(path: Path, parts: Sequence[str] = ("title",)) -> dict[str, str]:
@@ -131,5 +135,4 @@ def dataset_judgements(name: str) -> Judgements:
         raise UsageError(f"ir_datasets has no data set {name!r}") from error
     except (AttributeError, OSError, RuntimeError) as error:
         raise UsageError(f"the queries and qrels of {name} are unavailable: {error}") from error
-    several = len({row.subtopic for row in rows}) > 1
-    return Judgements(queries, by_query(rows), subtopics=rows if several else ())
+    return _judged(queries, rows)

@@ -47,10 +47,7 @@ class Hit:
     @property
     def url(self) -> str:
         """Where the section is read on the site, "" where that is not known."""
-        url = self.metadata.get("url")
-        if not isinstance(url, str) or not url.startswith(("https://", "http://")):
-            return ""
-        return f"{url}#{quote(self.anchor)}" if self.anchor and "#" not in url else url
+        return web_address(self.metadata, self.anchor)
 
     def as_dict(self) -> dict[str, Any]:
         """The hit as JSON types."""
@@ -61,6 +58,16 @@ class Hit:
             "url": self.url,
             "sections": [hit.as_dict() for hit in self.sections],
         }
+
+
+def web_address(metadata: Mapping[str, Any], anchor: str = "") -> str:
+    """Where a document, or its section of that anchor, is read on its site, by its metadata; "" where that is not
+    known.
+    """
+    url = metadata.get("url")
+    if not isinstance(url, str) or not url.startswith(("https://", "http://")):
+        return ""
+    return f"{url}#{quote(anchor)}" if anchor and "#" not in url else url
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ class OpenedIndex:
         self._owners: npt.NDArray[np.int64] | None = None
         self._sections: npt.NDArray[np.int64] | None = None
         self._dense: dict[str, tuple[QueryEncoder, DenseIndex, FusionWeights]] = {}
+        self._floors: dict[str, float] = {}
         self._late: dict[str, TokenIndex] = {}
         self._rerankers: dict[str, Scorer] = {}
         self._statistics: dict[str, CollectionStatistics] = {}
@@ -133,6 +134,10 @@ class OpenedIndex:
     def encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
         """What encodes queries, with its vectors of this index and its fusion weights, made where they are missing."""
         return self._kept(self._dense, name, self._open_encoder)
+
+    def floor(self, name: str) -> float:
+        """The cosine below which an encoder's passages are not found with confidence; 0 where none was learned."""
+        return self._kept(self._floors, name, self.index.floor)
 
     def use_encoder(self, name: str, encoder: QueryEncoder, index: DenseIndex, weights: FusionWeights) -> None:
         """Put another encoder of queries in the place of the one that was opened."""

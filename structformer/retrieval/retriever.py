@@ -170,7 +170,7 @@ class Retriever:
         pipelines without vectors.
         """
         with_vectors = [stage for stage in pipeline.stages if stage.name in ("dense", "hybrid", "dense-fusion")]
-        floor = self.opened.index.floor(with_vectors[-1].model) if with_vectors else 0.0
+        floor = self.opened.floor(with_vectors[-1].model) if with_vectors else 0.0
         if not floor or any(hit.scores.get("dense", 0.0) >= floor for hit in hits):
             return True
         words = set(self.opened.lexical.terms(query))

@@ -244,7 +244,7 @@ class Application:
         try:
             return _html(await self._in_thread(lambda: self._pages.read(access, name)))
         except NotThere:
-            page = self._pages.message(access, "Not there", "There is no such document, or it has gone.")
+            page = self._pages.message(access, "Not there", "There is no such document: it may have been removed.")
             return _html(page, 404)
 
 

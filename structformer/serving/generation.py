@@ -13,8 +13,7 @@ from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.models.registry import read_record
 from structformer.retrieval.hits import Filter
-from structformer.retrieval.opened import query_encoder_folder
-from structformer.retrieval.pipeline import Pipeline, as_pipeline
+from structformer.retrieval.pipeline import ENCODER, Pipeline, as_pipeline
 from structformer.retrieval.retriever import Retriever
 from structformer.serving.batching import BatchedEncoder
 from structformer.serving.facets import Facet, facets_of
@@ -32,18 +31,13 @@ def state_of(workspace: Workspace) -> str:
     WorkspaceError.
     """
     current = workspace.state()["current"]
-    exports = []
-    for name in ("base", "bi-encoder"):
-        try:
-            folder = query_encoder_folder(workspace, name)
-            exports.append((folder / "onnx").exists())
-        except (ModelError, WorkspaceError):
-            exports.append(False)
+    # Only looked at: whose export it is was settled when the index was opened, which may ask a model hub.
+    exports = [*(workspace.cache / "onnx").glob("base-*/onnx"), *workspace.models.glob(f"{ENCODER}/onnx")]
     try:
-        model = read_record(workspace, "bi-encoder").fingerprint[:8]
+        model = read_record(workspace, ENCODER).fingerprint[:8]
     except (ModelError, WorkspaceError):
         model = ""
-    parts = (current.get("corpus", ""), current.get("index", ""), model, "".join(str(int(each)) for each in exports))
+    parts = (current.get("corpus", ""), current.get("index", ""), model, len(exports))
     return "-".join(str(part) for part in parts)
 
 

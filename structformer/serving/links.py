@@ -34,12 +34,11 @@ class LinkTable:
         rows: dict[str, list[int]] = {name: [] for name in _COLUMNS}
         kinds: list[str] = []
         texts: list[str] = []
-        for shard in range(len(graph.corpus.shards)):
-            for row in graph.shard_edges(shard):
-                for name in _COLUMNS:
-                    rows[name].append(row[name])
-                kinds.append(row["kind"])
-                texts.append(row["text"])
+        for row in graph.edges():
+            for name in _COLUMNS:
+                rows[name].append(row[name])
+            kinds.append(row["kind"])
+            texts.append(row["text"])
         self._columns: dict[str, npt.NDArray[np.int32]] = {
             name: np.array(values, np.int32) for name, values in rows.items()
         }

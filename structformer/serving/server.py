@@ -38,7 +38,7 @@ class Server(uvicorn.Server):
         )
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """The first signal drains, the second ends at once. Having ended by one is no failure."""
+        """The first signal drains, the second ends at once; the exit code is 0 either way."""
         if self._application.asgi.draining or sig == signal.SIGINT:
             self.force_exit = self.should_exit
             self.should_exit = True

@@ -17,7 +17,7 @@ from structformer.document import Section
 from structformer.errors import StructformerError, UsageError, WorkspaceError
 from structformer.retrieval.as_you_type import complete, completed
 from structformer.retrieval.fusion import FusionWeights
-from structformer.retrieval.hits import Hit, parse_filter
+from structformer.retrieval.hits import Hit, parse_filter, web_address
 from structformer.retrieval.index import trained_encoder
 from structformer.retrieval.pipeline import ENCODER, Pipeline
 from structformer.retrieval.ranking import Ranking
@@ -184,7 +184,7 @@ class SearchService:
             document=document.id,
             index=current.id,
             title=document.title,
-            url=_web_address(metadata),
+            url=web_address(metadata),
             metadata=_plain(metadata),
             outline=[
                 OutlineEntry(
@@ -249,7 +249,6 @@ class SearchService:
         def answer(one: Section, depth: int) -> SectionAnswer:
             at = numbers[id(one)]
             own = one.anchors[0] if one.anchors else ""
-            address = _web_address(metadata)
             return SectionAnswer(
                 document=document.id,
                 section=at,
@@ -257,7 +256,7 @@ class SearchService:
                 title=one.title or document.title,
                 path=[document.title, *(step.title for step in paths[id(one)][1:])],
                 anchor=own,
-                url=f"{address}#{quote(own)}" if address and own else address,
+                url=web_address(metadata, own),
                 text=one.text,
                 links=[_link_out(current, edge) for edge in edges.get(at, ())],
                 children=[answer(child, depth + 1) for child in one.children] if children and depth < _DEEPEST else [],
@@ -271,7 +270,7 @@ class SearchService:
         allowed = current.allowed([access.where])
         for number, document in enumerate(current.retriever.documents):
             if allowed is None or number in allowed:
-                yield document.id, document.title, _web_address(document.values())
+                yield document.id, document.title, web_address(document.values())
 
 
 class _Explained:
@@ -386,11 +385,6 @@ def _section_title(current: Generation, document: int, section: int) -> str:
         if unit.section == section:
             return unit.title
     return ""
-
-
-def _web_address(metadata: Mapping[str, Any]) -> str:
-    url = metadata.get("url")
-    return url if isinstance(url, str) and url.startswith(("https://", "http://")) else ""
 
 
 def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:

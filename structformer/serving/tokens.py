@@ -11,7 +11,7 @@ from structformer.retrieval.opened import query_encoder_folder
 from structformer.serving.generation import BEST, Generation
 from structformer.workspace import Workspace
 
-_BYTES = 3.0  # of a token, where there is no tokenizer to count with
+_BYTES = 3.0  # bytes per token, assumed where no tokenizer is at hand
 
 
 class TokenCounter:

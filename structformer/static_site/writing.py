@@ -14,6 +14,7 @@ from urllib.parse import quote
 import numpy as np
 
 from structformer.errors import ModelError, UsageError, WorkspaceError
+from structformer.retrieval.hits import web_address
 from structformer.retrieval.index import encoder_place
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.retriever import Retriever
@@ -163,10 +164,8 @@ def _shown(unit: Unit) -> list[Any]:
 def _document(opened: OpenedIndex, number: int, base_url: str) -> list[str]:
     """[id, title, address]"""
     document = opened.documents[number]
-    url = document.values().get("url")
-    known = isinstance(url, str) and url.startswith(("https://", "http://"))
     base = base_url if not base_url or base_url.endswith("/") else base_url + "/"
-    return [document.id, visible(document.title), str(url) if known else base + quote(document.id)]
+    return [document.id, visible(document.title), web_address(document.values()) or base + quote(document.id)]
 
 
 class _Writer:
