@@ -81,7 +81,7 @@ def content(workspace: Path, part: str) -> str:
         if part == "sample"
         else [place.shards, place.folder("corpus"), place.folder("graph")]
     )
-    passing = {"command.json", "seal.json", "README.md", "structformer.json", "training.jsonl", "names.sqlite"}
+    passing = {"command.json", "seal.json", "README.md", "structformer.json", "training.jsonl", "000.sqlite"}
     total = hashlib.sha256()
     for folder in folders:
         for path in sorted(folder.rglob("*")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structformer.engines.engine import Engine, Lost, Work, get_engine
+from structformer.engines.engine import Engine, Lost, Work, get_engine, mapped
 from structformer.engines.local import LocalEngine
 
-__all__ = ["Engine", "LocalEngine", "Lost", "Work", "get_engine"]
+__all__ = ["Engine", "LocalEngine", "Lost", "Work", "get_engine", "mapped"]

@@ -4,7 +4,8 @@ workers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -59,3 +60,16 @@ def get_engine(engine: str | Engine = "local") -> Engine:
     if engine not in engines:
         raise UsageError(f"no engine {engine!r}; there are: {', '.join(sorted(engines))}")
     return engines[engine]
+
+
+def mapped(work: Work, tasks: Sequence[Any], engine: str | Engine = "local") -> Iterator[Any]:
+    """Results in the order of the tasks; where one worker is enough, without a process for it: for what cannot
+    misbehave.
+    """
+    if work.workers > 1:
+        yield from get_engine(engine).map(work, tasks)
+        return
+    module, _, name = work.function.partition(":")
+    function = getattr(importlib.import_module(module), name)
+    for task in tasks:
+        yield function(task, lambda item: None)

@@ -15,7 +15,9 @@ import pyarrow as pa
 from structformer.corpus import Corpus
 from structformer.document import LinkKind
 from structformer.errors import UsageError
-from structformer.graph.graph import Names, ReferenceGraph, resolve_link
+from structformer.graph.graph import ReferenceGraph
+from structformer.graph.names import Names
+from structformer.graph.resolution import resolve_link
 from structformer.storage.parquet import parquet_writer
 from structformer.text.visible import visible
 
@@ -48,7 +50,7 @@ def dead_links(workspace: str | Path) -> Iterator[DeadLink]:
     """All links that don't resolve as written, in document order; links to other sites are not looked at."""
     corpus = Corpus.open(workspace)
     graph = ReferenceGraph.open(workspace, corpus)
-    with closing(Names(graph.folder / "names.sqlite")) as names:
+    with closing(Names(graph.folder / "names")) as names:
         for number, document in enumerate(corpus.documents()):
             for section, path in document.root.walk_with_path():
                 for link in section.links:

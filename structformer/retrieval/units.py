@@ -119,9 +119,17 @@ def indexed_document(document: Document, site: Site) -> IndexedDocument:
 
 def corpus_units(corpus: Corpus, graph: ReferenceGraph | None) -> Iterator[tuple[IndexedDocument, list[Unit]]]:
     """Each document with its units, in document order."""
-    incoming = graph.incoming_texts() if graph else {}
+    for shard in range(len(corpus.shards)):
+        yield from shard_units(corpus, graph, shard)
+
+
+def shard_units(
+    corpus: Corpus, graph: ReferenceGraph | None, shard: int
+) -> Iterator[tuple[IndexedDocument, list[Unit]]]:
+    """Each document of a shard with its units, in document order."""
+    incoming = graph.incoming_texts(shard) if graph else {}
     site = corpus.site
-    for number, document in enumerate(corpus.documents()):
+    for number, document in enumerate(corpus.shard_documents(shard), corpus.starts[shard]):
         yield indexed_document(document, site), list(document_units(document, number, incoming))
 
 

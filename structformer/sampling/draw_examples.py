@@ -18,7 +18,7 @@ from typing import Any
 from structformer._version import __version__
 from structformer.corpus import Corpus
 from structformer.document import LinkKind
-from structformer.engines import Engine, Work, get_engine
+from structformer.engines import Engine, Work, mapped
 from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.graph import ReferenceGraph
@@ -187,19 +187,14 @@ class _Steps:
 
 
 def _run(tasks: Sequence[DrawTask], engine: str | Engine, workers: int | None) -> Iterator[Census]:
-    count = min(workers or os.cpu_count() or 1, max(1, len(tasks)))
-    if count == 1:
-        for task in tasks:
-            yield draw_shard(task, lambda item: None)
-        return
     work = Work(
         "structformer.sampling.draw_examples:draw_shard",
-        workers=count,
+        workers=min(workers or os.cpu_count() or 1, max(1, len(tasks))),
         seconds=_SECONDS,
         memory_bytes=_MEMORY_BYTES,
         lost=_give_up,
     )
-    yield from get_engine(engine).map(work, tasks)
+    yield from mapped(work, tasks, engine)
 
 
 def _give_up(task: DrawTask, item: Any, reason: str) -> DrawTask:

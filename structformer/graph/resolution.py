@@ -1,0 +1,190 @@
+"""Resolving a shard's links: each raw target to a section of the corpus, or to why there is none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from structformer.corpus import Corpus
+from structformer.corpus.shards import ShardInfo
+from structformer.document import Document, Link, LinkKind
+from structformer.errors import UsageError, WorkspaceError
+from structformer.graph.incoming import IncomingWriter
+from structformer.graph.names import Names
+from structformer.plugins import load_plugins
+from structformer.storage.parquet import parquet_writer
+from structformer.text.names import is_external, normalize, path_candidates
+
+EDGES = pa.schema(
+    [
+        ("source_document", pa.int32()),
+        ("source_section", pa.int32()),
+        ("target_document", pa.int32()),
+        ("target_section", pa.int32()),
+        ("kind", pa.string()),
+        ("text", pa.string()),  # the anchor text
+        ("start", pa.int32()),  # its span in the source section's text
+        ("end", pa.int32()),
+    ]
+)
+_EXAMPLES = 5
+_ROWS_AT_ONCE = 20_000
+_FAILURES = ("unresolved", "ambiguous", "dead_anchor")
+_OUTCOMES = ("resolved", "external", "file", *_FAILURES)
+
+
+@dataclass(slots=True)
+class Resolution:
+    """The outcomes of links, per kind: resolved (of these, dead_anchor: the page is there, the anchor isn't), external,
+    file (there, but no document: an image, a folder), unresolved, ambiguous; with a few examples of each failure as
+    (document id, target)."""
+
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    examples: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+
+    def count(self, kind: str, outcome: str, document_id: str, target: str) -> None:
+        """Count one link's outcome and keep it as an example while there are few."""
+        self.counts.setdefault(kind, Counter())[outcome] += 1
+        examples = self.examples.setdefault(outcome, [])
+        if outcome in _FAILURES and len(examples) < _EXAMPLES:
+            examples.append((document_id, target))
+
+    def add(self, other: Resolution) -> None:
+        """Merge another part's counts and examples."""
+        for kind, counts in other.counts.items():
+            self.counts.setdefault(kind, Counter()).update(counts)
+        for outcome, examples in other.examples.items():
+            mine = self.examples.setdefault(outcome, [])
+            mine += examples[: _EXAMPLES - len(mine)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The counts and examples as JSON types."""
+        return {
+            "links": {
+                kind: {outcome: counts[outcome] for outcome in _OUTCOMES}
+                for kind, counts in sorted(self.counts.items())
+            },
+            "examples": {
+                outcome: [list(example) for example in self.examples.get(outcome, [])] for outcome in _FAILURES
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ResolveTask:
+    """One worker's task: resolve the links of one shard."""
+
+    shard: ShardInfo
+    shards: str  # the folder of all shards
+    start: int  # number of its first document
+    names: str
+    bounds: tuple[int, ...]  # of the groups of targets
+    edges: str
+    incoming: tuple[str, str]  # anchor texts, and the names of redirects, by target
+
+
+def resolve_shard(task: ResolveTask, started: Callable[[str], None]) -> Resolution:
+    """A worker's job: the edges of one shard's links into a Parquet file, what they say of their targets, and their
+    outcomes.
+    """
+    corpus = Corpus(Path(), Path(task.shards), [task.shard])
+    names = Names(Path(task.names))
+    resolution = Resolution()
+    incoming = IncomingWriter(task.bounds)
+    rows: list[dict[str, Any]] = []
+    with closing(names), parquet_writer(Path(task.edges), EDGES) as writer:
+        for number, document in enumerate(corpus.shard_documents(0), task.start):
+            started(document.id)
+            for edge in _document_edges(number, document, names, resolution):
+                rows.append(edge)
+                if edge["text"] and number != edge["target_document"]:
+                    incoming.add(edge["target_document"], edge["target_section"], edge["text"])
+            if len(rows) > _ROWS_AT_ONCE:
+                writer.write_table(pa.Table.from_pylist(rows, schema=EDGES))
+                rows = []
+        writer.write_table(pa.Table.from_pylist(rows, schema=EDGES))
+        for target, name in _redirected(corpus, task.shard, names):
+            incoming.add(target, 0, name, redirect=True)
+    incoming.write(Path(task.incoming[0]), Path(task.incoming[1]))
+    return resolution
+
+
+def _redirected(corpus: Corpus, shard: ShardInfo, names: Names) -> Iterator[tuple[int, str]]:
+    """(document, name) of the names that a shard's sources redirect to it."""
+    for row in corpus.rows(shard, "sources", ["aliases"]):
+        for alias in row["aliases"] or ():
+            found = names.documents(normalize(alias["target"].partition("#")[0]))
+            if found and not names.has(normalize(alias["name"])):
+                yield found[0], alias["name"].rpartition(":")[2]  # without the wiki and the namespace
+
+
+def _document_edges(number: int, document: Document, names: Names, resolution: Resolution) -> Iterator[dict[str, Any]]:
+    resolved: dict[tuple[str, str], tuple[str, int, int]] = {}
+    for section_number, section in enumerate(document.sections()):
+        for link in section.links:
+            key = (link.kind.value if link.kind is LinkKind.CITATION else "", link.target)
+            if key not in resolved:
+                resolved[key] = resolve_link(link, document, number, names)
+            outcome, target, target_section = resolved[key]
+            if outcome == "dead_anchor":
+                resolution.count(link.kind.value, "dead_anchor", document.id, link.target)
+                outcome = "resolved"
+            resolution.count(link.kind.value, outcome, document.id, link.target)
+            if outcome == "resolved":
+                yield {
+                    "source_document": number,
+                    "source_section": section_number,
+                    "target_document": target,
+                    "target_section": target_section,
+                    "kind": link.kind.value,
+                    "text": link.text,
+                    "start": link.start,
+                    "end": link.end,
+                }
+
+
+def resolve_link(link: Link, document: Document, number: int, names: Names) -> tuple[str, int, int]:
+    """(outcome, target document, target section); -1 where there is no target."""
+    ambiguous = False
+    without_anchor = -1
+    elsewhere: bool | None = None  # an address is the first thing it may mean
+    for candidate in _format_of(document).resolve(link, document):
+        if elsewhere is None:
+            elsewhere = candidate.startswith("//")
+        name, _, anchor = candidate.partition("#")
+        found = [number] if name == document.id else names.documents(name)
+        if len(found) > 1 and number in found and not anchor:
+            found = [number]
+        if len(found) > 1:
+            ambiguous = True
+        if len(found) != 1:
+            continue
+        if not anchor or anchor.lower() == "top":
+            return "resolved", found[0], 0
+        section = names.section(found[0], anchor)
+        if section is not None:
+            return "resolved", found[0], section
+        without_anchor = found[0] if without_anchor < 0 else without_anchor
+    if without_anchor >= 0:
+        return "dead_anchor", without_anchor, 0
+    if ambiguous:
+        return "ambiguous", -1, -1
+    if elsewhere or is_external(link.target):
+        return "external", -1, -1
+    at_place = path_candidates(document.source.path, link.target)
+    return ("file" if any(names.is_file(name) for name in at_place) else "unresolved"), -1, -1
+
+
+def _format_of(document: Document) -> Any:
+    try:
+        return load_plugins().format(document.source.format)
+    except UsageError as error:
+        raise WorkspaceError(
+            f"{document.id} was read by the format {document.source.format!r}, whose plugin is gone"
+        ) from error
