@@ -14,6 +14,7 @@ from html import unescape
 from typing import BinaryIO
 
 from structformer.errors import ReadError
+from structformer.formats.protocol import Frame
 
 PIECE_BYTES = 8_000_000
 _READ_BYTES = 1 << 20
@@ -42,6 +43,18 @@ def kind_of(head: bytes) -> str:
     if re.match(rb"<doc\s[^>]*\b(?:id|title)=", start):
         return "extracted"
     return "lines" if re.match(rb'\{"id":\s*"[^"]*",\s*("revid":|"url":|"title":)', start) else ""
+
+
+def frame(beginning: bytes) -> Frame | None:
+    """What makes a part of a dump readable by itself; None where the beginning shows no page. Raises ReadError where
+    the dump declares entities.
+    """
+    position = beginning.find(_START["dump"])
+    if kind_of(beginning[:65536]) != "dump" or position < 0:
+        return None
+    if b"<!ENTITY" in beginning[:position]:
+        raise ReadError("refused: a dump that declares entities", "line 1")
+    return Frame(beginning[:position], _START["dump"], b"</mediawiki>")
 
 
 def pieces(stream: BinaryIO, limit: int) -> Iterator[bytes | str]:

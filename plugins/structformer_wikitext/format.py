@@ -12,12 +12,12 @@ from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError, UsageError
 from structformer.formats.builder import TreeBuilder, stem_title
 from structformer.formats.gc_pause import without_garbage_collection
-from structformer.formats.protocol import FormatOption
+from structformer.formats.protocol import FormatOption, Frame
 from structformer.formats.source import SourceFile, decode
 from structformer.text.names import is_external, normalize, path_names, split_fragment, url_names, wiki_name
 from structformer.text.prose import has_prose
 
-from structformer_wikitext.dump import RawPage, dump_pages, extracted_pages, head_of, kind_of, pieces
+from structformer_wikitext.dump import RawPage, dump_pages, extracted_pages, frame, head_of, kind_of, pieces
 from structformer_wikitext.extracted import read_extracted
 from structformer_wikitext.markup import take_apart
 from structformer_wikitext.page import PageReader
@@ -64,6 +64,10 @@ class WikitextFormat:
     def pieces(self, stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
         """Pieces of a dump that `read` takes each by itself, and, as a str, what had to be left out."""
         return pieces(stream, limit)
+
+    def frame(self, beginning: bytes) -> Frame | None:
+        """What makes a part of a dump readable by itself."""
+        return frame(beginning)
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """One Document of a page, many of a dump.

@@ -72,6 +72,28 @@ class StreamFormat(Format, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What makes a part of a stream readable by itself. head: what stands before the first record; start: how a record
+    begins; tail: what stands after the last.
+    """
+
+    head: bytes
+    start: bytes
+    tail: bytes
+
+
+@runtime_checkable
+class CutFormat(StreamFormat, Protocol):
+    """A stream whose records stand by themselves, so that a compressed file of several streams can be cut between two
+    of these and each part be read anywhere.
+    """
+
+    def frame(self, beginning: bytes) -> Frame | None:
+        """The frame of a stream that begins so; None where it is not to be cut. Raises ReadError."""
+        ...
+
+
 @runtime_checkable
 class CompositeFormat(Format, Protocol):
     """A format whose files take in others, which then are not documents of their own."""

@@ -8,6 +8,7 @@ become its table. Neither holds more than its own part in memory.
 from __future__ import annotations
 
 import json
+import mmap
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -33,6 +35,8 @@ _DOCUMENTS_OF_A_PARTITION = 50_000
 _MAX_PARTITIONS = 64  # each reader has one connection to every table, at half a megabyte
 _MAX_ALIASES = 10  # in a chain
 _CACHE_KB = 512
+_BITS, _BITS_OF_A_NAME = ".bits", 16
+_ANOTHER = 0x9E3779B9  # where a second hash begins, of another sequence than the partitions'
 _NAME, _ANCHOR, _ALIAS, _FILE = range(4)
 _ENTRIES = pa.schema([("kind", pa.int8()), ("key", pa.string()), ("document", pa.int32()), ("value", pa.string())])
 _TABLES = """
@@ -198,6 +202,24 @@ def write_table(task: TableTask, started: Callable[[str], None]) -> None:
         database.executemany("INSERT INTO aliases VALUES (?, ?)", sorted(kinds[_ALIAS]))
         database.executemany("INSERT INTO files VALUES (?)", sorted(kinds[_FILE]))
         database.commit()
+    known = {
+        *(name for name, _ in kinds[_NAME]),
+        *(name for name, _ in kinds[_ALIAS]),
+        *(name for (name,) in kinds[_FILE]),
+    }
+    Path(task.output).with_suffix(_BITS).write_bytes(_bits(known))
+
+
+def _bits(known: set[str]) -> bytes:
+    """A bit for each name, at a hash of it, among sixteen times as many: what is not there is mostly told by one."""
+    count = 1 << max(10, (len(known) * _BITS_OF_A_NAME).bit_length())
+    bits = np.zeros(count, np.uint8)
+    bits[[_bit(name, count) for name in known]] = 1
+    return np.packbits(bits, bitorder="little").tobytes()
+
+
+def _bit(name: str, count: int) -> int:
+    return zlib.crc32(name.encode("utf-8", "surrogatepass"), _ANOTHER) & (count - 1)
 
 
 def _entries(path: Path, partition: int) -> Iterable[Entry]:
@@ -213,9 +235,14 @@ class Names:
         """Raises WorkspaceError where there are no tables, or of an earlier version."""
         self._folder = folder
         self._tables: dict[int, sqlite3.Connection] = {}
+        self._bits: dict[int, mmap.mmap] = {}
         self._count = sum(1 for _ in folder.glob("*.sqlite"))
         if not self._count:
             raise WorkspaceError(f"{folder} is missing: run `structformer ingest` again")
+        # A dump has none, and millions of links that would be looked up among them.
+        self._has_files = any(
+            self._of(number).execute("SELECT 1 FROM files LIMIT 1").fetchone() for number in range(self._count)
+        )
 
     def _of(self, partition: int) -> sqlite3.Connection:
         if partition not in self._tables:
@@ -224,19 +251,31 @@ class Names:
             self._tables[partition].execute(f"PRAGMA cache_size=-{_CACHE_KB}")
         return self._tables[partition]
 
+    def _may_have(self, partition: int, name: str) -> bool:
+        """False for most names that are in no table: most links of a part of a wiki lead out of it."""
+        bits = self._bits.get(partition)
+        if bits is None:
+            with _table(self._folder, partition).with_suffix(_BITS).open("rb") as file:
+                bits = self._bits[partition] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        place = _bit(name, len(bits) * 8)
+        return bool(bits[place >> 3] >> (place & 7) & 1)
+
     def _rows(self, question: str, name: str) -> list[Any]:
-        return self._of(_place(name, self._count)).execute(question, (name,)).fetchall()
+        partition = _place(name, self._count)
+        return self._of(partition).execute(question, (name,)).fetchall() if self._may_have(partition, name) else []
 
     def has(self, name: str) -> bool:
         """Whether a document has that name of its own."""
         return bool(self._rows("SELECT 1 FROM names WHERE name = ? LIMIT 1", name))
 
-    def documents(self, name: str) -> list[int]:
+    def documents(self, name: str) -> tuple[int, ...]:
         """Numbers of the documents of that name, two at most: more than one is ambiguous anyway.
 
         A name that no document has may be an alias, which a source gave to another name; the shortest chain of these
         leads to the documents.
         """
+        if not self._may_have(_place(name, self._count), name):
+            return ()
         level = [name]
         known = {name}
         for _ in range(_MAX_ALIASES + 1):
@@ -246,7 +285,7 @@ class Names:
                 for (number,) in self._rows("SELECT document FROM names WHERE name = ? ORDER BY document LIMIT 2", each)
             }
             if found:
-                return sorted(found)[:2]
+                return tuple(sorted(found)[:2])
             targets = [
                 target
                 for each in level
@@ -257,7 +296,12 @@ class Names:
                 break
             known.update(targets)
             level = targets
-        return []
+        return ()
+
+    @property
+    def has_files(self) -> bool:
+        """Whether there is any folder, or file that is not a document."""
+        return self._has_files
 
     def is_file(self, name: str) -> bool:
         """Whether that is the path of a folder, or of a file that is not a document."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -158,7 +158,7 @@ def resolve_link(link: Link, document: Document, number: int, names: Names) -> t
         if elsewhere is None:
             elsewhere = candidate.startswith("//")
         name, _, anchor = candidate.partition("#")
-        found = [number] if name == document.id else names.documents(name)
+        found: Sequence[int] = [number] if name == document.id else names.documents(name)
         if len(found) > 1 and number in found and not anchor:
             found = [number]
         if len(found) > 1:
@@ -177,6 +177,8 @@ def resolve_link(link: Link, document: Document, number: int, names: Names) -> t
         return "ambiguous", -1, -1
     if elsewhere or is_external(link.target):
         return "external", -1, -1
+    if not names.has_files:
+        return "unresolved", -1, -1
     at_place = path_candidates(document.source.path, link.target)
     return ("file" if any(names.is_file(name) for name in at_place) else "unresolved"), -1, -1
 

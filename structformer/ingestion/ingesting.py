@@ -26,8 +26,8 @@ from structformer.formats.limits import Limits
 from structformer.formats.protocol import StreamFormat
 from structformer.formats.source import SourceFile
 from structformer.graph import ReferenceGraph, write_graph
-from structformer.ingestion.archives import decompressed, split_compression
 from structformer.ingestion.page import write_ingest_page
+from structformer.ingestion.ranges import pieces, ranges
 from structformer.ingestion.reading import Reader, Status
 from structformer.ingestion.report import IngestReport, complete, corpus_messages, without_document
 from structformer.ingestion.shard import ShardResult, ShardTask, without_lost
@@ -84,7 +84,7 @@ def read(path_or_bytes: str | Path | bytes, format: str | None = None, **options
 def _read_stream(file: SurveyedFile, plugins: Plugins, reader: Reader, limits: Limits) -> Iterator[Document]:
     format = plugins.format(file.format)
     assert isinstance(format, StreamFormat)
-    for piece, _ in _pieces(file, format, limits, workers=1):
+    for piece, _ in pieces(Path(file.location), format, limits.file_bytes, workers=1):
         if isinstance(piece, bytes):
             yield from reader.piece(file.path, piece, format)
 
@@ -302,29 +302,19 @@ def _tasks(
 def _stream_tasks(file: SurveyedFile, base: ShardTask, plugins: Plugins, workers: int) -> Iterator[ShardTask]:
     format = plugins.format(file.format)
     assert isinstance(format, StreamFormat)
+    parts = ranges(Path(file.location), format)
+    for number, part in enumerate(parts):
+        yield replace(base, files=(replace(file, piece=number, size=part.end - part.start),), part=part)
+    if parts:
+        return
     reached = 0
-    for number, (piece, position) in enumerate(_pieces(file, format, base.limits, workers=workers)):
+    content = pieces(Path(file.location), format, base.limits.file_bytes, workers=workers)
+    for number, (piece, position) in enumerate(content):
         size, reached = max(0, position - reached), max(reached, position)
         if isinstance(piece, bytes):
             yield replace(base, files=(replace(file, piece=number, size=size),), data=piece)
         else:
             yield replace(base, files=(replace(file, piece=number, size=size, problem=piece),))
-
-
-def _pieces(
-    file: SurveyedFile, format: StreamFormat, limits: Limits, *, workers: int
-) -> Iterator[tuple[bytes | str, int]]:
-    """Pieces of a dump, or what is wrong with it, with the bytes of the file taken so far."""
-    try:
-        location = Path(file.location)
-        kind = split_compression(location.name)[1]
-        with location.open("rb") as packed, decompressed(packed, kind, location=location, workers=workers) as content:
-            for piece in format.pieces(content, limits.file_bytes):
-                yield piece, packed.tell()
-    except ReadError as error:
-        yield str(error), file.size
-    except Exception as error:  # whatever a decompressor says of damaged data
-        yield f"damaged ({error or type(error).__name__}): what stands before the damage is kept", file.size
 
 
 def _known_site(workspace: Workspace) -> Site | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,9 +20,11 @@ from structformer.corpus.rows import Row, document_rows
 from structformer.corpus.shards import ShardInfo, ShardWriter, describe_shard, read_rows, read_shard
 from structformer.errors import ReadError, WorkspaceError
 from structformer.formats.limits import Limits
-from structformer.ingestion.reading import ARCHIVE, Outcome, Reader, Status
+from structformer.formats.protocol import StreamFormat
+from structformer.ingestion.ranges import Range, range_pieces
+from structformer.ingestion.reading import ARCHIVE, Outcome, Reader, Reading, Status
 from structformer.ingestion.survey import SourceFiles, SurveyedFile
-from structformer.plugins import load_plugins
+from structformer.plugins import Plugins, load_plugins
 from structformer.storage.files import building_folder
 from structformer.storage.seal import Sealed
 from structformer.workspace import Source
@@ -42,7 +44,8 @@ class ShardTask:
     options: tuple[tuple[str, Any], ...]
     limits: Limits
     lost: tuple[tuple[str, str], ...] = ()  # files that cost a worker its life, and how
-    data: bytes | None = None
+    data: bytes | None = None  # of a dump's piece
+    part: Range | None = None  # of a dump that each worker decompresses itself
     fresh: bool = False  # make the shard even when it exists
 
 
@@ -78,6 +81,9 @@ def make_shard(task: ShardTask, started: Callable[[str], None]) -> ShardResult:
             continue
         if not problem:
             try:
+                if task.part is not None:
+                    digests[file.path] = _range_digest(Path(file.location), task.part)
+                    continue
                 digests[file.path] = _digest(Path(file.location), task.limits, bounded=file.format != ARCHIVE)
                 continue
             except ReadError as error:
@@ -155,7 +161,8 @@ def _write_shard(
     """(files parsed, files copied, what they took from other files)."""
     plugins = load_plugins()
     reader = Reader(plugins, dict(task.options), task.limits, neighbours, started)
-    earlier = _earlier(task, digests, neighbours) if task.data is None else {}
+    whole = task.data is None and task.part is None
+    earlier = _earlier(task, digests, neighbours) if whole else {}
     parsed = copied = 0
     dependencies: set[str] = set()
     with ShardWriter(folder) as writer:
@@ -183,20 +190,36 @@ def _write_shard(
                     writer.add_source(row)
                 continue
             parsed += 1
-            if task.data is not None:
-                reading = reader.piece(file.path, task.data, plugins.format(file.format), file.why)
-            else:
-                reading = reader.file(file.path, Path(file.location), file.format)
-            for document in reading:
-                writer.add_document(*document_rows(document, file.path))
-            for outcome in reading.outcomes:
-                row = _source_row(
-                    outcome, file, own if outcome is reading.own else {"sha256": "", "size": outcome.bytes}
-                )
-                row["dependencies"] = sorted(f"{neighbours.digest(path)} {path}" for path in outcome.dependencies)
-                dependencies.update(row["dependencies"])
-                writer.add_source(row)
+            for reading in _readings(task, file, reader, plugins):
+                for document in reading:
+                    writer.add_document(*document_rows(document, file.path))
+                for outcome in reading.outcomes:
+                    row = _source_row(
+                        outcome, file, own if outcome is reading.own else {"sha256": "", "size": outcome.bytes}
+                    )
+                    row["dependencies"] = sorted(f"{neighbours.digest(path)} {path}" for path in outcome.dependencies)
+                    dependencies.update(row["dependencies"])
+                    writer.add_source(row)
     return parsed, copied, dependencies
+
+
+def _readings(task: ShardTask, file: SurveyedFile, reader: Reader, plugins: Plugins) -> Iterator[Reading]:
+    """A file's one reading; of a dump's range one for each piece, or for what is wrong with it."""
+    if task.data is None and task.part is None:
+        yield reader.file(file.path, Path(file.location), file.format)
+        return
+    format = plugins.format(file.format)
+    if task.data is not None:
+        yield reader.piece(file.path, task.data, format, file.why)
+    if task.part is not None:
+        assert isinstance(format, StreamFormat)
+        for piece in range_pieces(Path(file.location), task.part, format, task.limits.file_bytes):
+            if isinstance(piece, bytes):
+                yield reader.piece(file.path, piece, format, file.why)
+            else:
+                outcome = Outcome(file.path, file.format, file.why, Status.SKIPPED)
+                outcome.messages.append(piece)
+                yield Reading([outcome], lambda _: iter(()))
 
 
 def _source_row(outcome: Outcome, file: SurveyedFile, digest: Row) -> Row:
@@ -288,6 +311,17 @@ def _digest(location: Path, limits: Limits, *, bounded: bool) -> tuple[str, int]
             return hashlib.file_digest(file, "sha256").hexdigest(), size
     except OSError as error:
         raise ReadError(f"cannot be read ({error.strerror or error}): skipped") from error
+
+
+def _range_digest(location: Path, part: Range) -> tuple[str, int]:
+    """Of a range's bytes, and of the head that it is read with."""
+    try:
+        with location.open("rb") as file:
+            file.seek(part.start)
+            data = file.read(part.end - part.start)
+    except OSError as error:
+        raise ReadError(f"cannot be read ({error.strerror or error}): skipped") from error
+    return hashlib.sha256(part.frame.head + data).hexdigest(), len(data)
 
 
 def without_lost(task: ShardTask, path: Any, reason: str) -> ShardTask:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
@@ -41,6 +42,7 @@ def add_page_suffixes(suffixes: Iterable[str]) -> None:
     """Let pages of a format have suffix-less names too; for the plugin manager."""
     global _page_suffixes
     _page_suffixes = tuple(dict.fromkeys((*_page_suffixes, *sorted(suffixes))))
+    _bases.cache_clear()
 
 
 def page_suffixes() -> tuple[str, ...]:
@@ -85,6 +87,8 @@ def join(base_folder: str, target: str) -> str | None:
 def without_template(path: str) -> str:
     """The path of what a template makes: "page.md" for "page.md.in"; any other path as it is."""
     lower = path.lower()
+    if not lower.endswith(_TEMPLATE_SUFFIXES):
+        return path
     for suffix in _TEMPLATE_SUFFIXES:
         if lower.endswith(suffix) and "." in path[: -len(suffix)].rpartition("/")[2][1:]:
             return path[: -len(suffix)]
@@ -93,10 +97,14 @@ def without_template(path: str) -> str:
 
 def without_suffix(path: str) -> str:
     """The path without its page suffix (.md, .html, .md.in, ...); other dots stay."""
+    if "." not in path:
+        return path
     made = without_template(path)
     if made != path and (bare := without_suffix(made)) != made:
         return bare
     lower = path.lower()
+    if not lower.endswith(_page_suffixes):
+        return path
     for suffix in _page_suffixes:
         if lower.endswith(suffix):
             return path[: -len(suffix)]
@@ -124,6 +132,13 @@ def path_names(path: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(normalize(name) for name in names))
 
 
+@lru_cache(maxsize=1024)
+def _bases(document_path: str) -> tuple[str, str]:
+    """What a relative target of a page may be relative to: its folder, and the folder that it may be itself."""
+    folder = str(PurePosixPath(document_path).parent)
+    return "" if folder == "." else folder, without_suffix(document_path)
+
+
 def path_candidates(document_path: str, target: str) -> Iterator[str]:
     """Names that a relative or root-absolute target may mean, best first.
 
@@ -133,11 +148,8 @@ def path_candidates(document_path: str, target: str) -> Iterator[str]:
     """
     page, _ = split_fragment(target)
     page = normalize(page)
-    folder = str(PurePosixPath(document_path).parent)
-    folder = "" if folder == "." else folder
-    bases = [folder, without_suffix(document_path)]
     found: list[str] = []
-    for base in bases[: 1 if page.startswith("/") else 2]:
+    for base in _bases(document_path)[: 1 if page.startswith("/") else 2]:
         joined = join(base, page)
         if joined is not None:
             found += [joined or ".", without_suffix(joined) or "."]

@@ -1,0 +1,143 @@
+"""Cutting a compressed dump into ranges that are read anywhere: Wikipedia's multistream dumps are thousands of bzip2
+streams one after another, each of whole pages.
+
+The cuts depend on the file alone, so whoever makes a range's shard makes the same one. A file of a single stream, and
+one whose streams end within pages, is not cut; its pieces are handed out by who decompresses it.
+"""
+
+from __future__ import annotations
+
+import bz2
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from structformer.errors import ReadError
+from structformer.formats.protocol import CutFormat, Frame, StreamFormat
+from structformer.ingestion.archives import decompressed, split_compression
+
+RANGE_BYTES = 2_000_000  # of the compressed file: about one piece
+_STREAM = re.compile(rb"BZh[1-9]1AY&SY")
+_BEGINNING_BYTES = 1 << 20
+_PEEK_BYTES = 1 << 16
+_MOST = 8  # times its size that a range may have
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A part of a compressed file: bytes [start, end), of which the first range begins with the file's own head."""
+
+    start: int
+    end: int
+    frame: Frame
+    last: bool
+
+
+def ranges(location: Path, format: StreamFormat, size: int = RANGE_BYTES) -> list[Range]:
+    """The ranges of a file, about so many bytes each; none where it cannot be cut."""
+    if split_compression(location.name)[1] != "bzip2" or not isinstance(format, CutFormat):
+        return []
+    try:
+        whole = location.stat().st_size
+        with location.open("rb") as file:
+            frame = format.frame(bz2.BZ2File(file).read(_BEGINNING_BYTES)) if whole > size else None
+            cuts = list(_cuts(file, whole, size, frame)) if frame is not None else []
+    except (OSError, EOFError, ReadError):  # said when it is read
+        return []
+    edges = [0, *cuts, whole]
+    if frame is None or not cuts or max(end - start for start, end in pairwise(edges)) > _MOST * size:
+        return []  # a worker's time for a range is bounded
+    return [Range(start, end, frame, end == whole) for start, end in pairwise(edges)]
+
+
+def _cuts(file: BinaryIO, whole: int, size: int, frame: Frame) -> Iterator[int]:
+    """The first stream that begins with a record from every multiple of the size on."""
+    for target in range(size, whole, size):
+        file.seek(target)
+        window = file.read(min(size, whole - target) + len(b"BZh91AY&SY") - 1)
+        for found in _STREAM.finditer(window):
+            start = target + found.start()
+            if start < target + size and _begins_with(file, start, frame.start):
+                yield start
+                break
+
+
+def _begins_with(file: BinaryIO, start: int, record: bytes) -> bool:
+    file.seek(start)
+    try:
+        beginning = bz2.BZ2Decompressor().decompress(file.read(_PEEK_BYTES * 16), _PEEK_BYTES)
+    except (OSError, ValueError):
+        return False
+    return beginning.lstrip().startswith(record)
+
+
+def range_pieces(location: Path, part: Range, format: StreamFormat, limit: int) -> Iterator[bytes | str]:
+    """A range's pieces, or what is wrong with it."""
+    with location.open("rb") as packed:
+        content = _Framed(bz2.BZ2File(io.BufferedReader(_Window(packed, part))), part)
+        try:
+            yield from format.pieces(content, limit)  # type: ignore[arg-type]
+        except ReadError as error:
+            yield str(error)
+        except Exception as error:
+            yield _damaged(error)
+
+
+def pieces(location: Path, format: StreamFormat, limit: int, *, workers: int) -> Iterator[tuple[bytes | str, int]]:
+    """A whole file's pieces, or what is wrong with it, with the bytes of the file taken so far."""
+    size = location.stat().st_size
+    try:
+        kind = split_compression(location.name)[1]
+        with location.open("rb") as packed, decompressed(packed, kind, location=location, workers=workers) as content:
+            for piece in format.pieces(content, limit):
+                yield piece, packed.tell()
+    except ReadError as error:
+        yield str(error), size
+    except Exception as error:
+        yield _damaged(error), size
+
+
+def _damaged(error: Exception) -> str:
+    """What a decompressor says of damaged data, whatever that is."""
+    return f"damaged ({error or type(error).__name__}): what stands before the damage is kept"
+
+
+class _Window(io.RawIOBase):
+    """The bytes of a range as a file of their own."""
+
+    def __init__(self, file: BinaryIO, part: Range) -> None:
+        file.seek(part.start)
+        self._file = file
+        self._left = part.end - part.start
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(min(len(buffer), self._left))
+        self._left -= len(data)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def readable(self) -> bool:
+        return True
+
+
+class _Framed:
+    """A range's content between the head and the end that make it a dump of its own."""
+
+    def __init__(self, content: bz2.BZ2File, part: Range) -> None:
+        self._before = part.frame.head if part.start else b""
+        self._content = content
+        self._after = b"" if part.last else part.frame.tail
+
+    def read(self, size: int) -> bytes:
+        """Up to so many bytes, but a head or an end by itself."""
+        if self._before:
+            data, self._before = self._before, b""
+            return data
+        if data := self._content.read(size):
+            return data
+        data, self._after = self._after, b""
+        return data
