@@ -8,6 +8,7 @@
     checkpoints/NAME/ an unfinished run
     evaluation/NAME/  an evaluation's runs and reports
     datasets/         documents of ir_datasets ids, as they were ingested
+    parts/            what portions of a command have made, until they are merged
     cache/, logs/     what can be made again; what trackers write
 
 What is published is a new generation, made visible by replacing workspace.json. A reader holds the generation that it
@@ -177,6 +178,11 @@ class Workspace:
     def evaluation(self, name: str) -> Path:
         """The folder of an evaluation. Raises UsageError on what is not a name."""
         return self.path / "evaluation" / checked_name(name, "the evaluation's name")
+
+    @property
+    def parts(self) -> Path:
+        """The folder of what the portions of commands have made, until they are merged."""
+        return self.path / "parts"
 
     @property
     def experiments(self) -> Path:

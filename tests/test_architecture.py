@@ -14,7 +14,7 @@ LAYERS = [
     {"document"},
     {"text"},
     {"storage", "formats"},
-    {"workspace", "plugins"},
+    {"workspace", "plugins", "portions"},
     {"corpus", "engines", "pages"},
     {"graph"},
     {"ingestion"},

@@ -136,6 +136,27 @@ def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def shard_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--shard, as the commands have it that are done in portions."""
+    return click.option(
+        "--shard",
+        metavar="I/N",
+        help="Do the Ith of N portions only, as each job of an array does; structformer merge puts them together.",
+    )(function)
+
+
+def say_portion(out: Output, portion: object, done: str, workspace: Path, *, again: bool = False) -> int:
+    """Say what a portion has done, and what comes next."""
+    out.json({"portion": str(portion), "done": done, "again": again})
+    out.result(f"portion {portion}: {done}")
+    out.say(
+        f"next: run it again when all portions have come this far, then structformer merge -w {workspace}"
+        if again
+        else f"next, when all portions have ended: structformer merge -w {workspace}"
+    )
+    return 0
+
+
 def output(ctx: click.Context) -> Output:
     """The Output of a command's own options."""
     return Output(ctx.params["quiet"], ctx.params["verbose"], ctx.params["as_json"])

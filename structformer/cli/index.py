@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from structformer.cli.common import common_options, output, save_config
+from structformer.cli.common import Output, common_options, output, save_config, say_portion, shard_option
 
 
 @click.command("index")
@@ -31,6 +32,7 @@ from structformer.cli.common import common_options, output, save_config
     show_default=True,
     help="Width of a vector's numbers; 16 takes half of the room.",
 )
+@shard_option
 @common_options
 @click.pass_context
 def command(
@@ -38,30 +40,45 @@ def command(
     encoders: tuple[str, ...],
     language: str,
     vector_bits: str,
+    shard: str | None,
     workspace: Path,
     quiet: bool,
     verbose: bool,
     as_json: bool,
-) -> None:
+) -> int:
     """Index the corpus's sections for lexical (BM25) and dense search.
 
     Texts that were indexed before keep their vectors; a run that was stopped is gone on with. The hybrid's weights are
     learned from the corpus's own opening sentences."""
-    from structformer.retrieval.index import build_index, reads_english_only
-    from structformer.workspace import Workspace
+    from structformer.portions import Portion
+    from structformer.retrieval.index import build_index
+    from structformer.retrieval.portions import index_portion
 
     out = output(ctx)
-    chosen = None if not encoders else [encoder for encoder in encoders if encoder != "none"]
-    stages: dict[str, None] = {}
+    request: dict[str, Any] = {
+        "encoders": None if not encoders else [encoder for encoder in encoders if encoder != "none"],
+        "language": language,
+        "vector_bits": int(vector_bits),
+    }
     with out.progress("indexing") as progress:
 
         def tell(stage: str, done: int, total: int) -> None:
-            stages[stage] = None
             progress(done, total)
 
-        manifest = build_index(
-            workspace, encoders=chosen, language=language, vector_bits=int(vector_bits), progress=tell
-        )
+        if shard is not None:
+            portion = Portion.parse(shard)
+            encoded = index_portion(portion, workspace, **request, progress=tell)
+            return say_portion(out, portion, f"{encoded} texts encoded", workspace)
+        manifest = build_index(workspace, **request, progress=tell)
+    show_index(ctx, out, manifest, workspace)
+    return 0
+
+
+def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], workspace: Path) -> None:
+    """Say what was indexed."""
+    from structformer.retrieval.index import reads_english_only
+    from structformer.workspace import Workspace
+
     save_config(ctx, Workspace(workspace).folder("index"))
     out.json(manifest)
     vectors = ", ".join(manifest["encoders"])

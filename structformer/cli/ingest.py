@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import Output, common_options, output, printable, read_mapping, save_config
+from structformer.cli.common import (
+    Output,
+    common_options,
+    output,
+    printable,
+    read_mapping,
+    save_config,
+    say_portion,
+    shard_option,
+)
 
 if TYPE_CHECKING:
     from structformer.formats.limits import Limits
+    from structformer.ingestion.report import IngestReport
     from structformer.ingestion.walk import FileFilter
     from structformer.workspace import Workspace
 
@@ -86,6 +96,7 @@ _SHOWN = 20
     "[default: folder, or what the folder says]",
 )
 @click.option("--fresh", is_flag=True, help="Read everything again, whatever an earlier ingest left.")
+@shard_option
 @common_options
 @click.pass_context
 def command(
@@ -110,6 +121,7 @@ def command(
     base_url: str | None,
     url_rule: str | None,
     fresh: bool,
+    shard: str | None,
     workspace: Path,
     quiet: bool,
     verbose: bool,
@@ -122,10 +134,11 @@ def command(
     from other PATHs is left alone unless --add or --replace is given. Exit code: 0 done, warnings or not; 1 nothing
     could be read; 2 a usage error."""
     from structformer.corpus.site import FOLDER, MIRROR, Site
-    from structformer.formats.file_names import unread_hint
     from structformer.formats.limits import Limits
     from structformer.ingestion import ingest
+    from structformer.ingestion.portions import ingest_portion
     from structformer.ingestion.walk import FileFilter
+    from structformer.portions import Portion
     from structformer.workspace import Workspace
 
     if add + replace_sources + remove > 1:
@@ -147,27 +160,38 @@ def command(
         return _dry_run(out, paths, workspace, add, replace_sources, remove, format_, limits, wanted, given, verbose)
     if dataset:
         paths = (*paths, _fetched(out, dataset, Workspace(workspace)))
+    request: dict[str, Any] = {
+        "add": add,
+        "replace_sources": replace_sources,
+        "remove": remove,
+        "format": format_,
+        "options": given,
+        "workers": workers,
+        "engine": engine,
+        "limits": limits,
+        "wanted": FileFilter(include, exclude, gitignore),
+        "fresh": fresh,
+        "site": site,
+    }
+    if shard is not None:
+        portion = Portion.parse(shard)
+        with out.stages() as progress:
+            made = ingest_portion(portion, paths, workspace, **request, progress=progress)
+        return say_portion(out, portion, f"{made} shards made", workspace)
     with out.stages() as progress:
-        report = ingest(
-            paths,
-            workspace,
-            add=add,
-            replace_sources=replace_sources,
-            remove=remove,
-            format=format_,
-            options=given,
-            workers=workers,
-            engine=engine,
-            limits=limits,
-            wanted=FileFilter(include, exclude, gitignore),
-            fresh=fresh,
-            site=site,
-            progress=progress,
-        )
+        report = ingest(paths, workspace, **request, progress=progress)
+    return show_report(ctx, out, report, workspace, only=format_)
+
+
+def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace: Path, *, only: str | None) -> int:
+    """Say what an ingest has read. only: the one format that was asked for."""
+    from structformer.formats.file_names import unread_hint
+    from structformer.workspace import Workspace
+
     reports = Workspace(workspace).reports
     save_config(ctx, reports)
     out.json(report.as_dict())
-    shown = report.messages if verbose else report.messages[:_SHOWN]
+    shown = report.messages if out.verbose else report.messages[:_SHOWN]
     for path, message in shown:
         out.note(f"{printable(path)}: {printable(message)}")
     if report.message_count > len(shown):
@@ -181,8 +205,8 @@ def command(
         out.result(f"{report.parsed} files read, {report.unchanged} unchanged since the last time")
     if report.ignored:
         common = ", ".join(f"{count} {suffix}" for suffix, count in report.ignored_suffixes.most_common(4))
-        out.result(f"{report.ignored} other files are {'not ' + format_ if format_ else 'no documents'} ({common})")
-        for suffix, count in report.ignored_suffixes.most_common() if format_ is None else ():
+        out.result(f"{report.ignored} other files are {'not ' + only if only else 'no documents'} ({common})")
+        for suffix, count in report.ignored_suffixes.most_common() if only is None else ():
             if hint := unread_hint(suffix):
                 out.note(f"{count} {suffix} not read: {hint}")
     links = report.links

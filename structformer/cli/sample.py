@@ -5,12 +5,24 @@ from __future__ import annotations
 import textwrap
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import common_options, output, printable, save_config, table
+from structformer.cli.common import (
+    Output,
+    common_options,
+    output,
+    printable,
+    save_config,
+    say_portion,
+    shard_option,
+    table,
+)
 from structformer.text.field_docs import field_docs
+
+if TYPE_CHECKING:
+    from structformer.sampling import Samples
 
 _DOCS = field_docs("sampling.example", "SamplingOptions")
 
@@ -45,6 +57,7 @@ _DOCS = field_docs("sampling.example", "SamplingOptions")
     help="Where it is done: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
+@shard_option
 @common_options
 @click.pass_context
 def command(
@@ -63,16 +76,19 @@ def command(
     workers: int | None,
     engine: str,
     seed: int,
+    shard: str | None,
     workspace: Path,
     quiet: bool,
     verbose: bool,
     as_json: bool,
-) -> None:
+) -> int:
     """Draw training Examples, groups of query-document pairs, from the corpus's trees and its reference graph.
 
     srr, rwi, ati, ltm: Wikiformer's four tasks. rqp, qdm, rdp, acm: HARP's, from hyperlinks. ict, bfs, wlp, rop: the
     classics."""
+    from structformer.portions import Portion
     from structformer.sampling import DEFAULT_TASKS, SamplingOptions, needs_attention, sample
+    from structformer.sampling.portions import sample_portion
     from structformer.workspace import Workspace
 
     out = output(ctx)
@@ -104,18 +120,28 @@ def command(
         weights = AttentionWeights(
             resolve_base_model(attention_model, "cross-encoder").location, Workspace(workspace).cache
         )
+    request: dict[str, Any] = {
+        "options": options,
+        "seed": seed,
+        "held_out": held_out,
+        "weights": weights,
+        "workers": workers,
+        "engine": engine,
+    }
+    if shard is not None:
+        portion = Portion.parse(shard)
+        with out.progress("sampling") as progress:
+            whole = sample_portion(portion, workspace, names, **request, progress=progress)
+        done = "its Examples are drawn" if whole else "its page texts are there, those of other portions are not yet"
+        return say_portion(out, portion, done, workspace, again=not whole)
     with out.progress("sampling") as progress:
-        samples = sample(
-            workspace,
-            names,
-            options=options,
-            seed=seed,
-            held_out=held_out,
-            weights=weights,
-            workers=workers,
-            engine=engine,
-            progress=progress,
-        )
+        samples = sample(workspace, names, **request, progress=progress)
+    show_samples(ctx, out, samples, workspace, show)
+    return 0
+
+
+def show_samples(ctx: click.Context, out: Output, samples: Samples, workspace: Path, show: int = 0) -> None:
+    """Say how many Examples were drawn, and show some of each task."""
     save_config(ctx, samples.folder)
     census = samples.manifest["census"]
     examples = [

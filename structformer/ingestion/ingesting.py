@@ -34,6 +34,7 @@ from structformer.ingestion.shard import ShardResult, ShardTask, without_lost
 from structformer.ingestion.survey import Ignored, SourceFiles, SurveyedFile, cut, survey
 from structformer.ingestion.walk import FileFilter
 from structformer.plugins import Plugins, load_plugins
+from structformer.portions import WHOLE, Portion
 from structformer.storage.files import remove, write_bytes, write_json
 from structformer.workspace import Source, Workspace
 
@@ -151,7 +152,7 @@ def ingest(
                 )
             )
             report.ignored, report.ignored_suffixes = ignored.count, ignored.suffixes
-            shards = _made_shards(
+            shards = made_shards(
                 workspace, sources, files, options or {}, limits, plugins, runner, workers, fresh, report, progress
             )
             folder = publication.folder("corpus")
@@ -167,7 +168,7 @@ def ingest(
     return report
 
 
-def _made_shards(
+def made_shards(
     workspace: Workspace,
     sources: tuple[Source, ...],
     files: list[SurveyedFile],
@@ -179,12 +180,16 @@ def _made_shards(
     fresh: bool,
     report: IngestReport,
     progress: Progress | None,
+    portion: Portion = WHOLE,
+    into: str = "",
 ) -> list[ShardInfo]:
-    """The shards of the files, made by worker processes where they are not there already."""
+    """The shards of the files, or of a portion, made by worker processes where they are not there already. into: the
+    folder of those that are made, when not that of all.
+    """
     count = max(1, workers or os.cpu_count() or 1)
     earlier = str(workspace.folder("corpus")) if workspace.has("corpus") else ""
     base = ShardTask(
-        (), sources, str(workspace.shards), (), earlier, tuple(sorted(options.items())), limits, fresh=fresh
+        (), sources, str(workspace.shards), (), earlier, tuple(sorted(options.items())), limits, fresh=fresh, into=into
     )
     work = Work(
         "structformer.ingestion.shard:make_shard",
@@ -193,10 +198,11 @@ def _made_shards(
         memory_bytes=limits.memory_bytes,
         lost=without_lost,
     )
-    total = sum(file.size for file in files)
+    total = sum(file.size for file in files) // portion.of
     shards: list[ShardInfo] = []
     done = 0
-    results: Iterator[ShardResult] = engine.map(work, _tasks(files, base, _known_shards(workspace), plugins, count))
+    tasks = portion.of_tasks(_tasks(files, base, _known_shards(workspace), plugins, count))
+    results: Iterator[ShardResult] = engine.map(work, tasks)
     for result in results:
         shards.append(result.info)
         report.parsed += result.parsed

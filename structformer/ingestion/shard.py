@@ -47,6 +47,7 @@ class ShardTask:
     data: bytes | None = None  # of a dump's piece
     part: Range | None = None  # of a dump that each worker decompresses itself
     fresh: bool = False  # make the shard even when it exists
+    into: str = ""  # where it is made, when not among all shards
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +94,11 @@ def make_shard(task: ShardTask, started: Callable[[str], None]) -> ShardResult:
     neighbours = _neighbours(task.sources, task.limits)
     key = _key(task, digests, problems)
     size = sum(file.size for file in task.files)
-    for folder in sorted(shards.glob(f"{key}-*")):
+    into = Path(task.into) if task.into else shards
+    for folder in sorted({*shards.glob(f"{key}-*"), *into.glob(f"{key}-*")}):
         if not task.fresh and _is_whole(folder, task.earlier) and _dependencies_hold(folder, neighbours):
             return ShardResult(describe_shard(folder), 0, 0, len(task.files), size)
-    with building_folder(shards) as building:
+    with building_folder(into) as building:
         parsed, copied, dependencies = _write_shard(building.folder, task, digests, problems, neighbours, started)
         folder = building.become(f"{key}-{_short_digest(sorted(dependencies))}", replace=True)
     return ShardResult(describe_shard(folder), parsed, copied, 0, size)

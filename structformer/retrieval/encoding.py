@@ -51,39 +51,46 @@ class VectorJournal:
 
     Each row has a checksum; rows from the first damaged one on are dropped."""
 
-    def __init__(self, path: Path, dimensions: int) -> None:
+    def __init__(self, path: Path, dimensions: int, elsewhere: Sequence[Path] = ()) -> None:
+        """elsewhere: files that other processes wrote, which are read and left as they are."""
         self._row = np.dtype([("digest", "u1", _DIGEST_BYTES), ("vector", "<f4", dimensions), ("check", "<u4")])
         self._path = path.with_name(f"{path.name}-{dimensions}.journal")
-        self._rows: dict[bytes, int] = {}
-        self._kept: npt.NDArray[np.void] | None = None
+        self._elsewhere = elsewhere
+        self._rows: dict[bytes, tuple[npt.NDArray[np.void], int]] = {}
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> VectorJournal:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        whole = self._path.stat().st_size // self._row.itemsize if self._path.exists() else 0
-        if whole:
-            rows = np.memmap(self._path, self._row, "r", shape=(whole,))
-            for number, row in enumerate(rows):
-                if _check(row) != int(row["check"]):
-                    whole = number
-                    break
-                self._rows[row["digest"].tobytes()] = number
-            self._kept = rows
+        for path in self._elsewhere:
+            self._read(path)
+        whole = self._read(self._path) if self._path.exists() else 0
         self._file = self._path.open("ab")
         self._file.truncate(whole * self._row.itemsize)
         return self
 
+    def _read(self, path: Path) -> int:
+        """Take a file's rows up to the first that is damaged; returns how many these are."""
+        whole = path.stat().st_size // self._row.itemsize
+        if not whole:
+            return 0
+        rows = np.memmap(path, self._row, "r", shape=(whole,))
+        for number, row in enumerate(rows):
+            if _check(row) != int(row["check"]):
+                return number
+            self._rows[row["digest"].tobytes()] = rows, number
+        return whole
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._kept = None
+        self._rows.clear()
         if self._file is not None:
             self._file.close()
 
     def get(self, digest: bytes) -> Vectors | None:
         """The vector of a text of that digest that a killed run has made, None where there is none."""
-        row = self._rows.get(digest)
-        return None if row is None or self._kept is None else self._kept[row]["vector"]
+        found = self._rows.get(digest)
+        return None if found is None else found[0][found[1]]["vector"]
 
     def add(self, digests: Sequence[bytes], vectors: Vectors) -> None:
         """Keep a chunk's vectors."""
@@ -102,6 +109,26 @@ class VectorJournal:
 
 def _check(row: np.void) -> int:
     return zlib.crc32(row["vector"].tobytes(), zlib.crc32(row["digest"].tobytes())) or 1  # a row of zeros is none
+
+
+def encode_missing(
+    texts: Sequence[str], encoder: BiEncoder, known: Sequence[KnownVectors], journal: VectorJournal
+) -> int:
+    """Put the vectors of the texts that have none yet into a journal; returns how many these were."""
+    missing: dict[bytes, str] = {}
+    for text in texts:
+        key = _digest(text)
+        if journal.get(key) is None and all(each.get(key) is None for each in known):
+            missing[key] = text
+    keys = list(missing)
+    for start in range(0, len(keys), _CHUNK):
+        chunk = keys[start : start + _CHUNK]
+        journal.add(chunk, encoder.encode_documents([missing[key] for key in chunk]))
+    return len(keys)
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
 
 
 def encode_texts(
@@ -124,9 +151,7 @@ def encode_texts(
     remaining = iter(texts)
     done = encoded = 0
     while chunk := list(islice(remaining, _CHUNK)):
-        keys = [
-            hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest() for text in chunk
-        ]
+        keys = [_digest(text) for text in chunk]
         missing: list[int] = []
         for place, key in enumerate(keys):
             found = known.get(key)

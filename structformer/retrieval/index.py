@@ -51,6 +51,7 @@ def build_index(
     encoders: list[str] | None = None,
     language: str = "auto",
     vector_bits: int = 32,
+    made: Path | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Index the workspace's corpus. encoders: names of bi-encoders ("base": the untrained one) whose vectors are made;
@@ -58,8 +59,8 @@ def build_index(
     stemmer is used; "auto" takes the one that most documents declare, else English.
 
     vector_bits: 32, or 16 for half of the room. Texts that the index before held already keep their vectors, and a run
-    that was killed is gone on with. Returns the index's manifest. Raises WorkspaceError
-    before the first ingest, ModelError on an unknown encoder."""
+    that was killed is gone on with. made: a folder of vectors that were made elsewhere. Returns the index's manifest.
+    Raises WorkspaceError before the first ingest, ModelError on an unknown encoder."""
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
     if encoders is None:
@@ -97,7 +98,7 @@ def build_index(
         (folder / "dense").mkdir()
         before = workspace.folder("index") if workspace.has("index") else None
         for encoder in encoders:
-            _make_vectors(folder, before, workspace, encoder_place(workspace, encoder), manifest, progress)
+            _make_vectors(folder, before, workspace, encoder_place(workspace, encoder), manifest, progress, made)
         remove(_journals(workspace))
     return {**manifest, "encoders": encoders}
 
@@ -278,9 +279,10 @@ def _make_vectors(
     place: EncoderPlace,
     manifest: dict[str, Any],
     progress: Progress | None,
+    made: Path | None = None,
 ) -> None:
     """Encode units and overviews into an index's folder, and learn the hybrid's weights. before: the folder of the
-    index before.
+    index before; made: one of vectors that were made elsewhere.
     """
     from structformer.models.bi_encoder import BiEncoder
     from structformer.retrieval.dense import overview_path
@@ -295,7 +297,8 @@ def _make_vectors(
     earlier = (before or folder) / "dense" / f"{place.vectors}.npy"
     total = len(units) + len(documents)
     bits = manifest.get("vector_bits", 32)
-    journal = VectorJournal(_journals(workspace) / place.vectors, model.dimensions)
+    elsewhere = sorted(made.glob(f"{place.vectors}-*.journal")) if made is not None else []
+    journal = VectorJournal(_journals(workspace) / place.vectors, model.dimensions, elsewhere)
     with journal, building_folder(folder) as building:
         path = building.folder / f"{place.vectors}.npy"
         for target, known, texts, count, start in (

@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -22,6 +22,7 @@ from structformer.engines import Engine, Work, mapped
 from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.graph import ReferenceGraph
+from structformer.portions import Portion
 from structformer.sampling.example import Census, Example, SamplingOptions
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.sampling.negatives import PassageTable, write_passages
@@ -32,12 +33,14 @@ from structformer.sampling.task import Need, Task
 from structformer.sampling.tasks import DEFAULT_TASKS, chosen_tasks, drawn_examples, generator
 from structformer.sampling.tasks.harp import attention_requests
 from structformer.sampling.view import DocumentView, is_short
-from structformer.storage.files import write_json
+from structformer.storage.files import building_folder, read_json, temporary_name, write_json
 from structformer.workspace import Workspace
 
 Progress = Callable[[int, int], None]
 _SECONDS = 3600.0  # that one shard may take
 _MEMORY_BYTES = 4 * 1024**3
+_CENSUS = "census.json"
+_BY_ATTENTION = "-attention"  # suffix of the parts that a model's attention drew
 _AT_ONCE = 64  # documents whose attention is computed together
 _KNOWN_ANCHORS = 2000  # whose targets are kept in memory: some have very many
 _REFERRING = {LinkKind.HYPERLINK.value, LinkKind.XREF.value, LinkKind.CITATION.value}
@@ -50,12 +53,18 @@ class DrawTask:
     workspace: str
     folder: str
     shard: int
-    what: str  # "pages" or "examples"
+    what: str  # "pages", "examples" or "attention"
     tasks: tuple[str, ...]
     options: SamplingOptions
     seed: int
     epoch: int
     held_out: float
+
+    @property
+    def output(self) -> Path:
+        """The folder that the task makes."""
+        folder = Path(self.folder) / "pages" if self.what == "pages" else Path(self.folder)
+        return folder / f"{self.shard:05}{_BY_ATTENTION if self.what == 'attention' else ''}"
 
 
 def sample(
@@ -114,8 +123,14 @@ def draw(
     workers: int | None = None,
     engine: str | Engine = "local",
     progress: Progress | None = None,
-) -> None:
-    """Draw Examples into a folder, which `Samples.at` opens."""
+    portion: Portion | None = None,
+    attention: str | None = None,
+) -> bool:
+    """Draw Examples into a folder, which `Samples.at` opens. What is there already of the same request is kept.
+
+    portion: draw these shards' alone, and write no manifest; False where it must wait for the other portions' page
+    texts. attention: the fingerprint of the weights that drew what is there.
+    """
     corpus = Corpus.open(workspace)
     graph = ReferenceGraph.open(workspace, corpus)
     options = options or SamplingOptions()
@@ -123,39 +138,46 @@ def draw(
     chosen = chosen_tasks(names)
     by_attention = [task for task in chosen if task.by_attention]
     plain = tuple(task.name for task in chosen if not task.by_attention)
-    census = Census()
     beyond = any(task.in_corpus for task in chosen)
-    counted = any(Need.COLLECTION in task.needs for task in chosen)
-    drawn = [
-        DrawTask(str(workspace), str(folder), shard, "examples", plain, options, seed, epoch, share)
-        for shard in range(len(corpus.shards))
-    ]
-    steps = _Steps(progress, len(drawn) * (beyond + bool(plain) + bool(by_attention)))
+    request = DrawTask(str(workspace), str(folder), 0, "examples", plain, options, seed, epoch, share)
+    drawn = [replace(request, shard=shard) for shard in range(len(corpus.shards))]
+    own = list(portion.of_tasks(drawn)) if portion else drawn
+    steps = _Steps(progress, len(own) * (beyond + bool(plain) + bool(by_attention)))
     if beyond:
-        pages = [
-            DrawTask(str(workspace), str(folder), task.shard, "pages", tuple(names), options, seed, epoch, share)
-            for task in drawn
-        ]
-        for _ in _run(pages, engine, workers):
-            steps.next()
-        if counted:
+        _run([replace(task, what="pages", tasks=tuple(names)) for task in own], engine, workers, steps)
+        if not all(page.exists() for page in _page_folders(folder, len(drawn))):
+            return False
+        if any(Need.COLLECTION in task.needs for task in chosen):
             write_collection(_page_folders(folder, len(drawn)), folder / "collection.json")
-    if options.negatives_from in ("random", "lexical"):
-        write_passages(corpus, folder / "passages", seed=seed, held_out=share)
+    if options.negatives_from in ("random", "lexical") and not (folder / "passages").exists():
+        with building_folder(folder) as building:
+            write_passages(corpus, building.folder, seed=seed, held_out=share)
+            building.become("passages")
+    if plain:
+        _run(own, engine, workers, steps)
+    if by_attention:
+        _draw_by_attention_all(own, corpus, graph, by_attention, weights, steps)
+    if portion is None:
+        _finish(request, corpus, names, attention or _fingerprint(by_attention, weights))
+    return True
+
+
+def _fingerprint(by_attention: Sequence[Task], weights: WordWeights | None) -> str | None:
+    return getattr(weights, "fingerprint", None) if by_attention else None
+
+
+def _finish(request: DrawTask, corpus: Corpus, names: Sequence[str], attention: str | None) -> None:
+    """Write the manifest of all parts, and delete what only the drawing needed."""
+    folder = Path(request.folder)
+    suffixes = [""] * bool(request.tasks) + [_BY_ATTENTION] * any(task.by_attention for task in chosen_tasks(names))
+    census = Census()
     parts: list[dict[str, Any]] = []
-    for shard, part in enumerate(_run(drawn, engine, workers) if plain else ()):
-        _add_part(parts, f"{shard:05}", part, census)
-        steps.next()
-    if by_attention and weights is not None:
-        anchors = (
-            _anchor_table(graph, corpus, folder / "anchors.sqlite", seed, share)
-            if any(Need.ANCHORS in task.needs for task in by_attention)
-            else None
-        )
-        for task in drawn:
-            part = _draw_by_attention(task, corpus, graph, by_attention, weights, anchors)
-            _add_part(parts, f"{task.shard:05}-attention", part, census)
-            steps.next()
+    for suffix in suffixes:
+        for shard in range(len(corpus.shards)):
+            name = f"{shard:05}{suffix}"
+            part = Census.of(read_json(folder / name / _CENSUS))
+            parts.append({"name": name, "examples": dict(sorted(part.examples.items()))})
+            census.add(part)
     _clean(folder)
     for name in names:
         census.examples.setdefault(name, 0)
@@ -163,11 +185,11 @@ def draw(
         "corpus": corpus.fingerprint,
         "tool_version": __version__,
         "tasks": list(names),
-        "seed": seed,
-        "epoch": epoch,
-        "held_out": share,
-        "options": asdict(options),
-        "attention": getattr(weights, "fingerprint", None) if by_attention else None,
+        "seed": request.seed,
+        "epoch": request.epoch,
+        "held_out": request.held_out,
+        "options": asdict(request.options),
+        "attention": attention,
         "census": census.as_dict(),
         "parts": parts,
     }
@@ -186,24 +208,24 @@ class _Steps:
             self._progress(self._done, self._total)
 
 
-def _run(tasks: Sequence[DrawTask], engine: str | Engine, workers: int | None) -> Iterator[Census]:
+def _run(tasks: Sequence[DrawTask], engine: str | Engine, workers: int | None, steps: _Steps) -> None:
+    """Make the parts of these tasks that are not there."""
+    missing = [task for task in tasks if not task.output.exists()]
+    for _ in range(len(tasks) - len(missing)):
+        steps.next()
     work = Work(
         "structformer.sampling.draw_examples:draw_shard",
-        workers=min(workers or os.cpu_count() or 1, max(1, len(tasks))),
+        workers=min(workers or os.cpu_count() or 1, max(1, len(missing))),
         seconds=_SECONDS,
         memory_bytes=_MEMORY_BYTES,
         lost=_give_up,
     )
-    yield from mapped(work, tasks, engine)
+    for _ in mapped(work, missing, engine):
+        steps.next()
 
 
 def _give_up(task: DrawTask, item: Any, reason: str) -> DrawTask:
     raise WorkspaceError(f"drawing the Examples of {item} {reason}")
-
-
-def _add_part(parts: list[dict[str, Any]], name: str, part: Census, census: Census) -> None:
-    parts.append({"name": name, "examples": dict(sorted(part.examples.items()))})
-    census.add(part)
 
 
 def _clean(folder: Path) -> None:
@@ -217,36 +239,36 @@ def _page_folders(folder: Path, shards: int) -> list[Path]:
     return [folder / "pages" / f"{shard:05}" for shard in range(shards)]
 
 
-def draw_shard(task: DrawTask, started: Callable[[str], None]) -> Census:
+def draw_shard(task: DrawTask, started: Callable[[str], None]) -> None:
     """A worker's job: one shard's page texts, or its Examples of the tasks that need no attention."""
     corpus = Corpus.open(task.workspace)
-    folder = Path(task.folder)
-    with without_garbage_collection():
+    with without_garbage_collection(), building_folder(task.output.parent) as building:
         if task.what == "pages":
-            out = folder / "pages" / f"{task.shard:05}"
             write_pages(
                 corpus,
                 task.shard,
-                out,
+                building.folder,
                 seed=task.seed,
                 held_out=task.held_out,
                 min_words=task.options.min_words,
                 min_document_words=task.options.min_document_words,
                 count_words=any(Need.COLLECTION in each.needs for each in chosen_tasks(task.tasks)),
             )
-            return Census()
-        return _draw(task, corpus, folder, started)
+        else:
+            _draw(task, corpus, building.folder, started)
+        building.become(task.output.name)
 
 
-def _draw(task: DrawTask, corpus: Corpus, folder: Path, started: Callable[[str], None]) -> Census:
+def _draw(task: DrawTask, corpus: Corpus, output: Path, started: Callable[[str], None]) -> None:
     chosen = chosen_tasks(task.tasks)
+    folder = Path(task.folder)
     graph = ReferenceGraph.open(task.workspace, corpus)
     pages = PageTable(corpus, _page_folders(folder, len(corpus.shards)))
     collection = CollectionCounts(folder / "collection.json") if (folder / "collection.json").exists() else None
     table = PassageTable(folder / "passages", graph, task.options) if (folder / "passages").exists() else None
     census = Census()
     wants_graph = any(each.in_corpus for each in chosen)
-    with PartWriter(folder / f"{task.shard:05}") as writer:
+    with PartWriter(output) as writer:
         for here in _neighbourhoods(task, corpus, graph, pages, wants_graph):
             started(here.view.document.id)
             writer.next_document()
@@ -257,7 +279,7 @@ def _draw(task: DrawTask, corpus: Corpus, folder: Path, started: Callable[[str],
                 for example, rng in _redrawn(task, each, place, document_id, census):
                     writer.add(table.replaced(each, example, here.number, rng) if table is not None else example)
     census.examples.update(writer.counts)
-    return census
+    write_json(output / _CENSUS, census.as_dict())
 
 
 def _redrawn(
@@ -278,6 +300,34 @@ def _redrawn(
             yield example, rng
 
 
+def _draw_by_attention_all(
+    tasks: Sequence[DrawTask],
+    corpus: Corpus,
+    graph: ReferenceGraph,
+    chosen: Sequence[Task],
+    weights: WordWeights | None,
+    steps: _Steps,
+) -> None:
+    """The parts of HARP's tasks, here: the model is loaded once."""
+    missing = [each for each in (replace(task, what="attention") for task in tasks) if not each.output.exists()]
+    if missing and weights is None:
+        raise WorkspaceError(
+            f"{len(missing)} parts that are drawn by a model's attention are not there: run `structformer sample` again"
+        )
+    anchors = Path(missing[0].folder) / "anchors.sqlite" if missing else None
+    if anchors and any(Need.ANCHORS in task.needs for task in chosen) and not anchors.exists():
+        temporary = anchors.with_name(temporary_name())
+        _anchor_table(graph, corpus, temporary, missing[0].seed, missing[0].held_out)
+        os.replace(temporary, anchors)
+    for task in missing:
+        assert weights is not None
+        with building_folder(task.output.parent) as building:
+            _draw_by_attention(task, corpus, graph, chosen, weights, anchors, building.folder)
+            building.become(task.output.name)
+    for _ in tasks:
+        steps.next()
+
+
 def _draw_by_attention(
     task: DrawTask,
     corpus: Corpus,
@@ -285,15 +335,16 @@ def _draw_by_attention(
     tasks: Sequence[Task],
     weights: WordWeights,
     anchors: Path | None,
-) -> Census:
+    output: Path,
+) -> None:
     """A shard's Examples of HARP's tasks, attention computed for many documents at once."""
     folder = Path(task.folder)
     pages = PageTable(corpus, _page_folders(folder, len(corpus.shards)))
     census = Census()
     source = _neighbourhoods(task, corpus, graph, pages, True)
     with (
-        PartWriter(folder / f"{task.shard:05}-attention") as writer,
-        closing(sqlite3.connect(anchors or ":memory:")) as database,
+        PartWriter(output) as writer,
+        closing(sqlite3.connect(anchors if anchors and anchors.exists() else ":memory:")) as database,
     ):
         known: dict[str, list[int]] = {}
 
@@ -311,13 +362,13 @@ def _draw_by_attention(
             for here in some:
                 writer.next_document()
                 here.weights = weights
-                if anchors is not None:
+                if anchors is not None and anchors.exists():
                     here.anchor_targets = targets
                 for each in tasks:
                     for example, _ in _redrawn(task, each, here, here.view.document.id, census):
                         writer.add(example)
     census.examples.update(writer.counts)
-    return census
+    write_json(output / _CENSUS, census.as_dict())
 
 
 def _neighbourhoods(
@@ -350,7 +401,7 @@ def _anchor_key(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def _anchor_table(graph: ReferenceGraph, corpus: Corpus, path: Path, seed: int, held_out: float) -> Path:
+def _anchor_table(graph: ReferenceGraph, corpus: Corpus, path: Path, seed: int, held_out: float) -> None:
     """Which documents each anchor text leads to, in a table on disk."""
     held = {
         number for number, name in enumerate(corpus.document_ids()) if held_out and is_held_out(name, seed, held_out)
@@ -365,4 +416,3 @@ def _anchor_table(graph: ReferenceGraph, corpus: Corpus, path: Path, seed: int, 
         )
         database.executemany("INSERT OR IGNORE INTO anchors VALUES (?, ?)", rows)
         database.commit()
-    return path

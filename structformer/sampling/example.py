@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from structformer.errors import UsageError
 
@@ -98,3 +100,9 @@ class Census:
         for (task, reason), count in sorted(self.dropped.items()):
             reasons.setdefault(task, {})[reason] = count
         return {"examples": dict(sorted(self.examples.items())), "dropped": reasons}
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> Census:
+        """The census that `as_dict` gave."""
+        dropped = {(task, why): count for task, reasons in value["dropped"].items() for why, count in reasons.items()}
+        return cls(Counter(value["examples"]), Counter(dropped))

@@ -27,7 +27,7 @@ _HEAP_BYTES = 64 * 1024 * 1024
 
 def write_passages(corpus: Corpus, folder: Path, *, seed: int, held_out: float) -> None:
     """Index the passages of all documents that are not held out, for PassageTable."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     builder = tantivy.SchemaBuilder()
     for field in (_FIELD, "path"):
         builder.add_text_field(field, tokenizer_name="words", index_option="freq")

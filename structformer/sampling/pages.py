@@ -36,7 +36,7 @@ def write_pages(
     """Write a shard's page texts, and with `count_words` its word counts. The texts of a document that is held out, or
     has fewer than `min_document_words`, are empty.
     """
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     columns = {name: TextWriter(folder / f"{name}.arrow") for name in _COLUMNS}
     counts: Counter[str] = Counter()
     for document in corpus.shard_documents(shard):

@@ -115,7 +115,7 @@ class PartWriter:
     """Writes one part's Examples into a folder, which is made."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._texts = TextWriter(folder / "texts.arrow")
         self._tasks: dict[str, _ExampleWriter] = {}

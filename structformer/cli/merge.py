@@ -1,0 +1,70 @@
+"""`structformer merge`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from structformer.cli.common import common_options, output
+
+
+@click.command("merge")
+@click.option("--rest", is_flag=True, help="Do here what portions have not done; else they are named, and nothing is.")
+@click.option("--drop", is_flag=True, help="Delete what the portions have made.")
+@click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: one per core]")
+@click.option("--engine", default="local", show_default=True, help="Where it is done, as for ingest.")
+@common_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    rest: bool,
+    drop: bool,
+    workers: int | None,
+    engine: str,
+    workspace: Path,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+) -> int:
+    """Put together what portions of ingest, sample or index made (--shard I/N).
+
+    The result is what the command gives that does all at once, byte for byte but for the last bits of vectors."""
+    from structformer.cli.index import show_index
+    from structformer.cli.ingest import show_report
+    from structformer.cli.sample import show_samples
+    from structformer.ingestion.portions import COMMAND as INGEST
+    from structformer.ingestion.portions import merge_ingest
+    from structformer.portions import Parts
+    from structformer.retrieval.portions import COMMAND as INDEX
+    from structformer.retrieval.portions import merge_index
+    from structformer.sampling.portions import COMMAND as SAMPLE
+    from structformer.sampling.portions import merge_samples
+    from structformer.workspace import Workspace
+
+    out = output(ctx)
+    place = Workspace(workspace)
+    there = [name for name in (INGEST, SAMPLE, INDEX) if Parts(place.parts, name).begun]
+    if not there:
+        raise click.UsageError(f"no portions in {workspace}: make them with ingest, sample or index --shard I/N")
+    if drop:
+        with place.writing("structformer merge --drop"):
+            for name in there:
+                Parts(place.parts, name).drop()
+        out.json({"dropped": there})
+        out.result(f"dropped: portions of {', '.join(there)}")
+        return 0
+    code = 0
+    if INGEST in there:
+        with out.stages() as progress:
+            report = merge_ingest(place, rest=rest, workers=workers, engine=engine, progress=progress)
+        code = show_report(ctx, out, report, workspace, only=None)
+    if SAMPLE in there:
+        with out.progress("sampling") as drawing:
+            samples = merge_samples(place, rest=rest, workers=workers, engine=engine, progress=drawing)
+        show_samples(ctx, out, samples, workspace)
+    if INDEX in there:
+        with out.progress("indexing") as indexing:
+            manifest = merge_index(place, rest=rest, progress=lambda stage, done, total: indexing(done, total))
+        show_index(ctx, out, manifest, workspace)
+    return code

@@ -1,0 +1,91 @@
+"""Encoding in portions: each makes the vectors of its shards' texts; the merge is an index that finds them made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from structformer.corpus import Corpus
+from structformer.graph import ReferenceGraph
+from structformer.portions import Parts, Portion
+from structformer.retrieval.index import Progress, build_index, default_encoders, encoder_place
+from structformer.retrieval.units import shard_units
+from structformer.workspace import Workspace
+
+COMMAND = "index"
+_WAIT_SECONDS = 600.0  # for another portion that makes the same workspace
+
+
+def index_portion(
+    portion: Portion,
+    workspace: str | Path | Workspace = ".structformer",
+    *,
+    encoders: Sequence[str] | None = None,
+    language: str = "auto",
+    vector_bits: int = 32,
+    progress: Progress | None = None,
+) -> int:
+    """Encode the texts of one portion of the corpus's shards; returns how many had to be encoded.
+
+    The index stays as it is until `merge_index`, which also makes the lexical index: two minutes for a million
+    passages. Raises what `build_index` raises, and UsageError where portions of another request are there.
+    """
+    from structformer.models.bi_encoder import BiEncoder
+    from structformer.retrieval.encoding import KnownVectors, VectorJournal, encode_missing
+
+    workspace = Workspace(workspace)
+    corpus = Corpus.open(workspace)
+    graph = ReferenceGraph.open(workspace, corpus)
+    chosen = default_encoders(workspace) if encoders is None else list(encoders)
+    places = [encoder_place(workspace, encoder) for encoder in chosen]
+    parts = Parts(workspace.parts, COMMAND)
+    with workspace.writing("structformer index", wait=_WAIT_SECONDS):
+        parts.begin(
+            portion,
+            {"corpus": corpus.fingerprint, "encoders": chosen, "language": language, "vector_bits": vector_bits},
+        )
+    shards = list(portion.of_tasks(range(len(corpus.shards))))
+    before = workspace.folder("index") if workspace.has("index") else None
+    encoded = 0
+    for place in places:
+        model = BiEncoder.load(place.passages).for_bulk()
+        known = [
+            KnownVectors(before / "dense" / f"{place.vectors}{suffix}.npy", vector_bits)
+            for suffix in ("", ".overviews")
+            if before is not None
+        ]
+        with VectorJournal(parts.folder / f"{place.vectors}-{portion.number:06}", model.dimensions) as journal:
+            for done, shard in enumerate(shards, 1):
+                found = list(shard_units(corpus, graph, shard))
+                texts = [document.overview for document, _ in found]
+                texts += [unit.ranker_text for _, units in found for unit in units]
+                encoded += encode_missing(texts, model, known, journal)
+                if progress:
+                    progress(place.name, done, len(shards))
+    parts.end(portion)
+    return encoded
+
+
+def merge_index(
+    workspace: str | Path | Workspace, *, rest: bool = False, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Make the index with the vectors that the portions made. rest: encode here what they did not.
+
+    Raises WorkspaceError naming the portions that have not ended.
+    """
+    workspace = Workspace(workspace)
+    parts = Parts(workspace.parts, COMMAND)
+    plan = parts.plan()
+    if not rest:
+        parts.check()
+    manifest = build_index(
+        workspace,
+        encoders=plan["encoders"],
+        language=plan["language"],
+        vector_bits=plan["vector_bits"],
+        made=parts.folder,
+        progress=progress,
+    )
+    parts.drop()
+    return manifest

@@ -1,0 +1,137 @@
+"""Drawing in portions: each draws from its own shards of the corpus; the merge puts the parts together.
+
+Tasks that look at other documents need the page texts of all shards first: then the portions run twice, and the first
+time each leaves its page texts for the others.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from structformer.corpus import Corpus
+from structformer.engines import Engine
+from structformer.errors import WorkspaceError
+from structformer.portions import Parts, Portion
+from structformer.sampling.draw_examples import Progress, draw
+from structformer.sampling.example import SamplingOptions
+from structformer.sampling.neighbourhood import WordWeights
+from structformer.sampling.store import Samples
+from structformer.storage.files import is_temporary
+from structformer.workspace import Workspace
+
+COMMAND = "sample"
+_WAIT_SECONDS = 600.0  # for another portion that makes the same workspace
+_DRAWN = "drawn"
+
+
+def sample_portion(
+    portion: Portion,
+    workspace: str | Path | Workspace,
+    tasks: Sequence[str],
+    *,
+    options: SamplingOptions | None = None,
+    seed: int = 0,
+    held_out: float | None = None,
+    weights: WordWeights | None = None,
+    workers: int | None = None,
+    engine: str | Engine = "local",
+    progress: Progress | None = None,
+) -> bool:
+    """Draw from one portion of the corpus's shards. False where only its page texts were made, since not all others'
+    are there: it must be run again once they are.
+
+    Raises UsageError where portions of another request are there, WorkspaceError when there is no corpus.
+    """
+    workspace = Workspace(workspace)
+    corpus = Corpus.open(workspace)
+    parts = Parts(workspace.parts, COMMAND)
+    with workspace.writing("structformer sample", wait=_WAIT_SECONDS):
+        parts.begin(
+            portion,
+            {
+                "corpus": corpus.fingerprint,
+                "tasks": list(tasks),
+                "options": asdict(options or SamplingOptions()),
+                "seed": seed,
+                "held_out": held_out,
+                "attention": getattr(weights, "fingerprint", None),
+            },
+        )
+    folder = parts.folder / _DRAWN
+    folder.mkdir(exist_ok=True)
+    whole = draw(
+        workspace,
+        tasks,
+        folder,
+        options=options,
+        seed=seed,
+        held_out=held_out,
+        weights=weights,
+        workers=workers,
+        engine=engine,
+        progress=progress,
+        portion=portion,
+    )
+    if whole:
+        parts.end(portion)
+    return whole
+
+
+def merge_samples(
+    workspace: str | Path | Workspace,
+    *,
+    rest: bool = False,
+    workers: int | None = None,
+    engine: str | Engine = "local",
+    progress: Progress | None = None,
+) -> Samples:
+    """Make the Examples of what the portions drew. rest: draw here what they did not.
+
+    Raises WorkspaceError naming the portions that have not ended, or when the corpus is another one by now.
+    """
+    workspace = Workspace(workspace)
+    parts = Parts(workspace.parts, COMMAND)
+    plan = parts.plan()
+    if not rest:
+        parts.check()
+    if plan["corpus"] != Corpus.open(workspace).fingerprint:
+        raise WorkspaceError(
+            f"the portions in {parts.folder} were drawn from an earlier corpus: "
+            "`structformer merge --drop` deletes them"
+        )
+    with workspace.publishing("structformer merge") as publication:
+        folder = publication.folder("samples")
+        if (parts.folder / _DRAWN).is_dir():
+            shutil.copytree(
+                parts.folder / _DRAWN, folder, copy_function=_linked, ignore=_temporaries, dirs_exist_ok=True
+            )
+        draw(
+            workspace,
+            plan["tasks"],
+            folder,
+            options=SamplingOptions(**plan["options"]),
+            seed=plan["seed"],
+            held_out=plan["held_out"],
+            workers=workers,
+            engine=engine,
+            progress=progress,
+            attention=plan["attention"],
+        )
+    parts.drop()
+    return Samples.open(workspace)
+
+
+def _temporaries(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if is_temporary(name)]
+
+
+def _linked(source: str, target: str) -> None:
+    """Link a file where the file system can, else copy it: the parts stay until the merge is done."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
