@@ -32,6 +32,14 @@ from structformer.cli.common import Output, common_options, output, save_config,
     show_default=True,
     help="Width of a vector's numbers; 16 takes half of the room.",
 )
+@click.option(
+    "--nearest",
+    type=click.Choice(["auto", "exact", "approximate"]),
+    default="auto",
+    show_default=True,
+    help="Look at every vector, or at those that an index of them names; auto: the latter from half a million passages "
+    "on, where structformer[approximate] is installed.",
+)
 @shard_option
 @common_options
 @click.pass_context
@@ -40,6 +48,7 @@ def command(
     encoders: tuple[str, ...],
     language: str,
     vector_bits: str,
+    nearest: str,
     shard: str | None,
     workspace: Path,
     quiet: bool,
@@ -59,6 +68,7 @@ def command(
         "encoders": None if not encoders else [encoder for encoder in encoders if encoder != "none"],
         "language": language,
         "vector_bits": int(vector_bits),
+        "nearest": nearest,
     }
     with out.progress("indexing") as progress:
 

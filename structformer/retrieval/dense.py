@@ -1,15 +1,21 @@
-"""The dense first stage: unit vectors and document overviews' vectors in memory-mapped files, searched exactly."""
+"""The dense first stage: unit vectors and document overviews' vectors in memory-mapped files, searched exactly, or
+where they are very many among the candidates that an approximate index names.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Collection
+import weakref
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import WorkspaceError
+from structformer.retrieval.approximate import ApproximateIndex
 from structformer.retrieval.encoding import Vector, Vectors
 
 _SEARCH_ROWS = 65_536
@@ -21,12 +27,16 @@ def overview_path(path: Path) -> Path:
 
 
 class DenseIndex:
-    """Unit vectors and overview vectors of one encoder. owners[i]: the document number of unit i."""
+    """Unit vectors and overview vectors of one encoder. owners[i]: the document number of unit i. nearest: the
+    approximate index, where there is one.
+    """
 
-    def __init__(self, path: Path, owners: npt.NDArray[np.int64]) -> None:
+    def __init__(self, path: Path, owners: npt.NDArray[np.int64], nearest: ApproximateIndex | None = None) -> None:
         self.vectors = _opened(path)
         self.overviews = _opened(overview_path(path))
         self.owners = owners
+        self.nearest = nearest
+        self._files = [_Rows(table) for table in (self.vectors, self.overviews)]
         if len(self.vectors) != len(owners) or (len(owners) and owners[-1] >= len(self.overviews)):
             raise WorkspaceError(f"{path} is not of this index: run `structformer index` again")
 
@@ -42,8 +52,12 @@ class DenseIndex:
 
         The score is the unit's cosine plus `overview_weight` times that of its document's overview. documents: only
         units of these."""
-        left_out = None if documents is None else ~np.isin(self.owners, list(documents))
         asked = np.ascontiguousarray(queries)
+        if documents is not None:
+            among = np.flatnonzero(np.isin(self.owners, list(documents)))
+            return self._among([among] * len(asked), asked, k, overview_weight)
+        if self.nearest is not None:
+            return self._among(self.nearest.candidates(asked, k, overview_weight), asked, k, overview_weight)
         by_document = overview_weight * _products(asked, self.overviews) if overview_weight else None
         best_scores = np.empty((len(queries), 0), np.float32)
         best_units = np.empty((len(queries), 0), np.int64)
@@ -51,16 +65,28 @@ class DenseIndex:
             scores = _products(asked, self.vectors[start : start + _SEARCH_ROWS])
             if by_document is not None:
                 scores += by_document[:, self.owners[start : start + _SEARCH_ROWS]]
-            if left_out is not None:
-                scores[:, left_out[start : start + _SEARCH_ROWS]] = -np.inf
             scores, units = top(scores, k)
             best_scores, best_units = _merged(
                 np.concatenate([best_scores, scores], 1), np.concatenate([best_units, units + start], 1), k
             )
-        return [
-            [(int(unit), float(score)) for unit, score in zip(row_units, row_scores, strict=True) if score != -np.inf]
-            for row_units, row_scores in zip(best_units, best_scores, strict=True)
-        ]
+        return [_listed(*row) for row in zip(best_units, best_scores, strict=True)]
+
+    def _among(
+        self, candidates: Sequence[npt.NDArray[np.int64]], queries: Vectors, k: int, overview_weight: float
+    ) -> list[list[tuple[int, float]]]:
+        """The best of each query's own candidates."""
+        found = []
+        for query, units in zip(queries, candidates, strict=True):
+            best_scores, best_units = np.empty((1, 0), np.float32), np.empty((1, 0), np.int64)
+            for start in range(0, len(units), _SEARCH_ROWS):
+                some = units[start : start + _SEARCH_ROWS]
+                cosines, overviews = self.scores(query, some)
+                scores = (cosines + np.float32(overview_weight) * overviews)[None]
+                best_scores, best_units = _merged(
+                    np.concatenate([best_scores, scores], 1), np.concatenate([best_units, some[None]], 1), k
+                )
+            found.append(_listed(best_units[0], best_scores[0]))
+        return found
 
     def scores(self, vector: Vectors, units: npt.NDArray[np.int64]) -> tuple[Vectors, Vectors]:
         """Cosines of a query's vector with these units, and with the overviews of their documents; (units,) each."""
@@ -68,11 +94,35 @@ class DenseIndex:
             return np.empty(0, np.float32), np.empty(0, np.float32)
         documents, places = np.unique(self.owners[units], return_inverse=True)
         query = np.ascontiguousarray(vector)[None]
+        tables: Sequence[Any] = (self.vectors, self.overviews) if self.nearest is None else self._files
         found, by_document = (
             _products(query, np.ascontiguousarray(table[rows]))[0]
-            for table, rows in ((self.vectors, units), (self.overviews, documents))
+            for table, rows in zip(tables, (units, documents), strict=True)
         )
         return found, by_document[places]
+
+
+class _Rows:
+    """Rows of a memory-mapped array, read from its file. What is read through the mapping counts as the process's
+    memory, with its neighbours, and after some thousand queries that is the whole file.
+    """
+
+    def __init__(self, array: Vector) -> None:
+        assert isinstance(array, np.memmap)
+        self._kind, self._width = array.dtype, array.shape[1]
+        self._size = self._width * self._kind.itemsize
+        self._start = array.offset
+        self._file = os.open(str(array.filename), os.O_RDONLY)
+        weakref.finalize(self, os.close, self._file)
+
+    def __getitem__(self, rows: npt.NDArray[np.int64]) -> Vector:
+        read = (os.pread(self._file, self._size, self._start + row * self._size) for row in rows.tolist())
+        found: Vector = np.frombuffer(bytearray(b"").join(read), self._kind).reshape(len(rows), self._width)
+        return found
+
+
+def _listed(units: npt.NDArray[np.int64], scores: Vectors) -> list[tuple[int, float]]:
+    return list(zip(units.tolist(), scores.tolist(), strict=True))
 
 
 def _products(queries: Vectors, vectors: Vector) -> Vectors:

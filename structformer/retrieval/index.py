@@ -13,12 +13,23 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from structformer._version import __version__
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.models.base import BaseModel, resolve_base_model
 from structformer.models.registry import PASSAGE_ENCODER, checked_model, model_folder, read_record, trained_models
+from structformer.retrieval.approximate import (
+    APPROXIMATE_FROM,
+    FEWEST,
+    ApproximateIndex,
+    approximate_files,
+    faiss_module,
+    is_installed,
+    write_approximate,
+)
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights
 from structformer.retrieval.lexical import LexicalIndex, LexicalWriter
 from structformer.retrieval.pipeline import ENCODER, UNTRAINED
@@ -40,6 +51,7 @@ if TYPE_CHECKING:
     from structformer.models.bi_encoder import BiEncoder
 
 FORMAT_VERSION = 3
+AUTO, EXACT, APPROXIMATE = NEAREST = ("auto", "exact", "approximate")
 _LANGUAGE_SAMPLE = 50  # documents
 _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before something is added to the index
 Progress = Callable[[str, int, int], None]
@@ -51,6 +63,7 @@ def build_index(
     encoders: list[str] | None = None,
     language: str = "auto",
     vector_bits: int = 32,
+    nearest: str = AUTO,
     made: Path | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -59,14 +72,18 @@ def build_index(
     stemmer is used; "auto" takes the one that most documents declare, else English.
 
     vector_bits: 32, or 16 for half of the room. Texts that the index before held already keep their vectors, and a run
-    that was killed is gone on with. made: a folder of vectors that were made elsewhere. Returns the index's manifest.
-    Raises WorkspaceError before the first ingest, ModelError on an unknown encoder."""
+    that was killed is gone on with. nearest: "exact", where a search looks at all vectors, "approximate", at those that
+    an index of them names (approximate.py), or "auto", approximate from half a million passages on where faiss is
+    installed. made: a folder of vectors that were made elsewhere. Returns the index's manifest. Raises WorkspaceError
+    before the first ingest, ModelError on an unknown encoder, UsageError on "approximate" without faiss."""
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
     if encoders is None:
         encoders = default_encoders(workspace)
     for encoder in encoders:
         encoder_place(workspace, encoder)  # a wrong name fails before the work begins
+    if nearest == APPROXIMATE:
+        faiss_module()
     if language == "auto":
         language = corpus_language(corpus)
     with workspace.publishing("structformer index") as publication:
@@ -93,6 +110,7 @@ def build_index(
             "units": count,
             "documents": corpus.document_count,
             "vector_bits": vector_bits,
+            "nearest": nearest,
         }
         write_json(folder / "manifest.json", manifest)
         (folder / "dense").mkdir()
@@ -214,15 +232,16 @@ class Index:
         return (self.folder / name).exists()
 
     @contextmanager
-    def adding(self, what: str, names: Sequence[str]) -> Iterator[None]:
-        """Add files to the index: the block writes them, each under its final name at once. Waits for who else writes
-        the workspace.
+    def adding(self, what: str, names: Sequence[str], optional: Sequence[str] = ()) -> Iterator[None]:
+        """Add files to the index: the block writes them, each under its final name at once. optional: names of those
+        that it may write. Waits for who else writes the workspace.
         """
         with self.workspace.writing(what, wait=_WAIT_SECONDS):
             if not all(self.has(name) for name in names):
                 with writing_errors(self.folder):
                     yield
-                seal(self.folder, names, to=seal_of(names[0].replace("/", "-")))
+                made = [*names, *(name for name in optional if self.has(name))]
+                seal(self.folder, made, to=seal_of(names[0].replace("/", "-")))
 
     def has_vectors(self, encoder: str) -> bool:
         """Whether the index has the vectors that an encoder's queries are compared with. Raises ModelError on an
@@ -235,7 +254,7 @@ class Index:
         place = encoder_place(self.workspace, encoder) if isinstance(encoder, str) else encoder
         names = _vectors(place.vectors)
         if not all(self.has(name) for name in names):
-            with self.adding(f"making the vectors of {place.name}", names):
+            with self.adding(f"making the vectors of {place.name}", names, _nearest_files(place.vectors)):
                 _make_vectors(self.folder, None, self.workspace, place, self.manifest, progress)
                 remove(_journals(self.workspace))
         path, *_, weights = [self.path(name) for name in names]
@@ -243,6 +262,15 @@ class Index:
             return path, FusionWeights.of(read_json(weights)["weights"])
         except (KeyError, TypeError, ValueError) as error:
             raise WorkspaceError(f"{weights} cannot be read ({error}): run `structformer index` again") from error
+
+    def nearest(self, vectors: Path) -> ApproximateIndex | None:
+        """The approximate index of a file of vectors; None where there is none, or it cannot be read here."""
+        names = _nearest_files(vectors.stem)
+        if not all(self.has(name) for name in names) or not is_installed():
+            return None
+        for name in names:
+            self.path(name)
+        return ApproximateIndex(vectors)
 
     def floor(self, encoder: str) -> float:
         """The cosine below which an encoder's passages are not found with confidence; 0 where none was learned."""
@@ -270,6 +298,11 @@ def _vectors(name: str) -> list[str]:
     """
     suffixes = (".npy", ".digests.npy", ".overviews.npy", ".overviews.digests.npy", ".fusion.json")
     return [f"dense/{name}{suffix}" for suffix in suffixes]
+
+
+def _nearest_files(name: str) -> list[str]:
+    """The files of an approximate index of an encoder's vectors."""
+    return [f"dense/{file.name}" for file in approximate_files(Path(f"{name}.npy"))]
 
 
 def _make_vectors(
@@ -319,12 +352,27 @@ def _make_vectors(
         if place.untrained:
             weights, floor = _learned(folder, workspace, manifest, units, documents, path, model)
         write_json(building.folder / f"{place.vectors}.fusion.json", {"weights": asdict(weights), "floor": floor})
+        if is_approximate(manifest, len(units)):
+            write_approximate(
+                path,
+                np.load(path, mmap_mode="r"),
+                np.load(overview_path(path), mmap_mode="r"),
+                units.numbers("document"),
+                weights.overview,
+                (lambda done, _: progress("nearest", done, len(units))) if progress else None,
+            )
         fsync_tree(building.folder)
         (folder / "dense").mkdir(exist_ok=True)
         # The vectors' own file last: `has_vectors` looks for it.
         for made in sorted(building.folder.iterdir(), key=lambda each: each == path):
             os.replace(made, folder / "dense" / made.name)
     fsync_folder(folder / "dense")
+
+
+def is_approximate(manifest: dict[str, Any], units: int) -> bool:
+    """Whether an index of so many units has an approximate index of its vectors."""
+    chosen = manifest.get("nearest", AUTO)
+    return units >= (FEWEST if chosen == APPROXIMATE else APPROXIMATE_FROM) and chosen != EXACT and is_installed()
 
 
 def _learned(

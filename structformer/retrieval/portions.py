@@ -9,7 +9,7 @@ from typing import Any
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
 from structformer.portions import Parts, Portion
-from structformer.retrieval.index import Progress, build_index, default_encoders, encoder_place
+from structformer.retrieval.index import AUTO, Progress, build_index, default_encoders, encoder_place
 from structformer.retrieval.units import shard_units
 from structformer.workspace import Workspace
 
@@ -24,6 +24,7 @@ def index_portion(
     encoders: Sequence[str] | None = None,
     language: str = "auto",
     vector_bits: int = 32,
+    nearest: str = AUTO,
     progress: Progress | None = None,
 ) -> int:
     """Encode the texts of one portion of the corpus's shards; returns how many had to be encoded.
@@ -43,7 +44,13 @@ def index_portion(
     with workspace.writing("structformer index", wait=_WAIT_SECONDS):
         parts.begin(
             portion,
-            {"corpus": corpus.fingerprint, "encoders": chosen, "language": language, "vector_bits": vector_bits},
+            {
+                "corpus": corpus.fingerprint,
+                "encoders": chosen,
+                "language": language,
+                "vector_bits": vector_bits,
+                "nearest": nearest,
+            },
         )
     shards = list(portion.of_tasks(range(len(corpus.shards))))
     before = workspace.folder("index") if workspace.has("index") else None
@@ -84,6 +91,7 @@ def merge_index(
         encoders=plan["encoders"],
         language=plan["language"],
         vector_bits=plan["vector_bits"],
+        nearest=plan["nearest"],
         made=parts.folder,
         progress=progress,
     )

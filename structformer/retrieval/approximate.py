@@ -1,0 +1,192 @@
+"""Approximate search of very many vectors: lists of neighbours with short codes name the candidates, and the stored
+vectors score them.
+
+A unit's score for a query q is q·u + w q·o, with u its vector, o that of its document's overview and w the learned
+weight, which is q·(u + w o): one index of the sums finds by both at once. The codes are products of 4 bits for every
+two dimensions (Jegou, Douze and Schmid, PAMI 2011; Andre, Kermarrec and Le Scouarnec, VLDB 2015), 96 bytes for 384
+numbers, in faiss's lists; how many lists a query looks into is measured when the index is made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structformer.errors import UsageError, WorkspaceError
+from structformer.retrieval.encoding import Vector, Vectors
+from structformer.storage.files import read_json, write_json
+
+APPROXIMATE_FROM = 500_000  # units; below, every vector is looked at, which takes 5 ms of a core for 100,000
+FEWEST = 1_000  # units that can be told apart by lists and codes
+WANTED_RECALL = 0.995
+_CANDIDATES, _OF_K = 400, 4  # that are scored by their stored vectors: at least, and times what is asked for
+_FAR, _OF_OTHERS = 0.5, 4  # a weight this far from the index's ranks otherwise: candidates, times the usual
+_TRAINED_ON_A_LIST = 60
+_ITERATIONS = 8
+_CHUNK = 65_536
+_ASKED, _FOUND = 256, 10
+# Length of the noise on a passage's vector that stands for a query: its cosine with the passage is then 0.45. On the
+# man pages, the share found at each number of lists was that of 300 queries of people within 0.03; without noise, and
+# with overviews, far higher.
+_NOISE = 2.0
+_SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Approximation:
+    """What was measured of an index: lists in all, lists that a query looks into, and the share of the ten nearest that
+    is then found, for passages that are moved as far as people's questions lie from what answers them. weight: of the
+    overviews.
+    """
+
+    lists: int
+    probes: int
+    recall: float
+    weight: float = 0.0
+
+
+def approximate_files(path: Path) -> tuple[Path, Path]:
+    """The files of the approximate index that stand beside a file of vectors: the index and what was measured."""
+    return path.with_name(f"{path.stem}.faiss"), path.with_name(f"{path.stem}.faiss.json")
+
+
+def faiss_module() -> Any:
+    """faiss. Raises UsageError where it is not installed."""
+    try:
+        import faiss
+    except ImportError as error:
+        raise UsageError(
+            "an approximate index of vectors needs its package: pip install 'structformer[approximate]'"
+        ) from error
+    return faiss
+
+
+def is_installed() -> bool:
+    """Whether an approximate index can be made and read here."""
+    try:
+        faiss_module()
+    except UsageError:
+        return False
+    return True
+
+
+def write_approximate(
+    path: Path,
+    vectors: Vector,
+    overviews: Vector,
+    owners: npt.NDArray[np.int64],
+    weight: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> Approximation:
+    """Write the approximate index of a file of vectors beside it. weight: of the overviews, as learned.
+
+    Cost grows with the number of vectors times its root; a million of 384 numbers take a minute on one core.
+    Raises UsageError without faiss.
+    """
+    faiss = faiss_module()
+    count, dimensions = vectors.shape
+    lists = 1 << max(0, round(math.log2(math.sqrt(max(1, count)))))
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)  # sums of several threads differ in their last bits, and the index with them
+    try:
+        index = faiss.index_factory(dimensions, f"IVF{lists},PQ{dimensions // 2}x4fs", faiss.METRIC_INNER_PRODUCT)
+        index.cp.niter = _ITERATIONS
+        index.cp.seed = _SEED + 1
+        index.cp.min_points_per_centroid = index.pq.cp.min_points_per_centroid = 1
+        rng = np.random.default_rng(_SEED)
+        rows = np.sort(rng.choice(count, min(count, max(10_000, _TRAINED_ON_A_LIST * lists)), replace=False))
+        index.train(_sums(vectors, overviews, owners, weight, rows))
+        for start in range(0, count, _CHUNK):
+            rows = np.arange(start, min(start + _CHUNK, count))
+            index.add(_sums(vectors, overviews, owners, weight, rows))
+            if progress:
+                progress(int(rows[-1]) + 1, count)
+        measured = _measured(index, vectors, overviews, owners, weight, rng)
+    finally:
+        faiss.omp_set_num_threads(threads)
+    file, facts = approximate_files(path)
+    faiss.write_index(index, str(file))
+    write_json(facts, asdict(measured))
+    return measured
+
+
+def _sums(
+    vectors: Vector, overviews: Vector, owners: npt.NDArray[np.int64], weight: float, rows: npt.NDArray[np.int64]
+) -> Vectors:
+    found = np.asarray(vectors[rows], np.float32)
+    if weight:
+        found = found + np.float32(weight) * np.asarray(overviews[owners[rows]], np.float32)
+    return np.ascontiguousarray(found)
+
+
+def _measured(
+    index: Any,
+    vectors: Vector,
+    overviews: Vector,
+    owners: npt.NDArray[np.int64],
+    weight: float,
+    rng: np.random.Generator,
+) -> Approximation:
+    """The fewest lists by which the wanted share of the nearest is found."""
+    count, dimensions = vectors.shape
+    chosen = np.sort(rng.choice(count, min(count, _ASKED), replace=False))
+    noise = rng.standard_normal((len(chosen), dimensions), np.float32) * np.float32(_NOISE / math.sqrt(dimensions))
+    asked = np.asarray(vectors[chosen], np.float32) + noise
+    best: list[npt.NDArray[np.int64]] = [np.empty((len(asked), 0), np.int64)]
+    scores = [np.empty((len(asked), 0), np.float32)]
+    for start in range(0, len(vectors), _CHUNK):
+        rows = np.arange(start, min(start + _CHUNK, len(vectors)))
+        found = asked @ _sums(vectors, overviews, owners, weight, rows).T
+        kept = np.argpartition(-found, min(_FOUND, len(rows)) - 1, axis=1)[:, :_FOUND]
+        best.append(rows[kept])
+        scores.append(np.take_along_axis(found, kept, 1))
+    order = np.argsort(-np.concatenate(scores, 1), axis=1, kind="stable")[:, :_FOUND]
+    nearest = np.take_along_axis(np.concatenate(best, 1), order, 1)
+    recall = 0.0
+    for probes in _doubling(index.nlist):
+        index.nprobe = probes
+        # What is among the candidates is found: the stored vectors decide.
+        _, candidates = index.search(asked, _CANDIDATES)
+        recall = float(np.mean([np.isin(near, found).mean() for near, found in zip(nearest, candidates, strict=True)]))
+        if recall >= WANTED_RECALL:
+            break
+    return Approximation(index.nlist, probes, round(recall, 4), weight)
+
+
+def _doubling(lists: int) -> Iterator[int]:
+    probes = max(1, lists // 128)
+    while probes < lists:
+        yield probes
+        probes *= 2
+    yield lists
+
+
+class ApproximateIndex:
+    """Names the candidates for a query's nearest units."""
+
+    def __init__(self, path: Path) -> None:
+        """path: of the vectors. Raises WorkspaceError where the index cannot be read, UsageError without faiss."""
+        faiss = faiss_module()
+        file, facts = approximate_files(path)
+        try:
+            self._index = faiss.read_index(str(file), faiss.IO_FLAG_READ_ONLY)
+            self.measured = Approximation(**read_json(facts))
+        except (RuntimeError, TypeError) as error:
+            raise WorkspaceError(f"{file} cannot be read ({error}): run `structformer index` again") from error
+        self._index.nprobe = self.measured.probes
+
+    def candidates(self, queries: Vectors, k: int, weight: float) -> list[npt.NDArray[np.int64]]:
+        """For each of the (queries, dimensions) vectors the numbers of units among which its k best are, ascending.
+
+        weight: of the overviews in what is asked for; one far from the index's own takes more candidates.
+        """
+        other = abs(weight - self.measured.weight) > _FAR
+        wanted = min(self._index.ntotal, max(_CANDIDATES, _OF_K * k) * (_OF_OTHERS if other else 1))
+        _, found = self._index.search(np.ascontiguousarray(queries, np.float32), wanted)
+        return [np.sort(row[row >= 0]) for row in found]
