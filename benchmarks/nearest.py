@@ -145,10 +145,10 @@ def side_by_side(work: Path, forms: list[str]) -> None:
         wanted[name.split()[0]] = listed
 
     def graph() -> None:
-        index = faiss.IndexHNSWSQ(dimensions, faiss.ScalarQuantizer.QT_8bit, 16, inner)
-        index.hnsw.efConstruction = 40
+        index = faiss.IndexHNSWSQ(dimensions, faiss.ScalarQuantizer.QT_8bit, 32, inner)
+        index.hnsw.efConstruction = 100
         index.hnsw.efSearch = CANDIDATES
-        row("HNSW of 16 links, 8 bits a number", index, CANDIDATES)
+        row("HNSW of 32 links, 8 bits a number", index, CANDIDATES)
 
     wanted["hnsw"] = graph
     for form, make in wanted.items():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
+import re
 import time
 import tomllib
 from collections.abc import Callable, Iterator
@@ -16,8 +18,10 @@ import click
 
 from structformer.text.visible import safe_json, visible
 
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _LONG_SECONDS = 15.0  # between lines of progress outside a terminal
 DEFAULT_CONFIG = "structformer.toml"
+REMOTE = "structformer.remote"  # in a context's meta
 _COMMON = ("workspace", "config", "quiet", "verbose", "as_json")
 
 
@@ -28,21 +32,27 @@ class Output:
     quiet: bool
     verbose: bool
     as_json: bool
+    addresses: tuple[tuple[str, str], ...] = ()  # copies of workspaces that are kept elsewhere, and where
+
+    def _named(self, text: str) -> str:
+        for copy, address in self.addresses:
+            text = text.replace(copy, address)
+        return text
 
     def say(self, text: str = "") -> None:
         """A remark; silent with --quiet and --json."""
         if not self.quiet and not self.as_json:
-            click.echo(text)
+            click.echo(self._named(text))
 
     def note(self, text: str) -> None:
         """A remark on what goes on, beside the result."""
         if not self.quiet:
-            click.echo(text, err=True)
+            click.echo(self._named(text), err=True)
 
     def result(self, text: str) -> None:
         """A result in words; with --json it is left out."""
         if not self.as_json:
-            click.echo(text)
+            click.echo(self._named(text))
 
     def json(self, value: Any) -> None:
         """A result as JSON, with --json."""
@@ -108,16 +118,49 @@ class Output:
         return show
 
 
+class WorkspacePath(click.Path):
+    """A folder; or an address, of which there is a copy here: what is there is fetched first, and what the command
+    changes is uploaded when it has ended well.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The folder, of an address that of the copy."""
+        if not _ADDRESS.match(str(value)):
+            return super().convert(value, param, ctx)
+        import hashlib
+
+        from structformer.storage.remote import RemoteFolder
+
+        url = str(value).rstrip("/")
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        place = Path(os.environ.get("STRUCTFORMER_COPIES") or caches / "structformer" / "workspaces")
+        name = re.sub(r"[^a-z0-9]+", "-", url.partition("?")[0].rpartition("/")[2].lower()) or "workspace"
+        remote = RemoteFolder(url, place / f"{name}-{hashlib.sha256(url.encode()).hexdigest()[:12]}")
+        remote.pull()
+        if ctx is not None:
+            ctx.meta.setdefault(REMOTE, []).append(remote)
+        return remote.local
+
+
+def upload(ctx: click.Context) -> None:
+    """Upload what a command has changed in the copies of workspaces that are kept elsewhere. Raises WorkspaceError."""
+    for remote in ctx.meta.get(REMOTE, []):
+        remote.push()
+
+
 def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """--workspace, --config, --quiet, -v and --json, as every command has them."""
     decorators = (
         click.option(
             "--workspace",
             "-w",
-            type=click.Path(path_type=Path),
+            type=WorkspacePath(),
             default=Path(".structformer"),
             show_default=True,
-            help="Folder that holds corpus, models and index.",
+            help="Folder that holds corpus, models and index, or its address in object storage (s3://, gs://, abfs://).",
         ),
         click.option(
             "--config",
@@ -159,7 +202,8 @@ def say_portion(out: Output, portion: object, done: str, workspace: Path, *, aga
 
 def output(ctx: click.Context) -> Output:
     """The Output of a command's own options."""
-    return Output(ctx.params["quiet"], ctx.params["verbose"], ctx.params["as_json"])
+    addresses = tuple((str(remote.local), remote.name) for remote in ctx.meta.get(REMOTE, []))
+    return Output(ctx.params["quiet"], ctx.params["verbose"], ctx.params["as_json"], addresses)
 
 
 def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:

@@ -55,6 +55,14 @@ class LazyGroup(click.Group):
         self._add_plugin_commands()
         return super().get_command(ctx, cmd_name)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, then upload what it changed in a workspace that is kept elsewhere."""
+        from structformer.cli.common import upload
+
+        result = super().invoke(ctx)
+        upload(ctx)
+        return result
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

@@ -1,0 +1,200 @@
+"""A folder kept in object storage: a copy here that commands work on, and there its files by their digests with a log
+of what changed.
+
+    objects/DIGEST         a file, written once under its final name
+    log/TIME-RANDOM.json   what one command changed: digests by path, and what it deleted
+
+There is nothing to rename and nothing that two writers replace: a command's entry of the log is written last, and the
+log's entries in their order are the state. So the portions of a job array may end at the same moment, and a command
+that was killed while it wrote has changed nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+from pyarrow import fs
+
+from structformer.errors import UsageError, WorkspaceError
+from structformer.storage.digests import sha256_of
+from structformer.storage.files import is_temporary, read_json, remove, temporary_name, write_json
+
+_RECORD = ".remote.json"  # what the copy has of the store, beside the copy
+_OURS = ("holds/", "logs/", "structformer.lock", "cache/")  # of this machine alone
+_KEPT = ("cache/onnx/",)
+_BLOCK = 8_000_000
+Progress = Callable[[str, int, int], None]
+
+
+class RemoteFolder:
+    """A folder in object storage and its copy here."""
+
+    def __init__(self, url: str, local: Path) -> None:
+        """Raises UsageError on an address that no file system takes."""
+        self.name = shown(url)
+        self.local = local
+        try:
+            self._store, self._root = fs.FileSystem.from_uri(url)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise UsageError(f"{self.name} cannot be opened ({_reason(error)})") from error
+        self._root = self._root.rstrip("/")
+        self._record = local.with_name(local.name + _RECORD)
+
+    def pull(self, progress: Progress | None = None) -> None:
+        """Make the copy what the store has. Raises WorkspaceError where the store cannot be read, or a killed command
+        left changes in the copy while the store went on.
+        """
+        with self._store_errors():
+            state, seen = self._state()
+            known = self._known()
+            mine = self._changed(known["files"])
+            if mine and known["log"] != seen:
+                raise WorkspaceError(
+                    f"{self.local}, the copy of {self.name}, has changes that were not uploaded, and the store has "
+                    f"gone on: delete {self.local} and {self._record.name} beside it, to go on with what the store has"
+                )
+            if mine:
+                return  # of a command whose upload failed; the next one's takes them along
+            wanted = {path: digest for path, digest in state.items() if known["files"].get(path, [""])[0] != digest}
+            for done, (path, digest) in enumerate(sorted(wanted.items()), 1):
+                self._fetch(path, digest)
+                if progress:
+                    progress("downloading", done, len(wanted))
+            for path in set(known["files"]) - set(state):
+                remove(self._path(path))
+            self._remember(state, seen)
+
+    def push(self, progress: Progress | None = None) -> int:
+        """Upload what changed in the copy; returns how many files that are."""
+        with self._store_errors():
+            known = self._known()
+            changed = self._changed(known["files"])
+            if isinstance(self._store, fs.LocalFileSystem):  # a network path has folders
+                for folder in ("objects", "log"):
+                    self._store.create_dir(f"{self._root}/{folder}")
+            if not changed:
+                return 0
+            for done, (path, digest) in enumerate(sorted(changed.items()), 1):
+                if digest is not None:
+                    self._store_file(self._path(path), f"{self._root}/objects/{digest}")
+                if progress:
+                    progress("uploading", done, len(changed))
+            entry = f"{time.time_ns():020}-{secrets.token_hex(6)}.json"
+            with self._store.open_output_stream(f"{self._root}/log/{entry}") as file:
+                file.write(json.dumps({"files": changed}, sort_keys=True).encode("utf-8", "backslashreplace"))
+            state = {path: digests[0] for path, digests in known["files"].items()}
+            for path, digest in changed.items():
+                if digest is None:
+                    state.pop(path, None)
+                else:
+                    state[path] = digest
+            self._remember(state, sorted({*known["log"], entry}))
+        return len(changed)
+
+    def _state(self) -> tuple[dict[str, str], list[str]]:
+        """(digests by path, the log's entries)."""
+        selector = fs.FileSelector(f"{self._root}/log", allow_not_found=True)
+        names = sorted(info.base_name for info in self._store.get_file_info(selector) if info.is_file)
+        state: dict[str, str] = {}
+        for name in names:
+            with self._store.open_input_stream(f"{self._root}/log/{name}") as file:
+                changed: dict[str, str | None] = json.loads(file.read())["files"]
+            for path, digest in changed.items():
+                if digest is None:
+                    state.pop(path, None)
+                else:
+                    state[path] = digest
+        return state, names
+
+    def _path(self, name: str) -> Path:
+        """A file of the copy. Raises WorkspaceError on a name that leads out of it."""
+        parts = name.split("/")
+        if not name or name.startswith("/") or ".." in parts or "\\" in name:
+            raise WorkspaceError(f"{self.name} names a file that is not in it: {name!r}")
+        return self.local / name
+
+    def _fetch(self, path: str, digest: str) -> None:
+        final = self._path(path)
+        final.parent.mkdir(parents=True, exist_ok=True)
+        temporary = final.with_name(temporary_name())
+        try:
+            key = f"{self._root}/objects/{digest}"
+            with self._store.open_input_stream(key) as source, temporary.open("wb") as file:
+                while block := source.read(_BLOCK):
+                    file.write(block)
+            if sha256_of(temporary) != digest:
+                raise WorkspaceError(f"{self.name}: {path} is not what was uploaded")
+            os.replace(temporary, final)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _store_file(self, path: Path, key: str) -> None:
+        if self._store.get_file_info(key).is_file:
+            return
+        with path.open("rb") as source, self._store.open_output_stream(key) as target:
+            while block := source.read(_BLOCK):
+                target.write(block)
+
+    def _known(self) -> dict[str, Any]:
+        """What the copy was when it last equalled the store: its files' digests, sizes and times, and the log's
+        entries.
+        """
+        if not self._record.exists():
+            return {"files": {}, "log": []}
+        found: dict[str, Any] = read_json(self._record)
+        return found
+
+    def _remember(self, state: dict[str, str], log: list[str]) -> None:
+        files = {}
+        for path, digest in state.items():
+            status = self._path(path).stat()
+            files[path] = [digest, status.st_size, status.st_mtime_ns]
+        write_json(self._record, {"files": files, "log": log})
+
+    def _changed(self, known: dict[str, list[Any]]) -> dict[str, str | None]:
+        """Digests of the files that are not as they were, None for those that are gone."""
+        changed: dict[str, str | None] = {}
+        there: set[str] = set()
+        for path in self._files():
+            name = path.relative_to(self.local).as_posix()
+            there.add(name)
+            status = path.stat()
+            before = known.get(name)
+            if before is None or before[1:] != [status.st_size, status.st_mtime_ns]:
+                digest = sha256_of(path)
+                if before is None or before[0] != digest:
+                    changed[name] = digest
+        changed.update(dict.fromkeys(set(known) - there, None))
+        return changed
+
+    def _files(self) -> Iterator[Path]:
+        for path in sorted(self.local.rglob("*")) if self.local.is_dir() else ():
+            name = path.relative_to(self.local).as_posix()
+            ours = name.startswith(_OURS) and not name.startswith(_KEPT)
+            if path.is_file() and not ours and not any(is_temporary(part) for part in name.split("/")):
+                yield path
+
+    @contextmanager
+    def _store_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (pa.ArrowException, OSError) as error:
+            raise WorkspaceError(f"{self.name}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def shown(url: str) -> str:
+    """An address without what may be secret in it."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
