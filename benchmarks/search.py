@@ -1,12 +1,13 @@
 """How fast is the search? 100,000 sections: indexing, lexical and hybrid latency, reranking against
 sentence-transformers, cold start.
 
-    python benchmarks/search.py SHARED [--sections 100000] [--work DIR]
+    python benchmarks/search.py SHARED [--sections 100000] [--work DIR] [--vectors DIR]
 
 SHARED holds corpora/php-docbook.tar.xz and corpora/wikipedia-extracted.tar.xz, whose documents are taken as often as it
-needs, and eval/*/queries.jsonl, whose texts are asked. The units' vectors are random unit vectors, since what a search
-costs does not depend on what they say; queries go through the real encoder. Every line names its bar or peer and prints
-the ratio to it."""
+needs, and eval/*/queries.jsonl, whose texts are asked. The units' vectors are random unit vectors, since what an exact
+search costs does not depend on what they say; an approximate one, from half a million on, wants neighbours: --vectors
+names the folder that benchmarks/nearest.py has worked in. Queries go through the real encoder. Every line names its
+bar or peer and prints the ratio to it."""
 
 from __future__ import annotations
 
@@ -94,11 +95,12 @@ def index(corpus: Path, workspace: Path) -> int:
     return int(manifest["units"])
 
 
-def random_vectors(workspace: Path, units: int) -> None:
-    """Random vectors in the place of the untrained encoder's."""
+def random_vectors(workspace: Path, units: int, given: Path | None) -> None:
+    """Random or given vectors in the place of the untrained encoder's."""
+    from structformer.retrieval.approximate import APPROXIMATE_FROM, approximate_files, write_approximate
     from structformer.retrieval.dense import overview_path
     from structformer.retrieval.index import encoder_place
-    from structformer.retrieval.units import IndexedDocuments
+    from structformer.retrieval.units import IndexedDocuments, Units
     from structformer.storage import seal
     from structformer.storage.seal import seal_of
     from structformer.workspace import Workspace
@@ -108,9 +110,19 @@ def random_vectors(workspace: Path, units: int) -> None:
     name = encoder_place(Workspace(workspace), "base").vectors
     path = folder / "dense" / f"{name}.npy"
     path.parent.mkdir(exist_ok=True)
-    for target, count in ((path, units), (overview_path(path), len(IndexedDocuments(folder / "documents.arrow")))):
-        vectors = generator.standard_normal((count, 384), dtype=np.float32)
-        np.save(target, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    documents = len(IndexedDocuments(folder / "documents.arrow"))
+    if given is None:
+        for target, count in ((path, units), (overview_path(path), documents)):
+            vectors = generator.standard_normal((count, 384), dtype=np.float32)
+            np.save(target, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    else:
+        vectors = np.load(given / "units.npy", mmap_mode="r")
+        owners = Units(folder / "units.arrow").numbers("document")
+        np.save(path, vectors[np.arange(units) % len(vectors)])
+        np.save(overview_path(path), vectors[np.searchsorted(owners, np.arange(documents)) % len(vectors)])
+        if units >= APPROXIMATE_FROM:
+            stored = [np.load(each, mmap_mode="r") for each in (path, overview_path(path))]
+            print(write_approximate(path, *stored, owners, 0.5), approximate_files(path)[0].stat().st_size >> 20, "MB")
     weights = {"dense": 1.0, "overview": 0.5, "lexical": 0.2, "document": 0.1}
     path.with_name(f"{path.stem}.fusion.json").write_text(json.dumps({"weights": weights}))
     for made in (path, overview_path(path)):
@@ -123,7 +135,8 @@ def latency(workspace: Path, asked: list[str]) -> None:
     from structformer import Retriever
 
     retriever = Retriever.open(workspace)
-    for pipeline, bar in (("lexical", 15.0), ("hybrid:base", 60.0)):
+    million = len(retriever.units) >= 500_000
+    for pipeline, bar in (("lexical", 15.0), ("hybrid:base", 150.0 if million else 60.0)):
         retriever.search(asked[0], 10, pipeline)
         times = []
         for query in asked:
@@ -177,7 +190,11 @@ def reranking(workspace: Path, folder: Path, asked: list[str]) -> None:
 
 def cold_start(workspace: Path, model: Path) -> None:
     """`structformer search` from a shell, best of three."""
-    for pipeline, bar in (("lexical", 1.5), (f'lexical[k=50] >> rerank("{model.resolve()}")[k=10]', 4.0)):
+    for pipeline, bar in (
+        ("lexical", 1.5),
+        ("hybrid:base", 4.0),
+        (f'lexical[k=50] >> rerank("{model.resolve()}")[k=10]', 4.0),
+    ):
         times = []
         for _ in range(3):
             begun = time.perf_counter()
@@ -204,6 +221,7 @@ def main() -> None:
     parser.add_argument("shared", type=Path)
     parser.add_argument("--sections", type=int, default=100_000)
     parser.add_argument("--work", type=Path, default=Path(".benchmarks/search"))
+    parser.add_argument("--vectors", type=Path)
     arguments = parser.parse_args()
     packages = ", ".join(
         f"{name} {version(name)}" for name in ("torch", "tantivy", "onnxruntime", "sentence-transformers")
@@ -214,7 +232,7 @@ def main() -> None:
     arguments.work.mkdir(parents=True, exist_ok=True)
     pages(arguments.shared, corpus, arguments.sections)
     units = index(corpus, workspace)
-    random_vectors(workspace, units)
+    random_vectors(workspace, units, arguments.vectors)
     asked = queries(arguments.shared, 200)
     latency(workspace, asked)
     reranking(workspace, arguments.work / "cross-encoder", asked)

@@ -23,7 +23,7 @@ LAYERS = [
     {"retrieval"},
     {"query_side"},
     {"evaluation"},
-    {"adapters", "checks"},
+    {"adapters", "checks", "search_engines"},
     {"serving"},
     {"static_site"},
     {"cli"},

@@ -44,6 +44,11 @@ from structformer.cli.common import Output, common_options, output
     type=click.Path(path_type=Path),
     help="Write a search page that needs no server: a folder for any web server of files.",
 )
+@click.option(
+    "--engine",
+    metavar="ADDRESS",
+    help="Write the index to a search engine: lancedb:FOLDER, qdrant:FOLDER or qdrant:http://HOST:PORT/NAME.",
+)
 @common_options
 @click.pass_context
 def command(
@@ -60,6 +65,7 @@ def command(
     base_url: str,
     word_vectors: Path | None,
     site: Path | None,
+    engine: str | None,
     workspace: Path,
     quiet: bool,
     verbose: bool,
@@ -78,6 +84,7 @@ def command(
         export_word_vectors,
     )
     from structformer.evaluation.judgements import read_judgements, write_judgements
+    from structformer.workspace import Workspace
 
     out = output(ctx)
     if onnx != (model is not None):
@@ -86,9 +93,10 @@ def command(
         raise click.UsageError("--queries and --qrels go together, with --beir")
     if int8 and not onnx:
         raise click.UsageError("--int8 goes with --onnx")
-    if not (onnx or datasets or training_rows or beir or docsearch or word_vectors or site):
+    if not (onnx or datasets or training_rows or beir or docsearch or word_vectors or site or engine):
         raise click.UsageError(
-            "say what to export: MODEL --onnx, --datasets, --training-rows, --beir, --docsearch, --site, --word-vectors"
+            "say what to export: MODEL --onnx, --datasets, --training-rows, --beir, --docsearch, --site, "
+            "--word-vectors, --engine"
         )
     if model is not None:
         _onnx(out, workspace, model, int8)
@@ -114,6 +122,15 @@ def command(
         out.note(f"{made.files} files, {made.bytes / 1e6:.1f} MB, searched by {how}")
     if word_vectors:
         written.append((word_vectors, export_word_vectors(workspace, word_vectors), "words"))
+    if engine:
+        from structformer.retrieval.index import default_encoders
+        from structformer.search_engines import open_engine, write_engine
+
+        encoders = default_encoders(Workspace(workspace))
+        if not encoders:
+            raise click.UsageError("an engine's index needs vectors: run structformer index with an encoder")
+        count = write_engine(workspace, open_engine(engine), encoders[0])
+        written.append((Path(engine), count, f"passages, with vectors of {encoders[0]}"))
     if written:
         out.json([{"path": str(path), "count": count, "what": what} for path, count, what in written])
     for path, count, what in written:

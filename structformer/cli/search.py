@@ -73,6 +73,11 @@ def fresh_index(out: Output, workspace: Path, if_stale: str) -> None:
     type=click.Path(path_type=Path),
     help="For --agent embedding and texts: word vectors as text, as `export --word-vectors` and GloVe write them.",
 )
+@click.option(
+    "--engine",
+    metavar="ADDRESS",
+    help="Search in a search engine that `export --engine` has written, by words and meaning.",
+)
 @click.option("--explain", is_flag=True, help="Show each stage's score, the weights, and the agent's subtasks.")
 @stale_option
 @common_options
@@ -89,6 +94,7 @@ def command(
     titles: Path | None,
     titles_from: Path | None,
     word_vectors: Path | None,
+    engine: str | None,
     explain: bool,
     if_stale: str,
     workspace: Path,
@@ -113,6 +119,10 @@ def command(
         raise click.UsageError("--titles goes with --agent titles")
     if (titles_from or word_vectors) and not agent:
         raise click.UsageError("--titles-from and --word-vectors go with --agent")
+    if engine is not None:
+        if chosen or agent or where or group:
+            raise click.UsageError("--engine searches by words and meaning: it goes with none of the other options yet")
+        return _search_engine(out, engine, workspace, text, count, explain or verbose)
     fresh_index(out, workspace, if_stale)
     retriever = Retriever.open(workspace)
     used = chosen or retriever.default_pipeline()
@@ -164,6 +174,18 @@ def command(
                 f"score = {weights.dense:g} dense + {weights.overview:g} overview + "
                 f"{weights.lexical:g} lexical/best + {weights.document:g} document"
             )
+    return 0
+
+
+def _search_engine(out: Output, engine: str, workspace: Path, text: str, count: int, explain: bool) -> int:
+    from structformer.search_engines import EngineRetriever, open_engine
+
+    hits = EngineRetriever(open_engine(engine), workspace).search(text, count)
+    out.json({"query": text, "engine": engine, "hits": [hit.as_dict() for hit in hits]})
+    for place, hit in enumerate(hits, 1):
+        _show(out, f"{place:2}.", hit, explain)
+    if not hits:
+        out.result("no hits")
     return 0
 
 

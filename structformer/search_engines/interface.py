@@ -1,0 +1,91 @@
+"""What a search engine does for the hybrid: it keeps units with one vector and their terms, and ranks by each.
+
+The vector is u + w o, of a unit's vector and its document's overview's by the learned weight, so that one inner product
+is the meaning's whole share of the score. Terms are ours, stemmed and joined by spaces, so that every engine counts the
+same words, whatever its own analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from structformer.errors import UsageError
+from structformer.retrieval.ranking import Ranked
+
+Vector = npt.NDArray[np.float32]
+BATCH = 512  # rows that are sent together
+
+
+@dataclass(frozen=True, slots=True)
+class EngineUnit:
+    """A unit as an engine keeps it. fields: what a hit shows, as JSON types. terms: in order, as often as they stand
+    there.
+    """
+
+    number: int
+    document: int
+    vector: Vector
+    terms: Sequence[str]
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineDocument:
+    """A document as an engine keeps it: its number and its terms."""
+
+    number: int
+    terms: Sequence[str]
+
+
+@runtime_checkable
+class EngineIndex(Protocol):
+    """An index in a search engine. Numbers are those of the index that it was written from.
+
+    Every method raises WorkspaceError where the engine does not answer or is not what was written."""
+
+    def write(
+        self,
+        units: Iterable[Sequence[EngineUnit]],
+        documents: Iterable[Sequence[EngineDocument]],
+        dimensions: int,
+        facts: Mapping[str, Any],
+    ) -> None:
+        """Replace the engine's index by these batches; the facts, last, make it whole."""
+        ...
+
+    def facts(self) -> dict[str, Any]:
+        """What was written of the index: its encoder, its weights, its language."""
+        ...
+
+    def nearest(self, vector: Vector, k: int) -> Ranked:
+        """Up to k (unit, inner product), best first."""
+        ...
+
+    def by_words(self, terms: Sequence[str], k: int) -> Ranked:
+        """Up to k (unit, BM25 score), best first."""
+        ...
+
+    def documents_by_words(self, terms: Sequence[str], k: int) -> Ranked:
+        """Up to k (document, BM25 score of its whole text), best first."""
+        ...
+
+    def units(self, numbers: Sequence[int]) -> dict[int, tuple[int, Vector, dict[str, Any]]]:
+        """(document, vector, fields) of units by their numbers."""
+        ...
+
+
+def open_engine(address: str) -> EngineIndex:
+    """An engine's index from "lancedb:FOLDER", "qdrant:FOLDER" or "qdrant:http://HOST:PORT/NAME". Raises UsageError."""
+    from structformer.search_engines.lance import LanceIndex
+    from structformer.search_engines.qdrant import QdrantIndex
+
+    kinds: dict[str, Callable[[str], EngineIndex]] = {"lancedb": LanceIndex, "qdrant": QdrantIndex}
+    name, colon, place = address.partition(":")
+    if name not in kinds or not colon or not place:
+        raise UsageError(f"{address!r} is no search engine: write lancedb:FOLDER, qdrant:FOLDER or qdrant:http://...")
+    return kinds[name](place)

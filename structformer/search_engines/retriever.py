@@ -1,0 +1,146 @@
+"""Writing a workspace's index to a search engine, and the hybrid search from there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from structformer.errors import WorkspaceError
+from structformer.retrieval.fusion import FusionWeights
+from structformer.retrieval.hits import Hit
+from structformer.retrieval.lexical import document_text
+from structformer.retrieval.opened import OpenedIndex, QueryEncoder, load_query_encoder, model_fingerprint
+from structformer.retrieval.ranking import normalize_by_max, top_k
+from structformer.retrieval.snippet import Matches, snippet
+from structformer.search_engines.interface import BATCH, EngineDocument, EngineIndex, EngineUnit
+from structformer.text.lexical_analysis import analyzer, query_terms, spaced
+from structformer.workspace import Workspace
+
+_FOUND = 200  # units by words, and by meaning, as the workspace's own hybrid takes them
+
+
+def write_engine(workspace: str | Path | Workspace, engine: EngineIndex, encoder: str = "base") -> int:
+    """Write the workspace's index to an engine, in the place of what it had of us; returns the number of units.
+
+    encoder: whose vectors are written, with the weights that were learned for it. Raises WorkspaceError without an
+    index.
+    """
+    opened = OpenedIndex(Workspace(workspace))
+    _, index, weights = opened.encoder(encoder)
+    of_units = [len(terms) for terms in _unit_terms(opened)]
+    of_documents = [len(terms) for terms in _document_terms(opened)]
+
+    def units() -> Iterator[EngineUnit]:
+        for number, (unit, terms) in enumerate(zip(opened.units, _unit_terms(opened), strict=True)):
+            vector = np.asarray(index.vectors[number], np.float32) * np.float32(weights.dense)
+            vector = vector + np.float32(weights.overview) * np.asarray(index.overviews[unit.document], np.float32)
+            fields = {
+                "document_id": unit.document_id,
+                "section": unit.section,
+                "title": unit.title,
+                "path": list(unit.path),
+                "anchor": unit.anchor,
+                "text": unit.text,
+                "metadata": opened.documents[unit.document].values(),
+            }
+            yield EngineUnit(number, unit.document, vector, terms, fields)
+
+    documents = (EngineDocument(number, terms) for number, terms in enumerate(_document_terms(opened)))
+    facts = {
+        "encoder": encoder,
+        "encoder_fingerprint": model_fingerprint(opened.workspace, encoder),
+        "corpus": opened.index.manifest["corpus"],
+        "language": opened.index.manifest["language"],
+        "weights": asdict(weights),
+        "units": len(of_units),
+        "terms_of_a_unit": sum(of_units) / max(1, len(of_units)),
+        "terms_of_a_document": sum(of_documents) / max(1, len(of_documents)),
+    }
+    engine.write(_batches(units()), _batches(documents), index.vectors.shape[1], facts)
+    return len(of_units)
+
+
+def _batches(items: Iterator[Any]) -> Iterator[list[Any]]:
+    while batch := list(islice(items, BATCH)):
+        yield batch
+
+
+def _unit_terms(opened: OpenedIndex) -> Iterator[list[str]]:
+    for unit in opened.units:
+        yield opened.lexical.words("\n".join((" ".join(unit.path), unit.text, unit.incoming)))
+
+
+def _document_terms(opened: OpenedIndex) -> Iterator[list[str]]:
+    for number, document in enumerate(opened.documents):
+        its = [opened.units[unit] for unit in range(*opened.units_of(number))]
+        yield opened.lexical.words(document_text(document.title, its))
+
+
+class EngineRetriever:
+    """The hybrid search from a search engine: words and meaning found there, weighed here as the corpus taught."""
+
+    def __init__(self, engine: EngineIndex, workspace: str | Path | Workspace) -> None:
+        """workspace: where the encoder is. Raises WorkspaceError where the engine's index was written with another
+        one.
+        """
+        self.engine = engine
+        self.facts = engine.facts()
+        name = self.facts["encoder"]
+        place = Workspace(workspace)
+        if model_fingerprint(place, name) != self.facts["encoder_fingerprint"]:
+            raise WorkspaceError(
+                f"the engine's vectors are of another {name}: write them again with structformer export"
+            )
+        self.encoder: QueryEncoder = load_query_encoder(place, name)
+        self.weights = FusionWeights.of(self.facts["weights"])
+        self._analyzer = analyzer(self.facts["language"], stemmed=True)
+
+    def search(self, query: str, k: int = 10) -> list[Hit]:
+        """Up to k hits, best first: a unit's inner product, its share of the best BM25 score and its document's."""
+        terms = query_terms(self._analyzer, query)
+        vector = self.encoder.encode_queries([query])[0]
+        by_words = normalize_by_max(self.engine.by_words(terms, _FOUND))
+        whole = normalize_by_max(self.engine.documents_by_words(terms, _FOUND))
+        by_meaning = self.engine.nearest(vector, _FOUND)
+        kept = self.engine.units(sorted({*by_words, *(unit for unit, _ in by_meaning)}))
+        scores = {
+            unit: {
+                "meaning": float(vector @ of_unit),
+                "lexical": by_words.get(unit, 0.0),
+                "document": whole.get(document, 0.0),
+            }
+            for unit, (document, of_unit, _) in kept.items()
+        }
+        totals = {
+            unit: its["meaning"] + self.weights.lexical * its["lexical"] + self.weights.document * its["document"]
+            for unit, its in scores.items()
+        }
+        matches = Matches(terms, lambda word: self._analyzer.analyze(spaced(word)))
+        hits: dict[tuple[int, int], Hit] = {}
+        for unit, total in top_k(totals, len(totals)):
+            document, _, fields = kept[unit]
+            if (document, fields["section"]) not in hits and len(hits) < k:
+                hits[document, fields["section"]] = _hit(fields, total, scores[unit], matches)
+        return list(hits.values())
+
+
+def _hit(fields: dict[str, Any], total: float, scores: dict[str, float], matches: Matches) -> Hit:
+    shown, marked = snippet(fields["text"], matches)
+    return Hit(
+        fields["document_id"],
+        fields["title"],
+        tuple(fields["path"]),
+        fields["anchor"],
+        shown,
+        fields["text"],
+        total,
+        scores,
+        marked,
+        fields["metadata"],
+        section=fields["section"],
+    )
