@@ -8,6 +8,7 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -638,3 +640,57 @@ def test_a_sampler_of_a_plugin_is_drawn_and_trained_on(corpus, tmp_path, monkeyp
         load_plugins().manager.unregister(structformer_opening)
         load_plugins().installed.pop()
         tasks.cache_clear()
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def node(port: int, *arguments: object, restarts: int = 0) -> subprocess.Popen[str]:
+    """One of two machines with a process each, as a cluster's scheduler starts them."""
+    agent = ["torch.distributed.run", "--nnodes", "2", "--nproc_per_node", "1", "--max-restarts", str(restarts)]
+    agent += ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "rehearsal"]
+    command = [sys.executable, "-m", *agent, "-m", "structformer.cli.train", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def _saved(folder: Path, rank: int) -> bool:
+    return (folder / f"machine-{rank}" / "w" / "models" / "both").exists()
+
+
+def test_two_machines_with_folders_of_their_own_do_what_one_does(corpus, tmp_path):
+    flags = [*FLAGS, "--ranker", "cross-encoder", "--max-steps", 6]
+    alone = structformer("train", "-w", corpus, *flags, "--accumulation", 2, "--name", "alone")
+    assert alone.returncode == 0
+    port = free_port()
+    nodes = []
+    for rank in (0, 1):
+        shutil.copytree(corpus, tmp_path / f"machine-{rank}" / "w")
+        nodes.append(node(port, "-w", tmp_path / f"machine-{rank}" / "w", *flags, "--name", "both"))
+    ends = [each.communicate(timeout=200) for each in nodes]
+    assert [each.returncode for each in nodes] == [0, 0], ends
+    (saved,) = (tmp_path / f"machine-{rank}" / "w" / "models" / "both" for rank in (0, 1) if _saved(tmp_path, rank))
+    one, two = losses(corpus / "models" / "alone"), losses(saved)
+    assert len(one) == len(two) == 6
+    for first, second in zip(one, two, strict=True):
+        assert first == pytest.approx(second, rel=1e-5)
+
+
+def test_a_machine_that_dies_is_started_again_and_both_go_on_from_the_checkpoint(corpus):
+    flags = ["-w", corpus, *FLAGS, "--ranker", "cross-encoder", "--max-steps", 60, "--save-steps", 5, "--resume"]
+    calm_flags = [*flags[:-1], "--accumulation", 2, "--name", "calm"]
+    assert structformer("train", *calm_flags).returncode == 0
+    port = free_port()
+    nodes = [node(port, *flags, "--name", "killed", restarts=3) for _ in range(2)]
+    deadline = time.monotonic() + 120
+    while Checkpoints(corpus / "checkpoints" / "killed").newest() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    worker = psutil.Process(nodes[1].pid).children()[0]
+    worker.kill()
+    ends = [each.communicate(timeout=250) for each in nodes]
+    assert [each.returncode for each in nodes] == [0, 0], ends
+    assert any("going on after step" in text for end in ends for text in end)
+    calm, killed = (load_file(corpus / "models" / name / "model.safetensors") for name in ("calm", "killed"))
+    assert all(torch.allclose(calm[name], killed[name], atol=1e-5) for name in calm)

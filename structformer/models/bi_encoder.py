@@ -100,7 +100,11 @@ class BiEncoder:
         if self.model.device.type != "cuda" and not fast_bf16():
             return self
         passages = self.passages.for_bulk() if self.passages else None
-        return BiEncoder(copy.deepcopy(self.model).to(torch.bfloat16), self.tokenizer, passages)
+        model = copy.deepcopy(self.model).to(torch.bfloat16)
+        if self.model.device.type == "cpu":
+            # torch's fused attention takes a third of the time there, for a tenth of the work.
+            model.set_attn_implementation("eager")
+        return BiEncoder(model, self.tokenizer, passages)
 
     def encode_queries(self, queries: Sequence[str]) -> npt.NDArray[np.float32]:
         """Vectors of queries, read up to QUERY_TOKENS."""

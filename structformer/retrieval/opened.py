@@ -62,8 +62,7 @@ class OpenedIndex:
         self.units = Units(folder / "units.arrow")
         self.documents = IndexedDocuments(folder / "documents.arrow")
         self.lexical = LexicalIndex(folder / "lexical", self.index.manifest["language"])
-        self._owners: npt.NDArray[np.int64] | None = None
-        self._sections: npt.NDArray[np.int64] | None = None
+        self._read_places: list[npt.NDArray[np.int64]] = []
         self._dense: dict[str, tuple[QueryEncoder, DenseIndex, FusionWeights]] = {}
         self._floors: dict[str, float] = {}
         self._late: dict[str, TokenIndex] = {}
@@ -75,16 +74,19 @@ class OpenedIndex:
     @property
     def owners(self) -> npt.NDArray[np.int64]:
         """(units,) the number of each unit's document."""
-        if self._owners is None:
-            self._owners = self.units.numbers("document")
-        return self._owners
+        return self._places()[0]
 
     @property
     def sections(self) -> npt.NDArray[np.int64]:
         """(units,) the number of each unit's section in its document."""
-        if self._sections is None:
-            self._sections = self.units.numbers("section")
-        return self._sections
+        return self._places()[1]
+
+    def _places(self) -> list[npt.NDArray[np.int64]]:
+        if not self._read_places:
+            with self._loading:
+                if not self._read_places:
+                    self._read_places = self.units.columns_of_numbers("document", "section")
+        return self._read_places
 
     def statistics(self, of: str) -> CollectionStatistics:
         """Term statistics of the sections' passages, or with "documents" of whole documents, counted when they are

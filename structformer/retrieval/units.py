@@ -205,10 +205,17 @@ class _Table:
 
     def numbers(self, name: str) -> npt.NDArray[np.int64]:
         """A column of numbers."""
-        parts = [
-            self._file.get_batch(number).column(name).to_numpy() for number in range(self._file.num_record_batches)
+        return self.columns_of_numbers(name)[0]
+
+    def columns_of_numbers(self, *names: str) -> list[npt.NDArray[np.int64]]:
+        """Several of them at once: opening the batches is what takes time."""
+        batches = [self._file.get_batch(number) for number in range(self._file.num_record_batches)]
+        return [
+            np.concatenate([np.empty(0, np.int64), *(batch.column(name).to_numpy() for batch in batches)]).astype(
+                np.int64
+            )
+            for name in names
         ]
-        return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
 
     def column(self, name: str) -> list[Any]:
         """One field of all rows."""

@@ -39,7 +39,8 @@ def set_state(
 ) -> None:
     """Put a state back that `module_state` and `optimizer_state` gave."""
     set_model_state_dict(module, cast(Any, weights), options=_whole())
-    groups = get_optimizer_state_dict(module, optimizer, options=_whole())["param_groups"]
+    # Of the whole state the first process alone gets anything; of its own part each has the groups.
+    groups = get_optimizer_state_dict(module, optimizer)["param_groups"]
     set_optimizer_state_dict(module, optimizer, cast(Any, {"state": moments, "param_groups": groups}), options=_whole())
 
 
