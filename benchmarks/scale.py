@@ -2,10 +2,10 @@
 
     python benchmarks/scale.py DUMP [--times 1 10 100] [--work DIR] [--picture FILE.svg]
 
-DUMP is a sample of Wikipedia (pages-articles.xml.bz2). It is repeated with other titles and ids, links between its pages
-following, and written as Wikipedia's multistream files are, a hundred pages a stream. Each size is ingested by the
-public command; memory is looked at five times a second, the largest of one worker counts. The bars: from 10 to 100 times
-the time within 15 % of ten times, 1 GB a worker, the graph at most 30 % of the whole."""
+DUMP is a sample of Wikipedia (pages-articles.xml.bz2). It is repeated with other titles and ids, links between its
+pages following, and written as Wikipedia's multistream files are, a hundred pages a stream. Each size is ingested by the
+public command; memory is looked at five times a second, the largest of one worker counts. The bars: from 10 to 100
+times the time within 15 % of ten times, 1 GB a worker, the graph at most 30 % of the whole."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WIKIPEDIA_GB, CORES = 25, 64
 
 def repeated(dump: Path, times: int, target: Path) -> int:
     """Write the dump so many times, as one; returns the number of pages."""
-    text = bz2.open(dump).read()
+    text = bz2.decompress(dump.read_bytes())
     head = text[: text.index(b"<page>")]
     pages = re.findall(rb"<page>.*?</page>\s*", text, re.DOTALL)
     titles = {title for page in pages if (title := re.search(rb"<title>([^<]*)</title>", page)[1])}
