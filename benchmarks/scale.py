@@ -3,8 +3,8 @@
     python benchmarks/scale.py DUMP [--times 1 10 100] [--work DIR] [--picture FILE.svg]
 
 DUMP is a sample of Wikipedia (pages-articles.xml.bz2). It is repeated with other titles and ids, links between its
-pages following, and written as Wikipedia's multistream files are, a hundred pages a stream. Each size is ingested by the
-public command; memory is looked at five times a second, the largest of one worker counts. The bars: from 10 to 100
+pages following, and written as Wikipedia's multistream files are, a hundred pages a stream. Each size is ingested by
+the public command; memory is looked at five times a second, the largest of one worker counts. The bars: from 10 to 100
 times the time within 15 % of ten times, 1 GB a worker, the graph at most 30 % of the whole."""
 
 from __future__ import annotations
