@@ -146,6 +146,12 @@ def test_a_network_path(run, machine, tmp_path):
     assert found(run, address) == "reef.md"
 
 
+def test_a_store_without_a_workspace_is_named_by_its_address(run, bucket, machine):
+    machine("a")
+    answer = run("search", "-w", bucket, "anything")
+    assert (answer.code, bucket in answer.err, "machine-a" in answer.err) == (1, True, False)
+
+
 def test_addresses_that_lead_nowhere_are_said(run, monkeypatch, tmp_path):
     with pytest.raises(UsageError, match=r"nosuch://x/y cannot be opened"):
         RemoteFolder("nosuch://key:secret@x/y", tmp_path / "w")

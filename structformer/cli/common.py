@@ -25,6 +25,16 @@ REMOTE = "structformer.remote"  # in a context's meta
 _COMMON = ("workspace", "config", "quiet", "verbose", "as_json")
 
 
+_copies: dict[str, str] = {}  # of workspaces that are kept elsewhere: their addresses by the copies' paths
+
+
+def named(text: str) -> str:
+    """A text for the user, workspaces under the names that were given."""
+    for copy, address in _copies.items():
+        text = text.replace(copy, address)
+    return text
+
+
 @dataclass(slots=True)
 class Output:
     """Where a command prints: results on standard output, progress and remarks on standard error."""
@@ -32,27 +42,21 @@ class Output:
     quiet: bool
     verbose: bool
     as_json: bool
-    addresses: tuple[tuple[str, str], ...] = ()  # copies of workspaces that are kept elsewhere, and where
-
-    def _named(self, text: str) -> str:
-        for copy, address in self.addresses:
-            text = text.replace(copy, address)
-        return text
 
     def say(self, text: str = "") -> None:
         """A remark; silent with --quiet and --json."""
         if not self.quiet and not self.as_json:
-            click.echo(self._named(text))
+            click.echo(named(text))
 
     def note(self, text: str) -> None:
         """A remark on what goes on, beside the result."""
         if not self.quiet:
-            click.echo(self._named(text), err=True)
+            click.echo(named(text), err=True)
 
     def result(self, text: str) -> None:
         """A result in words; with --json it is left out."""
         if not self.as_json:
-            click.echo(self._named(text))
+            click.echo(named(text))
 
     def json(self, value: Any) -> None:
         """A result as JSON, with --json."""
@@ -139,7 +143,8 @@ class WorkspacePath(click.Path):
         place = Path(os.environ.get("STRUCTFORMER_COPIES") or caches / "structformer" / "workspaces")
         name = re.sub(r"[^a-z0-9]+", "-", url.partition("?")[0].rpartition("/")[2].lower()) or "workspace"
         remote = RemoteFolder(url, place / f"{name}-{hashlib.sha256(url.encode()).hexdigest()[:12]}")
-        remote.pull()
+        remote.pull()  # what it says of the copy is meant of the copy
+        _copies[str(remote.local)] = remote.name
         if ctx is not None:
             ctx.meta.setdefault(REMOTE, []).append(remote)
         return remote.local
@@ -202,8 +207,7 @@ def say_portion(out: Output, portion: object, done: str, workspace: Path, *, aga
 
 def output(ctx: click.Context) -> Output:
     """The Output of a command's own options."""
-    addresses = tuple((str(remote.local), remote.name) for remote in ctx.meta.get(REMOTE, []))
-    return Output(ctx.params["quiet"], ctx.params["verbose"], ctx.params["as_json"], addresses)
+    return Output(ctx.params["quiet"], ctx.params["verbose"], ctx.params["as_json"])
 
 
 def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:

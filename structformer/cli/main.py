@@ -117,7 +117,9 @@ def main(arguments: list[str] | None = None) -> None:
     except click.exceptions.Exit as error:
         code = error.exit_code
     except StructformerError as error:
-        click.echo(f"error: {error}", err=True)
+        from structformer.cli.common import named
+
+        click.echo(f"error: {named(str(error))}", err=True)
         code = error.exit_code
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)

@@ -19,6 +19,7 @@ from structformer.storage.files import read_json
 _HEAD_CHARACTERS = 3000
 _ABSTRACT_CHARACTERS = 2000
 _COLUMNS = ("head", "abstract", "title")
+_OPEN_FILES = 256
 _MAX_WORDS = 500_000  # of the collection's vocabulary; rarer ones share what is left
 
 
@@ -83,6 +84,8 @@ class PageTable:
     def _text(self, column: str, number: int) -> str:
         shard = bisect_right(self._starts, number) - 1
         if (shard, column) not in self._open:
+            if len(self._open) >= _OPEN_FILES:  # a big corpus has more parts than a process may have files open
+                self._open.pop(next(iter(self._open)))
             self._open[shard, column] = Texts(self._folders[shard] / f"{column}.arrow")
         return self._open[shard, column][number - self._starts[shard]]
 

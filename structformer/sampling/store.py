@@ -34,6 +34,7 @@ _EXAMPLE = pa.schema(
 )
 _TEXT = pa.schema([("text", pa.string())])
 BATCH_ROWS = 1024
+_OPEN_FILES = 256
 
 
 class TextWriter:
@@ -219,6 +220,8 @@ class Samples:
     def _file(self, part: str, table: str) -> pa.ipc.RecordBatchFileReader:
         key = f"{part}/{table}"
         if key not in self._files:
+            if len(self._files) >= _OPEN_FILES:  # a big corpus has more parts than a process may have files open
+                self._files.pop(next(iter(self._files)))
             name = f"{key}.arrow"
             self._files[key] = open_arrow(self._sealed.path(name) if self._sealed else self.folder / name)
         return self._files[key]
