@@ -100,7 +100,7 @@ def command(
         )
     if model is not None:
         _onnx(out, workspace, model, int8)
-    written: list[tuple[Path, int, str]] = []
+    written: list[tuple[Path | str, int, str]] = []
     if datasets:
         written.append((datasets, export_datasets(workspace, datasets), "Examples"))
     if training_rows:
@@ -130,7 +130,7 @@ def command(
         if not encoders:
             raise click.UsageError("an engine's index needs vectors: run structformer index with an encoder")
         count = write_engine(workspace, open_engine(engine), encoders[0])
-        written.append((Path(engine), count, f"passages, with vectors of {encoders[0]}"))
+        written.append((engine, count, f"passages, with vectors of {encoders[0]}"))
     if written:
         out.json([{"path": str(path), "count": count, "what": what} for path, count, what in written])
     for path, count, what in written:
