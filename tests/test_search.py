@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.models.kernel import KernelRanker
 from structformer.models.late_interaction import LateInteraction
+from structformer.retrieval import token_index
 from structformer.retrieval.agent import SearchAgent, merge, read_titles
 from structformer.retrieval.exact import bm25, query_likelihood, tf_idf
 from structformer.retrieval.hits import Filter, parse_filter
@@ -158,6 +160,23 @@ def test_late_interaction_searches_all_token_vectors(harbour):
     exact = dict(ranking.ranked)  # with fewer candidates some units are missed, but those found score the same
     assert len(few.ranked) == 4
     assert all(score == pytest.approx(exact[unit], abs=1e-4) for unit, score in few.ranked)
+
+
+def test_late_interaction_over_very_many_vectors_asks_an_index_of_them(harbour, tmp_path, monkeypatch):
+    pytest.importorskip("faiss")
+    shutil.copytree(harbour, tmp_path / "w")
+    build_index(tmp_path / "w")
+    monkeypatch.setattr(token_index, "APPROXIMATE_FROM", 1000)
+    exact, approximate = Retriever.open(harbour), Retriever.open(tmp_path / "w")
+    shares = []
+    for query in ("stow the keel", "mend the mast", "a sail in the rain", "rope"):
+        [wanted], [found] = (each.rank([query], late(k=20)) for each in (exact, approximate))
+        scores = dict(exact.rank([query], late(k=2000))[0].ranked)
+        assert all(score == pytest.approx(scores[unit], abs=0.02) for unit, score in found.ranked)
+        shares.append(len({u for u, _ in wanted.ranked[:10]} & {u for u, _ in found.ranked[:10]}) / 10)
+    folder = Workspace(tmp_path / "w").folder("index") / "late"
+    assert len(list(folder.glob("*.faiss"))) == 1
+    assert np.mean(shares) > 0.7  # of a model that has learned for three steps, all vectors are much alike
 
 
 def test_kernel_pooling_by_hand(harbour):

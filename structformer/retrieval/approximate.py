@@ -36,6 +36,8 @@ _ASKED, _FOUND = 256, 10
 # with overviews, far higher.
 _NOISE = 2.0
 _SEED = 0
+Progress = Callable[[int, int], None]
+Rows = Callable[[npt.NDArray[np.int64]], Vectors]  # the (rows, dimensions) float32 vectors of these numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +84,29 @@ def write_approximate(
     overviews: Vector,
     owners: npt.NDArray[np.int64],
     weight: float,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Approximation:
     """Write the approximate index of a file of vectors beside it. weight: of the overviews, as learned.
 
-    Cost grows with the number of vectors times its root; a million of 384 numbers take a minute on one core.
+    Cost grows with the number of vectors times its root; a million of 384 numbers take half a minute on one core.
     Raises UsageError without faiss.
     """
+
+    def sums(rows: npt.NDArray[np.int64]) -> Vectors:
+        found = np.asarray(vectors[rows], np.float32)
+        if weight:
+            found = found + np.float32(weight) * np.asarray(overviews[owners[rows]], np.float32)
+        return np.ascontiguousarray(found)
+
+    return _write(path, vectors, sums, weight, progress)
+
+
+def write_nearest(path: Path, vectors: Vector) -> Approximation:
+    """Write the approximate index of vectors that stand for themselves. Raises UsageError without faiss."""
+    return _write(path, vectors, lambda rows: np.ascontiguousarray(vectors[rows], np.float32), 0.0, None)
+
+
+def _write(path: Path, vectors: Vector, rows_of: Rows, weight: float, progress: Progress | None) -> Approximation:
     faiss = faiss_module()
     count, dimensions = vectors.shape
     lists = 1 << max(0, round(math.log2(math.sqrt(max(1, count)))))
@@ -100,14 +118,14 @@ def write_approximate(
         index.cp.seed = _SEED + 1
         index.cp.min_points_per_centroid = index.pq.cp.min_points_per_centroid = 1
         rng = np.random.default_rng(_SEED)
-        rows = np.sort(rng.choice(count, min(count, max(10_000, _TRAINED_ON_A_LIST * lists)), replace=False))
-        index.train(_sums(vectors, overviews, owners, weight, rows))
+        trained_on = min(count, max(10_000, _TRAINED_ON_A_LIST * lists))
+        index.train(rows_of(np.sort(rng.choice(count, trained_on, replace=False))))
         for start in range(0, count, _CHUNK):
             rows = np.arange(start, min(start + _CHUNK, count))
-            index.add(_sums(vectors, overviews, owners, weight, rows))
+            index.add(rows_of(rows))
             if progress:
                 progress(int(rows[-1]) + 1, count)
-        measured = _measured(index, vectors, overviews, owners, weight, rng)
+        measured = _measured(index, vectors, rows_of, weight, rng)
     finally:
         faiss.omp_set_num_threads(threads)
     file, facts = approximate_files(path)
@@ -116,23 +134,7 @@ def write_approximate(
     return measured
 
 
-def _sums(
-    vectors: Vector, overviews: Vector, owners: npt.NDArray[np.int64], weight: float, rows: npt.NDArray[np.int64]
-) -> Vectors:
-    found = np.asarray(vectors[rows], np.float32)
-    if weight:
-        found = found + np.float32(weight) * np.asarray(overviews[owners[rows]], np.float32)
-    return np.ascontiguousarray(found)
-
-
-def _measured(
-    index: Any,
-    vectors: Vector,
-    overviews: Vector,
-    owners: npt.NDArray[np.int64],
-    weight: float,
-    rng: np.random.Generator,
-) -> Approximation:
+def _measured(index: Any, vectors: Vector, rows_of: Rows, weight: float, rng: np.random.Generator) -> Approximation:
     """The fewest lists by which the wanted share of the nearest is found."""
     count, dimensions = vectors.shape
     chosen = np.sort(rng.choice(count, min(count, _ASKED), replace=False))
@@ -140,9 +142,9 @@ def _measured(
     asked = np.asarray(vectors[chosen], np.float32) + noise
     best: list[npt.NDArray[np.int64]] = [np.empty((len(asked), 0), np.int64)]
     scores = [np.empty((len(asked), 0), np.float32)]
-    for start in range(0, len(vectors), _CHUNK):
-        rows = np.arange(start, min(start + _CHUNK, len(vectors)))
-        found = asked @ _sums(vectors, overviews, owners, weight, rows).T
+    for start in range(0, count, _CHUNK):
+        rows = np.arange(start, min(start + _CHUNK, count))
+        found = asked @ rows_of(rows).T
         kept = np.argpartition(-found, min(_FOUND, len(rows)) - 1, axis=1)[:, :_FOUND]
         best.append(rows[kept])
         scores.append(np.take_along_axis(found, kept, 1))
@@ -190,3 +192,8 @@ class ApproximateIndex:
         wanted = min(self._index.ntotal, max(_CANDIDATES, _OF_K * k) * (_OF_OTHERS if other else 1))
         _, found = self._index.search(np.ascontiguousarray(queries, np.float32), wanted)
         return [np.sort(row[row >= 0]) for row in found]
+
+    def nearest(self, queries: Vectors, k: int) -> npt.NDArray[np.int64]:
+        """(queries, up to k) numbers of the nearest by their codes, in no order; -1 where there are fewer."""
+        found: npt.NDArray[np.int64] = self._index.search(np.ascontiguousarray(queries, np.float32), k)[1]
+        return found

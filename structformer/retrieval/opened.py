@@ -197,7 +197,7 @@ class OpenedIndex:
 
     def _open_token_index(self, name: str) -> TokenIndex:
         from structformer.models.late_interaction import LateInteraction
-        from structformer.retrieval.token_index import TokenIndex, token_files, write_token_vectors
+        from structformer.retrieval.token_index import TokenIndex, nearest_files, token_files, write_token_vectors
 
         if ranker_kind(model_kind(self.workspace, name)).first_stage != "late":
             raise UsageError(
@@ -206,9 +206,10 @@ class OpenedIndex:
         ranker = LateInteraction.load(str(checked_model(self.workspace, name)))
         files = token_files(f"late/{read_record(self.workspace, name).fingerprint}.npy")
         if not all(self.index.has(file) for file in files):
-            with self.index.adding(f"making the token vectors of {name}", files):
+            with self.index.adding(f"making the token vectors of {name}", files, nearest_files(files[0])):
                 write_token_vectors(self.units, ranker, self.index.folder / files[0])
-        path, _ = [self.index.path(file) for file in files]
+        there = [file for file in nearest_files(files[0]) if self.index.has(file)]
+        path, *_ = [self.index.path(file) for file in (*files, *there)]
         return TokenIndex(path, ranker, self.owners)
 
 

@@ -1,4 +1,8 @@
-"""Late-interaction retrieval: every unit's token vectors in a memory-mapped file; exact search over all of them."""
+"""Late-interaction retrieval: every unit's token vectors in a memory-mapped file.
+
+Each query token's nearest of them name the units that are scored in full: found by a look at all, or where they are
+very many by an approximate index.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,13 @@ import torch
 
 from structformer.errors import WorkspaceError
 from structformer.models.late_interaction import LateInteraction, TokenVectors
+from structformer.retrieval.approximate import ApproximateIndex, approximate_files, is_installed, write_nearest
 from structformer.retrieval.units import Units
 from structformer.storage.files import fsync_folder, temporary_name
 
 _CHUNK = 256
 _TOKENS_AT_ONCE = 131_072
+APPROXIMATE_FROM = 2_000_000  # token vectors; a look at so many takes a second
 
 
 def _starts_path(path: Path) -> Path:
@@ -26,6 +32,11 @@ def _starts_path(path: Path) -> Path:
 def token_files(name: str) -> list[str]:
     """The files of an index that hold a model's token vectors: the vectors, and where each unit's begin."""
     return [name, name.removesuffix(".npy") + ".starts.npy"]
+
+
+def nearest_files(name: str) -> list[str]:
+    """The files of an index that hold the approximate index of a model's token vectors, where there is one."""
+    return [str(Path(name).with_name(file.name)) for file in approximate_files(Path(name))]
 
 
 @torch.inference_mode()
@@ -59,6 +70,10 @@ def write_token_vectors(
         for begin in range(0, starts[-1], _TOKENS_AT_ONCE):
             stored[begin : begin + _TOKENS_AT_ONCE] = raw[begin : begin + _TOKENS_AT_ONCE]
         stored.flush()
+        if starts[-1] >= APPROXIMATE_FROM and ranker.options.similarity == "cosine" and is_installed():
+            write_nearest(temporary, stored)
+            for made, final in zip(approximate_files(temporary), approximate_files(path), strict=True):
+                os.replace(made, final)
         np.save(_starts_path(temporary), np.array(starts, np.int64))
         os.replace(_starts_path(temporary), _starts_path(path))
         os.replace(temporary, path)
@@ -81,6 +96,8 @@ class TokenIndex:
         if len(self._starts) != len(owners) + 1 or (len(self._starts) and self._starts[-1] != len(self._vectors)):
             raise WorkspaceError(f"{path} is not of this index: run `structformer index` again")
         self._owners = owners
+        made = is_installed() and all(file.exists() for file in approximate_files(path))
+        self._nearest = ApproximateIndex(path) if made else None
 
     @torch.inference_mode()
     def search(
@@ -93,6 +110,18 @@ class TokenIndex:
         asked = self.ranker.embed_queries(self.ranker.encode_query_tokens([query]))
         tokens = asked.vectors[0][asked.mask[0]].float()
         wanted = k_hat or max(1, k // 2)
+        places = self._places(tokens, wanted)
+        units = np.unique(np.searchsorted(self._starts, places[places >= 0], side="right") - 1)
+        if documents is not None:
+            units = units[np.isin(self._owners[units], list(documents))]
+        scores = self.scores(asked, units)
+        order = np.lexsort((units, -scores))[:k]
+        return [(int(units[place]), float(scores[place])) for place in order]
+
+    def _places(self, tokens: torch.Tensor, wanted: int) -> npt.NDArray[np.int64]:
+        """(query tokens, up to `wanted`) numbers of each one's nearest token vectors."""
+        if self._nearest is not None:
+            return self._nearest.nearest(tokens.numpy(), wanted)
         best = torch.empty((len(tokens), 0))
         places = torch.empty((len(tokens), 0), dtype=torch.long)
         for start in range(0, len(self._vectors), _TOKENS_AT_ONCE):
@@ -104,12 +133,8 @@ class TokenIndex:
             best, places = torch.cat([best, found.values], 1), torch.cat([places, found.indices + start], 1)
             kept = best.topk(min(wanted, best.shape[1])).indices
             best, places = best.gather(1, kept), places.gather(1, kept)
-        units = np.unique(np.searchsorted(self._starts, places.numpy().ravel(), side="right") - 1)
-        if documents is not None:
-            units = units[np.isin(self._owners[units], list(documents))]
-        scores = self.scores(asked, units)
-        order = np.lexsort((units, -scores))[:k]
-        return [(int(units[place]), float(scores[place])) for place in order]
+        numbers: npt.NDArray[np.int64] = places.numpy()
+        return numbers
 
     @torch.inference_mode()
     def scores(self, query: TokenVectors, units: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
