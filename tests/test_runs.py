@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -648,9 +649,9 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def node(port: int, *arguments: object, restarts: int = 0) -> subprocess.Popen[str]:
+def node(port: int, *arguments: object) -> subprocess.Popen[str]:
     """One of two machines with a process each, as a cluster's scheduler starts them."""
-    agent = ["torch.distributed.run", "--nnodes", "2", "--nproc_per_node", "1", "--max-restarts", str(restarts)]
+    agent = ["torch.distributed.run", "--nnodes", "2", "--nproc_per_node", "1"]
     agent += ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "rehearsal"]
     command = [sys.executable, "-m", *agent, "-m", "structformer.cli.train", *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -678,19 +679,24 @@ def test_two_machines_with_folders_of_their_own_do_what_one_does(corpus, tmp_pat
         assert first == pytest.approx(second, rel=1e-5)
 
 
-def test_a_machine_that_dies_is_started_again_and_both_go_on_from_the_checkpoint(corpus):
-    flags = ["-w", corpus, *FLAGS, "--ranker", "cross-encoder", "--max-steps", 60, "--save-steps", 5, "--resume"]
-    calm_flags = [*flags[:-1], "--accumulation", 2, "--name", "calm"]
-    assert structformer("train", *calm_flags).returncode == 0
-    port = free_port()
-    nodes = [node(port, *flags, "--name", "killed", restarts=3) for _ in range(2)]
+def test_a_killed_run_of_two_processes_goes_on_from_its_checkpoint(corpus):
+    flags = ["-w", corpus, *FLAGS, "--ranker", "cross-encoder", "--max-steps", 60, "--save-steps", 5]
+    assert structformer("train", *flags, "--accumulation", 2, "--name", "calm").returncode == 0
+    agent = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    command = [*agent, "-m", "structformer.cli.train", *map(str, flags), "--name", "both", "--resume"]
+    both = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     deadline = time.monotonic() + 120
-    while Checkpoints(corpus / "checkpoints" / "killed").newest() is None and time.monotonic() < deadline:
+    while Checkpoints(corpus / "checkpoints" / "both").newest() is None and time.monotonic() < deadline:
         time.sleep(0.05)
-    worker = psutil.Process(nodes[1].pid).children()[0]
-    worker.kill()
-    ends = [each.communicate(timeout=250) for each in nodes]
-    assert [each.returncode for each in nodes] == [0, 0], ends
-    assert any("going on after step" in text for end in ends for text in end)
-    calm, killed = (load_file(corpus / "models" / name / "model.safetensors") for name in ("calm", "killed"))
-    assert all(torch.allclose(calm[name], killed[name], atol=1e-5) for name in calm)
+    workers = psutil.Process(both.pid).children()
+    os.killpg(both.pid, signal.SIGKILL)
+    both.wait()
+    for worker in workers:  # each is of a session of its own
+        with suppress(psutil.NoSuchProcess):
+            worker.kill()
+    psutil.wait_procs(workers, timeout=30)
+    again = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    assert again.returncode == 0, again.stderr[-2000:]
+    assert "going on after step" in again.stdout + again.stderr
+    calm, resumed = (load_file(corpus / "models" / name / "model.safetensors") for name in ("calm", "both"))
+    assert all(torch.allclose(calm[name], resumed[name], atol=1e-5) for name in calm)
