@@ -83,27 +83,28 @@ class Parts:
         """Whether there are any."""
         return (self.folder / _PLAN).exists()
 
-    def end(self, portion: Portion, what: str = "done") -> None:
-        """Mark a portion as done, or a step of it."""
-        write_json(self._mark(portion.number, what), {"portion": str(portion)})
+    def end(self, portion: Portion) -> None:
+        """Mark a portion as done."""
+        write_json(self._mark(portion.number), {"portion": str(portion)})
 
-    def missing(self, what: str = "done") -> list[int]:
+    def missing(self) -> list[int]:
         """The numbers of the portions that have not ended. Raises WorkspaceError."""
-        return [number for number in range(1, self.plan()["portions"] + 1) if not self._mark(number, what).exists()]
+        return [number for number in range(1, self.plan()["portions"] + 1) if not self._mark(number).exists()]
 
-    def check(self) -> None:
-        """Raises WorkspaceError where a portion has not ended."""
-        if missing := self.missing():
+    def to_merge(self, *, rest: bool) -> dict[str, Any]:
+        """What the portions were asked for, when all have ended; with `rest` in any case. Raises WorkspaceError."""
+        plan = self.plan()
+        if not rest and (missing := self.missing()):
             listed = ", ".join(map(str, missing[:20])) + (", ..." if len(missing) > 20 else "")
             raise WorkspaceError(
-                f"of {self.plan()['portions']} portions of `structformer {self.command}` "
-                f"these have not ended: {listed}; "
+                f"of {plan['portions']} portions of `structformer {self.command}` these have not ended: {listed}; "
                 "run them again with the same --shard, or let this machine do the rest: structformer merge --rest"
             )
+        return plan
 
     def drop(self) -> None:
         """Delete what the portions have made."""
         remove(self.folder)
 
-    def _mark(self, number: int, what: str) -> Path:
-        return self.folder / what / f"{number:06}.json"
+    def _mark(self, number: int) -> Path:
+        return self.folder / "done" / f"{number:06}.json"

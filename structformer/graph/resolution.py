@@ -150,7 +150,7 @@ def _document_edges(number: int, document: Document, names: Names, resolution: R
 
 
 def resolve_link(link: Link, document: Document, number: int, names: Names) -> tuple[str, int, int]:
-    """(outcome, target document, target section); -1 where there is no target."""
+    """(outcome, target document, target section), the numbers -1 without a target."""
     ambiguous = False
     without_anchor = -1
     elsewhere: bool | None = None  # an address is the first thing it may mean

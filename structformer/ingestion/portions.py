@@ -108,9 +108,7 @@ def merge_ingest(
     """
     workspace = Workspace(workspace)
     parts = Parts(workspace.parts, COMMAND)
-    plan = parts.plan()
-    if not rest:
-        parts.check()
+    plan = parts.to_merge(rest=rest)
     with workspace.writing("structformer merge"):
         for made in sorted((parts.folder / _SHARDS).glob("*")):
             if is_shard_name(made.name):

@@ -83,9 +83,7 @@ def merge_index(
     """
     workspace = Workspace(workspace)
     parts = Parts(workspace.parts, COMMAND)
-    plan = parts.plan()
-    if not rest:
-        parts.check()
+    plan = parts.to_merge(rest=rest)
     manifest = build_index(
         workspace,
         encoders=plan["encoders"],

@@ -95,9 +95,7 @@ def merge_samples(
     """
     workspace = Workspace(workspace)
     parts = Parts(workspace.parts, COMMAND)
-    plan = parts.plan()
-    if not rest:
-        parts.check()
+    plan = parts.to_merge(rest=rest)
     if plan["corpus"] != Corpus.open(workspace).fingerprint:
         raise WorkspaceError(
             f"the portions in {parts.folder} were drawn from an earlier corpus: "
