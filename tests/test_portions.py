@@ -82,6 +82,12 @@ def test_portions_that_have_not_ended_are_named(run, pages, tmp_path):
     assert (nothing.code, "no portions" in nothing.err) == (2, True)
 
 
+def test_a_wrong_request_leaves_no_portions_behind(run, tmp_path):
+    wrong = run("ingest", tmp_path / "nosuch", "-w", tmp_path / "w", "--shard", "1/2")
+    assert (wrong.code, "does not exist" in wrong.err) == (2, True)
+    assert not (tmp_path / "w").exists()
+
+
 def test_portions_can_be_dropped(run, pages, tmp_path):
     assert run("ingest", pages, "-w", tmp_path / "w", "--shard", "1/3").code == 0
     assert run("merge", "-w", tmp_path / "w", "--drop").code == 0

@@ -126,9 +126,6 @@ def ingest(
     plugins.check_options(options or {})
     limits = limits or Limits()
     given = [paths] if isinstance(paths, str | Path) else list(paths)
-    for path in given:
-        if not Path(path).exists() and not remove:
-            raise UsageError(f"{path} does not exist")
     choose_sources(
         workspace, given, add=add, replace_sources=replace_sources, remove=remove
     )  # a wrong request leaves no workspace behind
@@ -216,9 +213,12 @@ def made_shards(
 def choose_sources(
     workspace: Workspace, paths: Sequence[str | Path], *, add: bool, replace_sources: bool, remove: bool = False
 ) -> tuple[Source, ...]:
-    """The sources of the next corpus. Raises UsageError when there are none, or those of the corpus would be lost
-    unasked.
+    """The sources of the next corpus. Raises UsageError when there are none, one does not exist, or those of the corpus
+    would be lost unasked.
     """
+    for path in paths:
+        if not Path(path).exists() and not remove:
+            raise UsageError(f"{path} does not exist")
     there = workspace.sources()
     given = list(dict.fromkeys(str(Path(path).resolve()) for path in paths))
     if not given:
