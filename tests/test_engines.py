@@ -9,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from distributed import Client, LocalCluster
 from structformer import sample
@@ -87,6 +88,38 @@ def test_what_goes_wrong_in_a_task_is_told():
     work = Work("os.path:basename", 1, 60.0, 1 << 31, lambda task, item, reason: task)
     with pytest.raises(RuntimeError, match="TypeError: basename"):
         list(get_engine("dask").map(work, [7]))
+
+
+AT_WORK = """
+import time
+from pathlib import Path
+
+def write(task, begin):
+    begin(task)
+    if task == "fails":
+        while len(list(Path(__file__).parent.glob("begun-*"))) < 3:
+            time.sleep(0.01)
+        raise ValueError("no")
+    (Path(__file__).parent / f"begun-{task}-{time.monotonic_ns()}").touch()
+    time.sleep(60)
+"""
+
+
+def running_workers() -> list[psutil.Process]:
+    children = [each for each in psutil.Process().children() if each.status() != psutil.STATUS_ZOMBIE]
+    return [each for each in children if "structformer.engines.worker" in each.cmdline()]
+
+
+def test_when_a_task_fails_the_other_workers_end_and_none_begins_in_their_place(tmp_path, monkeypatch):
+    (tmp_path / "at_work.py").write_text(AT_WORK)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    lost: list[str] = []
+    work = Work("at_work:write", 4, 60.0, 1 << 31, lambda task, item, reason: lost.append(task) or task)
+    with pytest.raises(RuntimeError, match="ValueError: no"):
+        list(get_engine().map(work, ["a", "b", "c", "fails"]))
+    assert not running_workers()
+    assert lost == []
+    assert len(list(tmp_path.glob("begun-*"))) == 3
 
 
 @pytest.mark.ray

@@ -35,20 +35,21 @@ class LocalEngine:
         results: queue.Queue[tuple[int, Any, BaseException | None]] = queue.Queue()
         count = max(1, work.workers)
         slots = threading.Semaphore(count * 4)  # so that results waiting for their turn stay few
-        stopping = threading.Event()
-        workers: list[_Worker] = []
+        workers = _Workers(work)
 
         def serve() -> None:
             worker: _Worker | None = None
             try:
-                while not stopping.is_set():
+                while not workers.stopped:
                     slots.acquire()
                     with lock:
                         index, task = next(source, (-1, None))
-                    if index < 0 or task is None or stopping.is_set():
+                    if index < 0 or task is None:
                         break
-                    worker, value, error = _perform(work, worker, task, workers)
+                    worker, value, error = _perform(workers, worker, task)
                     results.put((index, value, error))
+            except _Stopped:
+                return
             except BaseException as failure:
                 results.put((-1, None, failure))
             finally:
@@ -60,11 +61,12 @@ class LocalEngine:
         try:
             yield from _in_order(results, len(threads), slots)
         finally:
-            stopping.set()
+            workers.stop()
             for _ in threads:
                 slots.release()
-            for worker in workers:
-                worker.close()
+            for thread in threads:
+                thread.join()
+            workers.close()
 
 
 class _Worker:
@@ -123,17 +125,60 @@ class _Worker:
                     continue
 
 
+class _Stopped(Exception):
+    """No worker begins any more."""
+
+
+class _Workers:
+    """The worker processes of one piece of work. Once it is stopped, none runs and none begins: what a worker that came
+    late wrote would be found by whoever writes next.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.stopped = False
+        self._lock = threading.Lock()
+        self._running: list[_Worker] = []
+
+    def begin(self) -> _Worker:
+        """A new worker. Raises _Stopped."""
+        with self._lock:
+            if self.stopped:
+                raise _Stopped
+            worker = _Worker(self.work)
+            self._running.append(worker)
+            return worker
+
+    def end(self, worker: _Worker) -> None:
+        """Take away a worker that is gone. Raises _Stopped when it was not its task that ended it."""
+        worker.close()
+        with self._lock:
+            if self.stopped:
+                raise _Stopped
+            self._running.remove(worker)
+
+    def stop(self) -> None:
+        """Kill the workers; their pipes stay open for the threads that still read them."""
+        with self._lock:
+            self.stopped = True
+            for worker in self._running:
+                worker.process.kill()
+
+    def close(self) -> None:
+        """Kill the workers and wait until they are gone."""
+        self.stop()
+        for worker in self._running:
+            worker.close()
+
+
 def _clock_seconds(work: Work) -> float:
     return _CLOCK_FACTOR * work.seconds + _CLOCK_SECONDS
 
 
-def _perform(
-    work: Work, worker: _Worker | None, task: Any, workers: list[_Worker]
-) -> tuple[_Worker | None, Any, BaseException | None]:
+def _perform(workers: _Workers, worker: _Worker | None, task: Any) -> tuple[_Worker | None, Any, BaseException | None]:
+    work = workers.work
     while True:
-        if worker is None:
-            worker = _Worker(work)
-            workers.append(worker)
+        worker = worker or workers.begin()
         item: Any = None
         try:
             worker.send((work.function, task))
@@ -146,8 +191,7 @@ def _perform(
                 else:
                     return worker, None, _error(*value)
         except (EOFError, OSError):
-            worker.close()
-            workers.remove(worker)
+            workers.end(worker)
             reason = worker.reason(work)
             worker = None
             if item is None:
@@ -160,12 +204,11 @@ def perform(work: Work, task: Any) -> Any:
 
     Raises the task's error.
     """
-    workers: list[_Worker] = []
+    workers = _Workers(work)
     try:
-        _, value, error = _perform(work, None, task, workers)
+        _, value, error = _perform(workers, None, task)
     finally:
-        for worker in workers:
-            worker.close()
+        workers.close()
     if error is not None:
         raise error
     return value
