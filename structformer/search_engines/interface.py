@@ -19,6 +19,7 @@ from structformer.retrieval.ranking import Ranked
 
 Vector = npt.NDArray[np.float32]
 BATCH = 512  # rows that are sent together
+APPROXIMATE_FROM = 100_000  # units; below, an engine that leaves the choice to us looks at every vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +80,27 @@ class EngineIndex(Protocol):
         ...
 
 
+PLACES = (
+    "lancedb:FOLDER, qdrant:FOLDER, qdrant:http://HOST:PORT/NAME, pgvector:postgresql://USER@HOST/DATABASE#NAME, "
+    "opensearch:http://HOST:PORT/NAME or elasticsearch:http://HOST:PORT/NAME"
+)
+
+
 def open_engine(address: str) -> EngineIndex:
-    """An engine's index from "lancedb:FOLDER", "qdrant:FOLDER" or "qdrant:http://HOST:PORT/NAME". Raises UsageError."""
+    """An engine's index by its address, as `structformer export --help` lists them. Raises UsageError."""
     from structformer.search_engines.lance import LanceIndex
+    from structformer.search_engines.opensearch import ElasticsearchIndex, OpenSearchIndex
+    from structformer.search_engines.postgres import PostgresIndex
     from structformer.search_engines.qdrant import QdrantIndex
 
-    kinds: dict[str, Callable[[str], EngineIndex]] = {"lancedb": LanceIndex, "qdrant": QdrantIndex}
+    kinds: dict[str, Callable[[str], EngineIndex]] = {
+        "lancedb": LanceIndex,
+        "qdrant": QdrantIndex,
+        "pgvector": PostgresIndex,
+        "opensearch": OpenSearchIndex,
+        "elasticsearch": ElasticsearchIndex,
+    }
     name, colon, place = address.partition(":")
     if name not in kinds or not colon or not place:
-        raise UsageError(f"{address!r} is no search engine: write lancedb:FOLDER, qdrant:FOLDER or qdrant:http://...")
+        raise UsageError(f"{address!r} is no search engine: write {PLACES}")
     return kinds[name](place)

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from structformer.errors import UsageError, WorkspaceError
 from structformer.retrieval.ranking import Ranked, in_order
-from structformer.search_engines.interface import EngineDocument, EngineUnit, Vector
+from structformer.search_engines.interface import APPROXIMATE_FROM, EngineDocument, EngineUnit, Vector
 
-_UNITS, _DOCUMENTS, _FACTS = "units", "documents", "facts"
-_APPROXIMATE_FROM = 100_000  # units; below, every vector is looked at
+# A database may hold tables of others; those of these names are replaced.
+_UNITS, _DOCUMENTS, _FACTS = "structformer_units", "structformer_documents", "structformer_facts"
 
 
 class LanceIndex:
@@ -56,7 +56,7 @@ class LanceIndex:
                 count += len(batch)
                 rows.add(pa.Table.from_pylist([_unit_row(unit) for unit in batch], schema=schema))
             _index_words(rows)
-            if count >= _APPROXIMATE_FROM:
+            if count >= APPROXIMATE_FROM:
                 rows.create_index(metric="dot", vector_column_name="vector")
             whole = pa.schema([("number", pa.int64()), ("terms", pa.string())])
             texts = self._database.create_table(_DOCUMENTS, schema=whole)

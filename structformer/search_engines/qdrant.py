@@ -16,7 +16,7 @@ from structformer.retrieval.bm25 import saturation
 from structformer.retrieval.ranking import Ranked, in_order
 from structformer.search_engines.interface import EngineDocument, EngineUnit, Vector
 
-_NAME = "structformer"
+_PREFIX = "structformer"  # a server may hold collections of others; those that begin so are replaced
 _MEANING, _WORDS = "meaning", "words"
 _SERVER = re.compile(r"https?://")
 
@@ -36,11 +36,11 @@ class QdrantIndex:
         self._models: Any = models
         if _SERVER.match(place):
             address, _, name = place.rpartition("/") if place.count("/") > 2 else (place, "", "")
-            self._name = name or _NAME
+            self._name = f"{_PREFIX}-{name}" if name else _PREFIX
             with self._errors():
                 self._client: Any = QdrantClient(url=address)
         else:
-            self._name = _NAME
+            self._name = _PREFIX
             with self._errors():
                 self._client = QdrantClient(path=place)
 
