@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 from structformer.document import Document, Link, LinkKind, Source
@@ -197,15 +198,21 @@ class WikitextFormat:
             for name in url_names(page):
                 yield name + suffix
         else:
-            site = Site()
             if page.startswith("/"):
                 page = document.title + page.rstrip("/")
-            if (address := site.address(page)) is not None:
-                yield from url_names(address)
-            database = str(document.metadata.get("wiki", ""))
-            name = site.page_name(page)
-            yield f"page:{database}:{name}{suffix}"
-            yield wiki_name(name) + suffix
+            addresses, name, loose = _link_names(page)
+            yield from addresses
+            yield f"page:{document.metadata.get('wiki', '')}:{name}{suffix}"
+            yield loose + suffix
+
+
+@lru_cache(maxsize=100_000)
+def _link_names(page: str) -> tuple[tuple[str, ...], str, str]:
+    """(names of a page elsewhere, its name as the wiki has it, the same without regard of case) of a link's target."""
+    site = Site()
+    name = site.page_name(page)
+    address = site.address(page)
+    return url_names(address) if address is not None else (), name, wiki_name(name)
 
 
 def _names(title: str, site: Site) -> tuple[str, ...]:

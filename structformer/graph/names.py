@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,8 @@ _DOCUMENTS_OF_A_PARTITION = 50_000
 _MAX_PARTITIONS = 64  # each reader has one connection to every table, at half a megabyte
 _MAX_ALIASES = 10  # in a chain
 _CACHE_KB = 512
+_NAMES_KEPT = 200_000  # with what they lead to, some forty megabytes
 _BITS, _BITS_OF_A_NAME = ".bits", 16
-_ANOTHER = 0x9E3779B9  # where a second hash begins, of another sequence than the partitions'
 _NAME, _ANCHOR, _ALIAS, _FILE = range(4)
 _ENTRIES = pa.schema([("kind", pa.int8()), ("key", pa.string()), ("document", pa.int32()), ("value", pa.string())])
 _TABLES = """
@@ -67,6 +68,7 @@ class TableTask:
 
     gathered: tuple[str, ...]
     partition: int
+    partitions: int
     output: str
 
 
@@ -96,7 +98,7 @@ def write_names(corpus: Corpus, folder: Path, *, engine: str | Engine = "local",
         for number, (shard, start) in enumerate(shards)
     ]
     tables = [
-        TableTask(tuple(task.output for task in gathering), number, str(_table(folder, number)))
+        TableTask(tuple(task.output for task in gathering), number, count, str(_table(folder, number)))
         for number in range(count)
     ]
     for step, tasks in (("gather", gathering), ("write_table", tables)):
@@ -125,8 +127,9 @@ def _table(folder: Path, partition: int) -> Path:
     return folder / f"{partition:03}.sqlite"
 
 
-def _place(name: str, partitions: int) -> int:
-    return zlib.crc32(name.encode("utf-8", "surrogatepass")) % partitions
+def _hash(name: str) -> int:
+    """Of 32 bits: the remainder by the number of tables names one, what is left of it a bit there."""
+    return zlib.crc32(name.encode("utf-8", "surrogatepass"))
 
 
 def gather(task: GatherTask, started: Callable[[str], None]) -> None:
@@ -135,7 +138,7 @@ def gather(task: GatherTask, started: Callable[[str], None]) -> None:
     entries = _other_files(task) if task.shard is None else _shard_entries(task, task.shard)
     for entry in entries:
         kind, key, document, _ = entry
-        rows[document % task.partitions if kind == _ANCHOR else _place(key, task.partitions)].append(entry)
+        rows[document % task.partitions if kind == _ANCHOR else _hash(key) % task.partitions].append(entry)
     with parquet_writer(Path(task.output), _ENTRIES) as writer:
         for part in rows:
             columns = list(zip(*part, strict=True)) or [(), (), (), ()]
@@ -207,19 +210,15 @@ def write_table(task: TableTask, started: Callable[[str], None]) -> None:
         *(name for name, _ in kinds[_ALIAS]),
         *(name for (name,) in kinds[_FILE]),
     }
-    Path(task.output).with_suffix(_BITS).write_bytes(_bits(known))
+    Path(task.output).with_suffix(_BITS).write_bytes(_bits(known, task.partitions))
 
 
-def _bits(known: set[str]) -> bytes:
+def _bits(known: set[str], partitions: int) -> bytes:
     """A bit for each name, at a hash of it, among sixteen times as many: what is not there is mostly told by one."""
     count = 1 << max(10, (len(known) * _BITS_OF_A_NAME).bit_length())
     bits = np.zeros(count, np.uint8)
-    bits[[_bit(name, count) for name in known]] = 1
+    bits[[_hash(name) // partitions & (count - 1) for name in known]] = 1
     return np.packbits(bits, bitorder="little").tobytes()
-
-
-def _bit(name: str, count: int) -> int:
-    return zlib.crc32(name.encode("utf-8", "surrogatepass"), _ANOTHER) & (count - 1)
 
 
 def _entries(path: Path, partition: int) -> Iterable[Entry]:
@@ -229,7 +228,9 @@ def _entries(path: Path, partition: int) -> Iterable[Entry]:
 
 
 class Names:
-    """Looks names up: which documents have a name, which section of a document has an anchor."""
+    """Looks names up: which documents have a name, which section of a document has an anchor. has_files: whether there
+    is any folder, or file that is not a document.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Raises WorkspaceError where there are no tables, or of an earlier version."""
@@ -239,8 +240,10 @@ class Names:
         self._count = sum(1 for _ in folder.glob("*.sqlite"))
         if not self._count:
             raise WorkspaceError(f"{folder} is missing: run `structformer ingest` again")
+        # Links say the same names again and again.
+        self.documents = lru_cache(maxsize=_NAMES_KEPT)(self._documents)
         # A dump has none, and millions of links that would be looked up among them.
-        self._has_files = any(
+        self.has_files = any(
             self._of(number).execute("SELECT 1 FROM files LIMIT 1").fetchone() for number in range(self._count)
         )
 
@@ -251,30 +254,34 @@ class Names:
             self._tables[partition].execute(f"PRAGMA cache_size=-{_CACHE_KB}")
         return self._tables[partition]
 
-    def _may_have(self, partition: int, name: str) -> bool:
-        """False for most names that are in no table: most links of a part of a wiki lead out of it."""
+    def _table_of(self, name: str) -> int:
+        """The one table that a name may be in; -1 for most names that are in none: most links of a part of a wiki lead
+        out of it.
+        """
+        hashed = _hash(name)
+        partition = hashed % self._count
         bits = self._bits.get(partition)
         if bits is None:
             with _table(self._folder, partition).with_suffix(_BITS).open("rb") as file:
                 bits = self._bits[partition] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        place = _bit(name, len(bits) * 8)
-        return bool(bits[place >> 3] >> (place & 7) & 1)
+        place = hashed // self._count & (len(bits) * 8 - 1)
+        return partition if bits[place >> 3] >> (place & 7) & 1 else -1
 
     def _rows(self, question: str, name: str) -> list[Any]:
-        partition = _place(name, self._count)
-        return self._of(partition).execute(question, (name,)).fetchall() if self._may_have(partition, name) else []
+        partition = self._table_of(name)
+        return self._of(partition).execute(question, (name,)).fetchall() if partition >= 0 else []
 
     def has(self, name: str) -> bool:
         """Whether a document has that name of its own."""
         return bool(self._rows("SELECT 1 FROM names WHERE name = ? LIMIT 1", name))
 
-    def documents(self, name: str) -> tuple[int, ...]:
+    def _documents(self, name: str) -> tuple[int, ...]:
         """Numbers of the documents of that name, two at most: more than one is ambiguous anyway.
 
         A name that no document has may be an alias, which a source gave to another name; the shortest chain of these
         leads to the documents.
         """
-        if not self._may_have(_place(name, self._count), name):
+        if self._table_of(name) < 0:
             return ()
         level = [name]
         known = {name}
@@ -297,11 +304,6 @@ class Names:
             known.update(targets)
             level = targets
         return ()
-
-    @property
-    def has_files(self) -> bool:
-        """Whether there is any folder, or file that is not a document."""
-        return self._has_files
 
     def is_file(self, name: str) -> bool:
         """Whether that is the path of a folder, or of a file that is not a document."""

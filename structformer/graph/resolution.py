@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,8 @@ from structformer.corpus import Corpus
 from structformer.corpus.shards import ShardInfo
 from structformer.document import Document, Link, LinkKind
 from structformer.errors import UsageError, WorkspaceError
+from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.protocol import Format
 from structformer.graph.incoming import IncomingWriter
 from structformer.graph.names import Names
 from structformer.plugins import load_plugins
@@ -50,10 +52,12 @@ class Resolution:
 
     def count(self, kind: str, outcome: str, document_id: str, target: str) -> None:
         """Count one link's outcome and keep it as an example while there are few."""
-        self.counts.setdefault(kind, Counter())[outcome] += 1
-        examples = self.examples.setdefault(outcome, [])
-        if outcome in _FAILURES and len(examples) < _EXAMPLES:
-            examples.append((document_id, target))
+        counts = self.counts.get(kind) or self.counts.setdefault(kind, Counter())
+        counts[outcome] += 1
+        if outcome in _FAILURES:
+            examples = self.examples.setdefault(outcome, [])
+            if len(examples) < _EXAMPLES:
+                examples.append((document_id, target))
 
     def add(self, other: Resolution) -> None:
         """Merge another part's counts and examples."""
@@ -98,7 +102,7 @@ def resolve_shard(task: ResolveTask, started: Callable[[str], None]) -> Resoluti
     resolution = Resolution()
     incoming = IncomingWriter(task.bounds)
     rows: list[dict[str, Any]] = []
-    with closing(names), parquet_writer(Path(task.edges), EDGES) as writer:
+    with closing(names), without_garbage_collection(), parquet_writer(Path(task.edges), EDGES) as writer:
         for number, document in enumerate(corpus.shard_documents(0), task.start):
             started(document.id)
             for edge in _document_edges(number, document, names, resolution):
@@ -126,11 +130,12 @@ def _redirected(corpus: Corpus, shard: ShardInfo, names: Names) -> Iterator[tupl
 
 def _document_edges(number: int, document: Document, names: Names, resolution: Resolution) -> Iterator[dict[str, Any]]:
     resolved: dict[tuple[str, str], tuple[str, int, int]] = {}
+    candidates = format_of(document).resolve
     for section_number, section in enumerate(document.sections()):
         for link in section.links:
             key = (link.kind.value if link.kind is LinkKind.CITATION else "", link.target)
             if key not in resolved:
-                resolved[key] = resolve_link(link, document, number, names)
+                resolved[key] = resolve_link(candidates(link, document), link, document, number, names)
             outcome, target, target_section = resolved[key]
             if outcome == "dead_anchor":
                 resolution.count(link.kind.value, "dead_anchor", document.id, link.target)
@@ -149,12 +154,16 @@ def _document_edges(number: int, document: Document, names: Names, resolution: R
                 }
 
 
-def resolve_link(link: Link, document: Document, number: int, names: Names) -> tuple[str, int, int]:
-    """(outcome, target document, target section), the numbers -1 without a target."""
+def resolve_link(
+    candidates: Iterable[str], link: Link, document: Document, number: int, names: Names
+) -> tuple[str, int, int]:
+    """(outcome, target document, target section), the numbers -1 without a target. candidates: the names that the link
+    may mean, by its document's format.
+    """
     ambiguous = False
     without_anchor = -1
     elsewhere: bool | None = None  # an address is the first thing it may mean
-    for candidate in _format_of(document).resolve(link, document):
+    for candidate in candidates:
         if elsewhere is None:
             elsewhere = candidate.startswith("//")
         name, _, anchor = candidate.partition("#")
@@ -183,7 +192,8 @@ def resolve_link(link: Link, document: Document, number: int, names: Names) -> t
     return ("file" if any(names.is_file(name) for name in at_place) else "unresolved"), -1, -1
 
 
-def _format_of(document: Document) -> Any:
+def format_of(document: Document) -> Format:
+    """The format that a document was read by. Raises WorkspaceError when it is installed no more."""
     try:
         return load_plugins().format(document.source.format)
     except UsageError as error:

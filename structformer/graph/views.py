@@ -17,7 +17,7 @@ from structformer.document import LinkKind
 from structformer.errors import UsageError
 from structformer.graph.graph import ReferenceGraph
 from structformer.graph.names import Names
-from structformer.graph.resolution import resolve_link
+from structformer.graph.resolution import format_of, resolve_link
 from structformer.storage.parquet import parquet_writer
 from structformer.text.visible import visible
 
@@ -52,9 +52,10 @@ def dead_links(workspace: str | Path) -> Iterator[DeadLink]:
     graph = ReferenceGraph.open(workspace, corpus)
     with closing(Names(graph.folder / "names")) as names:
         for number, document in enumerate(corpus.documents()):
+            candidates = format_of(document).resolve
             for section, path in document.root.walk_with_path():
                 for link in section.links:
-                    outcome, _, _ = resolve_link(link, document, number, names)
+                    outcome, _, _ = resolve_link(candidates(link, document), link, document, number, names)
                     if outcome in ("unresolved", "ambiguous", "dead_anchor"):
                         title = " > ".join(each.title for each in path)
                         yield DeadLink(document.id, title, link.kind.value, link.target, link.text, outcome)

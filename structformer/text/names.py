@@ -57,7 +57,11 @@ def is_external(target: str) -> bool:
 
 def normalize(name: str) -> str:
     """A name in the one form in which names are compared: percent-decoded, NFC, white space collapsed."""
-    return " ".join(unicodedata.normalize("NFC", unquote(name)).split())
+    if "%" in name:
+        name = unquote(name)
+    if not name.isascii():
+        name = unicodedata.normalize("NFC", name)
+    return " ".join(name.split())
 
 
 def wiki_name(title: str) -> str:
