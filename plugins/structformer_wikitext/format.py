@@ -193,7 +193,7 @@ class WikitextFormat:
         suffix = f"#{normalize(fragment.replace('_', ' '))}" if fragment else ""
         if not page.strip():
             yield document.id + suffix
-        elif is_external(link.target) and "//" in link.target:
+        elif "//" in link.target and is_external(link.target):
             yield normalize(page)
             for name in url_names(page):
                 yield name + suffix

@@ -4,6 +4,7 @@ reported.
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import queue
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -20,6 +22,7 @@ from structformer.engines.engine import Work
 # On the clock a busy machine takes far longer than on its processors; what waits for nothing to happen ends all the
 # same.
 _CLOCK_FACTOR, _CLOCK_SECONDS = 10.0, 10.0
+_LOOK_SECONDS = 0.5  # between looks at the clock
 _TIME_SIGNALS = {-int(getattr(signal, name)) for name in ("SIGPROF", "SIGXCPU") if hasattr(signal, name)}
 
 
@@ -82,6 +85,7 @@ class _Worker:
             env=environment,
         )
         self.timed_out = False
+        self.deadline = math.inf
         self.send((os.getpid(), work.memory_bytes, work.seconds))
 
     def send(self, value: Any) -> None:
@@ -92,19 +96,20 @@ class _Worker:
     def receive(self, seconds: float) -> tuple[str, Any]:
         """The next message; the process is killed when none comes in time. Raises EOFError when it is gone."""
         assert self.process.stdout is not None
-        timer = threading.Timer(seconds, self._expire)
-        timer.start()
+        self.deadline = time.monotonic() + seconds
         try:
             message: tuple[str, Any] = pickle.load(self.process.stdout)
             return message
         except pickle.UnpicklingError as error:
             raise EOFError from error
         finally:
-            timer.cancel()
+            self.deadline = math.inf
 
-    def _expire(self) -> None:
-        self.timed_out = True
-        self.process.kill()
+    def kill_if_late(self) -> None:
+        """Kill the process when it should have said something by now."""
+        if time.monotonic() > self.deadline:
+            self.timed_out = True
+            self.process.kill()
 
     def reason(self, work: Work) -> str:
         """Why the process ended."""
@@ -136,9 +141,21 @@ class _Workers:
 
     def __init__(self, work: Work) -> None:
         self.work = work
-        self.stopped = False
+        self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._running: list[_Worker] = []
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether no worker begins any more."""
+        return self._stopped.is_set()
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(_LOOK_SECONDS):
+            with self._lock:
+                for worker in self._running:
+                    worker.kill_if_late()
 
     def begin(self) -> _Worker:
         """A new worker. Raises _Stopped."""
@@ -160,7 +177,7 @@ class _Workers:
     def stop(self) -> None:
         """Kill the workers; their pipes stay open for the threads that still read them."""
         with self._lock:
-            self.stopped = True
+            self._stopped.set()
             for worker in self._running:
                 worker.process.kill()
 

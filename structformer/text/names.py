@@ -52,7 +52,7 @@ def page_suffixes() -> tuple[str, ...]:
 
 def is_external(target: str) -> bool:
     """True when a target names another site or another kind of thing: it has a scheme, or begins with two slashes."""
-    return _SCHEME.match(target) is not None
+    return (":" in target or target.startswith("//")) and _SCHEME.match(target) is not None
 
 
 def normalize(name: str) -> str:
