@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -122,13 +123,43 @@ def test_when_a_task_fails_the_other_workers_end_and_none_begins_in_their_place(
     assert len(list(tmp_path.glob("begun-*"))) == 3
 
 
+def test_what_waits_for_nothing_is_ended_by_the_clock(tmp_path, monkeypatch):
+    (tmp_path / "at_rest.py").write_text(AT_WORK.replace("time.sleep(60)", "return time.sleep(60 * (task == 'waits'))"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr("structformer.engines.local._CLOCK_SECONDS", 1.0)
+    lost: list[tuple[str, str]] = []
+    work = Work("at_rest:write", 1, 0.1, 1 << 31, lambda task, item, reason: lost.append((item, reason)) or "instead")
+    assert list(get_engine().map(work, ["before", "waits", "after"])) == [None, None, None]
+    assert lost == [("waits", "took over 2 s without an end")]
+    begun = sorted(tmp_path.glob("begun-*"), key=lambda path: int(path.name.rpartition("-")[2]))
+    assert [path.name.split("-")[1] for path in begun] == ["before", "waits", "instead", "after"]
+
+
 @pytest.mark.ray
-def test_ray_gives_the_same_bytes(pages, tmp_path):
+def test_ray_gives_the_same_bytes_when_a_worker_is_killed(pages, tmp_path):
     pytest.importorskip("ray")
     ingest(pages, tmp_path / "here")
     sample(tmp_path / "here")
-    ingest(pages, tmp_path / "there", engine="ray", workers=2)
-    sample(tmp_path / "there", engine="ray", workers=2)
+    killed: list[int] = []
+    done = threading.Event()
+
+    def kill_one() -> None:
+        while not done.wait(0.05) and not killed:
+            for process in psutil.Process().children(recursive=True):
+                with suppress(psutil.Error):
+                    if process.cmdline()[:1] == ["ray::perform"] and not killed:
+                        process.kill()
+                        killed.append(process.pid)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    try:
+        ingest(pages, tmp_path / "there", engine="ray", workers=2)
+        sample(tmp_path / "there", engine="ray", workers=2)
+    finally:
+        done.set()
+        killer.join()
+    assert killed
     assert digests(tmp_path / "there") == digests(tmp_path / "here")
 
 
