@@ -12,8 +12,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from structformer.corpus.rows import Row, rows_document
-from structformer.corpus.shards import TABLES, ShardInfo, read_rows, read_shard
+from structformer.corpus.shards import TABLES, ShardInfo, read_rows, read_shard, read_table
 from structformer.corpus.site import Site, read_site
 from structformer.document import Document
 from structformer.errors import WorkspaceError
@@ -125,6 +127,10 @@ class Corpus:
     def rows(self, shard: ShardInfo, table: str, columns: list[str] | None = None) -> Iterator[Row]:
         """The rows of one table of a shard. Raises WorkspaceError when the file is not as it was written."""
         return read_rows(self._compared(shard, (table,)) / f"{table}.parquet", columns)
+
+    def table(self, shard: ShardInfo, table: str, columns: list[str]) -> pa.Table:
+        """Columns of one table of a shard, whole. Raises WorkspaceError when the file is not as it was written."""
+        return read_table(self._compared(shard, (table,)) / f"{table}.parquet", columns)
 
     def _compared(self, shard: ShardInfo, tables: Sequence[str] = ("documents", "sections")) -> Path:
         folder = self.shard_folder(shard)

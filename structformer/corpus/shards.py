@@ -110,6 +110,14 @@ def read_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
         raise WorkspaceError(f"{path} cannot be read ({error}); ingest again with --fresh") from error
 
 
+def read_table(path: Path, columns: list[str]) -> pa.Table:
+    """Columns of a table, whole. Raises WorkspaceError on a broken file."""
+    try:
+        return pq.read_table(path, columns=columns)
+    except (OSError, pa.ArrowException) as error:
+        raise WorkspaceError(f"{path} cannot be read ({error}); ingest again with --fresh") from error
+
+
 def read_shard(folder: Path, *, links: bool = True) -> Iterator[tuple[Row, list[Row]]]:
     """Each document's row with its sections' rows, without links=True these are without links and anchors."""
     columns = None if links else ["document", "number", "parent", "level", "title", "text"]
