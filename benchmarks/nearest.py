@@ -1,11 +1,12 @@
 """Is the approximate index of vectors right to choose? A million passages: what is found, what it costs, beside other
 forms and an exact search, in one run; and whether people's judged queries notice.
 
-    python benchmarks/nearest.py SHARED WORKSPACES [--count 1000000] [--work DIR] [--forms all]
+    python benchmarks/nearest.py SHARED WORKSPACES [--count 1000000] [--bits 32] [--work DIR] [--forms all]
 
 WORKSPACES holds an indexed workspace for each of SHARED's eval/*, with the vectors of `index --encoder base`. The
 million are the vectors of their passages, and these again with noise of half their length, made unit vectors again; so
-are the overviews. Queries are those of people. Every line says what it is compared with."""
+are the overviews. Queries are those of people. Every line says what it is compared with. `--bits 16` stores vectors
+as `index --vector-bits 16` does; `--forms none` leaves the comparison out, which holds all of them in memory."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def noised(vectors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return moved / np.linalg.norm(moved, axis=1, keepdims=True)
 
 
-def made(workspaces: Path, shared: Path, work: Path, count: int) -> None:
+def made(workspaces: Path, shared: Path, work: Path, count: int, bits: int) -> None:
     """The vectors, overviews, owners and queries of the trial."""
     from structformer.retrieval.opened import OpenedIndex
     from structformer.workspace import Workspace
@@ -54,7 +55,8 @@ def made(workspaces: Path, shared: Path, work: Path, count: int) -> None:
         parts.append((np.asarray(index.vectors), np.asarray(index.overviews), index.owners))
         queries.append(encoder.encode_queries(list(texts_of(shared, path.name).values())))
         weight = max(weight, weights.overview)
-    vectors = np.lib.format.open_memmap(work / "units.npy", "w+", np.float32, (count, parts[0][0].shape[1]))
+    kind = np.float16 if bits == 16 else np.float32
+    vectors = np.lib.format.open_memmap(work / "units.npy", "w+", kind, (count, parts[0][0].shape[1]))
     overviews, owners, done, first = [], [], 0, True
     while done < count:
         for units, documents, its in parts:
@@ -65,7 +67,7 @@ def made(workspaces: Path, shared: Path, work: Path, count: int) -> None:
             done += len(units)
         first = False
     vectors.flush()
-    np.save(work / "units.overviews.npy", np.concatenate(overviews))
+    np.save(work / "units.overviews.npy", np.concatenate(overviews).astype(kind))
     np.save(work / "owners.npy", np.concatenate(owners))
     chosen = np.concatenate(queries)
     np.save(work / "queries.npy", chosen[rng.permutation(len(chosen))[:ASKED]])
@@ -245,6 +247,7 @@ def main() -> None:
     parser.add_argument("shared", type=Path)
     parser.add_argument("workspaces", type=Path)
     parser.add_argument("--count", type=int, default=1_000_000)
+    parser.add_argument("--bits", type=int, choices=(16, 32), default=32)
     parser.add_argument("--work", type=Path, default=Path("nearest-work"))
     parser.add_argument("--forms", nargs="*", default=["all"])
     parser.add_argument("--build", action="store_true", help=argparse.SUPPRESS)
@@ -253,10 +256,11 @@ def main() -> None:
     if args.build or args.ask:
         (build if args.build else ask)(args.work)
         return
-    made(args.workspaces, args.shared, args.work, args.count)
+    made(args.workspaces, args.shared, args.work, args.count, args.bits)
     ours(args.work, args.count)
-    judged(args.shared, args.workspaces)
-    side_by_side(args.work, args.forms)
+    if args.forms != ["none"]:
+        judged(args.shared, args.workspaces)
+        side_by_side(args.work, args.forms)
 
 
 if __name__ == "__main__":
