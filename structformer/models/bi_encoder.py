@@ -22,7 +22,7 @@ from structformer.models.registry import PASSAGE_ENCODER
 QUERY_TOKENS = 64
 DOCUMENT_TOKENS = 256
 _MODULES = "sentence_transformers.models"
-_TOKENIZE_BATCH = 512  # texts tokenized together
+_TOKENIZE_BATCH = 1024  # texts tokenized together, and put into batches by their lengths
 
 
 class BiEncoder:

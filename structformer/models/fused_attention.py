@@ -7,13 +7,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from transformers.models.bert.modeling_bert import BertSelfAttention
 
 
 def fuse_attention(model: torch.nn.Module) -> None:
     """Replace the self-attention of every layer of a BERT, in place; other architectures stay as they are. The model
     can then not be trained or saved.
     """
+    from transformers.models.bert.modeling_bert import BertSelfAttention
+
     for module in list(model.modules()):
         for name, child in module.named_children():
             if type(child) is BertSelfAttention and not child.is_decoder:
@@ -42,7 +43,8 @@ class _FusedSelfAttention(torch.nn.Module):
         joined = self.joined(hidden_states).view(texts, tokens, 3, self._heads, self._size)
         query, key, value = joined.permute(2, 0, 3, 1, 4)
         weights = query @ key.transpose(-1, -2)
-        if attention_mask is not None:
+        # All of a text's tokens see the same ones, so one row tells whether any is padding.
+        if attention_mask is not None and attention_mask[..., 0, :].any():
             weights += attention_mask
         weights = torch.softmax(weights, -1)
         return (weights @ value).transpose(1, 2).reshape(texts, tokens, -1), weights

@@ -16,7 +16,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from structformer.models.bi_encoder import BiEncoder
 
-_CHUNK = 512
+_CHUNK = 1024  # texts that are encoded, and kept, together: ten seconds on a slow machine
 _DIGEST_BYTES = 8
 Vectors = npt.NDArray[np.float32]
 Vector = npt.NDArray[np.floating]  # float16 or float32
