@@ -40,7 +40,8 @@ from structformer.serving.app import Application
 from structformer.serving.batching import BatchedEncoder
 from structformer.serving.feedback import judgements_from_clicks, searches
 from structformer.serving.options import ServerOptions
-from structformer.serving.service import SearchService, Serving
+from structformer.serving.schemas import SearchRequest
+from structformer.serving.service import NotThere, SearchService, Serving
 from structformer.workspace import Workspace
 
 from boats import TINY, boats
@@ -418,13 +419,44 @@ def test_who_asked_is_told_what_went_wrong_in_the_encoder():
     encoder.close()
 
 
+def test_a_deleted_document_is_seen_no_more_before_the_index_is_made_again(tmp_path):
+    texts = {
+        name: f"# {name}\n\nThe {name} and every rope. See [the mast](mast.md).\n" for name in ("oar", "mast", "jib")
+    }
+    folder = workspace(tmp_path, {f"{name}.md": text for name, text in texts.items()})
+    service = SearchService(folder)
+    (tmp_path / "pages" / "mast.md").unlink()
+    (tmp_path / "pages" / "oar.md").rename(tmp_path / "pages" / "paddle.md")  # called otherwise, but there
+    ingest(tmp_path / "pages", folder)
+    assert not service.refresh()
+    assert {hit.document for hit in service.search(SearchRequest(q="rope"), Access()).hits} == {"oar.md", "jib.md"}
+    assert not service.search(SearchRequest(q="the mast", path=["m*"]), Access()).hits
+    assert not service.search(SearchRequest(q="mas", typing=True, path=["m*"]), Access()).hits
+    with pytest.raises(NotThere):
+        service.document("mast.md", Access())
+    assert [name for name, _, _ in service.documents(Access())] == ["jib.md", "oar.md"]
+    assert service.section("jib.md", Access()).links == []
+    assert service.status(Access()).documents == 2
+    build_index(folder, encoders=[])
+    assert service.refresh()
+    assert {hit.document for hit in service.search(SearchRequest(q="rope"), Access()).hits} == {"paddle.md", "jib.md"}
+
+
+def test_documents_that_are_called_otherwise_are_not_taken_for_deleted(tmp_path):
+    """A second source gives those of the first a label in front."""
+    folder = workspace(tmp_path, {"oar.md": "# Oar\n\nrope\n"})
+    service = SearchService(folder)
+    other = write_pages(tmp_path / "more", {"jib.md": "# Jib\n\nrope\n"})
+    ingest([tmp_path / "pages", other], folder, replace_sources=True)
+    assert not service.refresh()
+    assert [hit.document for hit in service.search(SearchRequest(q="rope"), Access()).hits] == ["oar.md"]
+
+
 def test_a_newer_index_is_taken_over_and_no_answer_mixes_two(tmp_path):
     folder = workspace(tmp_path, {f"{name}.md": f"# {name}\n\nold old {name}.\n" for name in "abcdefgh"})
     service = SearchService(folder)
     done = threading.Event()
     answers: list[tuple[str, set[str]]] = []
-
-    from structformer.serving.schemas import SearchRequest
 
     def ask() -> None:
         while not done.is_set():
@@ -736,9 +768,9 @@ def test_serving_without_an_index_says_what_to_do(run, tmp_path):
 def test_filters_of_a_token_and_of_a_request_both_hold(harbour):
     service = SearchService(harbour)
     generation = service.current
-    assert generation.allowed([Filter(("m*",)), Filter(("*t.md",))]) == {generation.number("mast.md")}
-    assert generation.allowed([Filter(), Filter()]) is None
-    assert generation.allowed([Filter(("nothing",)), Filter()]) == frozenset()
+    assert generation.seen([Filter(("m*",)), Filter(("*t.md",))]).among == {generation.number("mast.md")}
+    assert generation.seen([Filter(), Filter()]).among is None
+    assert generation.seen([Filter(("nothing",)), Filter()]).among == frozenset()
     assert Tokens().access("") == Access()
     assert json.loads(json.dumps(service.status(Access()).model_dump()))["title"] == "pages"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from structformer.corpus import Corpus
@@ -14,8 +14,10 @@ from structformer.graph import ReferenceGraph
 from structformer.models.registry import read_record
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.pipeline import ENCODER, Pipeline, as_pipeline
+from structformer.retrieval.ranking import Ranking
 from structformer.retrieval.retriever import Retriever
 from structformer.serving.batching import BatchedEncoder
+from structformer.serving.deleted import Seen
 from structformer.serving.facets import Facet, facets_of
 from structformer.serving.links import LinkTable
 from structformer.workspace import Workspace
@@ -43,12 +45,14 @@ def state_of(workspace: Workspace) -> str:
 
 class Generation:
     """An opened index. id: names it in answers. pipelines: by name; "best" is the retriever's own choice, "words" BM25.
+    deleted: its documents that the corpus has no more, which nobody sees.
 
     Raises WorkspaceError where there is no index that belongs to the corpus, UsageError on a pipeline that cannot be
     parsed."""
 
     def __init__(self, workspace: Workspace, pipelines: Mapping[str, str] | None = None, *, batch: int = 32) -> None:
         self.id = state_of(workspace)
+        self.deleted: frozenset[int] = frozenset()
         self.retriever = Retriever.open(workspace)
         self.corpus = Corpus.open(workspace)
         self._graph = ReferenceGraph.open(workspace, self.corpus)
@@ -96,14 +100,21 @@ class Generation:
             raise UsageError(f"no pipeline {name!r}; there are: {', '.join(self.pipelines)}")
         return self.pipelines[name]
 
-    def allowed(self, filters: Sequence[Filter]) -> Collection[int] | None:
-        """The documents that all filters let through, by number; None for all."""
+    def seen(self, filters: Sequence[Filter]) -> Seen:
+        """The documents that all filters let through and that are not deleted."""
         found: frozenset[int] | None = None
         for where in filters:
             if where:
                 numbers = self._numbers(where)
                 found = numbers if found is None else found & numbers
-        return found
+        return Seen(found if found is None else found - self.deleted, self.deleted)
+
+    def without_deleted(self, ranking: Ranking) -> Ranking:
+        """A ranking without the units of deleted documents."""
+        if self.deleted:
+            owners = self.retriever.opened.owners
+            ranking.ranked = [each for each in ranking.ranked if int(owners[each[0]]) not in self.deleted]
+        return ranking
 
     def _numbers(self, where: Filter) -> frozenset[int]:
         key = Filter(where.paths, FrozenSettings(where.metadata))

@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from structformer.corpus import Corpus
 from structformer.document import Section
 from structformer.errors import StructformerError, UsageError, WorkspaceError
 from structformer.retrieval.as_you_type import complete, completed
@@ -22,6 +24,7 @@ from structformer.retrieval.index import trained_encoder
 from structformer.retrieval.pipeline import ENCODER, Pipeline
 from structformer.retrieval.ranking import Ranking
 from structformer.serving.access import Access
+from structformer.serving.deleted import Seen, deleted_documents
 from structformer.serving.generation import BY_VECTORS, WORDS, Generation, state_of
 from structformer.serving.links import Edge
 from structformer.serving.schemas import (
@@ -70,7 +73,9 @@ class Serving:
 
 
 class SearchService:
-    """A workspace's current index, opened, and answers from it. Threads may share it."""
+    """A workspace's current index, opened, and answers from it. Threads may share it.
+
+    A document that an ingest finds gone is seen no more at the next `refresh`, whether or not there is a new index."""
 
     def __init__(self, workspace: str | Path | Workspace, serving: Serving | None = None) -> None:
         """Raises WorkspaceError where there is no index."""
@@ -78,6 +83,7 @@ class SearchService:
         self.serving = serving or Serving()
         self.stage = ""  # what is being done to make the search better
         self._changing = threading.Lock()
+        self._compared = ""  # the corpus in which deleted documents were last looked for
         self._current = self._open()
 
     @property
@@ -96,10 +102,19 @@ class SearchService:
             try:
                 if state_of(self.workspace) == self._current.id:
                     return False
-                self._current = self._open()
+                self._current, self._compared = self._open(), ""
             except WorkspaceError:  # it is just being made: the next look will find it whole
+                self._hide_deleted()
                 return False
         return True
+
+    def _hide_deleted(self) -> None:
+        """Let nobody see what a newer corpus has no more, while its index is made."""
+        with suppress(WorkspaceError):
+            newest = Corpus.open(self.workspace)
+            if newest.fingerprint != self._compared:
+                self._current.deleted = deleted_documents(self._current.corpus, newest)
+                self._compared = newest.fingerprint
 
     @property
     def title(self) -> str:
@@ -109,12 +124,13 @@ class SearchService:
     def status(self, access: Access) -> Status:
         """What there is to search."""
         current = self.current
-        allowed = current.allowed([access.where])
+        seen = current.seen([access.where])
+        whole = len(current.retriever.documents) - len(seen.deleted)
         return Status(
             title=self.title,
             index=current.id,
-            documents=len(current.retriever.documents) if allowed is None else len(allowed),
-            sections=current.corpus.section_count if allowed is None else 0,
+            documents=whole if seen.among is None else len(seen.among),
+            sections=current.corpus.section_count if seen.among is None else 0,
             meaning=current.searches_by_meaning,
             trained=current.searches_by_meaning
             and current.pipelines["best"].first.model == ENCODER
@@ -138,7 +154,7 @@ class SearchService:
         begun = time.perf_counter()
         current = self.current
         filters = [access.where, parse_filter(tuple(request.path), tuple(request.where))]
-        allowed = current.allowed(filters)
+        allowed = current.seen(filters).among
         retriever = current.retriever
         name = WORDS if request.typing else request.pipeline
         pipeline = current.pipeline(name)
@@ -149,6 +165,7 @@ class SearchService:
         else:
             query = completed(retriever.opened, request.q, allowed) if request.partial else request.q
             [ranking] = retriever.opened.run([query], pipeline, allowed)
+        ranking = current.without_deleted(ranking)
         hits = retriever.hits(ranking, request.k, group=request.group, sections=_SECTIONS)
         explained = _Explained(current, pipeline, ranking) if request.explain else None
         found = [self._document(current, hit, explained) for hit in hits]
@@ -200,11 +217,11 @@ class SearchService:
         )
 
     def _linked_from(self, current: Generation, number: int, access: Access) -> list[LinkIn]:
-        allowed = current.allowed([access.where])
+        seen = current.seen([access.where])
         found: dict[tuple[int, int], LinkIn] = {}
         for edge in islice(current.links.incoming(number), _LOOKED_AT):
             key = edge.source_document, edge.source_section
-            if key in found or (allowed is not None and edge.source_document not in allowed):
+            if key in found or edge.source_document not in seen:
                 continue
             source = current.retriever.documents[edge.source_document]
             found[key] = LinkIn(
@@ -241,7 +258,7 @@ class SearchService:
         place = section or 0
         if place >= len(sections):
             raise NotThere(f"{document_id} has no section {place}")
-        edges = by_section(current.links.outgoing(number), current.allowed([access.where]))
+        edges = by_section(current.links.outgoing(number), current.seen([access.where]))
         numbers = {id(each): at for at, (each, _) in enumerate(sections)}
         paths = {id(each): path for each, path in sections}
         metadata = current.retriever.documents[number].values()
@@ -267,9 +284,9 @@ class SearchService:
     def documents(self, access: Access) -> Iterable[tuple[str, str, str]]:
         """(id, title, address on its site) of all documents that may be seen."""
         current = self.current
-        allowed = current.allowed([access.where])
+        seen = current.seen([access.where])
         for number, document in enumerate(current.retriever.documents):
-            if allowed is None or number in allowed:
+            if number in seen:
                 yield document.id, document.title, web_address(document.values())
 
 
@@ -350,17 +367,16 @@ def _facets(current: Generation, documents: Collection[int]) -> list[FacetCounts
 
 def _visible(current: Generation, document_id: str, access: Access) -> int:
     number = current.number(document_id)
-    allowed = current.allowed([access.where])
-    if number is None or (allowed is not None and number not in allowed):
+    if number is None or number not in current.seen([access.where]):
         raise NotThere(f"no document {document_id!r}")
     return number
 
 
-def by_section(edges: Iterable[Edge], allowed: Collection[int] | None) -> dict[int, list[Edge]]:
+def by_section(edges: Iterable[Edge], seen: Seen) -> dict[int, list[Edge]]:
     """The links that may be followed and have a place in a text, by their section."""
     found: dict[int, list[Edge]] = {}
     for edge in edges:
-        if edge.end > edge.start and (allowed is None or edge.target_document in allowed):
+        if edge.end > edge.start and edge.target_document in seen:
             found.setdefault(edge.source_section, []).append(edge)
     return found
 
