@@ -222,14 +222,15 @@ def test_help_imports_nothing_heavy(arguments):
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
-def test_a_lexical_search_needs_no_torch(workspace):
+def test_a_lexical_search_needs_neither_torch_nor_pandas(workspace):
     from structformer.retrieval.index import build_index
 
     build_index(workspace, encoders=[])
     code = (
         "import sys\nfrom structformer.cli.main import main\n"
         f"try: main(['search', 'loop', '--workspace', {str(workspace)!r}, '--pipeline', 'lexical'])\n"
-        "except SystemExit as e: assert e.code in (0, None), e.code\nassert 'torch' not in sys.modules\n"
+        "except SystemExit as e: assert e.code in (0, None), e.code\n"
+        "heavy = {'torch', 'pandas', 'pyarrow.compute'} & set(sys.modules)\nassert not heavy, heavy\n"
     )
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert "Knots > Bowline" in found.stdout

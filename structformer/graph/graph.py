@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from structformer.corpus import Corpus
@@ -177,6 +176,8 @@ class ReferenceGraph:
 
     def _see_also_arrays(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         if self._see_also is None:
+            import pyarrow.compute as pc  # takes 40 ms, which no search need wait for
+
             pairs = [np.empty((0, 2), np.int32)]
             for path in self._edge_files():
                 table = pq.read_table(path, columns=["source_document", "target_document", "kind"])
