@@ -18,7 +18,7 @@ from structformer.errors import UsageError, WorkspaceError
 from structformer.retrieval.bm25 import idf, saturation
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.retriever import Retriever
-from structformer.search_engines import EngineIndex, EngineRetriever, open_engine, write_engine
+from structformer.search_engines import EngineIndex, EngineRetriever, open_engine, without_password, write_engine
 from structformer.search_engines.interface import EngineUnit
 from structformer.workspace import Workspace
 
@@ -268,3 +268,20 @@ def test_a_server_that_cannot_be_reached_is_said_without_its_password(place, err
         open_engine(place).facts()
     assert said in str(raised.value)
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("pgvector:postgresql://me:s%40crt@host:5432/shop#docs", "pgvector:postgresql://host:5432/shop#docs"),
+        ("pgvector:host=here password='my secret' dbname=shop", "pgvector:host=here password=... dbname=shop"),
+        (
+            "pgvector:postgresql://host/shop?user=me&password=secret&x=1",
+            "pgvector:postgresql://host/shop?user=me&password=...&x=1",
+        ),
+        ("opensearch:https://admin:secret@host:9200/docs", "opensearch:https://host:9200/docs"),
+        ("lancedb:some/folder", "lancedb:some/folder"),
+    ],
+)
+def test_a_password_is_not_shown(address, shown):
+    assert without_password(address) == shown

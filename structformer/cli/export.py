@@ -126,13 +126,13 @@ def command(
         written.append((word_vectors, export_word_vectors(workspace, word_vectors), "words"))
     if engine:
         from structformer.retrieval.index import default_encoders
-        from structformer.search_engines import open_engine, write_engine
+        from structformer.search_engines import open_engine, without_password, write_engine
 
         encoders = default_encoders(Workspace(workspace))
         if not encoders:
             raise click.UsageError("an engine's index needs vectors: run structformer index with an encoder")
         count = write_engine(workspace, open_engine(engine), encoders[0])
-        written.append((engine, count, f"passages, with vectors of {encoders[0]}"))
+        written.append((without_password(engine), count, f"passages, with vectors of {encoders[0]}"))
     if written:
         out.json([{"path": str(path), "count": count, "what": what} for path, count, what in written])
     for path, count, what in written:

@@ -178,10 +178,10 @@ def command(
 
 
 def _search_engine(out: Output, engine: str, workspace: Path, text: str, count: int, explain: bool) -> int:
-    from structformer.search_engines import EngineRetriever, open_engine
+    from structformer.search_engines import EngineRetriever, open_engine, without_password
 
     hits = EngineRetriever(open_engine(engine), workspace).search(text, count)
-    out.json({"query": text, "engine": engine, "hits": [hit.as_dict() for hit in hits]})
+    out.json({"query": text, "engine": without_password(engine), "hits": [hit.as_dict() for hit in hits]})
     for place, hit in enumerate(hits, 1):
         _show(out, f"{place:2}.", hit, explain)
     if not hits:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structformer.search_engines.interface import EngineIndex, open_engine
+from structformer.search_engines.interface import EngineIndex, open_engine, without_password
 from structformer.search_engines.retriever import EngineRetriever, write_engine
 
-__all__ = ["EngineIndex", "EngineRetriever", "open_engine", "write_engine"]
+__all__ = ["EngineIndex", "EngineRetriever", "open_engine", "without_password", "write_engine"]

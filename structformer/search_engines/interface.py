@@ -7,6 +7,7 @@ same words, whatever its own analysis.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -80,6 +81,8 @@ class EngineIndex(Protocol):
         ...
 
 
+_USER = re.compile(r"://[^/?#]*@")
+_KEYWORD = re.compile(r"(password=)('[^']*'|[^\s&#]+)")
 PLACES = (
     "lancedb:FOLDER, qdrant:FOLDER, qdrant:http://HOST:PORT/NAME, pgvector:postgresql://USER@HOST/DATABASE#NAME, "
     "opensearch:http://HOST:PORT/NAME or elasticsearch:http://HOST:PORT/NAME"
@@ -102,5 +105,10 @@ def open_engine(address: str) -> EngineIndex:
     }
     name, colon, place = address.partition(":")
     if name not in kinds or not colon or not place:
-        raise UsageError(f"{address!r} is no search engine: write {PLACES}")
+        raise UsageError(f"{without_password(address)!r} is no search engine: write {PLACES}")
     return kinds[name](place)
+
+
+def without_password(address: str) -> str:
+    """An engine's address as it may be shown."""
+    return _KEYWORD.sub(r"\1...", _USER.sub("://", address))
