@@ -26,6 +26,8 @@ APPROXIMATE_FROM = 500_000  # units; below, every vector is looked at, which tak
 FEWEST = 1_000  # units that can be told apart by lists and codes
 WANTED_RECALL = 0.995
 _CANDIDATES, _OF_K = 400, 4  # that are scored by their stored vectors: at least, and times what is asked for
+_MANY_CANDIDATES = 1600
+_WORTH_TWICE_THE_LISTS = 0.001  # of the nearest that are found
 _FAR, _OF_OTHERS = 0.5, 4  # a weight this far from the index's ranks otherwise: candidates, times the usual
 _TRAINED_ON_A_LIST = 60
 _ITERATIONS = 8
@@ -44,13 +46,14 @@ Rows = Callable[[npt.NDArray[np.int64]], Vectors]  # the (rows, dimensions) floa
 class Approximation:
     """What was measured of an index: lists in all, lists that a query looks into, and the share of the ten nearest that
     is then found, for passages that are moved as far as people's questions lie from what answers them. weight: of the
-    overviews.
+    overviews. candidates: what is scored by stored vectors.
     """
 
     lists: int
     probes: int
     recall: float
     weight: float = 0.0
+    candidates: int = _CANDIDATES
 
 
 def approximate_files(path: Path) -> tuple[Path, Path]:
@@ -135,7 +138,9 @@ def _write(path: Path, vectors: Vector, rows_of: Rows, weight: float, progress: 
 
 
 def _measured(index: Any, vectors: Vector, rows_of: Rows, weight: float, rng: np.random.Generator) -> Approximation:
-    """The fewest lists by which the wanted share of the nearest is found."""
+    """The fewest lists by which the wanted share of the nearest is found, with many candidates where few do not do:
+    among tens of millions the codes of too many look alike.
+    """
     count, dimensions = vectors.shape
     chosen = np.sort(rng.choice(count, min(count, _ASKED), replace=False))
     noise = rng.standard_normal((len(chosen), dimensions), np.float32) * np.float32(_NOISE / math.sqrt(dimensions))
@@ -150,15 +155,21 @@ def _measured(index: Any, vectors: Vector, rows_of: Rows, weight: float, rng: np
         scores.append(np.take_along_axis(found, kept, 1))
     order = np.argsort(-np.concatenate(scores, 1), axis=1, kind="stable")[:, :_FOUND]
     nearest = np.take_along_axis(np.concatenate(best, 1), order, 1)
-    recall = 0.0
-    for probes in _doubling(index.nlist):
-        index.nprobe = probes
-        # What is among the candidates is found: the stored vectors decide.
-        _, candidates = index.search(asked, _CANDIDATES)
-        recall = float(np.mean([np.isin(near, found).mean() for near, found in zip(nearest, candidates, strict=True)]))
-        if recall >= WANTED_RECALL:
-            break
-    return Approximation(index.nlist, probes, round(recall, 4), weight)
+    measured = [Approximation(index.nlist, 0, 0.0, weight)]
+    for candidates in (_CANDIDATES, _MANY_CANDIDATES):
+        before = 0.0
+        for probes in _doubling(index.nlist):
+            index.nprobe = probes
+            # What is among the candidates is found: the stored vectors decide.
+            _, found = index.search(asked, candidates)
+            recall = float(np.mean([np.isin(near, its).mean() for near, its in zip(nearest, found, strict=True)]))
+            if recall < before + _WORTH_TWICE_THE_LISTS:
+                break  # more lists are not what is wanting
+            before = recall
+            measured.append(Approximation(index.nlist, probes, round(recall, 4), weight, candidates))
+            if recall >= WANTED_RECALL:
+                return measured[-1]
+    return max(measured, key=lambda each: each.recall)
 
 
 def _doubling(lists: int) -> Iterator[int]:
@@ -189,7 +200,7 @@ class ApproximateIndex:
         weight: of the overviews in what is asked for; one far from the index's own takes more candidates.
         """
         other = abs(weight - self.measured.weight) > _FAR
-        wanted = min(self._index.ntotal, max(_CANDIDATES, _OF_K * k) * (_OF_OTHERS if other else 1))
+        wanted = min(self._index.ntotal, max(self.measured.candidates, _OF_K * k) * (_OF_OTHERS if other else 1))
         _, found = self._index.search(np.ascontiguousarray(queries, np.float32), wanted)
         return [np.sort(row[row >= 0]) for row in found]
 
