@@ -61,7 +61,7 @@ class PostgresIndex:
         """One transaction: whoever searches meanwhile finds what was there before."""
         count = 0
         tables = ("units", "unit_words", "unit_idf", "document_words", "document_idf", "facts")
-        with self._errors(), self._connection() as connection, connection.transaction():
+        with self._errors(), self._connection().transaction():
             run = self._run
             run("SELECT pg_advisory_xact_lock(hashtext(%s))", self._schema)
             run("CREATE EXTENSION IF NOT EXISTS vector")
@@ -102,7 +102,7 @@ class PostgresIndex:
         return found
 
     def nearest(self, vector: Vector, k: int) -> Ranked:
-        with self._errors(), self._connection() as connection, connection.transaction():
+        with self._errors(), self._connection().transaction():
             # Its index finds no more than it looks at.
             self._run("SELECT set_config('hnsw.ef_search', %s, true)", str(min(_MOST_LOOKED_AT, max(40, 2 * k))))
             found = self._run(
@@ -148,21 +148,20 @@ class PostgresIndex:
         if self._connected is not None:
             self._connected.close()
 
-    @contextmanager
-    def _connection(self) -> Iterator[Any]:
+    def _connection(self) -> Any:
+        """The connection, made again where it was ended."""
         if self._connected is None or self._connected.closed:
             self._connected = self._psycopg.connect(self._address, autocommit=True)
-        yield self._connected
+        return self._connected
 
     def _run(self, statement: str, *values: Any, **names: str) -> list[tuple[Any, ...]]:
-        with self._connection() as connection:
-            cursor = connection.execute(self._composed(statement, **names), values)
-            return list(cursor.fetchall()) if cursor.description else []
+        cursor = self._connection().execute(self._composed(statement, **names), values)
+        return list(cursor.fetchall()) if cursor.description else []
 
     def _copy(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         listed = self._psycopg.sql.SQL(", ").join(map(self._psycopg.sql.Identifier, columns))
         statement = self._composed("COPY {schema}.{new} ({columns}) FROM STDIN", new=_new(table), columns=listed)
-        with self._connection() as connection, connection.cursor() as cursor, cursor.copy(statement) as copy:
+        with self._connection().cursor() as cursor, cursor.copy(statement) as copy:
             for row in rows:
                 copy.write_row(row)
 
