@@ -140,7 +140,7 @@ def test_from_the_command_line(run, indexed, address, name):
 
 @pytest.mark.parametrize("place", ["solr:x", "lancedb", "qdrant:", ""])
 def test_an_engine_that_is_not_known_is_said(place):
-    with pytest.raises(UsageError, match="is no search engine"):
+    with pytest.raises(UsageError, match="is not the address of a search engine"):
         open_engine(place)
 
 
@@ -259,7 +259,7 @@ def test_a_cluster_is_told_who_asks(stand_ins, monkeypatch):
         ("opensearch:localhost:9200", UsageError, "takes an address and a name"),
         ("elasticsearch:http://localhost/No", UsageError, "takes an address and a name"),
         ("pgvector:postgresql://me:secret@localhost:1/shop", WorkspaceError, "shop on localhost"),
-        ("pgvector:postgresql://me@localhost/shop#No Name", UsageError, "is no name for an index"),
+        ("pgvector:postgresql://me@localhost/shop#No Name", UsageError, "cannot be an index's name"),
         ("pgvector:http://localhost:9200", UsageError, "an address of PostgreSQL's"),
     ],
 )

@@ -68,12 +68,8 @@ class EngineIndex(Protocol):
         """Up to k (unit, inner product), best first."""
         ...
 
-    def by_words(self, terms: Sequence[str], k: int) -> Ranked:
-        """Up to k (unit, BM25 score), best first."""
-        ...
-
-    def documents_by_words(self, terms: Sequence[str], k: int) -> Ranked:
-        """Up to k (document, BM25 score of its whole text), best first."""
+    def by_words(self, terms: Sequence[str], k: int, *, documents: bool = False) -> Ranked:
+        """Up to k (unit, BM25 score), best first; with `documents` (document, BM25 score of its whole text)."""
         ...
 
     def units(self, numbers: Sequence[int]) -> dict[int, tuple[int, Vector, dict[str, Any]]]:
@@ -105,7 +101,7 @@ def open_engine(address: str) -> EngineIndex:
     }
     name, colon, place = address.partition(":")
     if name not in kinds or not colon or not place:
-        raise UsageError(f"{without_password(address)!r} is no search engine: write {PLACES}")
+        raise UsageError(f"{without_password(address)!r} is not the address of a search engine: write {PLACES}")
     return kinds[name](place)
 
 

@@ -77,20 +77,16 @@ class LanceIndex:
             found = asked.limit(k).select(["number", "_distance"]).to_arrow().to_pylist()
         return in_order((row["number"], 1.0 - row["_distance"]) for row in found)
 
-    def by_words(self, terms: Sequence[str], k: int) -> Ranked:
-        return self._by_words(_UNITS, terms, k)
-
-    def documents_by_words(self, terms: Sequence[str], k: int) -> Ranked:
-        return self._by_words(_DOCUMENTS, terms, k)
-
-    def _by_words(self, name: str, terms: Sequence[str], k: int) -> Ranked:
+    def by_words(self, terms: Sequence[str], k: int, *, documents: bool = False) -> Ranked:
         if not terms:
             return []
         from lancedb import query
 
         with self._errors():
             any_term: Any = query.MatchQuery
-            asked = self._table(name).search(any_term(" ".join(terms), "terms"), query_type="fts")
+            asked = self._table(_DOCUMENTS if documents else _UNITS).search(
+                any_term(" ".join(terms), "terms"), query_type="fts"
+            )
             found = asked.limit(k).select(["number", "_score"]).to_arrow().to_pylist()
         return in_order((row["number"], row["_score"]) for row in found)
 

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
@@ -26,7 +27,7 @@ _SECONDS = 120.0  # for one answer: making an index's last segments can take lon
 _MOST_CANDIDATES = 10_000  # that either looks at
 
 
-class _RestIndex:
+class _RestIndex(ABC):
     """Two indices, of units and of documents, behind two aliases that change hands at once when both are whole."""
 
     kind = ""
@@ -102,18 +103,12 @@ class _RestIndex:
         # Both give 1 + x for an inner product x that is not negative, else 1 / (1 - x).
         return in_order((number, score - 1 if score >= 1 else 1 - 1 / score) for number, score in found)
 
-    def by_words(self, terms: Sequence[str], k: int) -> Ranked:
-        return self._by_words("units", terms, k)
-
-    def documents_by_words(self, terms: Sequence[str], k: int) -> Ranked:
-        return self._by_words("documents", terms, k)
-
-    def _by_words(self, what: str, terms: Sequence[str], k: int) -> Ranked:
+    def by_words(self, terms: Sequence[str], k: int, *, documents: bool = False) -> Ranked:
         if not terms:
             return []
         body = {"size": k, "query": {"match": {"terms": {"query": " ".join(terms)}}}}
         # Every shard counts all shards' texts, so that scores do not depend on how many there are.
-        return in_order(self._search(what, body, "?search_type=dfs_query_then_fetch"))
+        return in_order(self._search("documents" if documents else "units", body, "?search_type=dfs_query_then_fetch"))
 
     def units(self, numbers: Sequence[int]) -> dict[int, tuple[int, Vector, dict[str, Any]]]:
         if not numbers:
@@ -133,11 +128,13 @@ class _RestIndex:
     def _settings(self) -> dict[str, Any]:
         return {}
 
+    @abstractmethod
     def _vector_field(self, dimensions: int) -> dict[str, Any]:
-        raise NotImplementedError
+        """The mapping of the field of vectors."""
 
+    @abstractmethod
     def _nearest_query(self, vector: list[float], k: int) -> dict[str, Any]:
-        raise NotImplementedError
+        """The body of a search for a vector's nearest."""
 
     def _alias(self, what: str) -> str:
         return f"{self._name}-{what}"

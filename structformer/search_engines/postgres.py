@@ -38,7 +38,7 @@ class PostgresIndex:
             raise UsageError("pgvector needs its package: pip install 'structformer[pgvector]'") from error
         self._address, _, name = place.partition("#")
         if name and not _NAME.fullmatch(name):
-            raise UsageError(f"{name!r} is no name for an index: small letters, digits and _")
+            raise UsageError(f"{name!r} cannot be an index's name: write small letters, digits and _")
         self._schema = f"{_SCHEMA}_{name}" if name else _SCHEMA
         self._psycopg = psycopg
         self._connected: Any = None
@@ -48,7 +48,7 @@ class PostgresIndex:
             raise UsageError(
                 "pgvector takes an address of PostgreSQL's: pgvector:postgresql://USER@HOST/DATABASE"
             ) from error
-        # What is told of the place is told without its password.
+        # Messages name the place without its password.
         self._place = f"{known.get('dbname', 'the default database')} on {known.get('host', 'this machine')}"
 
     def write(
@@ -111,15 +111,10 @@ class PostgresIndex:
             )
         return in_order((number, float(score)) for number, score in found)
 
-    def by_words(self, terms: Sequence[str], k: int) -> Ranked:
-        return self._by_words("unit", terms, k)
-
-    def documents_by_words(self, terms: Sequence[str], k: int) -> Ranked:
-        return self._by_words("document", terms, k)
-
-    def _by_words(self, what: str, terms: Sequence[str], k: int) -> Ranked:
+    def by_words(self, terms: Sequence[str], k: int, *, documents: bool = False) -> Ranked:
         if not terms:
             return []
+        what = "document" if documents else "unit"
         with self._errors():
             found = self._run(
                 "SELECT number, sum(weight * idf) AS score FROM ("

@@ -101,11 +101,9 @@ class QdrantIndex:
     def nearest(self, vector: Vector, k: int) -> Ranked:
         return self._ranked("units", vector.tolist(), _MEANING, k)
 
-    def by_words(self, terms: Sequence[str], k: int) -> Ranked:
-        return self._ranked("units", self._asked(terms), _WORDS, k) if terms else []
-
-    def documents_by_words(self, terms: Sequence[str], k: int) -> Ranked:
-        return self._ranked("documents", self._asked(terms), _WORDS, k) if terms else []
+    def by_words(self, terms: Sequence[str], k: int, *, documents: bool = False) -> Ranked:
+        what = "documents" if documents else "units"
+        return self._ranked(what, self._asked(terms), _WORDS, k) if terms else []
 
     def _asked(self, terms: Sequence[str]) -> Any:
         numbers = list(dict.fromkeys(map(_term, terms)))

@@ -105,7 +105,7 @@ class EngineRetriever:
         terms = query_terms(self._analyzer, query)
         vector = self.encoder.encode_queries([query])[0]
         by_words = normalize_by_max(self.engine.by_words(terms, _FOUND))
-        whole = normalize_by_max(self.engine.documents_by_words(terms, _FOUND))
+        whole = normalize_by_max(self.engine.by_words(terms, _FOUND, documents=True))
         by_meaning = self.engine.nearest(vector, _FOUND)
         kept = self.engine.units(sorted({*by_words, *(unit for unit, _ in by_meaning)}))
         scores = {
