@@ -26,20 +26,18 @@ class Refused(Exception):
 
 
 class StandIn:
-    """Indices, aliases and the last requests. kind: which of the two engines' ways with vectors it has."""
+    """Indices and aliases. kind: which of the two engines' ways with vectors it has."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self.mappings: dict[str, dict[str, Any]] = {}
         self.rows: dict[str, dict[str, dict[str, Any]]] = {}
         self.aliases: dict[str, str] = {}
-        self.asked: list[tuple[str, str]] = []
         self.authorization: set[str | None] = set()
         self.full = False  # bulk requests are then refused item by item, as from a full disk
 
     def answer(self, method: str, path: str, text: str) -> Any:
         path, _, parameters = path.partition("?")
-        self.asked.append((method, path))
         if path == "/_aliases":
             return self._change_aliases(json.loads(text)["actions"])
         if matched := re.fullmatch(r"/_alias/([^/]+)", path):

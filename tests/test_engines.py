@@ -7,7 +7,8 @@ import os
 import signal
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -54,13 +55,25 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@contextmanager
+def beside(work: Callable[[threading.Event], None]) -> Iterator[None]:
+    """A thread that works while the block does; it is told when that ends, and waited for."""
+    done = threading.Event()
+    thread = threading.Thread(target=work, args=(done,))
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
 def test_dask_gives_the_same_bytes_when_its_workers_are_killed(pages, tmp_path, monkeypatch):
     ingest(pages, tmp_path / "here")
     sample(tmp_path / "here")
     killed: list[int] = []
-    done = threading.Event()
 
-    def kill(cluster: LocalCluster) -> None:
+    def kill(done: threading.Event) -> None:
         with Client(cluster.scheduler_address, set_as_default=False) as client:
             while not done.is_set() and len(killed) < 3:
                 time.sleep(0.7)
@@ -71,14 +84,9 @@ def test_dask_gives_the_same_bytes_when_its_workers_are_killed(pages, tmp_path, 
 
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
         monkeypatch.setenv("STRUCTFORMER_DASK", cluster.scheduler_address)
-        killer = threading.Thread(target=kill, args=(cluster,))
-        killer.start()
-        try:
+        with beside(kill):
             ingest(pages, tmp_path / "there", engine="dask", workers=2)
             sample(tmp_path / "there", engine="dask", workers=2)
-        finally:
-            done.set()
-            killer.join()
     assert killed
     here, there = digests(tmp_path / "here"), digests(tmp_path / "there")
     assert len(here) > 8
@@ -141,9 +149,8 @@ def test_ray_gives_the_same_bytes_when_a_worker_is_killed(pages, tmp_path):
     ingest(pages, tmp_path / "here")
     sample(tmp_path / "here")
     killed: list[int] = []
-    done = threading.Event()
 
-    def kill_one() -> None:
+    def kill_one(done: threading.Event) -> None:
         while not done.wait(0.05) and not killed:
             for process in psutil.Process().children(recursive=True):
                 with suppress(psutil.Error):
@@ -151,14 +158,9 @@ def test_ray_gives_the_same_bytes_when_a_worker_is_killed(pages, tmp_path):
                         process.kill()
                         killed.append(process.pid)
 
-    killer = threading.Thread(target=kill_one)
-    killer.start()
-    try:
+    with beside(kill_one):
         ingest(pages, tmp_path / "there", engine="ray", workers=2)
         sample(tmp_path / "there", engine="ray", workers=2)
-    finally:
-        done.set()
-        killer.join()
     assert killed
     assert digests(tmp_path / "there") == digests(tmp_path / "here")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -102,18 +103,21 @@ class ShardWriter:
 
 def read_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
     """A table's rows, one row group in memory at a time. Raises WorkspaceError on a broken file."""
-    try:
-        with pq.ParquetFile(path) as file:
-            for group in range(file.num_row_groups):
-                yield from file.read_row_group(group, columns=columns).to_pylist()
-    except (OSError, pa.ArrowException) as error:
-        raise WorkspaceError(f"{path} cannot be read ({error}); ingest again with --fresh") from error
+    with _reading(path), pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            yield from file.read_row_group(group, columns=columns).to_pylist()
 
 
 def read_table(path: Path, columns: list[str]) -> pa.Table:
     """Columns of a table, whole. Raises WorkspaceError on a broken file."""
-    try:
+    with _reading(path):
         return pq.read_table(path, columns=columns)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
     except (OSError, pa.ArrowException) as error:
         raise WorkspaceError(f"{path} cannot be read ({error}); ingest again with --fresh") from error
 

@@ -1,4 +1,6 @@
-"""One opened index with everything that is answered from it: it never changes, and goes when its last request does."""
+"""One opened index with everything that is answered from it: it changes only in what is deleted, and goes when its
+last request does.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from structformer.retrieval.pipeline import ENCODER, Pipeline, as_pipeline
 from structformer.retrieval.ranking import Ranking
 from structformer.retrieval.retriever import Retriever
 from structformer.serving.batching import BatchedEncoder
-from structformer.serving.deleted import Seen
+from structformer.serving.deleted import Seen, deleted_documents
 from structformer.serving.facets import Facet, facets_of
 from structformer.serving.links import LinkTable
 from structformer.workspace import Workspace
@@ -52,9 +54,10 @@ class Generation:
 
     def __init__(self, workspace: Workspace, pipelines: Mapping[str, str] | None = None, *, batch: int = 32) -> None:
         self.id = state_of(workspace)
-        self.deleted: frozenset[int] = frozenset()
         self.retriever = Retriever.open(workspace)
         self.corpus = Corpus.open(workspace)
+        self.deleted: frozenset[int] = frozenset()
+        self._compared = self.corpus.fingerprint  # the corpus in which deleted documents were last looked for
         self._graph = ReferenceGraph.open(workspace, self.corpus)
         self.pipelines: dict[str, Pipeline] = {
             BEST: self.retriever.default_pipeline(),
@@ -108,6 +111,12 @@ class Generation:
                 numbers = self._numbers(where)
                 found = numbers if found is None else found & numbers
         return Seen(found if found is None else found - self.deleted, self.deleted)
+
+    def hide_deleted(self, newest: Corpus) -> None:
+        """Let nobody see the documents that a newer corpus has no more."""
+        if newest.fingerprint != self._compared:
+            self.deleted = deleted_documents(self.corpus, newest)
+            self._compared = newest.fingerprint
 
     def without_deleted(self, ranking: Ranking) -> Ranking:
         """A ranking without the units of deleted documents."""

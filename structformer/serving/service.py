@@ -24,7 +24,7 @@ from structformer.retrieval.index import trained_encoder
 from structformer.retrieval.pipeline import ENCODER, Pipeline
 from structformer.retrieval.ranking import Ranking
 from structformer.serving.access import Access
-from structformer.serving.deleted import Seen, deleted_documents
+from structformer.serving.deleted import Seen
 from structformer.serving.generation import BY_VECTORS, WORDS, Generation, state_of
 from structformer.serving.links import Edge
 from structformer.serving.schemas import (
@@ -83,7 +83,6 @@ class SearchService:
         self.serving = serving or Serving()
         self.stage = ""  # what is being done to make the search better
         self._changing = threading.Lock()
-        self._compared = ""  # the corpus in which deleted documents were last looked for
         self._current = self._open()
 
     @property
@@ -102,19 +101,12 @@ class SearchService:
             try:
                 if state_of(self.workspace) == self._current.id:
                     return False
-                self._current, self._compared = self._open(), ""
+                self._current = self._open()
             except WorkspaceError:  # it is just being made: the next look will find it whole
-                self._hide_deleted()
+                with suppress(WorkspaceError):
+                    self._current.hide_deleted(Corpus.open(self.workspace))
                 return False
         return True
-
-    def _hide_deleted(self) -> None:
-        """Let nobody see what a newer corpus has no more, while its index is made."""
-        with suppress(WorkspaceError):
-            newest = Corpus.open(self.workspace)
-            if newest.fingerprint != self._compared:
-                self._current.deleted = deleted_documents(self._current.corpus, newest)
-                self._compared = newest.fingerprint
 
     @property
     def title(self) -> str:
