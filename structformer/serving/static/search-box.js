@@ -67,10 +67,19 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
 
   const options = () => Array.from(list.querySelectorAll("[role=option]"));
 
+  /** Forget what was asked and has not been answered: its answer must not open a list that was closed. */
+  function giveUp() {
+    clearTimeout(words);
+    clearTimeout(meaning);
+    asking?.abort();
+  }
+
   function open(shown) {
     list.hidden = !shown;
     input.setAttribute("aria-expanded", String(shown));
-    if (!shown) activate(-1);
+    if (shown) return;
+    giveUp();
+    activate(-1);
   }
 
   function activate(place) {
@@ -170,28 +179,29 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
   async function ask(query, typing) {
     asking?.abort();
     asking = new AbortController();
+    const { signal } = asking;
     if (answer) {
       const found = await answer(query, typing);
-      if (input.value.trim() === query && document.activeElement === input) show(found);
+      if (!signal.aborted && input.value.trim() === query && document.activeElement === input) show(found);
       return;
     }
     const parameters = new URLSearchParams([["q", query], ["k", "6"], ["partial", "true"], ...filters]);
     if (typing) parameters.set("typing", "true");
     try {
       const headers = token ? { authorization: `Bearer ${token}` } : {};
-      const response = await fetch(`${endpoint}/api/search?${parameters}`, { signal: asking.signal, headers });
-      if (response.ok && input.value.trim() === query) show(await response.json());
+      const response = await fetch(`${endpoint}/api/search?${parameters}`, { signal, headers });
+      if (!response.ok) return;
+      const found = await response.json();
+      if (!signal.aborted && input.value.trim() === query) show(found);
     } catch (error) {
       if (error.name !== "AbortError") open(false);
     }
   }
 
   input.addEventListener("input", () => {
-    clearTimeout(words);
-    clearTimeout(meaning);
+    giveUp();
     const query = input.value.trim();
     if (query.length < 2 && !/[^\x00-\x7f]/.test(query)) {
-      asking?.abort();
       return query ? open(false) : showRecent();
     }
     words = setTimeout(() => ask(query, true), WORDS_AFTER);
@@ -219,8 +229,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
     } else if (event.key === "Enter") {
       const option = options()[active];
       event.preventDefault();
-      clearTimeout(words);
-      clearTimeout(meaning);
+      giveUp();
       if (option) return option.click();
       const query = input.value.trim();
       if (query) {
@@ -231,7 +240,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
   });
 
   input.addEventListener("focus", () => !input.value && list.hidden && recent().length && input.matches(":focus-visible") && input.dataset.used && showRecent());
-  input.addEventListener("blur", () => setTimeout(() => open(false), 150));
+  input.addEventListener("blur", () => setTimeout(() => input.matches(":focus") || open(false), 150));
   list.addEventListener("mousedown", (event) => event.preventDefault()); // the input keeps the focus
   return { close: () => open(false) };
 }
