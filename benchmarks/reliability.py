@@ -3,10 +3,12 @@ which is zero.
 
     python benchmarks/reliability.py DOCUMENTS            # a folder of documents, a hundred or so
     python benchmarks/reliability.py DOCUMENTS --parts lock publish flips
+    python benchmarks/reliability.py DOCUMENTS --attack           # a table of claim, tries, failures
+    python benchmarks/reliability.py DOCUMENTS --attack swaps slow restarts
 
-ingest, sample, train, index: kill -9 at random points of the command's run, of the process alone or of its whole group,
-then the command again: the same bytes (of the index the same answers, since tantivy names its files at random), and
-nothing left behind."""
+ingest, sample, train, index, merge: kill -9 at random points of the command's run, of the process alone or of its whole
+group, then the command again: the same bytes (of the index the same answers, since tantivy names its files at random),
+and nothing left behind."""
 
 from __future__ import annotations
 
@@ -20,10 +22,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-KILLS = {"ingest": 30, "sample": 20, "train": 20, "index": 20}
+KILLS = {"ingest": 30, "sample": 20, "train": 20, "index": 20, "merge": 20}
+_IN_ATTACKS = ("train", "merge")
 TRAIN = (
     "--base-model",
     "scratch",
@@ -116,11 +119,16 @@ def left_behind(workspace: Path) -> list[str]:
     return found
 
 
-def kills(part: str, documents: Path, times: int) -> None:
-    """Kill a command `times` times at random points, each time run it again, and compare."""
+def kills(part: str, documents: Path, times: int) -> tuple[int, int]:
+    """Kill a command `times` times at random points, each time run it again, and compare. Gives how many came out
+    otherwise, and how many left something.
+    """
     with tempfile.TemporaryDirectory() as folder:
         prepared, work = Path(folder) / "prepared", Path(folder) / "work"
-        if part != "ingest":
+        if part == "merge":
+            for portion in ("2/2", "1/2"):
+                run("ingest", documents, "-w", prepared, "--shard", portion, "-q")
+        elif part != "ingest":
             run("ingest", documents, "-w", prepared, "-q")
         if part == "train":
             run("sample", "-w", prepared, "-q")
@@ -129,6 +137,7 @@ def kills(part: str, documents: Path, times: int) -> None:
             "sample": ("sample", "-w", work, "-q"),
             "train": ("train", "-w", work, *TRAIN, "-q"),
             "index": ("index", "-w", work, "--encoder", "base", "-q"),
+            "merge": ("merge", "-w", work, "-q"),
         }
 
         def fresh() -> None:
@@ -167,6 +176,7 @@ def kills(part: str, documents: Path, times: int) -> None:
             f"run, {times - clean} left something (bar 0)",
             flush=True,
         )
+        return times - equal, times - clean
 
 
 LOCK = """
@@ -270,8 +280,10 @@ def publish(documents: Path, times: int = 100) -> None:
         )
 
 
-def flips(documents: Path, times: int = 200) -> None:
-    """Flip one bit of a file at a time, over all kinds of files of a workspace, and read everything."""
+def flips(documents: Path, times: int = 200) -> tuple[int, int]:
+    """Flip one bit of a file at a time, over all kinds of files of a workspace, and read everything. Gives how many
+    answers were silently wrong, and how many flips `check` did not see.
+    """
     from structformer import Corpus, Retriever
     from structformer.corpus.checking import check_workspace
     from structformer.errors import StructformerError
@@ -282,6 +294,7 @@ def flips(documents: Path, times: int = 200) -> None:
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder) / "w"
         run("ingest", documents, "-w", workspace, "-q")
+        run("sample", "-w", workspace, "-q")
         run("train", "-w", workspace, "--max-steps", 4, "--max-time", "none", "--batch", 4, "-q")
         run("index", "-w", workspace, "--encoder", "bi-encoder", "--encoder", "base", "-q")
 
@@ -348,6 +361,41 @@ def flips(documents: Path, times: int = 200) -> None:
             f"{noticed} refused when read",
             flush=True,
         )
+        return silent, unseen
+
+
+def attack(documents: Path, chosen: Sequence[str]) -> None:
+    """Print a table of claims with tries and failures, and every failure below it."""
+    from attacks import ATTACKS, Tried
+
+    def flipped(documents: Path) -> Tried:
+        silent, unseen = flips(documents, 200)
+        return Tried(400, ["a silently wrong answer"] * silent + ["check does not see it"] * unseen)
+
+    def killed(part: str) -> Callable[[Path], Tried]:
+        def kill(documents: Path) -> Tried:
+            differ, left = kills(part, documents, KILLS[part])
+            return Tried(2 * KILLS[part], ["other bytes"] * differ + ["something left"] * left)
+
+        return kill
+
+    every = {
+        **ATTACKS,
+        "flips": ("a flipped bit is refused, and `check` sees it", flipped),
+        **{part: (f"kill -9 of {part}: the same bytes, nothing left", killed(part)) for part in _IN_ATTACKS},
+    }
+    failures: list[str] = []
+    print(f"{'attack':12} {'claim':52} {'tries':>7} {'failures':>9} {'s':>6}", flush=True)
+    for name in chosen or every:
+        claim, attacking = every[name]
+        begun = time.monotonic()
+        found = attacking(documents)
+        failures += [f"{name}: {failure}" for failure in found.failures]
+        counts = f"{found.tries:7} {len(found.failures):9} {time.monotonic() - begun:6.0f}"
+        print(f"{name:12} {claim:52} {counts}  {found.note}", flush=True)
+    for failure in failures[:100]:
+        print(failure)
+    sys.exit(1 if failures else 0)
 
 
 def main() -> None:
@@ -355,8 +403,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("documents", type=Path)
     parser.add_argument("--parts", nargs="+", default=[*KILLS, "lock", "publish", "flips"])
+    parser.add_argument("--attack", nargs="*", metavar="NAME", help="All attacks, or these.")
     arguments = parser.parse_args()
-    others: dict[str, Callable[[Path], None]] = {"lock": lock, "publish": publish, "flips": flips}
+    if arguments.attack is not None:
+        attack(arguments.documents, arguments.attack)
+    others: dict[str, Callable[[Path], object]] = {"lock": lock, "publish": publish, "flips": flips}
     for part in arguments.parts:
         if part in others:
             others[part](arguments.documents)

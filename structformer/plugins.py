@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import pluggy
 
 from structformer.errors import UsageError, WorkspaceError
+from structformer.formats.encoding import as_utf8
 from structformer.formats.file_names import is_copied_source, may_be_document
 from structformer.formats.protocol import Format, StreamFormat, format_options
 from structformer.text.names import add_page_suffixes, without_template
@@ -191,6 +192,7 @@ class Plugins:
         at least 0.5; (None, why not) when nothing tells.
         """
         claimed = self.claiming(path)
+        head = as_utf8(head)
         if not claimed and is_copied_source(path):
             return None, "the source of a page that stands beside it"
         if not claimed and not may_be_document(path, head):

@@ -66,6 +66,11 @@ _NAMES = {
     "index": "index",
     "judged": "judged Examples",
 }
+# What is replaced or deleted is below these.
+_FOLDERS = (
+    *(*ADVICE, "corpus/shards", "models", "models/earlier", "checkpoints", "cache", "parts", "holds", "logs"),
+    *("datasets", "evaluation", "experiments", "feedback"),
+)
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 _GENERATION = re.compile(r"\d{6,}")
 
@@ -90,6 +95,27 @@ class Source:
 
     label: str
     path: str
+
+
+def _wrong_state(value: Mapping[str, Any]) -> str | None:
+    """What is wrong with a marker's content, None where it is what it claims to be. Its digest is not secret, and its
+    names become paths, of which some are deleted: so all are looked at.
+    """
+    current, kept, sources = value.get("current"), value.get("kept"), value.get("sources", [])
+    if not isinstance(current, dict) or not isinstance(kept, dict) or not isinstance(sources, list):
+        return "lacks `current`, `kept` or `sources`"
+    for part, names in [*((part, [name]) for part, name in current.items()), *kept.items()]:
+        if part not in ADVICE:
+            return f"names {part!r} as a part, where only {', '.join(ADVICE)} may be"
+        if not isinstance(names, list):
+            return f"has {names!r} as the generations of {part}"
+        for name in names:
+            if not isinstance(name, str) or not _GENERATION.fullmatch(name):
+                return f"names {name!r} as a generation of {part}, which is a number of six digits"
+    for source in sources:
+        if not isinstance(source, dict) or not all(isinstance(source.get(key), str) for key in ("label", "path")):
+            return f"has {source!r} as a source, which is a label and a path"
+    return None
 
 
 class Hold:
@@ -198,13 +224,18 @@ class Workspace:
         """The marker's content. Raises WorkspaceError when this is not a workspace, or one of another version."""
         if not self.exists():
             raise WorkspaceError(self._not_one())
+        found = read_json(self.marker)
+        if not isinstance(found, dict) or found.get("format") != FORMAT:
+            raise WorkspaceError(f"{self.marker} is another program's: name another folder with -w")
         value: dict[str, Any] = read_json(self.marker, digest=True)
-        if value.get("format") != FORMAT or value.get("format_version") != FORMAT_VERSION:
+        if value.get("format_version") != FORMAT_VERSION:
             raise WorkspaceError(
                 f"{self.path} is a workspace of format version {value.get('format_version')}, this "
                 "version of structformer reads "
                 f"{FORMAT_VERSION}: ingest into another folder"
             )
+        if (wrong := _wrong_state(value)) is not None:
+            raise WorkspaceError(f"{self.marker} was not written by structformer: it {wrong}")
         return value
 
     def _not_one(self) -> str:
@@ -298,12 +329,20 @@ class Workspace:
                 self._unlock(key, writer)
 
     def _refuse_others(self) -> None:
-        """Raise UsageError when the folder holds what is not ours."""
+        """Raise UsageError when the folder holds what is not ours, WorkspaceError when it leads to what is not."""
         if self.exists():
             self.state()
+            for folder in (*(self.path / name for name in _FOLDERS), *(self.path / "checkpoints").glob("*")):
+                if folder.is_symlink():
+                    raise WorkspaceError(
+                        f"{folder} is a link: what is in a workspace's folders is replaced and deleted, so they must "
+                        "be its own"
+                    )
             return
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path} is a file: name a folder with -w")
+        if self.path.is_symlink() and not self.path.exists():
+            raise UsageError(f"{self.path} is a link that leads nowhere: name a folder with -w")
         entries = sorted(entry.name for entry in self.path.iterdir()) if self.path.is_dir() else []
         others = [name for name in entries if name not in (_LOCK, _HOLDER) and not is_temporary(name)]
         if others and not self.exists():  # it may have been made since
@@ -361,15 +400,14 @@ class Workspace:
         for part, generations in state["kept"].items():
             current = state["current"].get(part)
             for generation in generations:
-                if generation == current or (_GENERATION.fullmatch(generation) and self._is_held(part, generation)):
+                if generation == current or self._is_held(part, generation):
                     kept.setdefault(part, []).append(generation)
         self._remove_unlisted(state["current"], state["kept"])
         gone = [
             (part, name) for part, names in state["kept"].items() for name in names if name not in kept.get(part, [])
         ]
         for part, name in gone:
-            if _GENERATION.fullmatch(name):
-                remove(self.path / part / name)
+            self._remove_generation(part, name)
         if gone:
             self._write_state({**state, "kept": kept})
 
@@ -384,7 +422,16 @@ class Workspace:
             for entry in folder.iterdir() if folder.is_dir() else ():
                 listed = entry.name in kept.get(part, []) or entry.name == current.get(part)
                 if not listed and _GENERATION.fullmatch(entry.name) and (entry / SEAL).is_file():
-                    remove(entry)
+                    self._remove_generation(part, entry.name)
+
+    def _remove_generation(self, part: str, name: str) -> None:
+        """Delete a generation, which is known by its number and its seal."""
+        folder = self.path / part / name
+        if not (folder / SEAL).is_file():
+            return
+        doomed = folder.with_name(temporary_name())  # killed meanwhile, it is still known to be ours
+        os.replace(folder, doomed)
+        remove(doomed)
 
     def _is_held(self, part: str, generation: str) -> bool:
         for path in (self.path / "holds").glob(f"{part}-{generation}-*.lock"):

@@ -15,6 +15,7 @@ LAYERS = [
     {"text"},
     {"storage", "formats"},
     {"workspace", "plugins", "portions"},
+    {"outputs"},
     {"corpus", "engines", "pages"},
     {"graph"},
     {"ingestion"},

@@ -177,8 +177,12 @@ def test_evaluate_compares_and_lists_unknown_documents(run, pages, tmp_path):
     assert "BM25" in judged.out
     [folder] = (Path(".structformer") / "evaluation").iterdir()
     assert (folder / "report.md").exists()
-    assert run(*arguments, "--output", folder).code == 2  # nothing is written over unasked
-    assert run(*arguments, "--output", folder, "--force").code == 0
+    assert run(*arguments, "--name", folder.name).code == 2  # nothing is written over unasked
+    assert run(*arguments, "--name", folder.name, "--force").code == 0
+    assert run(*arguments, "--output", folder, "--force").code == 2  # what is written elsewhere is not in the workspace
+    assert run(*arguments, "--output", tmp_path / "report").code == 0
+    assert run(*arguments, "--output", tmp_path / "report").code == 2
+    assert run(*arguments, "--output", tmp_path / "report", "--force").code == 0
     assert run(*arguments, "--name", "second").code == 0
     assert (Path(".structformer") / "evaluation" / "second" / "report.html").exists()
     (tmp_path / "r.txt").write_text("1 0 knots.md 1\n2 0 gone.md 1\n")

@@ -77,7 +77,7 @@ def test_a_new_plugin_works_at_once_and_passes_its_own_tests(tmp_path):
 
     structformer = (sys.executable, "-m", "structformer")
     assert "structformer_asciidoc/format.py" in run(*structformer, "plugins", "new", "asciidoc")
-    assert "exists already" in run(*structformer, "plugins", "new", "asciidoc", code=2)
+    assert "is there already" in run(*structformer, "plugins", "new", "asciidoc", code=2)
     assert "lower-case word" in run(*structformer, "plugins", "new", "Ascii Doc", code=2)
     package = tmp_path / "structformer-asciidoc"
     run(sys.executable, "-m", "pytest", "-q", package, PYTHONPATH=str(package))

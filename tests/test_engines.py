@@ -8,15 +8,18 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from glob import glob
 from pathlib import Path
 
 import psutil
 import pytest
-from distributed import Client, LocalCluster
+from distributed import LocalCluster
 from structformer import sample
 from structformer.engines import Engine, Work, get_engine
-from structformer.engines.cluster import in_order
+from structformer.engines.cluster import in_order, perform
+from structformer.engines.pool import Pool
 from structformer.errors import UsageError
 from structformer.ingestion import ingest
 from structformer.workspace import Workspace
@@ -41,10 +44,8 @@ def digests(workspace: Path) -> dict[str, str]:
     return found
 
 
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("engines") / "pages"
-    topics = [f"{first}{second}" for first in ("mast", "keel", "jib", "oar") for second in range(60)]
+def write_topics(folder: Path, count: int) -> Path:
+    topics = [f"{first}{second}" for first in ("mast", "keel", "jib", "oar") for second in range(count // 4)]
     texts = {
         f"{topic[:3]}/{topic}.md": f"# The {topic}\n\nThe {topic} is a part of the boat that everybody knows.\n\n"
         f"## Mend the {topic}\n\nTo mend the {topic} take a cloth and thread, and never mend a wet {topic} in the rain.\n\n"
@@ -53,6 +54,17 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     write_pages(folder, texts)
     return folder
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_topics(tmp_path_factory.mktemp("engines") / "pages", 240)
+
+
+@pytest.fixture(scope="module")
+def many_pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Over 50 shards."""
+    return write_topics(tmp_path_factory.mktemp("engines") / "many", 480)
 
 
 @contextmanager
@@ -68,29 +80,114 @@ def beside(work: Callable[[threading.Event], None]) -> Iterator[None]:
         thread.join()
 
 
-def test_dask_gives_the_same_bytes_when_its_workers_are_killed(pages, tmp_path, monkeypatch):
-    ingest(pages, tmp_path / "here")
-    sample(tmp_path / "here")
+@contextmanager
+def killing(pids: Callable[[], set[int]], *moments: tuple[Path, int]) -> Iterator[list[int]]:
+    """Kill a process each time a pattern of paths has so many; whom, so far."""
     killed: list[int] = []
 
     def kill(done: threading.Event) -> None:
-        with Client(cluster.scheduler_address, set_as_default=False) as client:
-            while not done.is_set() and len(killed) < 3:
-                time.sleep(0.7)
-                for pid in list(client.run(os.getpid).values())[:1]:
-                    if pid not in killed:
-                        os.kill(pid, signal.SIGKILL)
-                        killed.append(pid)
+        for pattern, count in moments:
+            while len(glob(str(pattern))) < count or not pids() - set(killed):
+                if done.wait(0.02):
+                    return
+            victim = min(pids() - set(killed))
+            os.kill(victim, signal.SIGKILL)
+            killed.append(victim)
 
+    with beside(kill):
+        yield killed
+
+
+def moments(workspace: Path) -> list[tuple[Path, int]]:
+    """Two while shards are made, one while Examples are drawn."""
+    shards, drawn = Workspace(workspace).shards / "*", workspace / "samples" / ".structformer-tmp-*" / "pages" / "*"
+    return [(shards, 10), (shards, 30), (drawn, 10)]
+
+
+def test_dask_gives_the_same_bytes_of_50_shards_when_its_workers_are_killed(many_pages, tmp_path, monkeypatch):
+    ingest(many_pages, tmp_path / "here")
+    sample(tmp_path / "here")
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
         monkeypatch.setenv("STRUCTFORMER_DASK", cluster.scheduler_address)
-        with beside(kill):
-            ingest(pages, tmp_path / "there", engine="dask", workers=2)
+
+        def workers() -> set[int]:
+            return {nanny.pid for nanny in cluster.workers.values() if nanny.pid}
+
+        with killing(workers, *moments(tmp_path / "there")) as killed:
+            ingest(many_pages, tmp_path / "there", engine="dask", workers=2)
             sample(tmp_path / "there", engine="dask", workers=2)
-    assert killed
-    here, there = digests(tmp_path / "here"), digests(tmp_path / "there")
-    assert len(here) > 8
-    assert there == here
+    assert len(killed) == 3
+    assert len(list(Workspace(tmp_path / "there").shards.glob("*"))) >= 50
+    assert digests(tmp_path / "there") == digests(tmp_path / "here")
+
+
+KEPT = """
+import os
+
+def run(task, begin):
+    begin(task)
+    if task == "dies":
+        os._exit(7)
+    return os.getpid()
+"""
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Work]]:
+    """What KEPT does, for a cluster's worker or for this process in its place, whose own workers end with the test."""
+    pools: dict[int, Pool] = {}
+    (tmp_path / "kept.py").write_text(KEPT)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr("structformer.engines.cluster._pools", pools)
+
+    def never_lost(task: str, item: str, reason: str) -> str:
+        raise AssertionError(f"{item} {reason}")
+
+    yield lambda workers=1, seconds=60.0, lost=never_lost: Work("kept:run", workers, seconds, 1 << 31, lost)
+    for pool in pools.values():
+        pool.close()
+
+
+def test_a_dask_worker_keeps_its_process_between_tasks(kept):
+    pids = list(get_engine("dask").map(kept(workers=2), range(50)))
+    assert len(pids) == 50
+    assert len(set(pids)) <= 2
+
+
+def test_a_kept_process_outlives_the_thread_that_wanted_it(kept):
+    def in_a_thread() -> int:
+        with ThreadPoolExecutor(1) as threads:
+            return threads.submit(perform, kept(), "task").result()
+
+    assert in_a_thread() == in_a_thread()
+
+
+def test_a_process_that_died_while_it_waited_is_replaced_and_no_item_is_lost(kept):
+    first = perform(kept(), "task")
+    os.kill(first, signal.SIGKILL)
+    second = perform(kept(), "task")
+    assert second != first
+    assert perform(kept(), "task") == second
+
+
+def test_the_item_that_kills_a_kept_process_is_lost(kept):
+    lost: list[tuple[str, str]] = []
+    work = kept(lost=lambda task, item, reason: lost.append((item, reason)) or "instead")
+    first = perform(work, "before")
+    assert perform(work, "dies") != first
+    assert lost == [("dies", "ended its worker process (status 7)")]
+
+
+def test_kept_processes_are_no_more_than_tasks_at_once_and_end_when_none_comes(kept, monkeypatch):
+    for seconds in (60.0, 61.0, 62.0):
+        perform(kept(seconds=seconds), "task")
+        assert len(running_workers()) == 1
+    monkeypatch.setattr("structformer.engines.pool._IDLE_SECONDS", 0.1)
+    for _ in range(100):
+        if not running_workers():
+            return
+        time.sleep(0.1)
+    pytest.fail("a process without a task goes on")
 
 
 def test_what_goes_wrong_in_a_task_is_told():
@@ -121,7 +218,7 @@ def running_workers() -> list[psutil.Process]:
 
 def test_when_a_task_fails_the_other_workers_end_and_none_begins_in_their_place(tmp_path, monkeypatch):
     (tmp_path / "at_work.py").write_text(AT_WORK)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     lost: list[str] = []
     work = Work("at_work:write", 4, 60.0, 1 << 31, lambda task, item, reason: lost.append(task) or task)
     with pytest.raises(RuntimeError, match="ValueError: no"):
@@ -133,8 +230,8 @@ def test_when_a_task_fails_the_other_workers_end_and_none_begins_in_their_place(
 
 def test_what_waits_for_nothing_is_ended_by_the_clock(tmp_path, monkeypatch):
     (tmp_path / "at_rest.py").write_text(AT_WORK.replace("time.sleep(60)", "return time.sleep(60 * (task == 'waits'))"))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr("structformer.engines.local._CLOCK_SECONDS", 1.0)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr("structformer.engines.pool._CLOCK_SECONDS", 1.0)
     lost: list[tuple[str, str]] = []
     work = Work("at_rest:write", 1, 0.1, 1 << 31, lambda task, item, reason: lost.append((item, reason)) or "instead")
     assert list(get_engine().map(work, ["before", "waits", "after"])) == [None, None, None]
@@ -144,25 +241,33 @@ def test_what_waits_for_nothing_is_ended_by_the_clock(tmp_path, monkeypatch):
 
 
 @pytest.mark.ray
-def test_ray_gives_the_same_bytes_when_a_worker_is_killed(pages, tmp_path):
+def test_ray_gives_the_same_bytes_of_50_shards_when_its_workers_are_killed(many_pages, tmp_path):
     pytest.importorskip("ray")
-    ingest(pages, tmp_path / "here")
+    ingest(many_pages, tmp_path / "here")
     sample(tmp_path / "here")
-    killed: list[int] = []
 
-    def kill_one(done: threading.Event) -> None:
-        while not done.wait(0.05) and not killed:
-            for process in psutil.Process().children(recursive=True):
-                with suppress(psutil.Error):
-                    if process.cmdline()[:1] == ["ray::perform"] and not killed:
-                        process.kill()
-                        killed.append(process.pid)
+    def workers() -> set[int]:
+        found = set()
+        for process in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):
+                if process.cmdline()[:1] == ["ray::perform"]:
+                    found.add(process.pid)
+        return found
 
-    with beside(kill_one):
-        ingest(pages, tmp_path / "there", engine="ray", workers=2)
+    with killing(workers, *moments(tmp_path / "there")) as killed:
+        ingest(many_pages, tmp_path / "there", engine="ray", workers=2)
         sample(tmp_path / "there", engine="ray", workers=2)
-    assert killed
+    assert len(killed) == 3
+    assert len(list(Workspace(tmp_path / "there").shards.glob("*"))) >= 50
     assert digests(tmp_path / "there") == digests(tmp_path / "here")
+
+
+@pytest.mark.ray
+def test_a_ray_worker_keeps_its_process_between_tasks(kept):
+    pytest.importorskip("ray")
+    pids = list(get_engine("ray").map(kept(workers=2), range(50)))
+    assert len(pids) == 50
+    assert len(set(pids)) < 10  # Ray begins workers beyond those at work, and ends them again
 
 
 def test_results_keep_their_order_and_few_tasks_are_given_out_ahead():

@@ -100,6 +100,15 @@ def test_a_plugins_stage_is_part_of_a_pipeline(workspace, tmp_path):
     assert "shorter has no option 'penaltie'; there are: k, penalty" in wrong
 
 
+def test_a_stage_is_asked_what_it_does_and_not_judged_by_its_name(workspace, tmp_path):
+    """One with "fusion" in its name, which sums no scores, has no learned weights to explain."""
+    run("structformer", "plugins", "new", "my_fusion", "--kind", "stage", cwd=tmp_path)
+    environment = installed(tmp_path / "structformer-my-fusion", "my_fusion")
+    run("structformer", "index", "--encoder", "none", "-w", workspace, environment=environment)
+    pipeline = ("--pipeline", "lexical >> my_fusion", "--explain", "-w", workspace)
+    assert "Knots > Bowline" in run("structformer", "search", "bowline", *pipeline, environment=environment)
+
+
 def test_a_name_that_is_taken_is_refused_and_the_built_in_thing_stays(workspace, tmp_path):
     taken = (
         "from structformer.plugins import hookimpl\nfrom structformer.sampling import Task\n"

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import itertools
 import json
 import struct
 import sys
+import tarfile
 import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import structformer
+import zstandard
 from structformer import Corpus, read
 from structformer.document import Source
-from structformer.errors import UsageError
+from structformer.errors import ReadError, UsageError
 from structformer.evaluation.comparison import default_pipelines
 from structformer.formats import Limits, TreeBuilder
-from structformer.ingestion import archives, ingest
+from structformer.ingestion import budget, ingest
+from structformer.ingestion.ranges import pieces
+from structformer.ingestion.reading import Reader
 from structformer.models.registry import ModelRecord, write_record
+from structformer.plugins import load_plugins
 from structformer.retrieval.index import build_index, default_encoders
 from structformer.retrieval.retriever import Retriever
 from structformer.sampling import SamplingOptions, sample
@@ -50,14 +57,10 @@ def messages(path: Path, tmp_path: Path, limits: Limits | None = None) -> str:
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_an_archives_ratio_counts_over_all_its_members_and_what_is_nested(nested, tmp_path, monkeypatch):
-    monkeypatch.setattr(archives, "_RATIO_BYTES", 1_000_000)
+    monkeypatch.setattr(budget, "_RATIO_BYTES", 1_000_000)
     members = {f"{n}.md": b"# A\n\n" + b" " * 400_000 for n in range(8)}
     data = zipped({"inner.zip": zipped(members), "other.zip": zipped(members)}) if nested else zipped(members)
     (tmp_path / "bomb.zip").write_bytes(data)
-    from structformer.formats.limits import Limits
-    from structformer.ingestion.reading import Reader
-    from structformer.plugins import load_plugins
-
     reading = Reader(load_plugins(), {}, Limits()).file("bomb.zip", tmp_path / "bomb.zip")
     assert len(list(reading)) < 8
     assert "unpacks to over 500 times its size" in "\n".join(reading.own.messages)
@@ -89,6 +92,118 @@ def test_members_and_bytes_of_nested_archives_count_together(tmp_path):
     assert Corpus.open(tmp_path / "w").document_count < 12
 
 
+def tarred(members: dict[str, bytes]) -> bytes:
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w:xz") as archive:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return target.getvalue()
+
+
+def test_the_time_of_an_archive_counts_by_its_packed_size_too():
+    limits = Limits()
+    assert limits.seconds_for(unpacked=400_000_000, packed=780_000) == 60 + 78  # it was 27 minutes
+    assert limits.seconds_for(unpacked=2_000_000, packed=780_000) == 60 + 40
+
+
+PAGES = {f"p{number:02}.md": b"# Page\n\ntext\n" for number in range(40)}
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("many.zip", zipped(PAGES)),
+        ("many.tar.xz", tarred(PAGES)),
+        ("many.zip", zipped({f"{name}.gz": gzip.compress(page) for name, page in PAGES.items()})),
+        ("many.zip", zipped({"inner.zip": zipped(PAGES), "other.tar.xz": tarred(PAGES)})),
+    ],
+    ids=["zip", "tar", "packed members", "nested"],
+)
+def test_an_archive_ends_where_its_time_does_and_keeps_what_was_read(name, data, tmp_path):
+    (tmp_path / name).write_bytes(data)
+    ticks = itertools.count()  # each look at the clock is a second later
+    reading = Reader(load_plugins(), {}, Limits(seconds=30), now=lambda: float(next(ticks))).file(name, tmp_path / name)
+    assert 5 < len(list(reading)) < 40
+    assert len(reading.own.messages) <= 2
+    assert "took over 30 s of processor time in all, for 0.0" in reading.own.messages[0]
+    assert ".md" in reading.own.messages[0].rpartition(": skipped from ")[2]
+
+
+def test_what_a_caller_does_between_documents_is_not_the_archives_time(tmp_path, monkeypatch):
+    (tmp_path / "many.zip").write_bytes(zipped(PAGES))
+    now = [0.0]
+    monkeypatch.setattr(budget.time, "process_time", lambda: now[0])
+    ids = set()
+    for document in read(tmp_path / "many.zip"):
+        ids.add(document.id)
+        now[0] += 1000
+    assert len(ids) == 40
+
+
+def test_short_paragraphs_packed_a_thousand_to_one_cost_what_they_are_packed_to(tmp_path):
+    page = b"<!doctype html><h1>Page</h1>" + b"<p>a</p>" * 25_000
+    write_pages(tmp_path / "pages", {"good.md": "# Good\n\ntext\n"})
+    (tmp_path / "pages" / "bomb.zip").write_bytes(zipped({f"p{number:03}.html": page for number in range(200)}))
+    limits = Limits(seconds=2, bytes_per_second=1000, packed_bytes_per_second=1_000_000)
+    said = messages(tmp_path / "pages", tmp_path, limits)
+    assert "took over 2 s of processor time in all, for 0.0" in said
+    assert ".html on" in said
+    ids = list(Corpus.open(tmp_path / "w").document_ids())
+    assert "good.md" in ids
+    assert 1 < len(ids) < 201
+
+
+def test_a_member_that_takes_too_long_costs_only_itself_and_two_of_them_end_the_archive(tmp_path):
+    slow = b"![[]()" * 400_000
+    members = {
+        "a.md": b"# A\n",
+        "slow.md": slow,
+        "b.md": b"# B\n",
+        "z.zip": zipped({"slow.md": slow}),
+        "z.md": b"# Z\n",
+    }
+    (tmp_path / "docs.zip").write_bytes(zipped(members))
+    said = messages(tmp_path / "docs.zip", tmp_path, Limits(seconds=1.5)).split("\n")
+    assert said[:2] == [
+        "slow.md: took over 1.5 s of processor time: skipped",
+        "z.zip: slow.md: took over 1.5 s of processor time: skipped",
+    ]
+    assert said[2:] == ["2 members ended their readers: the rest is skipped"]
+    assert list(Corpus.open(tmp_path / "w").document_ids()) == ["docs.zip/a.md", "docs.zip/b.md"]
+
+
+RECORDS = b"".join(b'{"_id": "%d", "text": "a knot"}\n' % number for number in range(400_000))
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".zst", zstandard.compress)])
+def test_a_packed_dump_ends_where_its_time_or_its_ratio_does(suffix, pack, tmp_path, monkeypatch):
+    path = tmp_path / f"records.jsonl{suffix}"
+    path.write_bytes(pack(RECORDS))
+    ticks = itertools.count()
+    records = load_plugins().format("records")
+    limits = Limits(seconds=11, packed_bytes_per_second=10**9)
+    late = pieces(path, records, limits, workers=1, now=lambda: float(next(ticks)))  # a second for each MB
+    assert isinstance(next(late)[0], bytes)
+    with pytest.raises(ReadError, match="took over 11 s of processor time in all"):
+        list(late)
+    monkeypatch.setattr(budget, "_RATIO_BYTES", 1_000_000)
+    with pytest.raises(ReadError, match="unpacks to over 2 times its size: the rest is skipped"):
+        list(pieces(path, records, Limits(ratio=2), workers=1, now=lambda: 0.0))
+
+
+def test_the_readers_of_a_dumps_pieces_take_from_one_budget(tmp_path, monkeypatch):
+    from structformer_records import layout
+
+    monkeypatch.setattr(layout, "PIECE_BYTES", 100_000)
+    monkeypatch.setattr(layout, "_READ_BYTES", 100_000)
+    (tmp_path / "records.jsonl.gz").write_bytes(gzip.compress(RECORDS))
+    said = messages(tmp_path / "records.jsonl.gz", tmp_path, Limits(seconds=3, bytes_per_second=10**9))
+    assert "took over 3 s of processor time in all" in said
+    assert 0 < Corpus.open(tmp_path / "w").document_count < 400_000
+
+
 # -- front matter, encodings, controls -------------------------------------------------------------------------------
 
 
@@ -98,20 +213,74 @@ def test_front_matter_nested_too_deep_is_a_warning(nest):
     assert "text" in document.root.text
 
 
-JAPANESE = (
-    "港の案内です。船は港に入る前に合図をします。風が強い日には帆を小さくします。ロープの結び方も学びましょう。" * 3
-)
+KNOTS = {
+    "en": ("The knots", "A bowline makes a loop at the end of a rope. It does not slip and is easy to untie."),
+    "de": ("Über Knoten", "Der Palstek bildet eine Schlinge, die sich nicht zuzieht; größere Lasten hält er auch."),
+    "ja": (
+        "港の案内",
+        "　船は港に入る前に合図をします。風が強い日には帆を小さくします。一本のロープの結び方も学びます。" * 3,
+    ),
+    "ko": ("매듭 안내서", "이 글은 매듭을 설명합니다. 밧줄 끝에 고리를 만든다."),
+    "ru": ("Об узлах", "Беседочный узел образует петлю на конце верёвки и не затягивается."),
+    "hi": ("गाँठ", "यह गाँठ रस्सी के सिरे पर एक फंदा बनाती है।"),
+}
+MARKED_UP = {
+    "html": "<html><body><h1>{0}</h1><p>{1}</p></body></html>",
+    "markdown": "# {0}\n\n{1}\n",
+    "rst": "{0}\n================\n\n{1}\n",
+    "wikitext": "== {0} ==\n\n{1}\n",
+    "latex": "\\begin{{document}}\n\\section{{{0}}}\n{1}\n\\end{{document}}\n",
+    "xml": '<?xml version="1.0"?>\n<article><section><title>{0}</title><para>{1}</para></section></article>',
+}
+UTF_16 = [(order, language) for order in ("utf-16-le", "utf-16-be") for language in KNOTS]
+EASTERN = [("euc_jp", "ja"), ("shift_jis", "ja"), ("iso2022_jp", "ja"), ("iso2022_kr", "ko")]
 
 
-@pytest.mark.parametrize("encoding", ["euc_jp", "shift_jis", "utf-16-le", "utf-16-be"])
-@pytest.mark.parametrize("kind", ["html", "markdown"])
-def test_undeclared_encodings_are_guessed_alike_in_every_format(encoding, kind):
-    latin = encoding.startswith("utf-16")
-    title, text = ("The harbour", "Ships signal before they come in. " * 5) if latin else ("港の案内", JAPANESE)
-    page = f"<html><body><h1>{title}</h1><p>{text}</p></body></html>" if kind == "html" else f"# {title}\n\n{text}\n"
-    [document] = read(page.encode(encoding), kind)
-    assert document.title == title
-    assert text.split()[0] in document.root.text
+@pytest.mark.parametrize(("encoding", "language"), [*UTF_16, *EASTERN])
+@pytest.mark.parametrize("kind", MARKED_UP)
+def test_undeclared_encodings_are_guessed_alike_in_every_format(encoding, language, kind):
+    if kind == "xml" and encoding in ("euc_jp", "shift_jis"):
+        pytest.skip("XML that declares nothing is UTF-8 or UTF-16, or damaged")
+    title, text = KNOTS[language]
+    [document] = read(MARKED_UP[kind].format(title, text).encode(encoding), kind)
+    [section] = [section for section in document.sections() if section.title == title]
+    assert text.split()[0] in section.text
+    assert "\ufffd" not in document.root.subtree_text()
+
+
+def test_wide_text_is_told_from_binary_files(tmp_path):
+    title, text = KNOTS["ja"]
+    markdown = f"# {title}\n\n{text}\n\n## {title}\n\n- {text}\n"
+    samples = struct.pack("<2000H", *(3000 + number * 7 % 900 for number in range(2000)))
+    files = {
+        "notes.txt": markdown.encode("utf-16-le"),
+        "marked.txt": markdown.encode("utf-16"),
+        "page": "<!doctype html><h1>Größe</h1>".encode("utf-16-be"),
+        "sound": samples,
+        "levels.dat": struct.pack("<2000H", *(32 + number % 200 for number in range(2000))),
+        "names": b"docs/a.md\0docs/index.md\0# a.md\0" * 100,
+        "random": bytes(number * number % 251 for number in range(5000)),
+        "sound.md": samples,
+    }
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    ingest(tmp_path, tmp_path / "w", workers=1)
+    rows = {row["path"]: row for row in Corpus.open(tmp_path / "w").sources()}
+    read_as = {path: (row["format"], row["documents"]) for path, row in rows.items()}
+    assert read_as == {
+        "marked.txt": ("markdown", 1),
+        "notes.txt": ("markdown", 1),
+        "page": ("html", 1),
+        "sound.md": ("markdown", 0),
+    }
+    assert rows["notes.txt"]["messages"] == ["no encoding declared; read as utf-16-le"]
+    assert "binary content" in rows["sound.md"]["messages"][0]
+
+
+def test_colours_of_a_terminal_and_zero_bytes_in_a_text_are_no_encoding():
+    [document] = read(b"# A\n\n\x1b[31mred\x1b(B\x1b[m and a zero\n\0\nbyte\n", "markdown")
+    assert "red" in document.root.text
+    assert "byte" in document.root.text
 
 
 HOSTILE = "a\x1b[31mb\x9bc\u202ed\u2066e\x00f\u2028g"

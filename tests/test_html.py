@@ -97,6 +97,15 @@ def test_base_and_canonical_address():
             "日本",
         ),
         (b"<h1>plain</h1>", "windows-1252", "plain"),
+        ("<title>結び方</title><h1>結び方</h1>".encode("utf-16-le"), "utf-16le", "結び方"),
+        ("<title>Größe</title><h1>Größe</h1>".encode("utf-16-be"), "utf-16be", "Größe"),
+        ("<meta charset=iso-2022-jp><h1>港の案内</h1>".encode("iso2022_jp"), "iso-2022-jp", "港の案内"),
+        ("<h1>港の案内</h1>".encode("iso2022_jp"), "iso-2022-jp", "港の案内"),
+        # Microsoft's circled digit, half-width katakana, the yen sign in the Roman set.
+        (b"<meta charset=csISO2022JP><h1>\x1b$B-!\x1b(I1\x1b(J\\\x1b(B5</h1>", "iso-2022-jp", "①ｱ¥5"),
+        ("<meta charset=iso-2022-jp><h1>港の案内</h1>".encode(), "utf-8", "港の案内"),  # wrongly declared
+        ("<meta charset=iso-2022-kr><h1>매듭</h1>".encode("iso2022_kr"), "iso-2022-kr", "매듭"),
+        ("<meta charset=hz-gb-2312><h1>绳结指南</h1>".encode("hz"), "hz-gb-2312", "绳结指南"),
     ],
 )
 def test_encodings(data, encoding, title):

@@ -131,7 +131,7 @@ def test_a_log_that_names_what_lies_outside_writes_nothing_there(tmp_path, name)
     place = tmp_path / "store"
     (place / "log").mkdir(parents=True)
     (place / "log" / "1.json").write_text(json.dumps({"files": {name: "0" * 64}}))
-    with pytest.raises(WorkspaceError, match="not in it"):
+    with pytest.raises(WorkspaceError, match="not a file of it"):
         RemoteFolder(place.as_uri(), tmp_path / "copies" / "w").pull()
     assert not list(tmp_path.rglob("out.txt"))
 

@@ -133,7 +133,7 @@ def test_an_experiment_from_a_file(run, harbour, judged, tmp_path):
 def test_exports(run, harbour, judged, tmp_path):
     found = run(
         "export",
-        "--beir",
+        "--write-beir",
         tmp_path / "b",
         "--docsearch",
         tmp_path / "d.jsonl",
@@ -146,7 +146,7 @@ def test_exports(run, harbour, judged, tmp_path):
     assert "20 documents" in found.out
     assert json.loads((tmp_path / "d.jsonl").read_text().splitlines()[0])["url"].startswith("https://x.org/")
     assert run("export", "-w", harbour).code == 2
-    judged_too = run("export", "--beir", tmp_path / "both", *judged, "-w", harbour)
+    judged_too = run("export", "--write-beir", tmp_path / "both", *judged, "-w", harbour)
     assert "3 queries" in judged_too.out
     assert run("evaluate", "--beir", tmp_path / "both", "-w", harbour, "--pipeline", "lexical").code == 0
     assert (tmp_path / "both" / "qrels.txt").read_text().startswith("1 0 mast.md 1")

@@ -512,7 +512,7 @@ def test_feedback_becomes_judgements_a_query_log_and_a_report(harbour, tmp_path,
     assert (sextant.asked, sextant.empty) == (1, 1)
     judged = judgements_from_clicks([mast])
     assert judged.qrels == {"q1": {"keel.md": 0, "mast.md": 1}}
-    told = run("feedback", "-w", folder, "--judgements", tmp_path / "clicks", "--query-log", tmp_path / "log.txt")
+    told = run("feedback", "-w", folder, "--judgements", tmp_path / "clicks", "--write-query-log", tmp_path / "log.txt")
     assert told.code == 0
     assert "3 searches, 2 queries, 1 documents opened" in told.out
     assert (tmp_path / "log.txt").read_text() == "Mast\nsextant\n"
@@ -768,9 +768,9 @@ def test_serving_without_an_index_says_what_to_do(run, tmp_path):
 def test_filters_of_a_token_and_of_a_request_both_hold(harbour):
     service = SearchService(harbour)
     generation = service.current
-    assert generation.seen([Filter(("m*",)), Filter(("*t.md",))]).among == {generation.number("mast.md")}
-    assert generation.seen([Filter(), Filter()]).among is None
-    assert generation.seen([Filter(("nothing",)), Filter()]).among == frozenset()
+    assert set(generation.seen(Filter(("m*",)), Filter(("*t.md",)))) == {generation.number("mast.md")}
+    assert generation.seen(Filter(), Filter()).whole
+    assert set(generation.seen(Filter(("nothing",)), Filter())) == set()
     assert Tokens().access("") == Access()
     assert json.loads(json.dumps(service.status(Access()).model_dump()))["title"] == "pages"
 

@@ -21,6 +21,7 @@ from structformer.ingestion import ingest
 from structformer.retrieval.index import build_index
 from structformer.retrieval.retriever import Retriever
 from structformer.sampling import Samples, sample
+from structformer.storage import Sealed, read_json, seal, write_json
 from structformer.training import training_options
 from structformer.training.checkpoint import Checkpoints
 from structformer.training.unfinished import unfinished_options
@@ -501,3 +502,110 @@ def test_the_graph_alone_can_be_built_again(workspace):
     before = list(ReferenceGraph.open(workspace).edges())
     build_graph(workspace, workers=1)
     assert list(ReferenceGraph.open(workspace).edges()) == before
+
+
+HOSTILE = {
+    "a part elsewhere": {"kept": {"../../photos": ["202401"]}},
+    "an absolute part": {"kept": {"/tmp/photos": ["202401"]}},
+    "a generation elsewhere": {"kept": {"graph": ["../../../photos"]}},
+    "generations that are text": {"kept": {"graph": "202401"}},
+    "a current part elsewhere": {"current": {"../photos": "202401"}},
+    "a current generation elsewhere": {"current": {"corpus": "../../photos/202401"}},
+    "a number": {"current": {"corpus": 202401}},
+    "no table": {"kept": ["graph"]},
+    "a source without a path": {"sources": [{"label": "x"}]},
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_marker_of_a_stranger_leads_nowhere(workspace, tmp_path, what):
+    photos = tmp_path / "photos" / "202401"
+    photos.mkdir(parents=True)
+    (photos / "seal.json").write_text("{}")
+    state = Workspace(workspace).state()
+    write_json(workspace / "workspace.json", {**state, **HOSTILE[what]}, digest=True)
+    for command in ("sample", "index", "check", "search boat", "graph stats"):
+        done = structformer(*command.split(), "-w", workspace)
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"error: {workspace / 'workspace.json'} was not written by structformer: it ")
+        assert done.stderr.count("\n") == 1
+    assert (photos / "seal.json").exists()
+
+
+def test_what_a_stranger_lists_in_a_seal_or_a_manifest_is_not_read_elsewhere(workspace, tmp_path):
+    (tmp_path / "secret.json").write_text('{"documents": 7}')
+    index = Workspace(workspace).folder("graph")
+    value = read_json(index / "seal.json", digest=True)
+    value["files"]["../../../secret.json"] = value["files"]["manifest.json"]
+    write_json(index / "seal.json", value, digest=True)
+    assert any("which is not a file of it" in str(problem) for problem in check_workspace(workspace))
+    with pytest.raises(WorkspaceError, match="which is not a file of it"):
+        Sealed(index, "").path("../../../secret.json")
+    corpus = Workspace(workspace).folder("corpus")
+    manifest = read_json(corpus / "manifest.json")
+    manifest["shards"][0]["key"] = "../../../pages"
+    write_json(corpus / "manifest.json", manifest)
+    seal(corpus)
+    with pytest.raises(WorkspaceError, match="is not the name of a shard"):
+        Corpus.open(workspace)
+
+
+@pytest.mark.parametrize("name", ["graph", "cache", "models", "checkpoints", "parts", "corpus/shards", "feedback"])
+def test_a_workspace_whose_folders_lead_elsewhere_is_not_written(workspace, tmp_path, name):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    folder = workspace / name
+    if folder.exists():
+        folder.rename(tmp_path / "aside")
+    folder.symlink_to(photos)
+    done = structformer("sample", "-w", workspace)
+    assert done.returncode == 1
+    assert "is a link" in done.stderr or "cannot be read" in done.stderr or "no reference graph" in done.stderr
+
+
+READ_ONLY = """
+mount --bind -o ro {workspace} {workspace} && ! touch {workspace}/x 2>/dev/null || exit 99
+for arguments in 'search knot' 'search knot --pipeline lexical' 'check' 'graph stats' 'inspect' \\
+    'search rope --pipeline lexical>>bm25'; do
+    TMPDIR=/nonexistent {python} -m structformer $arguments -w {workspace} || exit 1
+done
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mount namespaces")
+def test_a_workspace_that_may_only_be_read_is_searched(workspace, tmp_path):
+    build_index(workspace, encoders=[])
+    before = files(tmp_path)
+    script = READ_ONLY.format(workspace=workspace, python=sys.executable)
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True, check=False)
+    if done.returncode == 99 or "unshare" in done.stderr:
+        pytest.skip("no mount namespaces here")
+    assert done.returncode == 0, done.stderr
+    assert "knots.md" in done.stdout
+    assert files(tmp_path) == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the null device is locked on Linux alone")
+def test_the_lock_of_an_index_opens_no_file_elsewhere(workspace, tmp_path):
+    build_index(workspace, encoders=[])
+    lock = Workspace(workspace).folder("index") / "lexical" / "units" / ".tantivy-meta.lock"
+    assert os.readlink(lock) == os.devnull
+    lock.unlink()
+    lock.symlink_to(tmp_path / "made-by-opening")
+    with pytest.raises(WorkspaceError, match="leads out of the index"):
+        Retriever.open(workspace)
+    assert not (tmp_path / "made-by-opening").exists()
+
+
+def test_a_workspace_that_is_another_programs_or_leads_nowhere_is_named(pages, tmp_path):
+    (tmp_path / "link").symlink_to("nowhere")
+    (tmp_path / "editor").mkdir()
+    for text in ('{"folders": []}', "[]", "{"):
+        (tmp_path / "editor" / "workspace.json").write_text(text)
+        done = structformer("ingest", pages, "-w", tmp_path / "editor")
+        assert done.returncode == 1
+        assert "is another program's" in done.stderr or "cannot be read" in done.stderr
+        assert done.stderr.count("\n") == 1
+    done = structformer("ingest", pages, "-w", tmp_path / "link")
+    assert (done.returncode, "leads nowhere" in done.stderr) == (2, True)
+    assert not (tmp_path / "nowhere").exists()

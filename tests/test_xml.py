@@ -94,6 +94,15 @@ def test_broken_xml_is_refused_with_its_line():
             one(data, "xml")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16"])
+@pytest.mark.parametrize("declared", ["", " encoding='UTF-16'"])
+def test_entities_are_found_in_utf_16_with_a_mark_or_without(encoding, declared):
+    page = f"<?xml version='1.0'{declared}?><article><title>Größe</title><para>&eacute;tai 結び方</para></article>"
+    document = one(page.encode(encoding), "xml")
+    assert document.title == "Größe"
+    assert "étai 結び方" in text(document)
+
+
 def test_entities_within_limits_and_from_files_of_the_folder_only():
     laughs = (
         '<!DOCTYPE a [<!ENTITY a0 "lol">'

@@ -10,6 +10,7 @@ import codecs
 import re
 
 import webencodings
+from structformer.formats.encoding import decoded, shown_encoding
 from structformer.formats.source import SourceFile, guess_encoding
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
@@ -33,6 +34,11 @@ _WEB_NAMES = {
     "mac_cyrillic": "x-mac-cyrillic",
     "latin_1": "windows-1252",
 }
+# Those whose bytes are all ASCII.
+_ESCAPED = ("iso-2022-jp", "iso-2022-kr", "hz-gb-2312")
+# The standard reads nothing of what these labels declare: such bytes have hidden scripts from filters. Nothing is run
+# here, so the text is read; of the other labels that it refuses Python knows none, and they count as no declaration.
+_REPLACED = {"iso-2022-kr": "iso-2022-kr", "csiso2022kr": "iso-2022-kr", "hz-gb-2312": "hz-gb-2312"}
 
 
 def decode_page(source: SourceFile) -> tuple[str, str]:
@@ -45,17 +51,20 @@ def decode_page(source: SourceFile) -> tuple[str, str]:
     if declared is None and (late := _LATE_META.search(data, _PRESCAN_BYTES - 200, _LATE_BYTES)) is not None:
         declared = prescan(data[: late.end() + 1])  # a parser that comes upon it further down changes over
     if declared is None:
-        if b"\x00" in data[:_PRESCAN_BYTES] and (guessed := guess_encoding(data)) in ("utf-16-le", "utf-16-be"):
-            source.warn(f"no encoding declared; read as {guessed}")
-            return data.decode(guessed, "replace"), guessed.replace("-le", "le").replace("-be", "be")
+        if (shown := shown_encoding(data)) is not None:
+            name = shown.replace("-le", "le").replace("-be", "be")
+            source.warn(f"no encoding declared; read as {name}")
+            return _decode(source, data, name), name
         if not data.isascii():
             try:
                 return data.decode("utf-8"), "utf-8"
             except UnicodeDecodeError as error:
                 return _undeclared(source, data, error.start)
         return data.decode("ascii"), _DEFAULT
+    if declared in _ESCAPED and data.isascii():
+        return _decode(source, data, declared), declared
     try:
-        return _codec(declared).decode(data)[0], declared
+        return data.decode("ascii") if declared in _ESCAPED else _codec(declared).decode(data)[0], declared
     except UnicodeDecodeError:
         if declared != "utf-8" and not data.isascii():
             try:
@@ -79,7 +88,7 @@ def _decode(source: SourceFile, data: bytes, name: str) -> str:
     # WHATWG's windows-1252 gives the five unused bytes the control characters of Latin-1.
     if name == "windows-1252":
         return data.decode("cp1252", "structformer_c1")
-    text = _codec(name).decode(data, "replace")[0]
+    text = decoded(data, name) if name in _ESCAPED else _codec(name).decode(data, "replace")[0]
     if bad := text.count("\ufffd"):
         source.warn(f"{bad} characters that are not valid {name} replaced")
     return text
@@ -102,9 +111,12 @@ def _undeclared(source: SourceFile, data: bytes, place: int) -> tuple[str, str]:
 
 
 def _label(label: bytes) -> str | None:
-    found = webencodings.lookup(label.decode("ascii", "replace"))
+    wanted = label.decode("ascii", "replace")
+    found = webencodings.lookup(wanted)
     if found is None:
         return None
+    if found.name == "replacement":
+        return _REPLACED.get(wanted.strip().lower())
     # A page whose meta can be read as ASCII is not in UTF-16, whatever it says.
     return (
         "utf-8"

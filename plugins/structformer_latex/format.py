@@ -12,6 +12,7 @@ from typing import Any
 
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.formats.builder import TreeBuilder
+from structformer.formats.encoding import as_utf8
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.formats.references import name_references
 from structformer.formats.source import SourceFile, decode
@@ -129,7 +130,7 @@ class LatexFormat:
         first = True
         while waiting:
             file = waiting.pop()
-            text = file.read().decode("utf-8", "replace")
+            text = as_utf8(file.read()).decode("utf-8", "replace")
             if "\\in" not in text and "\\sub" not in text and "\\import" not in text:
                 continue
             text = _COMMENT.sub(r"\1", text)
@@ -173,6 +174,9 @@ class LatexFormat:
         yield f"label:{label}#{label}"
 
 
+_UNUSUAL = ("\x00", "\x1b", "\ufeff")  # signs of UTF-16, of escape sequences, of a mark
+
+
 def _text(source: SourceFile) -> str:
     data = source.read()
     try:
@@ -191,7 +195,8 @@ def _text(source: SourceFile) -> str:
         except LookupError:
             text = decode(source)
     else:
-        text = text if "\x00" not in text and text[:1] != "\ufeff" else decode(source)
+        if any(sign in text for sign in _UNUSUAL):
+            text = decode(source)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     # Files that a document carries with it: what stands there is not of this one.
     return _CARRIED.sub("", text) if "filecontents" in text else text

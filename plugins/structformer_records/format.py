@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 from structformer.document import Document, Link, Source
 from structformer.errors import UsageError
 from structformer.formats.builder import TreeBuilder
+from structformer.formats.encoding import as_utf8
 from structformer.formats.protocol import FormatOption
 from structformer.formats.source import SourceFile, decode
 from structformer.text.names import link_names, normalize, url_names
@@ -89,7 +90,7 @@ class RecordsFormat:
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """A Document for each record. Option `fields`: what the parts of a record are called."""
         chosen = _chosen(options)
-        head = source.read()[:65536]
+        head = as_utf8(source.read()[:65536])
         layout = layout_of(head, chosen)
         if layout is not None and layout.kind in PACKED:
             for piece in pieces(io.BytesIO(source.read()), len(source.read())):

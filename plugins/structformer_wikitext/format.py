@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError, UsageError
 from structformer.formats.builder import TreeBuilder, stem_title
+from structformer.formats.encoding import as_utf8
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.formats.protocol import FormatOption, Frame
 from structformer.formats.source import SourceFile, decode
@@ -75,7 +76,7 @@ class WikitextFormat:
 
         Options: `templates`: "known" (default: the text of templates that are part of a sentence), "text" (of all) or
         "drop"; `namespaces`: numbers of a dump's namespaces to read, "0" by default, or "all"."""
-        data = source.read()
+        data = as_utf8(source.read())
         kind = kind_of(data[:65536])
         if kind == "dump":
             yield from self._dump(source, data, options)

@@ -11,6 +11,7 @@ from functools import lru_cache
 from html.entities import html5
 
 from structformer.errors import ReadError
+from structformer.formats.encoding import as_utf8
 from structformer.formats.source import SourceFile
 
 _REFERENCE = re.compile(rb"&([A-Za-z_:\x80-\xff][\w.:\x80-\xff-]*);")
@@ -125,8 +126,8 @@ def _find(
 
 
 def _known(source: SourceFile, parameter_files: Iterable[str]) -> dict[bytes, bytes]:
-    files = [opened.read() for opened in map(source.open, parameter_files) if opened is not None]
-    files += [file.read() for file in source.companions(".ent")]
+    files = [as_utf8(opened.read()) for opened in map(source.open, parameter_files) if opened is not None]
+    files += [as_utf8(file.read()) for file in source.companions(".ent")]
     return _declarations(tuple(files))
 
 
@@ -150,7 +151,7 @@ def _part(source: SourceFile, name: bytes, target: str) -> bytes:
             "ingested folder: left out"
         )
         return b""
-    return _as_value(_TEXT_DECLARATION.sub(b"", opened.read(), count=1))
+    return _as_value(_TEXT_DECLARATION.sub(b"", as_utf8(opened.read()), count=1))
 
 
 def _as_value(text: bytes) -> bytes:

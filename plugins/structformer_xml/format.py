@@ -70,7 +70,7 @@ class XmlFormat:
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """One Document. Option `mapping`: a vocabulary of one's own as TOML text. Raises ReadError with the line."""
         own = from_toml(options["mapping"], "mapping") if options.get("mapping") else None
-        data = content(source)
+        data, completed = content(source)
         if not data.strip():
             raise ReadError("empty: not XML")
         name = _first_element(data[:4096])
@@ -78,13 +78,13 @@ class XmlFormat:
             source.warn(f"{name.decode()}: not a document")
             return
         with without_garbage_collection():
-            document = self._document(source, data, own)
+            document = self._document(source, data, own, completed=completed)
         if document is None:
             source.warn("no text: not a document")
         else:
             yield document
 
-    def _document(self, source: SourceFile, data: bytes, own: Vocabulary | None) -> Document | None:
+    def _document(self, source: SourceFile, data: bytes, own: Vocabulary | None, *, completed: bool) -> Document | None:
         """None where all is in attributes."""
         events: Iterator[tuple[str, Any]] | None = None
         if len(data) >= BIG:
@@ -95,7 +95,7 @@ class XmlFormat:
                 raise ReadError("no element")
             events = chain([first], events)
         else:
-            root = parse(data, completed=data != source.read())
+            root = parse(data, completed=completed)
             if XINCLUDE in data:
                 Inclusions(source).carry_out(root)
         vocabulary = own or _choose(root, data)
@@ -125,7 +125,7 @@ class XmlFormat:
 
     def suggest_mapping(self, source: SourceFile) -> str:
         """A mapping for the source's vocabulary, as TOML."""
-        return suggest_mapping(content(source))
+        return suggest_mapping(content(source)[0])
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """An id in this document, else the document that has it, else a page of that name, else a path."""

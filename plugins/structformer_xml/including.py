@@ -10,6 +10,7 @@ from typing import Any
 
 from lxml import etree
 from structformer.errors import ReadError
+from structformer.formats.encoding import as_utf8
 from structformer.formats.source import SourceFile
 
 from structformer_xml.parsing import content, parse
@@ -72,9 +73,10 @@ class Inclusions:
             self._source.warn(f"xi:include of {href}: over {_MAX_BYTES >> 20} MB included in all; left out")
             return None
         if element.get("parse") == "text":
-            return [data.decode(element.get("encoding") or "utf-8", "replace")]
+            encoding = element.get("encoding")
+            return [data.decode(encoding, "replace") if encoding else as_utf8(data).decode("utf-8", "replace")]
         try:
-            root = parse(content(opened), completed=True)
+            root = parse(content(opened)[0], completed=True)
         except ReadError as error:
             self._source.warn(f"xi:include of {href}: {error}; left out")
             return None

@@ -10,32 +10,43 @@ from typing import Any
 
 from lxml import etree
 from structformer.errors import ReadError
+from structformer.formats.encoding import decoded, shown_encoding
 from structformer.formats.source import SourceFile
 
 from structformer_xml.entities import complete
 
 BIG = 8_000_000  # bytes from which a file is parsed as a stream, its elements forgotten as they are read
 _DECLARED = re.compile(r"""<\?xml[^>]*?encoding\s*=\s*["']([^"']+)["']""")
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8", ("utf-8",)),
-    (codecs.BOM_UTF16_LE, "utf-16-le", ("utf-16", "utf-16le")),
-    (codecs.BOM_UTF16_BE, "utf-16-be", ("utf-16", "utf-16be")),
-)
+_ENCODING = re.compile(r"""(<\?xml[^>]*?)\s+encoding\s*=\s*["'][^"']*["']""")
+_UTF_16 = {"utf-16-le": ("utf-16", "utf-16le"), "utf-16-be": ("utf-16", "utf-16be")}
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
-def content(source: SourceFile) -> bytes:
-    """The source's bytes with its entities declared. Raises ReadError where mark and declaration contradict each
-    other.
+def content(source: SourceFile) -> tuple[bytes, bool]:
+    """(the source's bytes with its entities declared, whether it had others). Raises ReadError where mark and
+    declaration contradict each other.
     """
-    data = source.read()
-    for mark, encoding, allowed in _BOMS:
-        if data.startswith(mark):
-            declared = _DECLARED.match(data[len(mark) : 400].decode(encoding, "replace"))
-            if declared and declared[1].lower() not in allowed:
-                raise ReadError(
-                    f"not well-formed (its byte-order mark says {encoding}, its declaration {declared[1]})", "line 1"
-                )
-    return complete(source, data)
+    data = _in_bytes_of_ascii(source.read())
+    completed = complete(source, data)
+    return completed, completed != data
+
+
+def _in_bytes_of_ascii(data: bytes) -> bytes:
+    """The bytes, or UTF-8 in place of UTF-16 and ISO 2022: entities and names are looked for as bytes of ASCII."""
+    mark, encoding = next(((mark, name) for mark, name in _BOMS if data.startswith(mark)), (b"", ""))
+    declared = _DECLARED.match(data[len(mark) : 400].decode(encoding, "replace")) if mark else None
+    if declared and declared[1].lower() not in _UTF_16.get(encoding, ("utf-8",)):
+        raise ReadError(
+            f"not well-formed (its byte-order mark says {encoding}, its declaration {declared[1]})", "line 1"
+        )
+    encoding = encoding or shown_encoding(data) or "utf-8"
+    if encoding == "utf-8":
+        return data
+    try:
+        text = data[len(mark) :].decode(encoding) if encoding in _UTF_16 else decoded(data, encoding)
+    except UnicodeDecodeError:
+        return data  # the parser says where it is damaged
+    return _ENCODING.sub(r"\1", text, count=1).encode()
 
 
 def parse(data: bytes, *, completed: bool = False) -> Any:

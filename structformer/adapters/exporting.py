@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -16,9 +15,9 @@ import pyarrow as pa
 
 from structformer.corpus import Corpus
 from structformer.document import Document
-from structformer.errors import UsageError
+from structformer.evaluation.judgements import Judgements, write_judgements
+from structformer.outputs import new_file, new_folder
 from structformer.sampling import Example, Samples
-from structformer.storage.files import fsync_folder, replacing_folder, temporary_name
 from structformer.storage.parquet import parquet_writer
 from structformer.text.passages import passages
 from structformer.text.word_vectors import learn_word_vectors, write_word_vectors
@@ -39,14 +38,14 @@ _TRIPLETS = pa.schema([("anchor", pa.string()), ("positive", pa.string()), ("neg
 _LISTS = pa.schema([("query", pa.string()), ("docs", pa.list_(pa.string())), ("labels", pa.list_(pa.int8()))])
 
 
-def export_datasets(workspace: str | Path, folder: Path) -> int:
+def export_datasets(workspace: str | Path, folder: Path, *, force: bool = False) -> int:
     """Write the Examples as a folder that `datasets.load_dataset(folder, task)` reads: one configuration a task. Gives
-    their number.
+    their number. force: write over an earlier export, here and below.
 
-    Raises WorkspaceError without Examples, UsageError when the folder is there and not empty.
+    Raises WorkspaceError without Examples, UsageError where the folder must not be written (outputs.py).
     """
     samples = Samples.open(workspace)
-    with _new_folder(folder) as made:
+    with new_folder(folder, workspace, force=force) as made:
         total = 0
         tasks = [task for task in samples.manifest["tasks"] if samples.counts.get(task)]
         for task in tasks:
@@ -64,22 +63,24 @@ def export_datasets(workspace: str | Path, folder: Path) -> int:
     return total
 
 
-def export_training_rows(workspace: str | Path, folder: Path) -> int:
+def export_training_rows(workspace: str | Path, folder: Path, *, force: bool = False) -> int:
     """Write the Examples as sentence-transformers trains on them; returns the number of rows in the two files.
 
     triplets.parquet has anchor, positive, negative, one row a negative; of a group of several queries for one document
     the document is the anchor. lists.parquet has query, docs and labels, the form of the cross-encoder's list-wise
     losses; groups of several queries give one row a query."""
     samples = Samples.open(workspace)
-    with _new_folder(folder) as made:
+    with new_folder(folder, workspace, force=force) as made:
         return _write_parquet(
             made / "triplets.parquet", _TRIPLETS, (row for each in samples for row in _triplets(each))
         ) + _write_parquet(made / "lists.parquet", _LISTS, (row for each in samples for row in _lists(each)))
 
 
-def export_beir(workspace: str | Path, folder: Path) -> int:
-    """Write the corpus as BEIR has it, corpus.jsonl with `_id`, `title`, `text` and `metadata`; returns the number of
-    documents.
+def export_beir(
+    workspace: str | Path, folder: Path, judgements: Judgements | None = None, *, force: bool = False
+) -> int:
+    """Write the corpus as BEIR has it, corpus.jsonl with `_id`, `title`, `text` and `metadata`, and queries with their
+    judgements beside it; returns the number of documents.
     """
 
     def line(document: Document) -> dict[str, Any]:
@@ -87,21 +88,23 @@ def export_beir(workspace: str | Path, folder: Path) -> int:
         text = document.root.subtree_text()
         return {"_id": document.id, "title": document.title, "text": text, "metadata": metadata}
 
-    with _new_folder(folder) as made:
-        return _write_lines(made / "corpus.jsonl", (line(document) for document in Corpus.open(workspace).documents()))
+    corpus = Corpus.open(workspace)
+    with new_folder(folder, workspace, force=force) as made:
+        if judgements is not None:
+            write_judgements(made, judgements)
+        return _write_lines(made / "corpus.jsonl", (line(document) for document in corpus.documents()))
 
 
-def export_docsearch(workspace: str | Path, target: Path, *, base_url: str = "") -> int:
+def export_docsearch(workspace: str | Path, target: Path, *, base_url: str = "", force: bool = False) -> int:
     """Write DocSearch records as JSON lines: hierarchy_lvl0 to hierarchy_lvl6, content, url, anchor, type and objectID;
     gives their number.
 
     Each section has a record of its heading (type lvl0 to lvl6, no content) and one of each passage (type content).
     Titles below the seventh level are joined to the seventh."""
     base = base_url if not base_url or base_url.endswith("/") else base_url + "/"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return _write_lines(
-        target, (record for document in Corpus.open(workspace).documents() for record in _docsearch(document, base))
-    )
+    corpus = Corpus.open(workspace)
+    with new_file(target, workspace, force=force) as made:
+        return _write_lines(made, (record for document in corpus.documents() for record in _docsearch(document, base)))
 
 
 def _docsearch(document: Document, base: str) -> Iterator[dict[str, Any]]:
@@ -155,36 +158,22 @@ def _write_parquet(path: Path, schema: pa.Schema, rows: Iterator[dict[str, Any]]
 
 
 def _write_lines(path: Path, values: Iterator[dict[str, Any]]) -> int:
-    temporary = path.with_name(f".tmp-{os.getpid()}-{path.name}")
     total = 0
-    try:
-        with temporary.open("w", encoding="utf-8", errors="backslashreplace") as file:
-            for value in values:
-                file.write(json.dumps(value, ensure_ascii=False) + "\n")
-                total += 1
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    fsync_folder(path.parent)
+    with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        for value in values:
+            file.write(json.dumps(value, ensure_ascii=False) + "\n")
+            total += 1
     return total
 
 
-def _new_folder(folder: Path) -> Any:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is there already: name a new folder, or delete it")
-    return replacing_folder(folder)
-
-
-def export_word_vectors(workspace: str | Path, path: Path) -> int:
+def export_word_vectors(workspace: str | Path, path: Path, *, force: bool = False) -> int:
     """Learn word vectors from the corpus's texts and write them as word2vec's text form. Gives the number of words.
 
-    Raises ModelError without gensim, UsageError when the file is there."""
-    if path.exists():
-        raise UsageError(f"{path} is there already")
-    vectors = learn_word_vectors(_Texts(Corpus.open(workspace)))
-    temporary = path.with_name(temporary_name(path.name))
-    write_word_vectors(temporary, vectors)
-    os.replace(temporary, path)
+    Raises ModelError without gensim, UsageError where the file must not be written (outputs.py)."""
+    texts = _Texts(Corpus.open(workspace))
+    with new_file(path, workspace, force=force) as made:
+        vectors = learn_word_vectors(texts)
+        write_word_vectors(made, vectors)
     return len(vectors.numbers)
 
 

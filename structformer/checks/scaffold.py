@@ -10,6 +10,7 @@ from string import Template
 
 from structformer._version import __version__
 from structformer.errors import UsageError
+from structformer.outputs import new_folder
 from structformer.plugins import load_plugins
 
 # A kind's files below the package's folder, each from the template of that name; `$name` in a path is the plugin's.
@@ -44,8 +45,6 @@ def new_plugin(name: str, folder: Path, kind: str = "format") -> list[Path]:
             f"there is a plugin {name!r} already{f', of {taken[0].distribution}' if taken else ''}: choose another name"
         )
     root = folder / f"structformer-{name.replace('_', '-')}"
-    if root.exists():
-        raise UsageError(f"{root} exists already")
     values = {
         "name": name,
         "dashed": name.replace("_", "-"),
@@ -56,13 +55,11 @@ def new_plugin(name: str, folder: Path, kind: str = "format") -> list[Path]:
     }
     templates = files("structformer").joinpath("templates", "plugin")
     written = []
-    for relative, template in {**_COMMON, **KINDS[kind]}.items():
-        path = root / Template(relative).substitute(values)
-        text = templates.joinpath(f"{template}.txt").read_text(encoding="utf-8")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(Template(text).substitute(values), encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"{path} cannot be written ({error.strerror or error})") from error
-        written.append(path)
+    with new_folder(root, recorded=False) as made:
+        for relative, template in {**_COMMON, **KINDS[kind]}.items():
+            path = Template(relative).substitute(values)
+            text = templates.joinpath(f"{template}.txt").read_text(encoding="utf-8")
+            (made / path).parent.mkdir(parents=True, exist_ok=True)
+            (made / path).write_text(Template(text).substitute(values), encoding="utf-8")
+            written.append(root / path)
     return written

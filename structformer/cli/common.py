@@ -156,6 +156,18 @@ def upload(ctx: click.Context) -> None:
         remote.push()
 
 
+class OutputPath(click.Path):
+    """A file or folder that a command writes (outputs.py). An option that has it somewhere means writing everywhere."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+
+def force_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """--force, as the commands have it that write where they are asked to. what: what it writes over."""
+    return click.option("--force", is_flag=True, help=f"Write over {what}.")
+
+
 def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """--workspace, --config, --quiet, -v and --json, as every command has them."""
     decorators = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import common_options, output, printable, save_config, table
+from structformer.cli.common import OutputPath, common_options, output, printable, save_config, table
 from structformer.cli.search import fresh_index, stale_option
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     "--name",
     help="The evaluation's name: runs and reports go to WORKSPACE/evaluation/NAME.  [default: the date and time]",
 )
-@click.option("--output", "folder", type=click.Path(path_type=Path), help="Another folder for runs and reports.")
+@click.option("--output", "folder", type=OutputPath(), help="Another folder for runs and reports.")
 @click.option("--force", is_flag=True, help="Write over an earlier evaluation of that name or folder.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the randomisation test.")
 @stale_option
@@ -126,13 +126,16 @@ def command(
     from structformer.evaluation.difference import difference, texts_of
     from structformer.evaluation.openings import evaluate_openings
     from structformer.evaluation.page import write_page
+    from structformer.outputs import check_folder, new_folder
     from structformer.retrieval.retriever import Retriever
     from structformer.workspace import Workspace, dated_name
 
     out = output(ctx)
-    target = folder or Workspace(workspace).evaluation(name or dated_name())
     if name is not None and folder is not None:
         raise click.UsageError("--name and --output exclude each other")
+    own = folder is None
+    target = folder or Workspace(workspace).evaluation(name or dated_name())
+    check_folder(target, workspace, force=force, own=own)  # before minutes of work
     asked = judged(queries, qrels, beir, dataset, topic_parts)
     if not asked and not held_out_structure and (pipelines or runs or against or diff):
         raise click.UsageError(
@@ -146,11 +149,6 @@ def command(
             (f"held-out structure, {kind} queries", judgements, CAVEAT)
             for kind, judgements in held_out_judgements(workspace).items()
         ]
-    folder = target
-    if folder.is_dir() and any(folder.iterdir()) and not force:
-        raise click.UsageError(
-            f"{folder} is not empty: give another --name or --output, or --force to write over an earlier evaluation"
-        )
     names = [name.strip() for name in measures.split(",") if name.strip()]
     chosen = (
         [*pipelines, *(part for part in diff or () if _is_pipeline(part) and part not in pipelines)]
@@ -158,7 +156,8 @@ def command(
         else None
     )
     results: list[Evaluation] = []
-    with out.progress("evaluating") as progress:
+    documents = Retriever.open(workspace).documents
+    with new_folder(target, workspace, force=force, own=own) as made, out.progress("evaluating") as progress:
         if not asked and chosen is None:
             try:
                 results.append(
@@ -166,7 +165,7 @@ def command(
                         workspace,
                         measures=names,
                         seed=seed,
-                        output=folder / "openings" if parts else folder,
+                        output=made / "openings" if parts else made,
                         progress=progress,
                     )
                 )
@@ -186,18 +185,17 @@ def command(
                     title=title,
                     caveat=caveat,
                     seed=seed,
-                    output=folder if len(parts) + len(results) == 1 else folder / f"{number + 1}",
+                    output=made if len(parts) + len(results) == 1 else made / f"{number + 1}",
                     progress=lambda _, done, total: progress(done, total),
                 )
             )
-    found = [difference(result, *diff) for result in results] if diff else []
-    documents = Retriever.open(workspace).documents
-    texts = [texts_of(each, documents, 15) for each in found]
-    write_page(folder / "report.html", results, list(zip(found, texts, strict=True)))
-    save_config(ctx, folder)
+        found = [difference(result, *diff) for result in results] if diff else []
+        texts = [texts_of(each, documents, 15) for each in found]
+        write_page(made / "report.html", results, list(zip(found, texts, strict=True)))
+        save_config(ctx, made)
     out.json(
         {
-            "folder": str(folder),
+            "folder": str(target),
             "results": [result.as_dict() for result in results],
             "differences": [each.as_dict() for each in found],
         }
@@ -219,7 +217,7 @@ def command(
                 f"{len(listed)} {what}: "
                 f"{printable(', '.join(listed[:_LISTED]))}{' ...' if len(listed) > _LISTED else ''}"
             )
-    out.say(f"runs and reports: {folder / 'report.html'}")
+    out.say(f"runs and reports: {target / 'report.html'}")
     return 1 if unknown or unasked else 0
 
 

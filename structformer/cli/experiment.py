@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from structformer.cli.common import common_options, output, save_config, seconds
+from structformer.cli.common import OutputPath, common_options, force_option, output, save_config, seconds
 from structformer.cli.evaluate import judged, judged_option, show
 
 
@@ -35,9 +35,10 @@ from structformer.cli.evaluate import judged, judged_option, show
 @click.option(
     "--output",
     "folder",
-    type=click.Path(path_type=Path),
-    help="Where tables and runs go.  [default: WORKSPACE/experiments]",
+    type=OutputPath(),
+    help="Where tables and runs go, a folder for each experiment.  [default: WORKSPACE/experiments]",
 )
+@force_option("an earlier experiment of that name in --output")
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Seed of training, of halving the queries, and of the test."
 )
@@ -57,6 +58,7 @@ def command(
     train_qrels: Path | None,
     candidates: Path | None,
     folder: Path | None,
+    force: bool,
     seed: int,
     workspace: Path,
     quiet: bool,
@@ -73,6 +75,7 @@ def command(
     from structformer.evaluation.judgements import read_judgements
     from structformer.evaluation.page import write_page
     from structformer.evaluation.running import run_experiment
+    from structformer.outputs import check_folder, new_folder
     from structformer.workspace import Workspace
 
     out = output(ctx)
@@ -83,10 +86,15 @@ def command(
     if (train_queries is None) != (train_qrels is None):
         raise click.UsageError("--train-queries and --train-qrels go together")
     train_on = read_judgements(train_queries, train_qrels) if train_queries and train_qrels else None
-    folder = folder or Workspace(workspace).experiments
+    Workspace(workspace).state()  # raises: without a workspace nothing is written
+    own = folder is None
+    targets = [(folder or Workspace(workspace).experiments) / Path(name).stem for name in experiments]
+    for target in targets:
+        check_folder(target, workspace, force=force or own, own=own)  # before hours of work
     results = []
-    for name, experiment in zip(experiments, read, strict=True):
-        with out.progress(experiment.title) as progress:
+    for target, experiment in zip(targets, read, strict=True):
+        placed = new_folder(target, workspace, force=force or own, own=own)
+        with placed as made, out.progress(experiment.title) as progress:
             result = run_experiment(
                 workspace,
                 asked[0][1],
@@ -96,13 +104,13 @@ def command(
                 settings=settings,
                 max_seconds=seconds(max_time) if max_time else None,
                 seed=seed,
-                output=folder / Path(name).stem,
+                output=made,
                 say=out.note if verbose else lambda text: None,
                 progress=lambda _, done, total: progress(done, total),
             )
-        write_page(folder / Path(name).stem / "report.html", [result])
+            write_page(made / "report.html", [result])
+            save_config(ctx, made)
         results.append(result)
         out.result(show(result))
-    save_config(ctx, folder)
     out.json([result.as_dict() for result in results])
-    out.say(f"tables: {folder}")
+    out.say(f"tables: {', '.join(map(str, targets))}")

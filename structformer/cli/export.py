@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from structformer.cli.common import Output, common_options, output
+from structformer.cli.common import Output, OutputPath, common_options, force_option, output
 
 
 @click.command("export")
@@ -15,33 +15,31 @@ from structformer.cli.common import Output, common_options, output
 @click.option(
     "--int8", is_flag=True, help="With --onnx: also with 8-bit weights: about twice as fast, scores within about 0.01."
 )
-@click.option(
-    "--datasets", type=click.Path(path_type=Path), help="Write the Examples as a folder for datasets.load_dataset."
-)
+@click.option("--datasets", type=OutputPath(), help="Write the Examples as a folder for datasets.load_dataset.")
 @click.option(
     "--training-rows",
-    type=click.Path(path_type=Path),
+    type=OutputPath(),
     help="Write the Examples as sentence-transformers' training rows.",
 )
-@click.option("--beir", type=click.Path(path_type=Path), help="Write the corpus as a BEIR folder.")
+@click.option("--write-beir", type=OutputPath(), help="Write the corpus as a BEIR folder.")
 @click.option(
     "--queries",
     type=click.Path(path_type=Path),
-    help="With --beir: queries to write there too, as BEIR and TREC have them.",
+    help="With --write-beir: queries to write there too, as BEIR and TREC have them.",
 )
-@click.option("--qrels", type=click.Path(path_type=Path), help="With --beir: their judgements.")
-@click.option("--docsearch", type=click.Path(path_type=Path), help="Write the corpus as DocSearch records, JSON lines.")
+@click.option("--qrels", type=click.Path(path_type=Path), help="With --write-beir: their judgements.")
+@click.option("--docsearch", type=OutputPath(), help="Write the corpus as DocSearch records, JSON lines.")
 @click.option(
     "--base-url", default="", help="With --docsearch and --site: what stands before documents' ids in their addresses."
 )
 @click.option(
-    "--word-vectors",
-    type=click.Path(path_type=Path),
+    "--write-word-vectors",
+    type=OutputPath(),
     help="Learn word vectors from the corpus (word2vec) and write them as text.",
 )
 @click.option(
     "--site",
-    type=click.Path(path_type=Path),
+    type=OutputPath(),
     help="Write a search page that needs no server: a folder for any web server of files.",
 )
 @click.option(
@@ -51,6 +49,7 @@ from structformer.cli.common import Output, common_options, output
     "pgvector:postgresql://USER@HOST/DATABASE#NAME, opensearch:http://HOST:PORT/NAME or "
     "elasticsearch:http://HOST:PORT/NAME.",
 )
+@force_option("what an earlier export wrote, or over the file that is there")
 @common_options
 @click.pass_context
 def command(
@@ -60,14 +59,15 @@ def command(
     int8: bool,
     datasets: Path | None,
     training_rows: Path | None,
-    beir: Path | None,
+    write_beir: Path | None,
     queries: Path | None,
     qrels: Path | None,
     docsearch: Path | None,
     base_url: str,
-    word_vectors: Path | None,
+    write_word_vectors: Path | None,
     site: Path | None,
     engine: str | None,
+    force: bool,
     workspace: Path,
     quiet: bool,
     verbose: bool,
@@ -85,48 +85,54 @@ def command(
         export_training_rows,
         export_word_vectors,
     )
-    from structformer.evaluation.judgements import read_judgements, write_judgements
+    from structformer.evaluation.judgements import read_judgements
     from structformer.workspace import Workspace
 
     out = output(ctx)
     if onnx != (model is not None):
         raise click.UsageError("--onnx exports a model: name it" if onnx else "say what to export MODEL to: --onnx")
-    if bool(queries) != bool(qrels) or (queries and not beir):
-        raise click.UsageError("--queries and --qrels go together, with --beir")
+    if bool(queries) != bool(qrels) or (queries and not write_beir):
+        raise click.UsageError("--queries and --qrels go together, with --write-beir")
     if int8 and not onnx:
         raise click.UsageError("--int8 goes with --onnx")
-    if not (onnx or datasets or training_rows or beir or docsearch or word_vectors or site or engine):
+    if not (onnx or datasets or training_rows or write_beir or docsearch or write_word_vectors or site or engine):
         raise click.UsageError(
-            "say what to export: MODEL --onnx, --datasets, --training-rows, --beir, --docsearch, --site, "
-            "--word-vectors, --engine"
+            "say what to export: MODEL --onnx, --datasets, --training-rows, --write-beir, --docsearch, --site, "
+            "--write-word-vectors, --engine"
         )
     if model is not None:
         _onnx(out, workspace, model, int8)
     written: list[tuple[Path | str, int, str]] = []
     if datasets:
-        written.append((datasets, export_datasets(workspace, datasets), "Examples"))
+        written.append((datasets, export_datasets(workspace, datasets, force=force), "Examples"))
     if training_rows:
-        written.append((training_rows, export_training_rows(workspace, training_rows), "rows"))
-    if beir:
+        written.append((training_rows, export_training_rows(workspace, training_rows, force=force), "rows"))
+    if write_beir:
         judged = read_judgements(queries, qrels) if queries and qrels else None
-        written.append((beir, export_beir(workspace, beir), "documents"))
+        written.append((write_beir, export_beir(workspace, write_beir, judged, force=force), "documents"))
         if judged is not None:
-            write_judgements(beir, judged)
-            written.append((beir, len(judged.queries), "queries"))
+            written.append((write_beir, len(judged.queries), "queries"))
     if docsearch:
-        written.append((docsearch, export_docsearch(workspace, docsearch, base_url=base_url), "records"))
+        count = export_docsearch(workspace, docsearch, base_url=base_url, force=force)
+        written.append((docsearch, count, "records"))
     if site:
         from structformer.static_site import export_site
 
-        made = export_site(workspace, site, base_url=base_url)
+        made = export_site(workspace, site, base_url=base_url, force=force)
         written.append((site, made.documents, "documents"))
         how = f"words and meaning ({made.tokens} tokens)" if made.tokens else "words alone: the index has no vectors"
         out.note(f"{made.files} files, {made.bytes / 1e6:.1f} MB, searched by {how}")
-    if word_vectors:
-        written.append((word_vectors, export_word_vectors(workspace, word_vectors), "words"))
+    if write_word_vectors:
+        count = export_word_vectors(workspace, write_word_vectors, force=force)
+        written.append((write_word_vectors, count, "words"))
     if engine:
+        from structformer.outputs import check_place
         from structformer.retrieval.index import default_encoders
         from structformer.search_engines import open_engine, without_password, write_engine
+        from structformer.search_engines.interface import folder_of
+
+        if (folder := folder_of(engine)) is not None:
+            check_place(folder, workspace)
 
         encoders = default_encoders(Workspace(workspace))
         if not encoders:

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from structformer.cli.common import common_options, output, printable, table
+from structformer.cli.common import OutputPath, common_options, force_option, output, printable, table
 
 
 @click.command("feedback")
 @click.option(
     "--judgements",
-    type=click.Path(path_type=Path),
+    type=OutputPath(),
     help="Write what was opened as judgements, a folder for `evaluate --beir` and `finetune`.",
 )
 @click.option(
@@ -23,16 +23,16 @@ from structformer.cli.common import common_options, output, printable, table
     show_default=True,
     help="For --judgements: a document was opened so many times for a query.",
 )
-@click.option(
-    "--query-log", type=click.Path(path_type=Path), help="Write the queries, one a line, for `train --query-log`."
-)
+@click.option("--write-query-log", type=OutputPath(), help="Write the queries, one a line, for `train --query-log`.")
+@force_option("the file that is there, and over judgements that an earlier run wrote")
 @common_options
 @click.pass_context
 def command(
     ctx: click.Context,
     judgements: Path | None,
     least: int,
-    query_log: Path | None,
+    write_query_log: Path | None,
+    force: bool,
     workspace: Path,
     quiet: bool,
     verbose: bool,
@@ -42,18 +42,23 @@ def command(
 
     People open what stands high, so judgements of what they opened tell which of the documents shown is better, and
     nothing of those that were never shown."""
-    from structformer.serving.feedback import report, searches, write_click_judgements, write_query_log
+    from structformer.serving import feedback
     from structformer.workspace import Workspace
 
     out = output(ctx)
-    found = searches(Workspace(workspace))
-    told = report(found)
+    Workspace(workspace).state()
+    skipped = feedback.Skipped()
+    found = feedback.searches(Workspace(workspace), skipped)
+    told = {**feedback.report(found), "skipped": skipped.lines}
     if judgements is not None:
-        judged = write_click_judgements(judgements, found, least=least)
+        judged = feedback.write_click_judgements(judgements, found, workspace, least=least, force=force)
         told["judgements"] = {"folder": str(judgements), "queries": len(judged.queries)}
-    if query_log is not None:
-        told["query_log"] = {"file": str(query_log), "queries": write_query_log(query_log, found)}
+    if write_query_log is not None:
+        count = feedback.write_query_log(write_query_log, found, workspace, force=force)
+        told["query_log"] = {"file": str(write_query_log), "queries": count}
     out.json(told)
+    if skipped.lines:
+        out.note(f"lines that are not events, skipped: {skipped.lines}; the first: {skipped.first}")
     if not found:
         out.result("nothing was searched for yet, or it was not kept: serve with --feedback")
         return

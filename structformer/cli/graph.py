@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from structformer.cli.common import common_options, output, printable, table
+from structformer.cli.common import OutputPath, common_options, force_option, output, printable, table
 
 _SHOWN = 50
 
@@ -85,12 +85,20 @@ def check(ctx: click.Context, limit: int, workspace: Path, quiet: bool, verbose:
 
 
 @command.command("export")
-@click.argument("target", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("target", metavar="FILE", type=OutputPath())
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only links of this kind; may be given often.")
+@force_option("the file that is there")
 @common_options
 @click.pass_context
 def export(
-    ctx: click.Context, target: Path, kinds: tuple[str, ...], workspace: Path, quiet: bool, verbose: bool, as_json: bool
+    ctx: click.Context,
+    target: Path,
+    kinds: tuple[str, ...],
+    force: bool,
+    workspace: Path,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     """Write the graph: FILE.parquet an edge list of sections, FILE.graphml documents and their references."""
     from structformer.errors import UsageError
@@ -100,9 +108,6 @@ def export(
     if target.suffix.lower() not in writers:
         raise UsageError(f"{target}: write to a file that ends in .parquet or .graphml")
     out = output(ctx)
-    try:
-        count = writers[target.suffix.lower()](workspace, target, kinds=parse_kinds(kinds))
-    except OSError as error:
-        raise UsageError(f"{target} cannot be written ({error.strerror or error})") from error
+    count = writers[target.suffix.lower()](workspace, target, kinds=parse_kinds(kinds), force=force)
     out.json({"edges": count, "file": str(target)})
     out.result(f"{count} edges in {target}")

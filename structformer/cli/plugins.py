@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from structformer.cli.common import common_options, output, printable
+from structformer.cli.common import OutputPath, common_options, output, printable
 
 
 @click.group("plugins", context_settings={"help_option_names": ["-h", "--help"]})
@@ -52,9 +52,7 @@ def list_command(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool
     default="format",
     show_default=True,
 )
-@click.option(
-    "--into", type=click.Path(path_type=Path), default=Path(), help="Folder to write it into.  [default: this one]"
-)
+@click.option("--into", type=OutputPath(), default=Path(), help="Folder to write it into.  [default: this one]")
 @common_options
 @click.pass_context
 def new_command(

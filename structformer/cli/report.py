@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from structformer.cli.common import common_options, output
+from structformer.cli.common import OutputPath, common_options, force_option, output
 
 
 @click.command("report")
@@ -14,13 +14,21 @@ from structformer.cli.common import common_options, output
 @click.option(
     "--output",
     "target",
-    type=click.Path(path_type=Path),
+    type=OutputPath(),
     help="The page to write.  [default: report.html in the model's folder]",
 )
+@force_option("the file that --output names")
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, model: str, target: Path | None, workspace: Path, quiet: bool, verbose: bool, as_json: bool
+    ctx: click.Context,
+    model: str,
+    target: Path | None,
+    force: bool,
+    workspace: Path,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     """Write a self-contained page with the curves, scores and options of MODEL, a name in the workspace or a folder.
 
@@ -29,6 +37,6 @@ def command(
     from structformer.training.page import write_report
 
     out = output(ctx)
-    path = write_report(workspace, model, target)
+    path = write_report(workspace, model, target, force=force)
     out.json({"page": str(path)})
     out.result(str(path))

@@ -71,7 +71,7 @@ def fresh_index(out: Output, workspace: Path, if_stale: str) -> None:
 @click.option(
     "--word-vectors",
     type=click.Path(path_type=Path),
-    help="For --agent embedding and texts: word vectors as text, as `export --word-vectors` and GloVe write them.",
+    help="For --agent embedding and texts: word vectors as text, as GloVe and `export --write-word-vectors` have them.",
 )
 @click.option(
     "--engine",

@@ -6,6 +6,7 @@ import importlib.util
 import logging
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import click
 from structformer.cli.common import Output, common_options, output
 
 if TYPE_CHECKING:
+    from structformer.serving.listening import Listening
     from structformer.serving.options import ServerOptions
 
 _PACKAGES = ("starlette", "uvicorn", "mcp", "prometheus_client")
@@ -30,7 +32,8 @@ def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "hosts",
             multiple=True,
             metavar="NAME",
-            help="A name that it is reached by, as docs.example.org; others are refused. May be repeated.",
+            help="A name that it is reached by, as docs.example.org, beside this machine's own; others are refused. "
+            "'*' for any. May be repeated.",
         ),
         click.option(
             "--cors",
@@ -50,11 +53,30 @@ def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             help="Requests a second for each client, 0 for any number; not on loopback.",
         ),
+        click.option(
+            "--connections",
+            type=click.IntRange(0),
+            help="Connections of one client at once, 0 for any number.  [default: 64; from this machine any number]",
+        ),
         click.option("--root", default="", metavar="PATH", help="What a proxy puts in front of all paths, as /search."),
         click.option(
             "--feedback",
             is_flag=True,
             help="Keep searches and what is opened, in the workspace, without who asked; the page says so.",
+        ),
+        click.option(
+            "--feedback-mb",
+            type=click.IntRange(1),
+            default=50,
+            show_default=True,
+            help="For --feedback: megabytes in a month, after which nothing more of it is kept.",
+        ),
+        click.option(
+            "--feedback-months",
+            type=click.IntRange(0),
+            default=12,
+            show_default=True,
+            help="For --feedback: months that are kept beside the current one; older ones are deleted.",
         ),
         click.option("--log", "logs", is_flag=True, help="A JSON line for each request, without its query."),
         click.option("--log-queries", is_flag=True, help="With the texts of queries in the log."),
@@ -137,13 +159,21 @@ def command(
     title = values.pop("title")
     serving = Serving(title, checked_pipelines(pipelines), feedback=values["feedback"])
     log_requests(values["logs"] or values["log_queries"])
-    options = server_options(values)
+    options, on = listen(server_options(values))
     if export:
         export_encoder(out, workspace)
-    serve(out, workspace, serving, options)
+    serve(out, workspace, serving, options, on)
 
 
-def serve(out: Output, workspace: Path, serving: Any, options: ServerOptions) -> None:
+def listen(options: ServerOptions) -> tuple[ServerOptions, Listening]:
+    """Open the port before anything slow is done, or take the one that was handed over. Raises UsageError."""
+    from structformer.serving.listening import listening
+
+    on = listening(options.host, options.port)
+    return (replace(options, host=on.host, port=on.port) if on.handed_over else options), on
+
+
+def serve(out: Output, workspace: Path, serving: Any, options: ServerOptions, on: Listening) -> None:
     """Serve until a signal comes."""
     from structformer.serving.app import Application
     from structformer.serving.server import run
@@ -154,10 +184,24 @@ def serve(out: Output, workspace: Path, serving: Any, options: ServerOptions) ->
     def ready(address: str) -> None:
         out.json({"address": address, "index": service.current.id})
         out.result(f"{address}  (MCP: {address}mcp, API: {address}openapi.json; Ctrl-C ends it)")
-        if not options.on_loopback and not options.tokens:
-            out.note("everybody who reaches this machine may search: --tokens FILE says who")
+        say_who_may_ask(out, options)
 
-    run(Application(service, options), ready)
+    run(Application(service, options), ready, on)
+
+
+def say_who_may_ask(out: Output, options: ServerOptions) -> None:
+    """What a server that other machines reach answers to, and whom."""
+    from structformer.serving.options import ANY_NAME
+
+    if options.on_loopback:
+        return
+    if ANY_NAME in options.hosts:
+        out.note("it answers to any name: pages of other sites can ask it by giving themselves this machine's address")
+    else:
+        names = ", ".join(sorted(options.names))
+        out.note(f"it answers to this machine's addresses and to {names}; --host-name NAME adds a name, '*' any")
+    if not options.tokens:
+        out.note("everybody who reaches this machine may search: --tokens FILE says who")
 
 
 def export_encoder(out: Output, workspace: Path) -> None:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from structformer.cli.common import Output, common_options, output, seconds
-from structformer.cli.serve import check_packages, log_requests, server_options, serving_options
+from structformer.cli.serve import (
+    check_packages,
+    listen,
+    log_requests,
+    say_who_may_ask,
+    server_options,
+    serving_options,
+)
 
 if TYPE_CHECKING:
     from structformer.workspace import Workspace
@@ -59,7 +66,7 @@ def command(
         raise UsageError("--watch needs watchfiles: pip install 'structformer[serve]'")
     title = values.pop("title")
     log_requests(values["logs"] or values["log_queries"])
-    options = server_options(values)
+    options, on = listen(server_options(values))
     _first_index(out, Workspace(workspace), paths)
     service = SearchService(workspace, Serving(title, feedback=options.feedback))
     improver = Improver(
@@ -69,6 +76,7 @@ def command(
     def ready(address: str) -> None:
         out.json({"address": address})
         out.result(f"{address}  (Ctrl-C ends it)")
+        say_who_may_ask(out, options)
         if open_page:
             click.launch(address)
         improver.start()
@@ -77,7 +85,7 @@ def command(
     from structformer.serving.server import run
 
     try:
-        run(Application(service, options), ready)
+        run(Application(service, options), ready, on)
     finally:
         improver.end()
 

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from structformer.corpus.rows import Row, rows_document
-from structformer.corpus.shards import TABLES, ShardInfo, read_rows, read_shard, read_table
+from structformer.corpus.shards import TABLES, ShardInfo, is_shard_name, read_rows, read_shard, read_table
 from structformer.corpus.site import Site, read_site
 from structformer.document import Document
 from structformer.errors import WorkspaceError
@@ -73,6 +73,8 @@ class Corpus:
                 f"{FORMAT_VERSION}; ingest again"
             )
         shards = [ShardInfo(**{**shard, "digests": tuple(shard["digests"])}) for shard in manifest["shards"]]
+        if wrong := next((shard.key for shard in shards if not is_shard_name(shard.key)), None):
+            raise WorkspaceError(f"{folder} lists {wrong!r}, which is not the name of a shard: ingest again")
         return cls(folder, workspace.shards, shards, hold)
 
     @property

@@ -108,10 +108,10 @@ def read_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
             yield from file.read_row_group(group, columns=columns).to_pylist()
 
 
-def read_table(path: Path, columns: list[str]) -> pa.Table:
-    """Columns of a table, whole. Raises WorkspaceError on a broken file."""
-    with _reading(path):
-        return pq.read_table(path, columns=columns)
+def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
+    """Columns of a table, whole, all with None. Raises WorkspaceError on a broken file."""
+    with _reading(path), pq.ParquetFile(path) as file:  # pq.read_table loads what reads data sets of many files
+        return file.read(columns=columns)
 
 
 @contextmanager

@@ -1,9 +1,9 @@
 """Engines on several machines, by libraries that people run already: Dask and Ray map, the function and its files stay
 ours.
 
-A task runs on a cluster's worker in a process of its own, as it does here, so that what hangs or dies is ended and
-named; a worker that is lost is the cluster's affair, which runs its tasks again elsewhere. All machines see the same
-folders under the same names."""
+A cluster's worker performs a task in a process of ours, as the local engine does, so that what hangs or dies is ended
+and named. It keeps that process for its next task. A worker that is lost is the cluster's affair, which runs its
+tasks again elsewhere. All machines see the same folders under the same names."""
 
 from __future__ import annotations
 
@@ -14,12 +14,18 @@ from contextlib import ExitStack
 from typing import Any
 
 from structformer.engines.engine import Work
-from structformer.engines.local import perform
+from structformer.engines.pool import Pool
 from structformer.errors import UsageError
 
 DASK_SCHEDULER, RAY_ADDRESS = "STRUCTFORMER_DASK", "RAY_ADDRESS"
 _AHEAD = 4  # tasks of each worker that wait or run, so that results waiting for their turn stay few
 _LOST_WORKERS = 20  # that one task may cost before it is given up
+_pools: dict[int, Pool] = {}  # by process: a fork has its parent's pipes, which it must not use
+
+
+def perform(work: Work, task: Any) -> Any:
+    """One task's result: what a cluster's worker runs. Raises the task's error."""
+    return _pools.setdefault(os.getpid(), Pool()).perform(work, task)
 
 
 class DaskEngine:
@@ -42,7 +48,7 @@ class DaskEngine:
                     n_workers=work.workers,
                     threads_per_worker=1,
                     processes=True,
-                    dashboard_address=None,
+                    dashboard_address=":0",  # else two commands at once warn of their port
                     silence_logs=50,
                 )
                 stack.enter_context(cluster)
@@ -51,7 +57,7 @@ class DaskEngine:
             workers = max(1, sum(client.nthreads().values()))
 
             def submit(task: Any) -> Any:
-                return client.submit(perform, work, task, pure=False, retries=_LOST_WORKERS)
+                return client.submit(perform, work, task, pure=False)
 
             yield from in_order(tasks, _AHEAD * workers, submit, lambda future: future.result())
 

@@ -30,10 +30,7 @@ def main() -> None:
         pickle.dump((kind, value), outgoing)
         outgoing.flush()
 
-    try:
-        parent, memory_bytes, seconds = pickle.load(incoming)
-    except EOFError:
-        return
+    parent, memory_bytes, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     _end_with(parent)
     _limit_memory(memory_bytes)
 
@@ -42,6 +39,7 @@ def main() -> None:
         send("item", item)
 
     while True:
+        _limit_time(0)  # what comes between tasks counts for none
         try:
             name, task = pickle.load(incoming)
         except (EOFError, KeyboardInterrupt):
@@ -91,7 +89,7 @@ def _watch(parent: int) -> None:
 
 
 def _limit_time(seconds: float) -> None:
-    """The system ends this process when it has used that much processor time from now on."""
+    """The system ends this process when it has used that much processor time from now on; 0: no more limit."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)
 

@@ -13,13 +13,13 @@ from structformer.evaluation.judgements import Judgements
 from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test, t_test
 from structformer.graph import ReferenceGraph
-from structformer.models.kinds import ranker_kind
+from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import read_record, trained_models
 from structformer.retrieval.index import encoder_place
 from structformer.retrieval.pipeline import ENCODER, UNTRAINED, Pipeline, as_pipeline, dense, hybrid, lexical, rerank
 from structformer.retrieval.retriever import AnyPipeline, Retriever
 from structformer.retrieval.run_files import Run, read_run, write_run
-from structformer.retrieval.stage import Stage, make_stage
+from structformer.retrieval.stage import Stage, make_stage, stage_kind
 from structformer.sampling import Samples
 from structformer.sampling.held_out import held_out_queries, held_out_share
 from structformer.storage.files import write_bytes, write_json
@@ -198,13 +198,18 @@ def default_pipelines(workspace: Workspace) -> list[Pipeline]:
     kinds = {name: ranker_kind(read_record(workspace, name).kind) for name in models}
     alone: list[Stage] = []
     for name in sorted(models, key=lambda name: (name != ENCODER, name)):
-        if kinds[name].first_stage == "dense":
+        if _by_vectors(kinds[name]):
             stages += [dense(name), hybrid(name)]
         elif kinds[name].first_stage:
             alone.append(make_stage(kinds[name].first_stage, name))
-    default = hybrid(ENCODER) if ENCODER in kinds and kinds[ENCODER].first_stage == "dense" else stages[-1]
+    default = hybrid(ENCODER) if ENCODER in kinds and _by_vectors(kinds[ENCODER]) else stages[-1]
     pipelines = [as_pipeline(stage) for stage in (*stages, *alone)]
     return pipelines + [default >> rerank(name) for name in models if kinds[name].joint]
+
+
+def _by_vectors(kind: RankerKind) -> bool:
+    """Whether a ranker finds by comparing vectors, so that words can be added to it."""
+    return bool(kind.first_stage) and stage_kind(kind.first_stage).vectors
 
 
 def label(pipeline: Pipeline) -> str:

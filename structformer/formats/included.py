@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from structformer.formats.encoding import as_utf8
 from structformer.formats.source import SourceFile
 
 
@@ -17,7 +18,7 @@ def included_files(source: SourceFile, names: Callable[[bytes], Iterable[str]], 
     waiting = [source]
     while waiting and (most is None or len(found) < most):
         file = waiting.pop()
-        for name in names(file.read()):
+        for name in names(as_utf8(file.read())):
             opened = file.open(name)
             if opened is not None and opened.path not in found and opened.path != source.path:
                 found.add(opened.path)

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from pathlib import Path
 from typing import Protocol
 
 from structformer.errors import ReadError
+from structformer.formats.encoding import BOMS, decoded, shown_encoding
 from structformer.text.names import join
 
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 HEAD_BYTES = 4096
 
 
@@ -98,29 +91,13 @@ class SourceFile:
 
 
 def guess_encoding(data: bytes) -> str | None:
-    """The name of a Python codec for bytes that are not UTF-8 and declare nothing; None when nothing tells."""
-    if (wide := _wide(data)) is not None:
-        return wide
+    """The name of a Python codec for bytes that are not UTF-8, and neither declare nor show their encoding; None when
+    nothing tells.
+    """
     from charset_normalizer import from_bytes
 
     best = from_bytes(data[:262144]).best()
     return best.encoding if best else None
-
-
-def _wide(data: bytes) -> str | None:
-    """UTF-16 without its mark: every second byte of Western text is zero."""
-    sample = data[:4096]
-    if len(sample) < 8 or b"\x00" not in sample:
-        return None
-    even, odd = sample[0::2].count(0), sample[1::2].count(0)
-    for name, zeros, others in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
-        if zeros * 5 > len(sample) and others * 20 < len(sample):
-            try:
-                data[: len(data) // 2 * 2].decode(name)
-            except UnicodeDecodeError:
-                continue
-            return name
-    return None
 
 
 def decode(source: SourceFile) -> str:
@@ -129,20 +106,22 @@ def decode(source: SourceFile) -> str:
     Raises ReadError on binary content.
     """
     data = source.read()
-    for bom, encoding in _BOMS:
+    for bom, encoding in BOMS:
         if data.startswith(bom):
             try:
                 return data.decode(encoding)
             except UnicodeDecodeError as error:
                 source.warn(f"byte {error.start}: not valid {encoding} despite its mark; bad bytes replaced")
                 return data.decode(encoding, "replace")
+    if (shown := shown_encoding(data)) is not None:
+        text = decoded(data, shown)
+        bad = text.count("\ufffd")
+        source.warn(f"no encoding declared; read as {shown}" + (f", {bad} bad characters replaced" if bad else ""))
+        return text.replace("\x00", "\ufffd")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         return _guess(source, data, error.start)
-    if b"\x00" in data[:4096] and (wide := _wide(data)) is not None:
-        source.warn(f"no encoding declared; read as {wide}")
-        return data.decode(wide, "replace")
     if (nuls := text.count("\x00")) > 16 and nuls * 20 > len(text):
         raise ReadError("binary content (NUL bytes): skipped", f"byte {data.index(0)}")
     if nuls:
@@ -154,7 +133,7 @@ def _guess(source: SourceFile, data: bytes, place: int) -> str:
     # Texts have no control characters; three in a hundred bytes mean an image, an archive, a program.
     sample = data[:65536]
     controls = sum(byte < 32 and byte not in (9, 10, 12, 13, 27) for byte in sample)
-    if (b"\x00" in sample or controls * 100 > 3 * len(sample)) and _wide(data) is None:
+    if b"\x00" in sample or controls * 100 > 3 * len(sample):
         raise ReadError("binary content: skipped", f"byte {place}")
     encoding = guess_encoding(data) or "cp1252"
     text = data.decode(encoding, "replace").replace("\x00", "\ufffd")

@@ -12,19 +12,22 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from structformer.corpus import Corpus
-from structformer.corpus.shards import read_rows
+from structformer.corpus.shards import read_rows, read_table
 from structformer.document import LinkKind
 from structformer.engines import Engine, get_engine, mapped
 from structformer.errors import WorkspaceError
-from structformer.graph.incoming import Groups, IncomingTask, read_incoming
+from structformer.graph.incoming import Groups, IncomingTask, incoming_texts, read_incoming
 from structformer.graph.names import graph_work, write_names
 from structformer.graph.resolution import Resolution, ResolveTask
 from structformer.storage.files import remove, write_json
 from structformer.storage.seal import Sealed
 from structformer.workspace import Hold, Workspace
+
+FORMAT_VERSION = 2
 
 
 def build_graph(
@@ -74,7 +77,7 @@ def write_graph(
             progress(number, len(tasks))
     _write_incoming(corpus, folder, groups, tasks, engine, workers)
     remove(gathered)
-    manifest = {"corpus": corpus.fingerprint, **total.as_dict()}
+    manifest = {"corpus": corpus.fingerprint, "format_version": FORMAT_VERSION, **total.as_dict()}
     write_json(folder / "manifest.json", manifest)
     return ReferenceGraph(folder, corpus, manifest)
 
@@ -119,6 +122,10 @@ class ReferenceGraph:
         corpus = corpus or Corpus.open(workspace)
         sealed, hold = workspace.sealed("graph")
         manifest = sealed.json("manifest.json")
+        if manifest.get("format_version") != FORMAT_VERSION:
+            raise WorkspaceError(
+                f"the reference graph in {sealed.folder} is of another version: run `structformer ingest` again"
+            )
         if manifest.get("corpus") != corpus.fingerprint:
             raise WorkspaceError(
                 f"the reference graph in {sealed.folder} is of another corpus: run `structformer ingest` again"
@@ -161,18 +168,24 @@ class ReferenceGraph:
         """Number of directed see-also edges between distinct documents."""
         return len(self._see_also_arrays()[1])
 
+    def incoming(self, shard: int) -> pa.Table:
+        """The edges from other documents to those of a shard of the corpus, as rows of EDGES in order of their targets,
+        those to a section in order of their sources. After them the names that redirect to a document, of which the
+        source is NOWHERE.
+        """
+        group, place = Groups.of(self.corpus).of_shard(shard)
+        return read_incoming(self._file(f"incoming/{group:03}.parquet"), place)
+
+    def outgoing(self, shard: int) -> pa.Table:
+        """The edges whose source is in a shard of the corpus, as rows of EDGES in order of their source."""
+        return read_table(self._file(f"edges/{shard:05}.parquet"))
+
     def incoming_texts(self, shard: int | None = None) -> dict[tuple[int, int], list[str]]:
         """Anchor texts by (target document, target section) of one shard's documents, or of all: each once, in order of
         their sources; and of redirects the names that lead to a document.
         """
-        if shard is None:
-            return {
-                key: texts
-                for number in range(len(self.corpus.shards))
-                for key, texts in self.incoming_texts(number).items()
-            }
-        group, place = Groups.of(self.corpus).of_shard(shard)
-        return read_incoming(self._file(f"incoming/{group:03}.parquet"), place)
+        shards = range(len(self.corpus.shards)) if shard is None else [shard]
+        return {key: texts for each in shards for key, texts in incoming_texts(self.incoming(each)).items()}
 
     def _see_also_arrays(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         if self._see_also is None:

@@ -1,7 +1,8 @@
-"""The anchor texts of the links that lead to each section, gathered where the links are and written where they lead.
+"""The links that lead to each section, gathered where the links are and written where they lead.
 
-Every shard's links leave their texts by groups of target shards; then every group's are put together. What a corpus is
-indexed with is so read shard by shard, and never held whole.
+Every shard's edges are left by groups of target shards; then every group's are put together, in order of their targets.
+What links say of a section, and from where they come, is so read shard by shard, and never held whole. The names that
+redirect to a document follow the links to it; nothing is their source.
 """
 
 from __future__ import annotations
@@ -11,16 +12,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from structformer.corpus import Corpus
 from structformer.errors import WorkspaceError
 from structformer.graph.names import partition_count
-from structformer.storage.parquet import parquet_writer
+from structformer.storage.parquet import numbers, parquet_writer
 
-_TEXTS = pa.schema([("document", pa.int32()), ("section", pa.int32()), ("text", pa.string())])
-Texts = dict[tuple[int, int], dict[str, None]]  # by target document and section, each text once, in order
+EDGES = pa.schema(
+    [
+        ("source_document", pa.int32()),
+        ("source_section", pa.int32()),
+        ("target_document", pa.int32()),
+        ("target_section", pa.int32()),
+        ("kind", pa.string()),
+        ("text", pa.string()),  # the anchor text
+        ("start", pa.int32()),  # its span in the source section's text
+        ("end", pa.int32()),
+    ]
+)
+NOWHERE = -1  # the source of a redirect's name
+_REDIRECT = "redirect"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +62,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class IncomingTask:
-    """A worker's task: the texts of one group. starts: the number of the first document of each of its shards."""
+    """A worker's task: the links to one group. starts: the number of the first document of each of its shards."""
 
     gathered: tuple[str, ...]
     group: int
@@ -56,56 +70,70 @@ class IncomingTask:
     output: str
 
 
-class IncomingWriter:
-    """Gathers what one shard's links say of their targets. Anchor texts stand before the names of redirects."""
-
-    def __init__(self, bounds: Sequence[int]) -> None:
-        self._bounds = bounds
-        self._texts: tuple[Texts, Texts] = ({}, {})
-
-    def add(self, document: int, section: int, text: str, *, redirect: bool = False) -> None:
-        """Note a text that leads to a section."""
-        self._texts[redirect].setdefault((document, section), {})[text] = None
-
-    def write(self, anchors: Path, redirects: Path) -> None:
-        """Write both, a row group for each group of targets."""
-        for path, texts in zip((anchors, redirects), self._texts, strict=True):
-            _write(path, texts, self._bounds)
+def redirect_row(document: int, name: str) -> dict[str, object]:
+    """A name that redirects to a document, as a row among the links to it."""
+    return {
+        "source_document": NOWHERE,
+        "source_section": NOWHERE,
+        "target_document": document,
+        "target_section": 0,
+        "kind": _REDIRECT,
+        "text": name,
+        "start": 0,
+        "end": 0,
+    }
 
 
-def _write(path: Path, texts: Texts, bounds: Sequence[int]) -> None:
-    """A row group for the targets from each of these documents on, in their order."""
-    rows: list[list[tuple[int, int, str]]] = [[] for _ in bounds]
-    for (document, section), its in sorted(texts.items()):
-        rows[bisect_right(bounds, document) - 1] += [(document, section, text) for text in its]
-    with parquet_writer(path, _TEXTS) as writer:
-        for part in rows:
-            columns = list(zip(*part, strict=True)) or [(), (), ()]
-            arrays = [pa.array(column, kind) for column, kind in zip(columns, _TEXTS.types, strict=True)]
-            writer.write_table(pa.Table.from_arrays(arrays, schema=_TEXTS), row_group_size=max(1, len(part)))
+def gather(edges: pa.Table, path: Path, bounds: Sequence[int]) -> None:
+    """Write edges by the groups of their targets, but for those within a document, each group's in their order.
+    bounds: the number of each group's first document.
+    """
+    elsewhere = np.flatnonzero(numbers(edges["source_document"]) != numbers(edges["target_document"]))
+    _write(path, edges.take(pa.array(elsewhere)), bounds)
 
 
 def write_incoming(task: IncomingTask, started: Callable[[str], None]) -> None:
-    """A worker's job: one group's texts, in order of their sources, a row group for each of its shards."""
-    texts: Texts = {}
+    """A worker's job: the links to one group, those to a section in order of their sources, a row group for each of its
+    shards.
+    """
+    tables = [EDGES.empty_table()]
     for path in task.gathered:
         with pq.ParquetFile(path) as file:
-            table = file.read_row_group(task.group)
-        for document, section, text in zip(*(column.to_pylist() for column in table.columns), strict=True):
-            texts.setdefault((document, section), {})[text] = None
-    _write(Path(task.output), texts, task.starts)
+            tables.append(file.read_row_group(task.group))
+    table = pa.concat_tables(tables)
+    order = np.lexsort((numbers(table["target_section"]), numbers(table["target_document"])))
+    _write(Path(task.output), table.take(pa.array(order)), task.starts)
 
 
-def read_incoming(path: Path, place: int) -> dict[tuple[int, int], list[str]]:
-    """The texts of one shard by (target document, target section). place: the shard's in its group. Raises
-    WorkspaceError.
+def _write(path: Path, table: pa.Table, bounds: Sequence[int]) -> None:
+    """A row group for the targets from each of these documents on."""
+    part = np.searchsorted(np.array(bounds), numbers(table["target_document"]), side="right") - 1
+    order = np.argsort(part, kind="stable")
+    ends = np.searchsorted(part[order], np.arange(len(bounds)), side="right")
+    table = table.take(pa.array(order))
+    with parquet_writer(path, EDGES) as writer:
+        start = 0
+        for end in ends.tolist():
+            writer.write_table(table.slice(start, end - start), row_group_size=max(1, end - start))
+            start = end
+
+
+def read_incoming(path: Path, place: int) -> pa.Table:
+    """The links to one shard's documents, rows of EDGES in order of their targets. place: the shard's in its group.
+    Raises WorkspaceError.
     """
     try:
         with pq.ParquetFile(path) as file:
-            table = file.read_row_group(place)
+            return file.read_row_group(place)
     except (OSError, pa.ArrowException) as error:
         raise WorkspaceError(f"{path} cannot be read ({error}): run `structformer ingest` again") from error
-    found: dict[tuple[int, int], list[str]] = {}
-    for document, section, text in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        found.setdefault((document, section), []).append(text)
-    return found
+
+
+def incoming_texts(table: pa.Table) -> dict[tuple[int, int], list[str]]:
+    """What the links of a table say, by (target document, target section): each text once, in order of the sources."""
+    found: dict[tuple[int, int], dict[str, None]] = {}
+    columns = (table[name].to_pylist() for name in ("target_document", "target_section", "text"))
+    for document, section, text in zip(*columns, strict=True):
+        if text:
+            found.setdefault((document, section), {})[text] = None
+    return {target: list(texts) for target, texts in found.items()}

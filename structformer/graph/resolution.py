@@ -12,29 +12,17 @@ from typing import Any
 import pyarrow as pa
 
 from structformer.corpus import Corpus
-from structformer.corpus.shards import ShardInfo
+from structformer.corpus.shards import ShardInfo, read_table
 from structformer.document import Document, Link, LinkKind
 from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.formats.protocol import Format
-from structformer.graph.incoming import IncomingWriter
+from structformer.graph.incoming import EDGES, gather, redirect_row
 from structformer.graph.names import Names
 from structformer.plugins import load_plugins
 from structformer.storage.parquet import parquet_writer
 from structformer.text.names import is_external, normalize, path_candidates
 
-EDGES = pa.schema(
-    [
-        ("source_document", pa.int32()),
-        ("source_section", pa.int32()),
-        ("target_document", pa.int32()),
-        ("target_section", pa.int32()),
-        ("kind", pa.string()),
-        ("text", pa.string()),  # the anchor text
-        ("start", pa.int32()),  # its span in the source section's text
-        ("end", pa.int32()),
-    ]
-)
 _EXAMPLES = 5
 _ROWS_AT_ONCE = 20_000
 _FAILURES = ("unresolved", "ambiguous", "dead_anchor")
@@ -90,7 +78,7 @@ class ResolveTask:
     names: str
     bounds: tuple[int, ...]  # of the groups of targets
     edges: str
-    incoming: tuple[str, str]  # anchor texts, and the names of redirects, by target
+    incoming: tuple[str, str]  # the links to other documents, and the names of redirects, by target
 
 
 def resolve_shard(task: ResolveTask, started: Callable[[str], None]) -> Resolution:
@@ -100,22 +88,19 @@ def resolve_shard(task: ResolveTask, started: Callable[[str], None]) -> Resoluti
     corpus = Corpus(Path(), Path(task.shards), [task.shard])
     names = Names(Path(task.names))
     resolution = Resolution()
-    incoming = IncomingWriter(task.bounds)
     rows: list[dict[str, Any]] = []
     with closing(names), without_garbage_collection(), parquet_writer(Path(task.edges), EDGES) as writer:
         for number, document in enumerate(corpus.shard_documents(0), task.start):
             started(document.id)
-            for edge in _document_edges(number, document, names, resolution):
-                rows.append(edge)
-                if edge["text"] and number != edge["target_document"]:
-                    incoming.add(edge["target_document"], edge["target_section"], edge["text"])
+            rows += _document_edges(number, document, names, resolution)
             if len(rows) > _ROWS_AT_ONCE:
                 writer.write_table(pa.Table.from_pylist(rows, schema=EDGES))
                 rows = []
         writer.write_table(pa.Table.from_pylist(rows, schema=EDGES))
-        for target, name in _redirected(corpus, task.shard, names):
-            incoming.add(target, 0, name, redirect=True)
-    incoming.write(Path(task.incoming[0]), Path(task.incoming[1]))
+        redirects = [redirect_row(*each) for each in _redirected(corpus, task.shard, names)]
+    anchors, aliases = (Path(path) for path in task.incoming)
+    gather(read_table(Path(task.edges)), anchors, task.bounds)
+    gather(pa.Table.from_pylist(redirects, schema=EDGES), aliases, task.bounds)
     return resolution
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from structformer.errors import UsageError
 from structformer.graph.graph import ReferenceGraph
 from structformer.graph.names import Names
 from structformer.graph.resolution import format_of, resolve_link
+from structformer.outputs import new_file
 from structformer.storage.parquet import parquet_writer
 from structformer.text.visible import visible
 
@@ -91,23 +93,25 @@ def statistics(workspace: str | Path) -> dict[str, Any]:
     }
 
 
-def export_parquet(workspace: str | Path, path: Path, *, kinds: frozenset[str] | None = None) -> int:
-    """Write the edge list, ids and paths of titles written out; returns the number of edges."""
+def export_parquet(
+    workspace: str | Path, path: Path, *, kinds: frozenset[str] | None = None, force: bool = False
+) -> int:
+    """Write the edge list, ids and paths of titles written out; returns the number of edges. force: write over a file
+    that is there.
+    """
+    corpus = Corpus.open(workspace)
+    edges = _rows(corpus, ReferenceGraph.open(workspace, corpus), kinds)
     count = 0
-    rows: list[dict[str, str]] = []
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with parquet_writer(path, EXPORT) as writer:
-        for row in _rows(workspace, kinds):
-            rows.append(row)
-            count += 1
-            if len(rows) >= _LISTED:
-                writer.write_table(pa.Table.from_pylist(rows, schema=EXPORT))
-                rows.clear()
-        writer.write_table(pa.Table.from_pylist(rows, schema=EXPORT))
+    with new_file(path, workspace, force=force) as made, parquet_writer(made, EXPORT) as writer:
+        while rows := list(islice(edges, _LISTED)):
+            writer.write_table(pa.Table.from_pylist(rows, schema=EXPORT))
+            count += len(rows)
     return count
 
 
-def export_graphml(workspace: str | Path, path: Path, *, kinds: frozenset[str] | None = None) -> int:
+def export_graphml(
+    workspace: str | Path, path: Path, *, kinds: frozenset[str] | None = None, force: bool = False
+) -> int:
     """Write documents as nodes and their references as edges in GraphML; returns the number of edges.
 
     Source: GraphML 1.1 (graphml.graphdrawing.org). Control and bidirectional characters are written as escapes.
@@ -118,8 +122,7 @@ def export_graphml(workspace: str | Path, path: Path, *, kinds: frozenset[str] |
     graph = ReferenceGraph.open(workspace, corpus)
     namespace = "http://graphml.graphdrawing.org/xmlns"
     count = 0
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with etree.xmlfile(str(path), encoding="utf-8") as file:
+    with new_file(path, workspace, force=force) as made, etree.xmlfile(str(made), encoding="utf-8") as file:
         file.write_declaration()
         with file.element("graphml", nsmap={None: namespace}):
             for key, where, name in (
@@ -151,9 +154,7 @@ def _data(file: Any, key: str, text: str) -> None:
         file.write(visible("".join(c for c in text if c not in "\ufffe\uffff")))
 
 
-def _rows(workspace: str | Path, kinds: frozenset[str] | None) -> Iterator[dict[str, str]]:
-    corpus = Corpus.open(workspace)
-    graph = ReferenceGraph.open(workspace, corpus)
+def _rows(corpus: Corpus, graph: ReferenceGraph, kinds: frozenset[str] | None) -> Iterator[dict[str, str]]:
     ids = list(corpus.document_ids())
     titles = _SectionTitles(corpus)
     for edge in graph.edges():

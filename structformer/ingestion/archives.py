@@ -16,7 +16,6 @@ import posixpath
 import re
 import stat
 import tarfile
-import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -27,6 +26,7 @@ from typing import Any, BinaryIO
 
 from structformer.errors import ReadError
 from structformer.formats.limits import Limits
+from structformer.ingestion.budget import Budget, check_ratio
 from structformer.ingestion.warc import warc_pages
 
 _PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".lzma": "xz", ".zst": "zstd", ".zstd": "zstd"}
@@ -34,7 +34,6 @@ _TAR_SHORT = {".tgz": ".tar.gz", ".tbz": ".tar.bz2", ".tbz2": ".tar.bz2", ".txz"
 _BLOCK = 1 << 20
 _ZIP_HEADER = 30  # bytes of a member's local header before its name
 _PARALLEL_BYTES = 16_000_000  # from this size on bzip2's blocks are decoded side by side
-_RATIO_BYTES = 100_000_000  # from this size on the ratio counts: short files compress to nearly nothing
 _HELD_BYTES = 400_000_000  # unpacked size up to which an archive's members can refer to each other
 _BROKEN = (
     EOFError,
@@ -110,46 +109,12 @@ def unpack(data: BinaryIO, kind: str, limits: Limits, packed_size: int) -> bytes
                 size += len(block)
                 if size > limits.file_bytes:
                     raise ReadError(f"unpacks to over {limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped")
-                _check_ratio(size, packed_size, limits)
+                check_ratio(size, packed_size, limits)
     except ReadError:
         raise
     except Exception as error:  # _BROKEN is not all: zstandard's own error is not exported everywhere
         raise ReadError(f"damaged {kind} data after {size} bytes ({_reason(error)}): skipped") from error
     return b"".join(parts)
-
-
-def _check_ratio(size: int, packed: int, limits: Limits) -> None:
-    if size > _RATIO_BYTES and size > limits.ratio * max(1, packed):
-        raise ReadError(f"unpacks to over {limits.ratio} times its size: skipped")
-
-
-class Budget:
-    """What an archive may cost in all, whatever is nested in it: bytes, by themselves and as a multiple of its packed
-    size, members, and processor time, `seconds` and one more for every `bytes_per_second` unpacked. Once it is spent,
-    nothing more of the archive is read.
-    """
-
-    def __init__(self, limits: Limits, packed_size: int) -> None:
-        self._limits = limits
-        self._packed_size = packed_size
-        self._bytes = 0
-        self._members = 0
-        self._began = time.process_time()
-
-    def spend(self, size: int = 0, members: int = 0) -> None:
-        """Count what was unpacked. Raises ReadError when it is too much."""
-        limits = self._limits
-        self._bytes += size
-        self._members += members
-        if self._members > limits.archive_entries:
-            raise ReadError(f"over {limits.archive_entries} members: the rest is skipped")
-        if self._bytes > limits.archive_bytes:
-            raise ReadError(f"over {limits.archive_bytes / 1e9:.1f} GB in all: the rest is skipped")
-        if self._bytes > _RATIO_BYTES and self._bytes > limits.ratio * max(1, self._packed_size):
-            raise ReadError(f"unpacks to over {limits.ratio} times its size: the rest is skipped")
-        allowed = limits.seconds + self._bytes / limits.bytes_per_second
-        if time.process_time() - self._began > allowed:
-            raise ReadError(f"took over {allowed:.0f} s of processor time in all: the rest is skipped")
 
 
 def _reason(error: BaseException) -> str:
@@ -188,13 +153,11 @@ class ArchiveFiles:
 class Archive:
     """An opened archive: its members in order, and its members as neighbours."""
 
-    def __init__(
-        self, path: str, data: BinaryIO, limits: Limits, *, packed_size: int, outer: Archive | None = None
-    ) -> None:
-        """outer: the archive that this one is a member of, whose budget it shares."""
+    def __init__(self, path: str, data: BinaryIO, limits: Limits, budget: Budget, nesting: int = 0) -> None:
+        """budget: its own, or, of an archive that is a member of another, that of the outermost."""
         self.path = path
-        self.nesting: int = outer.nesting + 1 if outer else 0
-        self.budget: Budget = outer.budget if outer else Budget(limits, packed_size)
+        self.nesting = nesting
+        self.budget = budget
         self._limits = limits
         self._kind = archive_kind(path)
         self._data = data
@@ -245,11 +208,13 @@ class Archive:
                 )
 
             def get(name: str) -> bytes | None:
+                self.budget.check()  # a member may be asked for any number of times
                 member = self._read_zip(archive, infos[name])
                 return None if member.problem else member.data
 
             def walk() -> Iterator[Member]:
                 for name, info, problem in members:
+                    self.budget.check(name)
                     self.budget.spend(members=1)
                     if info is None:
                         yield Member(name, problem=problem)
@@ -277,7 +242,8 @@ class Archive:
         compression = split_compression(self.path)[1]
         if self._kind == "warc" and compression == "gzip":
             compression = ""  # each record is packed by itself, and damage costs that one
-        with decompressed(self._data, compression) as stream:
+        with decompressed(self._data, compression) as unpacked:
+            stream = self.budget.metered(unpacked)
             ahead: list[Member] = []
             held: dict[str, bytes] = {}
             total = 0
@@ -296,10 +262,14 @@ class Archive:
                 failure = error
 
             def walk() -> Iterator[Member]:
-                yield from ahead
+                for member in ahead:
+                    self.budget.check(member.name)
+                    yield member
                 if failure is not None:
                     raise failure
-                yield from rest
+                for member in rest:
+                    self.budget.check(member.name)
+                    yield member
 
             yield walk(), ArchiveFiles(self.path, held.get, sorted(held))
 

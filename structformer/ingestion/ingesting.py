@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -26,6 +27,7 @@ from structformer.formats.limits import Limits
 from structformer.formats.protocol import StreamFormat
 from structformer.formats.source import SourceFile
 from structformer.graph import ReferenceGraph, write_graph
+from structformer.ingestion.budget import Clock
 from structformer.ingestion.page import write_ingest_page
 from structformer.ingestion.ranges import pieces, ranges
 from structformer.ingestion.reading import Reader, Status
@@ -49,6 +51,15 @@ def read(path_or_bytes: str | Path | bytes, format: str | None = None, **options
 
     >>> [section.title for document in read(b"# Knots\\n\\n## Bowline\\n", "markdown") for section in
     document.sections()] ['Knots', 'Bowline']"""
+    clock = Clock()
+    for document in _read(path_or_bytes, format, options, clock):
+        with clock.paused():
+            yield document
+
+
+def _read(
+    path_or_bytes: str | Path | bytes, format: str | None, options: dict[str, Any], clock: Clock
+) -> Iterator[Document]:
     plugins = load_plugins()
     plugins.check_options(options)
     if isinstance(path_or_bytes, bytes):
@@ -63,14 +74,18 @@ def read(path_or_bytes: str | Path | bytes, format: str | None = None, **options
         plugins.format(format)
     limits = Limits()
     sources = (Source("", str(root)),)
-    reader = Reader(plugins, options, limits, SourceFiles(sources, limits))
+    reader = Reader(plugins, options, limits, SourceFiles(sources, limits), now=clock.seconds)
     for file in survey(sources, plugins, limits, format=format, options=options):
         if file.problem or file.part:
             if root.is_file() and file.problem:
                 raise ReadError(file.problem)
             continue
         if file.stream:
-            yield from _read_stream(file, plugins, reader, limits)
+            try:
+                yield from _read_stream(file, plugins, reader, limits, clock)
+            except ReadError:
+                if root.is_file():
+                    raise
             continue
         reading = reader.file(file.path, Path(file.location), file.format)
         yield from reading
@@ -82,10 +97,12 @@ def read(path_or_bytes: str | Path | bytes, format: str | None = None, **options
             raise ReadError(message)
 
 
-def _read_stream(file: SurveyedFile, plugins: Plugins, reader: Reader, limits: Limits) -> Iterator[Document]:
+def _read_stream(
+    file: SurveyedFile, plugins: Plugins, reader: Reader, limits: Limits, clock: Clock
+) -> Iterator[Document]:
     format = plugins.format(file.format)
     assert isinstance(format, StreamFormat)
-    for piece, _ in pieces(Path(file.location), format, limits.file_bytes, workers=1):
+    for piece, _ in pieces(Path(file.location), format, limits, workers=1, now=clock.seconds):
         if isinstance(piece, bytes):
             yield from reader.piece(file.path, piece, format)
 
@@ -198,10 +215,12 @@ def made_shards(
     total = sum(file.size for file in files) // portion.of
     shards: list[ShardInfo] = []
     done = 0
-    tasks = portion.of_tasks(_tasks(files, base, _known_shards(workspace), plugins, count))
+    taken: defaultdict[str, float] = defaultdict(float)
+    tasks = portion.of_tasks(_tasks(files, base, _known_shards(workspace), plugins, count, taken))
     results: Iterator[ShardResult] = engine.map(work, tasks)
     for result in results:
         shards.append(result.info)
+        taken[result.path] += result.seconds
         report.parsed += result.parsed
         report.unchanged += result.copied + result.kept
         done += result.bytes
@@ -296,16 +315,24 @@ def _write_report(
 
 
 def _tasks(
-    files: list[SurveyedFile], base: ShardTask, known: list[ShardInfo], plugins: Plugins, workers: int
+    files: list[SurveyedFile],
+    base: ShardTask,
+    known: list[ShardInfo],
+    plugins: Plugins,
+    workers: int,
+    taken: Mapping[str, float],
 ) -> Iterator[ShardTask]:
     for group in cut(files):
         if group[0].stream:
-            yield from _stream_tasks(group[0], base, plugins, workers)
+            yield from _stream_tasks(group[0], base, plugins, workers, taken)
         else:
             yield replace(base, files=tuple(group), known=_overlapping(group, known))
 
 
-def _stream_tasks(file: SurveyedFile, base: ShardTask, plugins: Plugins, workers: int) -> Iterator[ShardTask]:
+def _stream_tasks(
+    file: SurveyedFile, base: ShardTask, plugins: Plugins, workers: int, taken: Mapping[str, float]
+) -> Iterator[ShardTask]:
+    """taken: processor time that the readers of each file's pieces have taken so far."""
     format = plugins.format(file.format)
     assert isinstance(format, StreamFormat)
     parts = ranges(Path(file.location), format)
@@ -313,14 +340,19 @@ def _stream_tasks(file: SurveyedFile, base: ShardTask, plugins: Plugins, workers
         yield replace(base, files=(replace(file, piece=number, size=part.end - part.start),), part=part)
     if parts:
         return
-    reached = 0
-    content = pieces(Path(file.location), format, base.limits.file_bytes, workers=workers)
-    for number, (piece, position) in enumerate(content):
-        size, reached = max(0, position - reached), max(reached, position)
-        if isinstance(piece, bytes):
-            yield replace(base, files=(replace(file, piece=number, size=size),), data=piece)
-        else:
-            yield replace(base, files=(replace(file, piece=number, size=size, problem=piece),))
+    reached = number = 0
+    content = pieces(Path(file.location), format, base.limits, workers=workers, now=lambda: taken.get(file.path, 0.0))
+    try:
+        for number, (piece, position) in enumerate(content, 1):
+            size, reached = max(0, position - reached), max(reached, position)
+            numbered = replace(file, piece=number - 1, size=size)
+            if isinstance(piece, bytes):
+                yield replace(base, files=(numbered,), data=piece)
+            else:
+                yield replace(base, files=(replace(numbered, problem=piece),))
+    except ReadError as error:
+        rest = replace(file, piece=number, size=max(0, file.size - reached), problem=str(error))
+        yield replace(base, files=(rest,))
 
 
 def _known_site(workspace: Workspace) -> Site | None:

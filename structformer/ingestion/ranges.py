@@ -10,15 +10,17 @@ from __future__ import annotations
 import bz2
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from structformer.errors import ReadError
+from structformer.formats.limits import Limits
 from structformer.formats.protocol import CutFormat, Frame, StreamFormat
 from structformer.ingestion.archives import decompressed, split_compression
+from structformer.ingestion.budget import Budget
 
 RANGE_BYTES = 2_000_000  # of the compressed file: about one piece
 _STREAM = re.compile(rb"BZh[1-9]1AY&SY")
@@ -87,18 +89,27 @@ def range_pieces(location: Path, part: Range, format: StreamFormat, limit: int) 
             yield _damaged(error)
 
 
-def pieces(location: Path, format: StreamFormat, limit: int, *, workers: int) -> Iterator[tuple[bytes | str, int]]:
-    """A whole file's pieces, or what is wrong with it, with the bytes of the file taken so far."""
+def pieces(
+    location: Path, format: StreamFormat, limits: Limits, *, workers: int, now: Callable[[], float]
+) -> Iterator[tuple[bytes | str, int]]:
+    """A whole file's pieces, or what was left out, with the bytes of the file taken so far. Raises ReadError where the
+    file is damaged or has cost too much.
+
+    now: the processor time that its pieces have taken so far.
+    """
     size = location.stat().st_size
+    budget = Budget(limits, size, now)
     try:
         kind = split_compression(location.name)[1]
         with location.open("rb") as packed, decompressed(packed, kind, location=location, workers=workers) as content:
-            for piece in format.pieces(content, limit):
+            for piece in format.pieces(budget.metered(content) if kind else content, limits.file_bytes):
+                if not kind:  # it may be packed in its own way, as Parquet is
+                    budget.passed(len(piece))
                 yield piece, packed.tell()
-    except ReadError as error:
-        yield str(error), size
+    except ReadError:
+        raise
     except Exception as error:
-        yield _damaged(error), size
+        raise ReadError(_damaged(error)) from error
 
 
 def _damaged(error: Exception) -> str:

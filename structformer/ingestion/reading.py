@@ -5,6 +5,7 @@ each file.
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,6 +18,7 @@ from structformer.formats.limits import Limits
 from structformer.formats.protocol import CompositeFormat, Format
 from structformer.formats.source import HEAD_BYTES, Neighbours, SourceFile
 from structformer.ingestion.archives import Archive, ArchiveFiles, archive_kind, decompressed, split_compression, unpack
+from structformer.ingestion.budget import Budget
 from structformer.plugins import Plugins
 from structformer.text.names import url_names
 
@@ -64,8 +66,9 @@ def head_of(location: Path) -> bytes:
 class Reader:
     """Reads files with the installed plugins, the same options and the same limits.
 
-    neighbours: the other files of the ingested folder, which a file may take parts from. started: called with a file's
-    path whenever work on it, or on a member of it, begins."""
+    neighbours: the other files of the ingested folder, which a file may take parts from. started: called with the path
+    of a file, or of a member of an archive, whenever work on it begins. lost: members that ended an earlier reader, by
+    path, and how. now: the processor time taken so far, from any beginning."""
 
     def __init__(
         self,
@@ -74,12 +77,16 @@ class Reader:
         limits: Limits,
         neighbours: Neighbours | None = None,
         started: Started = lambda path: None,
+        lost: Mapping[str, str] | None = None,
+        now: Callable[[], float] = time.process_time,
     ) -> None:
         self._plugins = plugins
         self._options = options
         self._limits = limits
         self._neighbours = neighbours
         self._started = started
+        self._lost = lost or {}
+        self._now = now
 
     def file(self, path: str, location: Path, format_name: str = "") -> Reading:
         """A file; its format is detected when none is named."""
@@ -98,7 +105,8 @@ class Reader:
             if format_name in ("", ARCHIVE) and archive_kind(path):
                 own.format, own.why = ARCHIVE, "suffix"
                 with location.open("rb") as file:
-                    archive = Archive(path, file, self._limits, packed_size=location.stat().st_size)
+                    budget = Budget(self._limits, location.stat().st_size, self._now)
+                    archive = Archive(path, file, self._limits, budget)
                     yield from self._archive(archive, own, outcomes)
                 return
             if kind:
@@ -158,13 +166,15 @@ class Reader:
 
     def _archive(self, archive: Archive, own: Outcome, outcomes: list[Outcome]) -> Iterator[Document]:
         with archive.opened() as (members, neighbours):
-            parts = self._parts(neighbours)
+            parts = self._parts(archive, neighbours)
             empty = 0
             for member in members:
                 path = f"{archive.path}/{member.name}"
-                self._started(own.path)
-                if member.problem:
-                    own.messages.append(f"{member.name}: {member.problem}")
+                self._started(path)
+                if problem := member.problem or self._lost.get(path, ""):
+                    own.messages.append(f"{member.name}: {problem}")
+                    if not member.problem:
+                        archive.budget.lose()
                     continue
                 if archive_kind(member.name):
                     yield from self._nested(archive, path, member.data, own, outcomes)
@@ -213,7 +223,7 @@ class Reader:
         if archive.nesting + 1 >= self._limits.nesting:
             own.messages.append(f"{name}: archives nested over {self._limits.nesting} deep: skipped")
             return
-        inner = Archive(path, io.BytesIO(data), self._limits, packed_size=len(data), outer=archive)
+        inner = Archive(path, io.BytesIO(data), self._limits, archive.budget, archive.nesting + 1)
         before = len(own.messages)
         try:
             yield from self._archive(inner, own, outcomes)
@@ -221,7 +231,7 @@ class Reader:
             own.messages.append(str(error))
         own.messages[before:] = [f"{name}: {message}" for message in own.messages[before:]]
 
-    def _parts(self, neighbours: ArchiveFiles) -> set[str]:
+    def _parts(self, archive: Archive, neighbours: ArchiveFiles) -> set[str]:
         """Paths of members that other members take in."""
         found: set[str] = set()
         for format in self._plugins.formats.values():
@@ -229,6 +239,8 @@ class Reader:
                 continue
             for suffix in format.suffixes:
                 for path in neighbours.find(suffix):
+                    self._started(archive.path)
+                    archive.budget.check()
                     data = neighbours.get(path)
                     if data is not None:
                         found |= safe_parts(format, SourceFile(path, data, neighbours=neighbours))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -43,7 +44,7 @@ class ShardTask:
     earlier: str  # the folder of the earlier corpus, "" for none
     options: tuple[tuple[str, Any], ...]
     limits: Limits
-    lost: tuple[tuple[str, str], ...] = ()  # files that cost a worker its life, and how
+    lost: tuple[tuple[str, str], ...] = ()  # files, or members of archives, that cost a worker its life, and how
     data: bytes | None = None  # of a dump's piece
     part: Range | None = None  # of a dump that each worker decompresses itself
     fresh: bool = False  # make the shard even when it exists
@@ -52,13 +53,18 @@ class ShardTask:
 
 @dataclass(frozen=True, slots=True)
 class ShardResult:
-    """The result of a task: the shard, and how many of its files were parsed, copied from before, or found finished."""
+    """The result of a task: the shard, and how many of its files were parsed, copied from before, or found finished.
+
+    path: its first file. seconds: processor time that it took, with that of the workers that it cost.
+    """
 
     info: ShardInfo
     parsed: int
     copied: int
     kept: int
     bytes: int
+    path: str
+    seconds: float
 
 
 @dataclass(slots=True)
@@ -71,6 +77,7 @@ class _Earlier:
 
 def make_shard(task: ShardTask, started: Callable[[str], None]) -> ShardResult:
     """A worker's job: the shard of a task's files, made only when it does not exist."""
+    began = time.process_time()
     lost = dict(task.lost)
     digests: dict[str, tuple[str, int]] = {}
     problems: dict[str, str] = {}
@@ -93,15 +100,17 @@ def make_shard(task: ShardTask, started: Callable[[str], None]) -> ShardResult:
     shards = Path(task.shards)
     neighbours = _neighbours(task.sources, task.limits)
     key = _key(task, digests, problems)
+    first = task.files[0].path
     size = sum(file.size for file in task.files)
     into = Path(task.into) if task.into else shards
     for folder in sorted({*shards.glob(f"{key}-*"), *into.glob(f"{key}-*")}):
         if not task.fresh and _is_whole(folder, task.earlier) and _dependencies_hold(folder, neighbours):
-            return ShardResult(describe_shard(folder), 0, 0, len(task.files), size)
+            return ShardResult(describe_shard(folder), 0, 0, len(task.files), size, first, 0.0)
     with building_folder(into) as building:
         parsed, copied, dependencies = _write_shard(building.folder, task, digests, problems, neighbours, started)
         folder = building.become(f"{key}-{_short_digest(sorted(dependencies))}", replace=True)
-    return ShardResult(describe_shard(folder), parsed, copied, 0, size)
+    seconds = time.process_time() - began + len(lost) * task.limits.seconds
+    return ShardResult(describe_shard(folder), parsed, copied, 0, size, first, seconds)
 
 
 def _is_whole(folder: Path, earlier: str) -> bool:
@@ -162,7 +171,7 @@ def _write_shard(
 ) -> tuple[int, int, set[str]]:
     """(files parsed, files copied, what they took from other files)."""
     plugins = load_plugins()
-    reader = Reader(plugins, dict(task.options), task.limits, neighbours, started)
+    reader = Reader(plugins, dict(task.options), task.limits, neighbours, started, dict(task.lost))
     whole = task.data is None and task.part is None
     earlier = _earlier(task, digests, neighbours) if whole else {}
     parsed = copied = 0
@@ -295,10 +304,12 @@ def _key(task: ShardTask, digests: Mapping[str, tuple[str, int]], problems: Mapp
             list(file.notes),
             file.part,
             file.piece,
+            *([task.limits.seconds] if file.format == ARCHIVE else ()),  # which decide how much of it is read
         ]
         for file in task.files
     ]
-    text = json.dumps([inputs, task.limits.memory_bytes, task.limits.file_bytes])
+    lost = sorted((path, how) for path, how in task.lost if path not in problems)
+    text = json.dumps([inputs, task.limits.memory_bytes, task.limits.file_bytes, *lost])
     return f"{_signature(task)}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 

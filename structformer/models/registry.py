@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,18 +14,22 @@ from structformer.workspace import Workspace
 
 RECORD = "structformer.json"
 PASSAGE_ENCODER = "passages"  # folder of what encodes passages, where queries' side alone was trained
+_DIGEST = re.compile(r"[0-9a-f]{1,64}")
 _NOT_LOADED = frozenset({"README.md", "training.jsonl", "command.json", "experiment.json"})
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """What is known of a trained model: its kind, its base, a digest of its weights, how it was trained."""
+    """What is known of a trained model: its kind, its base, a digest of its weights, how it was trained.
+    `base_revision`: the commit of a base from the hub, "" for others and in older records.
+    """
 
     kind: str
     base: str
     base_location: str
     fingerprint: str
     training: dict[str, Any] = field(default_factory=dict)
+    base_revision: str = ""
 
     @property
     def query_side(self) -> bool:
@@ -72,7 +77,9 @@ def write_record(folder: Path, record: ModelRecord) -> None:
 
 
 def read_record(workspace: str | Path | Workspace, name: str) -> ModelRecord:
-    """The record of a trained model. Raises ModelError on an unknown model."""
+    """The record of a trained model. Raises ModelError on an unknown model, or a record that structformer did not
+    write.
+    """
     folder = model_folder(workspace, name)
     if not (folder / RECORD).exists():
         there = ", ".join(trained_models(workspace)) or "none"
@@ -80,7 +87,20 @@ def read_record(workspace: str | Path | Workspace, name: str) -> ModelRecord:
             f"no model {name!r} in {workspace} (there: {there}); `structformer train --help` says how to train one"
         )
     sealed = Sealed(folder, f"train {name} again", Workspace(workspace).stamps)
-    return ModelRecord(**(sealed.json(RECORD) if sealed.sealed else read_json(folder / RECORD)))
+    return _record(sealed.json(RECORD) if sealed.sealed else read_json(folder / RECORD), folder / RECORD)
+
+
+def _record(value: Any, path: Path) -> ModelRecord:
+    """Raises ModelError when it is not a record: anybody can write a seal, and the digests become files' names."""
+    try:
+        record = ModelRecord(**value)
+        digests = (record.fingerprint, record.base_revision or record.fingerprint)
+        texts = (record.kind, record.base, record.base_location, *digests)
+        if all(isinstance(text, str) for text in texts) and all(map(_DIGEST.fullmatch, digests)):
+            return record
+    except TypeError:
+        pass
+    raise ModelError(f"{path} is not a model's record: train the model again")
 
 
 def model_kind(workspace: str | Path | Workspace, name: str) -> str:

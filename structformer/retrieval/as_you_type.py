@@ -62,7 +62,7 @@ def completed(opened: OpenedIndex, typed: str, documents: Collection[int] | None
     the title or text of what is found first.
     """
     words = list(_WORD.finditer(typed))
-    if not words or words[-1].end() != len(typed) or opened.lexical.holds(words[-1][0]):
+    if not words or words[-1].end() != len(typed) or opened.lexical.holds(words[-1][0], documents):
         return typed
     begun: str = words[-1][0].lower()
     before: str = typed[: words[-1].start()]

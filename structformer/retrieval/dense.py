@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import WorkspaceError
+from structformer.retrieval.allowed import unit_numbers
 from structformer.retrieval.approximate import ApproximateIndex
 from structformer.retrieval.encoding import Vector, Vectors
 
@@ -54,7 +55,7 @@ class DenseIndex:
         units of these."""
         asked = np.ascontiguousarray(queries)
         if documents is not None:
-            among = np.flatnonzero(np.isin(self.owners, list(documents)))
+            among = unit_numbers(documents, self.owners)
             return self._among([among] * len(asked), asked, k, overview_weight)
         if self.nearest is not None:
             return self._among(self.nearest.candidates(asked, k, overview_weight), asked, k, overview_weight)

@@ -11,7 +11,6 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from pathlib import Path
 
 from structformer.retrieval.bm25 import idf, saturation
 from structformer.retrieval.index import Index
@@ -24,20 +23,27 @@ _FILES = {"sections": "terms.sqlite", "documents": "document-terms.sqlite"}
 class CollectionStatistics:
     """Document and collection frequencies of terms, the number of units, and their length in words."""
 
-    def __init__(self, path: Path) -> None:
-        self._database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, check_same_thread=False)
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
         self.units, self.words = self._database.execute("SELECT units, words FROM totals").fetchone()
 
     @classmethod
     def of(cls, index: Index, what: str, texts: Iterable[str], words: Words) -> CollectionStatistics:
-        """The statistics of an index's sections or documents, counted when they are not there yet."""
+        """The statistics of an index's sections or documents, counted when they are not there yet; for this process
+        alone where the workspace may only be read.
+        """
         name = _FILES[what]
         if not index.has(name):
+            if not os.access(index.folder, os.W_OK):
+                database = sqlite3.connect(":memory:", check_same_thread=False)
+                _count(database, texts, words)
+                return cls(database)
             with index.adding("counting terms", [name]):
                 temporary = index.folder / temporary_name(name)
-                _count(temporary, texts, words)
+                with closing(sqlite3.connect(temporary)) as database:
+                    _count(database, texts, words)
                 os.replace(temporary, index.folder / name)
-        return cls(index.path(name))
+        return cls(sqlite3.connect(f"file:{index.path(name)}?mode=ro", uri=True, check_same_thread=False))
 
     @property
     def average_words(self) -> float:
@@ -50,7 +56,7 @@ class CollectionStatistics:
         return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
 
-def _count(path: Path, texts: Iterable[str], words: Words) -> None:
+def _count(database: sqlite3.Connection, texts: Iterable[str], words: Words) -> None:
     in_units: Counter[str] = Counter()
     occurrences: Counter[str] = Counter()
     count = 0
@@ -59,15 +65,14 @@ def _count(path: Path, texts: Iterable[str], words: Words) -> None:
         occurrences.update(found)
         in_units.update(set(found))
         count += 1
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("CREATE TABLE terms (term TEXT PRIMARY KEY, units INTEGER, occurrences INTEGER) WITHOUT ROWID")
-        database.execute("CREATE TABLE totals (units INTEGER, words INTEGER)")
-        database.executemany(
-            "INSERT INTO terms VALUES (?, ?, ?)",
-            ((term, in_units[term], count) for term, count in sorted(occurrences.items())),
-        )
-        database.execute("INSERT INTO totals VALUES (?, ?)", (count, occurrences.total()))
-        database.commit()
+    database.execute("CREATE TABLE terms (term TEXT PRIMARY KEY, units INTEGER, occurrences INTEGER) WITHOUT ROWID")
+    database.execute("CREATE TABLE totals (units INTEGER, words INTEGER)")
+    database.executemany(
+        "INSERT INTO terms VALUES (?, ?, ?)",
+        ((term, in_units[term], count) for term, count in sorted(occurrences.items())),
+    )
+    database.execute("INSERT INTO totals VALUES (?, ?)", (count, occurrences.total()))
+    database.commit()
 
 
 def bm25(query: Sequence[str], text: Sequence[str], statistics: CollectionStatistics, *, k1: float, b: float) -> float:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import quote
 
 from structformer.errors import UsageError
-from structformer.retrieval.units import IndexedDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,35 +71,26 @@ def web_address(metadata: Mapping[str, Any], anchor: str = "") -> str:
 @dataclass(frozen=True, slots=True)
 class Filter:
     """Which documents may be found. paths: patterns of which the document's id matches one (`*` also matches `/`);
-    metadata: values that the document has, as itself or as one of a list.
+    metadata: values that the document has, as itself or as one of a list. A text is compared with what a value is
+    written as; a number or a truth value with numbers or truth values alone.
     """
 
     paths: tuple[str, ...] = ()
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.paths or self.metadata)
 
-    def allows(self, document: IndexedDocument) -> bool:
-        """Whether a document may be found."""
-        if self.paths and not any(fnmatch.fnmatchcase(document.id, pattern) for pattern in self.paths):
-            return False
-        values = document.values() if self.metadata else {}
-        return all(wanted in metadata_texts(values.get(name)) for name, wanted in self.metadata.items())
-
-
-def metadata_texts(value: Any) -> list[str]:
-    """A metadata value as texts: its own, or one of each element of a list."""
-    if isinstance(value, bool):
-        return [str(value).lower()]
-    if isinstance(value, (list, tuple)):
-        return [text for each in value for text in metadata_texts(each)]
-    return [] if value is None else [str(value)]
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells filters apart, also 1 from true."""
+        items = sorted((name, type(value).__name__, str(value)) for name, value in self.metadata.items())
+        return self.paths, tuple(items)
 
 
 def parse_filter(paths: tuple[str, ...], settings: tuple[str, ...]) -> Filter:
     """A filter from path patterns and "key=value" settings. Raises UsageError."""
-    metadata: dict[str, str] = {}
+    metadata: dict[str, Any] = {}
     for setting in settings:
         key, found, value = setting.partition("=")
         if not found or not key:

@@ -5,6 +5,7 @@ weights.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ from structformer.retrieval.approximate import (
 )
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights
 from structformer.retrieval.lexical import LexicalIndex, LexicalWriter
+from structformer.retrieval.metadata import MetadataWriter
 from structformer.retrieval.pipeline import ENCODER, UNTRAINED
 from structformer.retrieval.units import IndexedDocuments, Units, corpus_units, document_writer, unit_writer
 from structformer.storage.files import (
@@ -50,7 +52,7 @@ from structformer.workspace import Workspace
 if TYPE_CHECKING:
     from structformer.models.bi_encoder import BiEncoder
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 AUTO, EXACT, APPROXIMATE = NEAREST = ("auto", "exact", "approximate")
 _LANGUAGE_SAMPLE = 50  # documents
 _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before something is added to the index
@@ -91,10 +93,12 @@ def build_index(
         graph = ReferenceGraph.open(workspace, corpus)
         folder = publication.folder("index")
         lexical = LexicalWriter(folder / "lexical", language)
+        metadata = MetadataWriter(folder)
         count = 0
         with unit_writer(folder) as units, document_writer(folder) as documents:
             for number, (document, its_units) in enumerate(corpus_units(corpus, graph), 1):
                 documents.add(document)
+                metadata.add(document)
                 for unit in its_units:
                     units.add(unit)
                 lexical.add(document, its_units)
@@ -111,6 +115,7 @@ def build_index(
             "documents": corpus.document_count,
             "vector_bits": vector_bits,
             "nearest": nearest,
+            "facets": metadata.close(),
         }
         write_json(folder / "manifest.json", manifest)
         (folder / "dense").mkdir()
@@ -177,7 +182,7 @@ def encoder_place(workspace: Workspace, encoder: str) -> EncoderPlace:
         if ENCODER in trained_models(workspace):
             record = read_record(workspace, ENCODER)
             if record.base_location:
-                return base_place(BaseModel(record.base, record.base_location))
+                return base_place(BaseModel(record.base, record.base_location, revision=record.base_revision))
         try:
             return base_place(resolve_base_model("auto", "bi-encoder"))
         except ModelError:
@@ -189,17 +194,18 @@ def encoder_place(workspace: Workspace, encoder: str) -> EncoderPlace:
     folder = model_folder(workspace, encoder)
     if record.query_side:
         passages = str(folder / PASSAGE_ENCODER)
-        return EncoderPlace(encoder, str(folder), passages, _base_vectors(record.base), True)
+        return EncoderPlace(encoder, str(folder), passages, _base_vectors(record.base, record.base_revision), True)
     return EncoderPlace(encoder, str(folder), str(folder), record.fingerprint, False)
 
 
 def base_place(base: BaseModel) -> EncoderPlace:
     """Where an untrained encoder's parts are."""
-    return EncoderPlace(UNTRAINED, base.location, base.location, _base_vectors(base.name), True)
+    return EncoderPlace(UNTRAINED, base.location, base.location, _base_vectors(base.name, base.revision), True)
 
 
-def _base_vectors(base: str) -> str:
-    return f"base-{base.replace('/', '--')}"
+def _base_vectors(base: str, revision: str) -> str:
+    """The name of an untrained encoder's vectors: those of another commit are others."""
+    return "base-" + re.sub(r"[/\\]", "--", base) + (f"--{revision[:12]}" if revision else "")
 
 
 class Index:
@@ -220,7 +226,7 @@ class Index:
         if self.manifest["corpus"] != Corpus.open(workspace).fingerprint:
             raise WorkspaceError(f"the index in {workspace} is of an earlier corpus: run `structformer index` again")
         self._sealed.paths(
-            name for name in self._sealed.names() if name.startswith(("units.", "documents.", "lexical/"))
+            name for name in self._sealed.names() if name.startswith(("units.", "documents.", "facets.", "lexical/"))
         )
 
     def path(self, name: str) -> Path:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import math
+import os
+import re
+import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import tantivy
 
 from structformer.errors import WorkspaceError
+from structformer.retrieval.allowed import Allowed, Mask, Names
 from structformer.retrieval.bm25 import idf, saturation
 from structformer.retrieval.ranking import in_order
 from structformer.retrieval.units import IndexedDocument, Unit
@@ -19,12 +27,18 @@ from structformer.text.lexical_analysis import analyzer, any_term_query, query_t
 # high by themselves; with boosts near 1 they drown the text. A text counts by its stemmed words and, a third as much,
 # by its words as they stand: the corpora's own openings (see learning.py) are found best so, and a stemmer alone throws
 # "image" together with "imaging".
-FIELDS = {"title": 0.1, "path": 0.1, "text": 0.75, "exact": 0.25, "incoming": 0.2}
+INCOMING = "incoming"  # what others call a section; not all that is in the index may be known to who asks
+FIELDS = {"title": 0.1, "path": 0.1, "text": 0.75, "exact": 0.25, INCOMING: 0.2}
 DOCUMENT_FIELDS = {"text": 0.75, "exact": 0.25}
 _EXACT = "exact"
+_OWN = {field: weight for field, weight in FIELDS.items() if field != INCOMING}
+_CALLED = 1000  # units that are looked at for what others call them, where that is not all known
+_TERMS = 20_000  # documents that are named in a query; of more, what they are not is left out of what is found
 _HEAP_BYTES = 128 * 1024 * 1024
 _KEPT_WORDS = 20_000
 _UNITS, _DOCUMENTS = "units", "documents"
+_WORD = re.compile(r"\w+")
+_LOCK = ".tantivy-meta.lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +71,7 @@ class _Writer:
         index = tantivy.Index(_schema(fields), path=str(folder))
         for field, words in _analyzers(fields, language).items():
             index.register_tokenizer(field, words)
+        self._folder = folder
         self._writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)  # one thread keeps the order and so the ties
         self.count = 0
 
@@ -72,6 +87,28 @@ class _Writer:
     def close(self) -> None:
         self._writer.commit()
         self._writer.wait_merging_threads()
+        _lock_nothing(self._folder)
+
+
+def _lock_nothing(folder: Path) -> None:
+    """Let an index be opened where it may only be read. What is published never changes and needs no lock, but tantivy
+    takes one on a file that it opens for writing: on a link to the null device it can.
+    """
+    if sys.platform != "linux":  # elsewhere the null device may refuse to be locked
+        return
+    lock = folder / _LOCK
+    try:
+        lock.unlink(missing_ok=True)
+        lock.symlink_to(os.devnull)
+    except OSError:  # a file system without links
+        lock.touch()
+
+
+def _check_lock(folder: Path) -> None:
+    """Raise WorkspaceError where tantivy's lock would open, or make, a file elsewhere."""
+    lock = folder / _LOCK
+    if lock.is_symlink() and os.readlink(lock) != os.devnull:
+        raise WorkspaceError(f"{lock} leads out of the index: run `structformer index` again")
 
 
 class LexicalWriter:
@@ -96,6 +133,7 @@ class LexicalWriter:
 
 class _Searcher:
     def __init__(self, folder: Path, fields: dict[str, float], language: str) -> None:
+        _check_lock(folder)
         try:
             index = tantivy.Index.open(str(folder))
             index.config_reader("Manual")  # what is published never changes, so nothing need watch it
@@ -124,22 +162,41 @@ class _Searcher:
                     total += self._fields[field] * idf(found, count) * saturation(frequency, len(words), average[field])
         return total
 
-    def search(self, query: str, k: int, documents: Collection[int] | None) -> list[tuple[int, float]]:
-        return self._run(any_term_query(self._schema, self._analyzers, query, self._fields), k, documents)
+    def search(
+        self, query: str, k: int, documents: Collection[int] | None, fields: dict[str, float] | None = None
+    ) -> list[tuple[int, float]]:
+        return self._run(any_term_query(self._schema, self._analyzers, query, fields or self._fields), k, documents)
 
-    def holds(self, word: str) -> bool:
+    def holds(self, word: str, documents: Collection[int] | None) -> bool:
         """Whether any row's text has this word."""
+        if documents is not None:
+            return bool(self.search(word, 1, documents, {"text": 1.0}))
         return any(self._searcher.doc_freq("text", term) for term in query_terms(self.analyzer, word))
 
+    def average_words(self, field: str) -> float:
+        """Mean number of words of a field, as the scores have it."""
+        begun = self._searcher.terms_with_prefix(field, "", limit=1)
+        if not begun:
+            return 1.0
+        query = tantivy.Query.term_query(self._schema, field, begun[0][0])
+        [(_, address)] = self._searcher.search(query, limit=1, count=False).hits
+        return _explained(json.loads(query.explain(self._searcher, address).to_json()), "avgdl") or 1.0
+
     def beginnings(
-        self, words: Sequence[Begun], k: int, documents: Collection[int] | None, every: bool
+        self,
+        words: Sequence[Begun],
+        k: int,
+        documents: Collection[int] | None,
+        every: bool,
+        fields: dict[str, float] | None = None,
     ) -> list[tuple[int, float]]:
         """Rows with each of the words, or with any of them."""
+        fields = fields or self._fields
         occur = tantivy.Occur.Must if every else tantivy.Occur.Should
         clauses = []
         for begun in words:
             # The word itself, by BM25, in any of its forms.
-            itself = any_term_query(self._schema, self._analyzers, begun.word, self._fields)
+            itself = any_term_query(self._schema, self._analyzers, begun.word, fields)
             forms = [] if itself is None else [itself]
             if begun.goes_on or begun.wrong:
                 forms += [
@@ -149,7 +206,7 @@ class _Searcher:
                         ),
                         boost,
                     )
-                    for field, boost in self._fields.items()
+                    for field, boost in fields.items()
                 ]
             clauses.append((occur, tantivy.Query.boolean_query([(tantivy.Occur.Should, each) for each in forms])))
         return self._run(tantivy.Query.boolean_query(clauses) if clauses else None, k, documents)
@@ -157,11 +214,29 @@ class _Searcher:
     def _run(self, parsed: tantivy.Query | None, k: int, documents: Collection[int] | None) -> list[tuple[int, float]]:
         if parsed is None or k <= 0 or (documents is not None and not documents):
             return []
+        if isinstance(documents, Allowed) and len(documents) > _TERMS:
+            return self._run_and_leave_out(parsed, k, self._rows_of(documents))
         if documents is not None:
             among = tantivy.Query.term_set_query(self._schema, "document", sorted(documents))
             parsed = tantivy.Query.boolean_query(
                 [(tantivy.Occur.Must, parsed), (tantivy.Occur.Must, tantivy.Query.const_score_query(among, 0.0))]
             )
+        return self._found(parsed, k)
+
+    def _run_and_leave_out(self, parsed: tantivy.Query, k: int, rows: Mask) -> list[tuple[int, float]]:
+        """The best of many rows: of all that are found, those that are not among them are left out."""
+        limit = 2 * k * math.ceil(len(rows) / max(1, int(np.count_nonzero(rows))))
+        while True:
+            found = self._found(parsed, limit)
+            kept = [each for each in found if rows[each[0]]]
+            if len(kept) >= k or len(found) < limit:
+                return kept[:k]
+            limit *= 4
+
+    def _rows_of(self, documents: Allowed) -> Mask:
+        return documents.units if len(documents.units) == self._searcher.num_docs else documents.documents
+
+    def _found(self, parsed: tantivy.Query, k: int) -> list[tuple[int, float]]:
         try:
             hits = self._searcher.search(parsed, limit=k, count=False).hits
             numbers = self._searcher.fast_field_values("number", [address for _, address in hits])
@@ -173,19 +248,32 @@ class _Searcher:
         return in_order(found)
 
 
+def _explained(value: Any, name: str) -> float:
+    """A figure of how a score came about, by the beginning of its description."""
+    if value.get("description", "").startswith(name):
+        return float(value["value"])
+    return next((found for each in value.get("details") or () if (found := _explained(each, name))), 0.0)
+
+
 def _unit_texts(unit: Unit) -> dict[str, str]:
     return {
         "title": unit.title,
         "path": " ".join(unit.path),
         "text": unit.text,
         _EXACT: unit.text,
-        "incoming": unit.incoming,
+        INCOMING: unit.incoming,
     }
 
 
 def document_text(title: str, units: Sequence[Unit]) -> str:
     """A whole document as its lexical index has it."""
     return "\n".join([title, *(text for unit in units for text in (unit.title, unit.text))])
+
+
+def _has(text: str, begun: Begun) -> bool:
+    """Whether a text has a word as far as it is written."""
+    words = _WORD.findall(text.lower())
+    return any(word.startswith(begun.word) if begun.goes_on else word == begun.word for word in words)
 
 
 class LexicalIndex:
@@ -210,7 +298,27 @@ class LexicalIndex:
 
     def search(self, query: str, k: int, documents: Collection[int] | None = None) -> list[tuple[int, float]]:
         """Up to k (unit number, score), best first; equal scores in unit order. documents: only units of these."""
-        return self._units.search(query, k, documents)
+        if not isinstance(documents, Allowed) or documents.names is None:
+            return self._units.search(query, k, documents)
+        found = dict(self._units.search(query, k, documents, _OWN))
+        called = self._called(query, documents, documents.names)
+        if others := [unit for unit in called if unit not in found]:
+            theirs = self._units.search(query, _CALLED, documents.owners_of(others), _OWN)
+            found.update({unit: score for unit, score in theirs if unit in called})
+        return in_order((unit, found.get(unit, 0.0) + called.get(unit, 0.0)) for unit in {**found, **called})[:k]
+
+    def _called(self, query: str, documents: Allowed, names: Names) -> dict[int, float]:
+        """What the texts of links that may be seen add to the scores of units, where they have a word of the query."""
+        units = [unit for unit, _ in self._units.search(query, _CALLED, documents, {INCOMING: FIELDS[INCOMING]})]
+        scores = {unit: self._score_called(query, text) for unit, text in zip(units, names(units), strict=True)}
+        return {unit: score for unit, score in scores.items() if score > 0}
+
+    def _score_called(self, query: str, text: str) -> float:
+        return self._units.score(query, {INCOMING: text}, {INCOMING: self._average_called})
+
+    @cached_property
+    def _average_called(self) -> float:
+        return self._units.average_words(INCOMING)
 
     def beginnings(
         self, words: Sequence[Begun], k: int, documents: Collection[int] | None = None, *, every: bool = True
@@ -218,11 +326,20 @@ class LexicalIndex:
         """Up to k (unit number, score) of units that hold every one of these words as far as they are written; with
         `every` false, one of them. documents: only units of these.
         """
-        return self._units.beginnings(words, k, documents, every)
+        if not isinstance(documents, Allowed) or documents.names is None:
+            return self._units.beginnings(words, k, documents, every)
+        found = dict(self._units.beginnings(words, k, documents, every, _OWN))
+        others = [unit for unit, _ in self._units.beginnings(words, k, documents, every) if unit not in found]
+        query = " ".join(begun.word for begun in words)
+        for unit, text in zip(others, documents.names(others), strict=True):
+            # Without slips of the finger, and not where one word is the unit's own and the next one is in a link.
+            if (all if every else any)(_has(text, begun) for begun in words):
+                found[unit] = FIELDS[INCOMING] + self._score_called(query, text)
+        return in_order(found.items())[:k]
 
-    def holds(self, word: str) -> bool:
-        """Whether any text has this word, in any of its forms."""
-        return self._units.holds(word)
+    def holds(self, word: str, documents: Collection[int] | None = None) -> bool:
+        """Whether any text has this word, in any of its forms. documents: only units of these."""
+        return self._units.holds(word, documents)
 
     def score_unit(self, query: str, unit: Unit, average: dict[str, float]) -> float:
         """The score that a unit would have, were it in the index. average: mean number of words of a unit's fields."""

@@ -16,10 +16,13 @@ from structformer.errors import UsageError, WorkspaceError
 from structformer.models.kinds import ranker_kind
 from structformer.models.onnx_encoder import exported
 from structformer.models.registry import checked_model, model_kind, read_record, trained_models
+from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.exact import CollectionStatistics
 from structformer.retrieval.fusion import FusionWeights
+from structformer.retrieval.hits import Filter
 from structformer.retrieval.index import Index, encoder_place
 from structformer.retrieval.lexical import LexicalIndex
+from structformer.retrieval.metadata import MetadataTable
 from structformer.retrieval.pipeline import UNTRAINED, Pipeline
 from structformer.retrieval.ranking import Ranking
 from structformer.retrieval.units import IndexedDocuments, Units
@@ -68,7 +71,7 @@ class OpenedIndex:
         self._late: dict[str, TokenIndex] = {}
         self._rerankers: dict[str, Scorer] = {}
         self._statistics: dict[str, CollectionStatistics] = {}
-        self._numbers: dict[str, int] | None = None
+        self._metadata: MetadataTable | None = None
         self._loading = RLock()  # several threads may search; what is large is loaded once
 
     @property
@@ -120,6 +123,8 @@ class OpenedIndex:
         """Every query's ranking. documents: numbers of those that may be found, None for all. names: the queries' ids,
         where they have any.
         """
+        if documents is not None:
+            documents = Allowed.of(documents, len(self.documents), self.owners)
         asked = zip(queries, names or [""] * len(queries), strict=True)
         rankings = [Ranking(query, name=name) for query, name in asked]
         for stage in pipeline.stages:
@@ -177,11 +182,22 @@ class OpenedIndex:
         first, last = np.searchsorted(self.owners, [document, document + 1])
         return int(first), int(last)
 
+    @property
+    def metadata(self) -> MetadataTable:
+        """Documents by their ids and their metadata."""
+        if self._metadata is None:
+            with self._loading:
+                if self._metadata is None:
+                    self._metadata = MetadataTable(self.index.folder, self.documents)
+        return self._metadata
+
     def document_number(self, name: str) -> int | None:
         """The number of the document of an id."""
-        if self._numbers is None:
-            self._numbers = {document.id: number for number, document in enumerate(self.documents)}
-        return self._numbers.get(name)
+        return self.metadata.number(name)
+
+    def allowed(self, where: Filter | None) -> Allowed | None:
+        """The documents that a filter lets through; None for all."""
+        return Allowed(self.metadata.matching(where.paths, where.metadata), self.owners) if where else None
 
     def reranker(self, name: str) -> Scorer:
         """A ranker of any kind by its name in the workspace or its path; "base" is a cross-encoder before any training,

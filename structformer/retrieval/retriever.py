@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from structformer.errors import ModelError, UsageError, WorkspaceError
+from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter, Hit
 from structformer.retrieval.index import trained_encoder
@@ -151,9 +152,9 @@ class Retriever:
                 break
         return [(self.documents[document].id, score) for document, score in best.items()]
 
-    def allowed(self, where: Filter | None) -> Collection[int] | None:
-        """Numbers of the documents that a filter lets through; None for all."""
-        return {number for number, document in enumerate(self.documents) if where.allows(document)} if where else None
+    def allowed(self, where: Filter | None) -> Allowed | None:
+        """The documents that a filter lets through; None for all."""
+        return self.opened.allowed(where)
 
     def pipeline(self, pipeline: AnyPipeline | None) -> Pipeline:
         """A pipeline from any of its forms; the default for None."""
@@ -161,15 +162,15 @@ class Retriever:
 
     def weights(self, pipeline: Pipeline) -> FusionWeights | None:
         """The learned weights that a pipeline's fusion uses, None where it has no such stage."""
-        fused = [stage for stage in pipeline.stages if "fusion" in stage.name or stage.name == "hybrid"]
-        return self.opened.weights(fused[0].model) if fused and fused[0].option("weights") == "learned" else None
+        fused = next((stage for stage in pipeline.stages if stage.kind.fuses), None)
+        return self.opened.weights(fused.model) if fused is not None and fused.learned_weights else None
 
     def is_confident(self, query: str, hits: Sequence[Hit], pipeline: Pipeline) -> bool:
         """Whether any hit may well be what was asked for: its cosine reaches what 95 % of right answers reach on
         questions drawn from the corpus, or it holds every word of the query. True where no floor was learned, and of
         pipelines without vectors.
         """
-        with_vectors = [stage for stage in pipeline.stages if stage.name in ("dense", "hybrid", "dense-fusion")]
+        with_vectors = [stage for stage in pipeline.stages if stage.kind.vectors]
         floor = self.opened.floor(with_vectors[-1].model) if with_vectors else 0.0
         if not floor or any(hit.scores.get("dense", 0.0) >= floor for hit in hits):
             return True

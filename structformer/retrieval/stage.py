@@ -13,6 +13,7 @@ from structformer.plugins import load_plugins
 from structformer.retrieval.ranking import Ranking
 from structformer.workspace import checked_name
 
+LEARNED = "learned"  # of an option `weights`
 Value = float | str
 # (the opened index, the stage, the queries' rankings so far, numbers of the documents that may be found): changes the
 # rankings
@@ -28,7 +29,8 @@ class StageKind:
     some queries, see `Run`. model: the one it uses when none is named, "" for a stage without. options: with their
     defaults; `k` is how many units it finds, or looks at. choices: what an option that is a word may be. needs(opened,
     stage): what must be there before anything is searched, so that a wrong name is an error even where nothing is
-    found."""
+    found. vectors: its model is a bi-encoder, whose vectors of the queries it compares with those of the index. fuses:
+    it sums scores by the weights that were learned for that encoder, unless its option `weights` says otherwise."""
 
     name: str
     run: Run
@@ -37,6 +39,8 @@ class StageKind:
     model: str = ""
     choices: Mapping[str, tuple[str, ...]] | None = None
     needs: Callable[[Any, Any], object] | None = None
+    vectors: bool = False
+    fuses: bool = False
 
     def __post_init__(self) -> None:
         checked_name(self.name, "the stage's name")
@@ -65,6 +69,11 @@ class Stage:
     @property
     def k(self) -> int:
         return int(self.option("k"))
+
+    @property
+    def learned_weights(self) -> bool:
+        """Whether it sums scores by learned weights."""
+        return self.kind.fuses and ("weights" not in self.kind.options or self.option("weights") == LEARNED)
 
     def __rshift__(self, other: Any) -> Any:
         """This stage and then another stage, or another pipeline's stages."""

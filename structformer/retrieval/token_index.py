@@ -16,6 +16,7 @@ import torch
 
 from structformer.errors import WorkspaceError
 from structformer.models.late_interaction import LateInteraction, TokenVectors
+from structformer.retrieval.allowed import unit_numbers
 from structformer.retrieval.approximate import ApproximateIndex, approximate_files, is_installed, write_nearest
 from structformer.retrieval.units import Units
 from structformer.storage.files import fsync_folder, temporary_name
@@ -113,7 +114,7 @@ class TokenIndex:
         places = self._places(tokens, wanted)
         units = np.unique(np.searchsorted(self._starts, places[places >= 0], side="right") - 1)
         if documents is not None:
-            units = units[np.isin(self._owners[units], list(documents))]
+            units = np.intersect1d(units, unit_numbers(documents, self._owners))
         scores = self.scores(asked, units)
         order = np.lexsort((units, -scores))[:k]
         return [(int(units[place]), float(scores[place])) for place in order]

@@ -218,13 +218,10 @@ class _Table:
             for name in names
         ]
 
-    def column(self, name: str) -> list[Any]:
-        """One field of all rows."""
-        return [
-            value
-            for number in range(self._file.num_record_batches)
-            for value in self._file.get_batch(number).column(name).to_pylist()
-        ]
+    def column_batches(self, name: str) -> Iterator[pa.Array]:
+        """One field of all rows, batch by batch."""
+        for number in range(self._file.num_record_batches):
+            yield self._file.get_batch(number).column(name)
 
 
 class Units(_Table):

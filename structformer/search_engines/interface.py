@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -103,6 +104,12 @@ def open_engine(address: str) -> EngineIndex:
     if name not in kinds or not colon or not place:
         raise UsageError(f"{without_password(address)!r} is not the address of a search engine: write {PLACES}")
     return kinds[name](place)
+
+
+def folder_of(address: str) -> Path | None:
+    """The folder that an engine's address names, None of one that is asked over a network."""
+    name, _, place = address.partition(":")
+    return Path(place) if name in ("lancedb", "qdrant") and place and "://" not in place else None
 
 
 def without_password(address: str) -> str:

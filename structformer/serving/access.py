@@ -72,7 +72,10 @@ def read_tokens(path: Path) -> Tokens:
         raise UsageError(f"{path}: {error}") from error
     if not isinstance(tables, list) or not tables:
         raise UsageError(f"{path} has no [[tokens]]")
-    return Tokens(tuple(_token(table, f"{path}, token {number}") for number, table in enumerate(tables, 1)))
+    found = [_token(table, f"{path}, token {number}") for number, table in enumerate(tables, 1)]
+    if len({token for token, _ in found}) < len(found):
+        raise UsageError(f"{path}: two tables have the same token, and it would not be clear what it may see")
+    return Tokens(tuple(found))
 
 
 def _token(table: Any, where: str) -> tuple[str, Access]:
@@ -82,13 +85,18 @@ def _token(table: Any, where: str) -> tuple[str, Access]:
         raise UsageError(f"{where}: no key {unknown[0]!r}; there are: {', '.join(sorted(_KNOWN))}")
     if len(table["token"]) < _FEWEST_CHARACTERS:
         raise UsageError(f"{where}: a token has at least {_FEWEST_CHARACTERS} characters")
+    for key in ("paths", "where"):
+        if key in table and not table[key]:
+            raise UsageError(f"{where}: {key} is empty: leave it out where the token may see everything")
     paths, metadata = table.get("paths", []), table.get("where", {})
     if not isinstance(paths, list) or not all(isinstance(each, str) for each in paths):
         raise UsageError(f"{where}: paths is a list of patterns")
     if not isinstance(metadata, dict):
         raise UsageError(f"{where}: where is a table of metadata")
-    chosen = Filter(tuple(paths), {str(key): str(value) for key, value in metadata.items()})
-    return table["token"], Access(str(table.get("name", "")), chosen)
+    for key, value in metadata.items():
+        if isinstance(value, list | dict):
+            raise UsageError(f"{where}: where.{key} is one value: a text, a number, true or false")
+    return table["token"], Access(str(table.get("name", "")), Filter(tuple(paths), metadata))
 
 
 class RateLimit:

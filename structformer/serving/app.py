@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -22,22 +24,26 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from structformer.errors import StructformerError, UsageError
-from structformer.serving import docsearch
-from structformer.serving.access import Access
+from structformer.serving import docsearch, strict_json
+from structformer.serving.access import EVERYTHING, Access
 from structformer.serving.feedback import FeedbackLog
-from structformer.serving.guard import Guard, Metrics, TooLarge, log, problem
+from structformer.serving.generation import WORDS
+from structformer.serving.guard import Guard, Metrics, log, problem
 from structformer.serving.mcp_server import mcp_server
 from structformer.serving.openapi import openapi
 from structformer.serving.options import ServerOptions
 from structformer.serving.pages import STATIC, PageMaker, static
-from structformer.serving.schemas import FeedbackRequest, SearchAnswer, SearchRequest, SectionRequest
+from structformer.serving.readiness import Readiness
+from structformer.serving.schemas import MAX_QUERY, FeedbackRequest, SearchAnswer, SearchRequest, SectionRequest
 from structformer.serving.service import NotThere, SearchService
+from structformer.serving.strict_json import StrictJson
 
 T = TypeVar("T")
 _LISTS = frozenset({"path", "where"})
 _FOR_EVER = "public, max-age=31536000, immutable"
 _SHORTLY = "public, max-age=300"
 _POLL_SECONDS = 1.0
+_LISTED = 1000  # documents of /llms.txt
 
 
 class Application:
@@ -49,11 +55,12 @@ class Application:
         self.options = options or ServerOptions()
         self.metrics = Metrics()
         self._pages = PageMaker(service, self.options.root)
-        self._log = FeedbackLog(service.workspace) if self.options.feedback else None
+        self._log = self._feedback_log() if self.options.feedback else None
+        self._readiness = Readiness(self._in_thread, self._tiny_search)
         self._watch = watch
         self._limiter: anyio.CapacityLimiter | None = None
         self._mcp = mcp_server(service)
-        app = self._mcp.streamable_http_app(
+        self._mcp.streamable_http_app(  # for its session manager alone
             streamable_http_path="/mcp",
             stateless_http=True,
             json_response=True,
@@ -62,12 +69,20 @@ class Application:
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
         self._starlette = Starlette(
-            routes=[*self._routes(), *app.routes],
+            routes=self._routes(),
             middleware=[Middleware(_Failures)],
             lifespan=self._lifespan,
             exception_handlers={HTTPException: _not_found},
         )
         self.asgi = Guard(self._starlette, self.options, self.metrics)
+
+    def _feedback_log(self) -> FeedbackLog:
+        return FeedbackLog(
+            self.service.workspace,
+            most_bytes=1_000_000 * self.options.feedback_mb,
+            months=self.options.feedback_months,
+            dropped=lambda reason: self.metrics.feedback_dropped.labels(reason).inc(),
+        )
 
     def _routes(self) -> list[BaseRoute]:
         return [
@@ -83,6 +98,8 @@ class Application:
             Route("/api/feedback", self._feedback, methods=["POST"]),
             Route("/1/indexes/{index}/queries", self._docsearch, methods=["POST"]),
             Route("/1/indexes/{index}/query", self._docsearch_one, methods=["POST"]),
+            # Only POST: GET would open a stream that never ends, and without sessions there is nothing to say in it.
+            Route("/mcp", StrictJson(self._mcp.session_manager.handle_request), methods=["POST"]),
             Route("/openapi.json", self._openapi),
             Route("/llms.txt", self._llms),
             Route("/healthz", _healthy),
@@ -190,20 +207,38 @@ class Application:
         return _json(openapi(self.service.title, self.options.root, self.service.current.pipelines))
 
     async def _llms(self, request: Request) -> Response:
-        """What there is, for language models: https://llmstxt.org"""
+        """What there is, for language models: https://llmstxt.org. A thousand documents; `start` goes on from there."""
         access = _access(request)
+        given = request.query_params.get("start", "0")
+        if not given.isdecimal() or len(given) > 12:
+            raise UsageError("start is a number of documents")
+        start = int(given)
 
         def text() -> str:
+            root = self.options.root
             lines = [f"# {self.service.title}", "", "Search: /api/search?q=WORDS. MCP: /mcp", "", "## Documents", ""]
-            for name, title, url in self.service.documents(access):
-                lines.append(f"- [{title or name}]({url or f'{self.options.root}/read/{name}'})")
+            found = islice(self.service.documents(access, start=start), _LISTED + 1)
+            for number, (name, title, url) in enumerate(found):
+                if number == _LISTED:
+                    lines += ["", f"[More documents]({root}/llms.txt?start={start + _LISTED})"]
+                    break
+                lines.append(f"- [{title or name}]({url or f'{root}/read/{name}'})")
             return "\n".join(lines) + "\n"
 
         made = await self._in_thread(text)
         return Response(made.encode("utf-8", "backslashreplace"), media_type="text/plain; charset=utf-8")
 
     async def _ready(self, request: Request) -> Response:
-        return PlainTextResponse("draining\n", 503) if self.asgi.draining else PlainTextResponse("ready\n")
+        """Whether a search that is asked now would be answered; if not, why, in a word."""
+        reason = "draining" if self.asgi.draining else "busy" if self.asgi.busy else await self._readiness.reason()
+        return PlainTextResponse(f"{reason or 'ready'}\n", 503 if reason else 200, {"cache-control": "no-store"})
+
+    def _tiny_search(self) -> None:
+        """A search by words that finds something, if there is anything to find."""
+        name, title, _ = next(iter(self.service.documents(EVERYTHING)), ("", "", ""))
+        word = re.search(r"\w+", f"{title} {name}")
+        query = word[0][:MAX_QUERY] if word else "a"
+        self.service.search(SearchRequest(q=query, k=1, pipeline=WORDS), EVERYTHING)
 
     async def _metrics(self, request: Request) -> Response:
         return Response(generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST)
@@ -267,8 +302,6 @@ class _Failures:
 
         try:
             await self._app(scope, receive, watched)
-        except TooLarge:
-            raise
         except (ValidationError, UsageError, NotThere, TimeoutError, ValueError, StructformerError) as error:
             if begun:
                 raise
@@ -321,8 +354,8 @@ def _query(request: Request) -> dict[str, Any]:
 async def _body(request: Request) -> Any:
     """The body as JSON. Raises UsageError."""
     try:
-        return json.loads((await request.body()).decode("utf-8"))
-    except (ValueError, RecursionError):
+        return strict_json.parse(await request.body())
+    except ValueError:
         raise UsageError("the body is not JSON") from None
 
 

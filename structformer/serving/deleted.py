@@ -4,32 +4,21 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
-
 from structformer.corpus import Corpus
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """The documents that somebody may see, by number. among: those that filters let through, None for all. deleted:
-    those that the corpus no longer has.
-    """
-
-    among: Collection[int] | None = None
-    deleted: frozenset[int] = frozenset()
-
-    def __contains__(self, number: int) -> bool:
-        return number not in self.deleted and (self.among is None or number in self.among)
 
 
 def deleted_documents(before: Corpus, after: Corpus) -> frozenset[int]:
     """Numbers of the documents of one corpus that a later one does not have: neither their id nor the bytes of the file
-    that they were read from, which may be called otherwise now.
+    that they were read from, which may be called otherwise now. Shards that both have are not looked at.
     """
-    kept = set(after.document_ids())
+    old, new = {shard.key for shard in before.shards}, {shard.key for shard in after.shards}
+    kept = {
+        row["id"] for shard in after.shards if shard.key not in old for row in after.rows(shard, "documents", ["id"])
+    }
     gone: dict[int, str] = {}
     for shard, start in zip(before.shards, before.starts, strict=False):
+        if shard.key in new:
+            continue
         for row in before.rows(shard, "documents", ["number", "id", "file"]):
             if row["id"] not in kept:
                 gone[start + row["number"]] = row["file"]

@@ -5,53 +5,152 @@ Kept are the time, the query, the ids shown and the one opened; no address, no c
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
+import math
+import os
+import re
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structformer.errors import UsageError
-from structformer.storage.files import write_bytes
+from structformer.outputs import new_file, new_folder
 from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
     from structformer.evaluation.judgements import Judgements
 
 FOLDER = "feedback"
+log = logging.getLogger("structformer.serve")
 _LONGEST = 50  # rows of the report's lists
+_SECONDS_BETWEEN_REMARKS = 60.0
+_MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
 
 
 class FeedbackLog:
-    """Appends what happened to the workspace's log, a file a month."""
+    """Appends what happened to the workspace's log, a file a month.
 
-    def __init__(self, workspace: Workspace) -> None:
+    Best effort: what cannot be kept is dropped and counted, the log says so once a minute, and no request fails."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        most_bytes: int = 50_000_000,
+        months: int = 12,
+        dropped: Callable[[str], object] = lambda reason: None,
+    ) -> None:
+        """most_bytes: of a month; months: kept beside the current one; dropped: called for each event that is not kept,
+        with the reason: "full" at the limit, or "error".
+        """
         self._folder = workspace.path / FOLDER
+        self._most_bytes = most_bytes
+        self._months = months
+        self._dropped = dropped
         self._lock = threading.Lock()
+        self._cleaned = ""  # the month in which old files were last looked for
+        self._said = -math.inf
 
     def add(self, event: dict[str, Any]) -> None:
         """Append an event, with the time to the minute."""
-        line = json.dumps({"time": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime()), **event}, ensure_ascii=False)
+        now = time.gmtime()
+        month = time.strftime("%Y-%m", now)
+        line = json.dumps({"time": time.strftime("%Y-%m-%dT%H:%MZ", now), **event}, ensure_ascii=False)
         with self._lock:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with (self._folder / f"{time.strftime('%Y-%m', time.gmtime())}.jsonl").open("a", encoding="utf-8") as file:
-                file.write(line.encode("utf-8", "replace").decode() + "\n")
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                if self._cleaned != month:
+                    self._cleaned = month
+                    self._delete_old(month)
+                self._append(self._folder / f"{month}.jsonl", line.encode("utf-8", "replace") + b"\n")
+            except OSError as error:
+                self._drop("error", f"{error.strerror or error}: {self._folder}")
+
+    def _append(self, path: Path, line: bytes) -> None:
+        # A workspace may be a stranger's, and what is appended must not go elsewhere.
+        if self._folder.is_symlink():
+            raise OSError(errno.ELOOP, "it is a link")
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+        try:
+            size = os.fstat(descriptor).st_size
+            if size + len(line) > self._most_bytes:
+                self._drop("full", f"{path} has reached its limit of {self._most_bytes // 1_000_000} MB: --feedback-mb")
+                return
+            # Whoever was killed while writing, or met the end of the disk, left half a line.
+            line = b"\n" + line if size and _last_byte(descriptor, size) != b"\n" else line
+            # One call, so that lines of several servers do not mix.
+            if os.write(descriptor, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        finally:
+            os.close(descriptor)
+
+    def _delete_old(self, month: str) -> None:
+        for path in self._folder.glob("*.jsonl"):
+            if _MONTH.fullmatch(path.stem) and _months(month) - _months(path.stem) > self._months:
+                path.unlink(missing_ok=True)
+
+    def _drop(self, reason: str, message: str) -> None:
+        self._dropped(reason)
+        if time.monotonic() - self._said >= _SECONDS_BETWEEN_REMARKS:
+            self._said = time.monotonic()
+            log.warning("feedback is not kept at the moment: %s", message)
 
 
-def events(workspace: Workspace) -> Iterator[dict[str, Any]]:
-    """All events in order. Raises UsageError naming a line that is none."""
+def _last_byte(descriptor: int, size: int) -> bytes:
+    os.lseek(descriptor, size - 1, os.SEEK_SET)  # where it is written does not depend on it: O_APPEND
+    return os.read(descriptor, 1)
+
+
+def _months(month: str) -> int:
+    year, _, number = month.partition("-")
+    return 12 * int(year) + int(number)
+
+
+@dataclass(slots=True)
+class Skipped:
+    """Lines that are not events. first: where the first one is."""
+
+    lines: int = 0
+    first: str = ""
+
+    def add(self, place: str) -> None:
+        """Count one."""
+        self.lines += 1
+        self.first = self.first or place
+
+
+def events(workspace: Workspace, skipped: Skipped | None = None) -> Iterator[dict[str, Any]]:
+    """All events in order. Lines that are none are left out, and counted in `skipped`: a server that was killed, or
+    a full disk, leaves half of one.
+    """
     for path in sorted((workspace.path / FOLDER).glob("*.jsonl")):
-        with path.open(encoding="utf-8") as lines:
+        with path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
-                try:
-                    event = json.loads(line)
-                    event["query"], event["event"]
-                except (ValueError, KeyError, TypeError):
-                    raise UsageError(f"{path}, line {number}: not an event of the search page") from None
-                yield event
+                event = _event(line)
+                if event is not None:
+                    yield event
+                elif skipped is not None:
+                    skipped.add(f"{path}, line {number}")
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(event, dict):
+        return None
+    shown, document = event.get("shown") or [], event.get("document")
+    texts = (event.get("event"), event.get("query"), "" if document is None else document)
+    if not isinstance(shown, list) or not all(isinstance(each, str) for each in (*texts, *shown)):
+        return None
+    return event
 
 
 @dataclass(slots=True)
@@ -68,11 +167,11 @@ class Searches:
     above: Counter[str] = field(default_factory=Counter)
 
 
-def searches(workspace: Workspace) -> list[Searches]:
-    """What was done with each query, the most asked first."""
+def searches(workspace: Workspace, skipped: Skipped | None = None) -> list[Searches]:
+    """What was done with each query, the most asked first. skipped: counts the lines that are not events."""
     found: dict[str, Searches] = {}
-    for event in events(workspace):
-        text = " ".join(str(event["query"]).split())
+    for event in events(workspace, skipped):
+        text = " ".join(event["query"].split())
         its = found.setdefault(text.lower(), Searches(text))
         kind, shown, document = event["event"], event.get("shown") or [], event.get("document")
         if kind == "search":
@@ -109,23 +208,36 @@ def judgements_from_clicks(found: list[Searches], *, least: int = 1) -> Judgemen
     return Judgements(queries, qrels)
 
 
-def write_query_log(path: Path, found: list[Searches]) -> int:
-    """Write the queries, one a line, as often as `train --query-log` counts them: once. Gives their number."""
+def write_query_log(
+    path: Path, found: list[Searches], workspace: str | Path | Workspace | None = None, *, force: bool = False
+) -> int:
+    """Write the queries, one a line, as often as `train --query-log` counts them: once. Gives their number. Raises
+    UsageError without a query, or where the file must not be written (outputs.py).
+    """
     asked = [each.query for each in found if each.asked or each.clicks]
-    write_bytes(path, "".join(f"{query}\n" for query in asked).encode())
+    if not asked:
+        raise UsageError("nothing to write: nothing was searched for yet, or it was not kept (serve --feedback)")
+    with new_file(path, workspace, force=force) as made:
+        made.write_bytes("".join(f"{query}\n" for query in asked).encode())
     return len(asked)
 
 
-def write_click_judgements(folder: Path, found: list[Searches], *, least: int = 1) -> Judgements:
-    """Write `judgements_from_clicks` as a folder for `evaluate --beir` and `finetune`. Raises UsageError where it is
-    there.
+def write_click_judgements(
+    folder: Path,
+    found: list[Searches],
+    workspace: str | Path | Workspace | None = None,
+    *,
+    least: int = 1,
+    force: bool = False,
+) -> Judgements:
+    """Write `judgements_from_clicks` as a folder for `evaluate --beir` and `finetune`. Raises UsageError where it must
+    not be written (outputs.py).
     """
     from structformer.evaluation.judgements import write_judgements
 
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is there already: name a new folder")
     judged = judgements_from_clicks(found, least=least)
-    write_judgements(folder, judged)
+    with new_folder(folder, workspace, force=force) as made:
+        write_judgements(made, judged)
     return judged
 
 

@@ -6,28 +6,29 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.document import Document
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.models.registry import read_record
+from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.hits import Filter
+from structformer.retrieval.metadata import Facet, open_facets
 from structformer.retrieval.pipeline import ENCODER, Pipeline, as_pipeline
-from structformer.retrieval.ranking import Ranking
 from structformer.retrieval.retriever import Retriever
 from structformer.serving.batching import BatchedEncoder
-from structformer.serving.deleted import Seen, deleted_documents
-from structformer.serving.facets import Facet, facets_of
-from structformer.serving.links import LinkTable
+from structformer.serving.deleted import deleted_documents
+from structformer.serving.links import LinkTable, VisibleNames
 from structformer.workspace import Workspace
 
 BEST, WORDS = "best", "words"
-BY_VECTORS = ("dense", "hybrid", "dense-fusion")  # stages that encode queries
 _DOCUMENTS = 64  # whole documents that are kept
-_FILTERS = 64
+_FILTERS, _FEWEST_FILTERS = 64, 8  # whose documents are kept,
+_FILTER_BYTES = 64_000_000  # and how much they may take
 
 
 def state_of(workspace: Workspace) -> str:
@@ -64,11 +65,12 @@ class Generation:
             WORDS: as_pipeline("lexical"),
             **{name: as_pipeline(text) for name, text in (pipelines or {}).items()},
         }
-        self.facets: list[Facet] = facets_of(list(self.retriever.documents))
+        index = self.retriever.opened.index
+        self.facets: list[Facet] = open_facets(index.folder, index.manifest["facets"])
         self._batch = batch
         self._lock = threading.Lock()
         self._read: OrderedDict[int, Document] = OrderedDict()
-        self._allowed: OrderedDict[Filter, frozenset[int]] = OrderedDict()
+        self._allowed: OrderedDict[tuple[Any, ...], Allowed] = OrderedDict()
         self.encoders: list[BatchedEncoder] = []
         self._warm()
 
@@ -76,7 +78,7 @@ class Generation:
         """Load what the first request would wait for; encoders gather the queries of several requests."""
         for pipeline in self.pipelines.values():
             for stage in pipeline.stages:
-                if stage.name in BY_VECTORS:
+                if stage.kind.vectors:
                     self._batch_queries(stage.model)
         self.retriever.rank(["warm"], self.pipelines[BEST])
 
@@ -95,7 +97,7 @@ class Generation:
     @property
     def searches_by_meaning(self) -> bool:
         """Whether the best pipeline uses vectors."""
-        return self.pipelines[BEST].first.name != "lexical"
+        return any(stage.kind.vectors for stage in self.pipelines[BEST].stages)
 
     def pipeline(self, name: str) -> Pipeline:
         """A pipeline by its name. Raises UsageError."""
@@ -103,40 +105,46 @@ class Generation:
             raise UsageError(f"no pipeline {name!r}; there are: {', '.join(self.pipelines)}")
         return self.pipelines[name]
 
-    def seen(self, filters: Sequence[Filter]) -> Seen:
-        """The documents that all filters let through and that are not deleted."""
-        found: frozenset[int] | None = None
-        for where in filters:
-            if where:
-                numbers = self._numbers(where)
-                found = numbers if found is None else found & numbers
-        return Seen(found if found is None else found - self.deleted, self.deleted)
+    def seen(self, access: Filter, *asked: Filter) -> Allowed:
+        """The documents that somebody may see, that are not deleted, and that what is asked for lets through. What they
+        are called counts only by links of documents that may be seen.
+        """
+        deleted = self.deleted
+        found = self._kept((deleted, access.key), lambda: self._seen(access, deleted))
+        for where in filter(None, asked):
+            found = self._kept((deleted, access.key, where.key), partial(self._among, found, where))
+        return found
+
+    def _seen(self, access: Filter, deleted: frozenset[int]) -> Allowed:
+        opened = self.retriever.opened
+        mask = opened.metadata.matching(access.paths, access.metadata)
+        mask[list(deleted)] = False
+        names = None if mask.all() else VisibleNames(self.links, mask, opened.owners, opened.sections)
+        return Allowed(mask, opened.owners, names)
+
+    def _among(self, seen: Allowed, where: Filter) -> Allowed:
+        opened = self.retriever.opened
+        matching = opened.metadata.matching(where.paths, where.metadata)
+        return Allowed(seen.documents & matching, opened.owners, seen.names)
+
+    def _kept(self, key: tuple[Any, ...], make: Callable[[], Allowed]) -> Allowed:
+        with self._lock:
+            if key in self._allowed:
+                self._allowed.move_to_end(key)
+                return self._allowed[key]
+        found = make()
+        with self._lock:
+            self._allowed[key] = found
+            most = _FILTER_BYTES // (1 + len(found.documents) + len(self.retriever.units))
+            while len(self._allowed) > max(_FEWEST_FILTERS, min(_FILTERS, most)):
+                self._allowed.popitem(last=False)
+        return found
 
     def hide_deleted(self, newest: Corpus) -> None:
         """Let nobody see the documents that a newer corpus has no more."""
         if newest.fingerprint != self._compared:
             self.deleted = deleted_documents(self.corpus, newest)
             self._compared = newest.fingerprint
-
-    def without_deleted(self, ranking: Ranking) -> Ranking:
-        """A ranking without the units of deleted documents."""
-        if self.deleted:
-            owners = self.retriever.opened.owners
-            ranking.ranked = [each for each in ranking.ranked if int(owners[each[0]]) not in self.deleted]
-        return ranking
-
-    def _numbers(self, where: Filter) -> frozenset[int]:
-        key = Filter(where.paths, FrozenSettings(where.metadata))
-        with self._lock:
-            if key in self._allowed:
-                self._allowed.move_to_end(key)
-                return self._allowed[key]
-        numbers = frozenset(self.retriever.allowed(where) or ())
-        with self._lock:
-            self._allowed[key] = numbers
-            while len(self._allowed) > _FILTERS:
-                self._allowed.popitem(last=False)
-        return numbers
 
     def number(self, document_id: str) -> int | None:
         """The number of a document by its id, None where there is none."""
@@ -163,10 +171,3 @@ class Generation:
     def __del__(self) -> None:
         for encoder in getattr(self, "encoders", ()):
             encoder.close()
-
-
-class FrozenSettings(dict[str, str]):
-    """Settings of a filter that can be looked up by."""
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(sorted(self.items())))

@@ -1,4 +1,4 @@
-"""What stands before every request: who asks, from where, how much and how often; and what is written down of it."""
+"""What comes before every request: who asks, from where, how much and how often; and what is written down of it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from structformer.serving.access import EVERYTHING, Access, RateLimit
+from structformer.serving.bodies import Gone, TooLarge, again, has_body, read_body
+from structformer.serving.hostnames import client_of
 from structformer.serving.options import ServerOptions
+from structformer.serving.slots import Slot, Slots
 
 ACCESS: ContextVar[Access] = ContextVar("access", default=EVERYTHING)
 log = logging.getLogger("structformer.serve")
 # Paths that need no token: a balancer has none, and the box's script is asked for by a tag that cannot send one.
 _OPEN = ("/healthz", "/readyz", "/static/", "/widget.js")
+_PROBES = ("/healthz", "/readyz")  # asked by any name, or by none: a balancer knows only where the server is
+_CLIENT_LEFT = 499  # as nginx logs it; nobody receives it
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -48,7 +53,18 @@ class Metrics:
             registry=self.registry,
         )
         self.active = Gauge("structformer_active_requests", "Requests being answered.", registry=self.registry)
+        self.bodies = Gauge("structformer_bodies_being_read", "Requests still on their way.", registry=self.registry)
+        self.connections = Gauge("structformer_connections", "Open connections.", registry=self.registry)
+        self.closed = Counter(
+            "structformer_connections_closed",
+            "Connections that the server ended: late headers, late body, idle, sending (answer not read), limit.",
+            ["reason"],
+            registry=self.registry,
+        )
         self.swaps = Counter("structformer_index_swaps", "Changes to a newer index.", registry=self.registry)
+        self.feedback_dropped = Counter(
+            "structformer_feedback_dropped", "Events that were not kept.", ["reason"], registry=self.registry
+        )
 
 
 def problem(status: int, error: str, message: str, **headers: str) -> Response:
@@ -58,15 +74,24 @@ def problem(status: int, error: str, message: str, **headers: str) -> Response:
 
 
 class Guard:
-    """The outermost part of the application."""
+    """The outermost part of the application.
+
+    A request counts among those that are worked on from the moment that it is whole until its answer begins to be sent,
+    so that no client can take a place by sending or reading slowly."""
 
     def __init__(self, app: ASGIApp, options: ServerOptions, metrics: Metrics) -> None:
         self._app = app
         self._options = options
         self._metrics = metrics
         self._rate = RateLimit(0.0 if options.on_loopback and not options.tokens else options.rate)
+        self._active = Slots(options.queued, metrics.active)
+        self._bodies = Slots(options.bodies, metrics.bodies)
         self.draining = False
-        self._active = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a search would be refused at the moment."""
+        return self._active.full
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -74,37 +99,57 @@ class Guard:
             return
         begun = time.perf_counter()
         headers = Headers(scope=scope)
-        path: str = scope["path"]
+        path = _path(scope)
         status = 500
+        slot = Slot(None)
 
         async def answer(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                slot.give_back()
                 self._add_headers(MutableHeaders(scope=message), path, headers.get("origin", ""))
             await send(message)
 
-        self._active += 1
-        self._metrics.active.set(self._active)
-        refused = self._refusal(scope, headers)
         try:
-            if refused is not None:
-                await refused(scope, receive, answer)
-            else:
-                await self._app(scope, _limited(receive, self._options.body_bytes), answer)
-        except TooLarge:
-            refused = problem(413, "too_large", f"a request has at most {self._options.body_bytes} bytes")
-            await refused(scope, receive, answer)
+            refused = self._refusal(scope, headers)
+            if refused is None and has_body(headers):
+                refused, receive = await self._with_body(receive)
+            if refused is None and not path.startswith(_OPEN):
+                if self._active.full:
+                    refused = _busy()
+                else:
+                    slot = self._active.take()
+            with slot:
+                await (refused or self._app)(scope, receive, answer)
+        except Gone:
+            status = _CLIENT_LEFT
         finally:
-            self._active -= 1
-            self._metrics.active.set(self._active)
             self._note(scope, status, time.perf_counter() - begun)
+
+    async def _with_body(self, receive: Receive) -> tuple[Response | None, Receive]:
+        """The answer to a request whose body cannot be read, None for one that may go on, which has it in memory."""
+        if self._bodies.full:
+            return _busy(), receive
+        options = self._options
+        try:
+            with self._bodies.take():
+                return None, again(await read_body(receive, options.body_bytes, options.body_seconds), receive)
+        except TooLarge:
+            return self._too_large(), receive
+        except TimeoutError:
+            self._metrics.closed.labels("body").inc()
+            message = "the request's body did not come in time"
+            return problem(408, "timeout", message, connection="close"), receive
+
+    def _too_large(self) -> Response:
+        return problem(413, "too_large", f"a request has at most {self._options.body_bytes} bytes")
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """The answer to a request that may not go on; None for one that may. Sets what it has access to."""
-        options, path = self._options, scope["path"]
+        options, path = self._options, _path(scope)
         host, origin = headers.get("host", ""), headers.get("origin", "")
-        if not options.answers_to(host):
+        if not options.answers_to(host) and path not in _PROBES:
             return problem(421, "wrong_host", f"this server does not answer to {host[:100]!r}: see --host-name")
         if origin and not options.may_ask(origin, host):
             return problem(403, "wrong_origin", f"pages of {origin[:100]!r} may not ask: see --cors")
@@ -112,15 +157,13 @@ class Guard:
             return Response(status_code=204)
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > options.body_bytes:
-            return problem(413, "too_large", f"a request has at most {options.body_bytes} bytes")
+            return self._too_large()
         access = EVERYTHING if path.startswith(_OPEN) else options.tokens.access(headers.get("authorization", ""))
         if access is None:
             return problem(401, "unauthorized", "a token is needed", www_authenticate='Basic realm="search"')
-        client = access.name or (scope.get("client") or ("",))[0]
+        client = access.name or client_of((scope.get("client") or ("",))[0])
         if not path.startswith(_OPEN) and (wait := self._rate.wait(client)):
             return problem(429, "too_many", "too many requests", retry_after=str(max(1, round(wait))))
-        if self._active > options.queued and not path.startswith(_OPEN):
-            return problem(503, "busy", "too many requests at once", retry_after="1")
         ACCESS.set(access)
         scope.setdefault("state", {})["access"] = access
         return None
@@ -157,19 +200,11 @@ class Guard:
         log.info(json.dumps(line))
 
 
-class TooLarge(Exception):
-    """A body that goes on beyond the limit."""
+def _path(scope: Scope) -> str:
+    """The path without what a proxy puts in front of it."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
 
 
-def _limited(receive: Receive, most: int) -> Receive:
-    taken = 0
-
-    async def limited() -> Message:
-        nonlocal taken
-        message = await receive()
-        taken += len(message.get("body", b""))
-        if taken > most:
-            raise TooLarge
-        return message
-
-    return limited
+def _busy() -> Response:
+    return problem(503, "busy", "too many requests at once", retry_after="1")

@@ -1,8 +1,12 @@
-"""The links of single documents, both ways, looked up in the reference graph's edges."""
+"""The links of single documents, both ways, read from the reference graph a shard at a time; a few shards are kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +14,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from structformer.graph import ReferenceGraph
+from structformer.graph.incoming import NOWHERE
+from structformer.retrieval.allowed import Mask
+from structformer.storage.parquet import numbers
 
+_TABLES = 16  # of shards, that are kept
+_TEXTS = 4096  # of sections, that are kept for one who asks
 _COLUMNS = ("source_document", "source_section", "target_document", "target_section", "start", "end")
 
 
@@ -27,44 +36,86 @@ class Edge(NamedTuple):
     text: str
 
 
+class _Table:
+    """Edges as columns, in order of one of them."""
+
+    def __init__(self, table: pa.Table, by: str) -> None:
+        self._numbers: dict[str, npt.NDArray[np.int32]] = {name: numbers(table[name]) for name in _COLUMNS}
+        self._order = self._numbers[by]
+        self._kinds, self._texts = table["kind"].combine_chunks(), table["text"].combine_chunks()
+
+    def edges(self, document: int) -> Iterator[Edge]:
+        """Those of one document, in order of their sources."""
+        first, last = np.searchsorted(self._order, [document, document + 1])
+        by_source = first + np.argsort(self._numbers["source_document"][first:last], kind="stable")
+        for number in by_source.tolist():
+            source, section, target, target_section, start, end = (
+                int(self._numbers[name][number]) for name in _COLUMNS
+            )
+            kind, text = str(self._kinds[number]), str(self._texts[number])
+            yield Edge(source, section, target, target_section, start, end, kind, text)
+
+
 class LinkTable:
-    """All edges of a corpus as columns, by their sources and by their targets."""
+    """The edges of a corpus, looked up by their sources and by their targets. Threads may share it."""
 
     def __init__(self, graph: ReferenceGraph) -> None:
-        rows: dict[str, list[int]] = {name: [] for name in _COLUMNS}
-        kinds: list[str] = []
-        texts: list[str] = []
-        for row in graph.edges():
-            for name in _COLUMNS:
-                rows[name].append(row[name])
-            kinds.append(row["kind"])
-            texts.append(row["text"])
-        self._columns: dict[str, npt.NDArray[np.int32]] = {
-            name: np.array(values, np.int32) for name, values in rows.items()
-        }
-        self._kinds, self._texts = pa.array(kinds, pa.string()).dictionary_encode(), pa.array(texts, pa.string())
-        # Edges come in the order of their sources.
-        self._by_target = np.argsort(self._columns["target_document"], kind="stable")
-        self._targets = self._columns["target_document"][self._by_target]
-
-    def __len__(self) -> int:
-        return len(self._targets)
+        self._graph = graph
+        self._kept: OrderedDict[tuple[str, int], _Table] = OrderedDict()
+        self._lock = threading.Lock()
 
     def outgoing(self, document: int) -> Iterator[Edge]:
         """The links of a document, in the order of its text."""
-        first, last = np.searchsorted(self._columns["source_document"], [document, document + 1])
-        for number in range(int(first), int(last)):
-            yield self._edge(number)
+        return self._table(document, "source_document", self._graph.outgoing).edges(document)
 
     def incoming(self, document: int) -> Iterator[Edge]:
         """The links of other documents that lead to a document or a section of it."""
-        first, last = np.searchsorted(self._targets, [document, document + 1])
-        for place in range(int(first), int(last)):
-            number = int(self._by_target[place])
-            if self._columns["source_document"][number] != document:
-                yield self._edge(number)
+        edges = self._table(document, "target_document", self._graph.incoming).edges(document)
+        return (edge for edge in edges if edge.source_document != NOWHERE)
 
-    def _edge(self, number: int) -> Edge:
-        source, section, target, target_section, start, end = (int(self._columns[name][number]) for name in _COLUMNS)
-        kind, text = str(self._kinds[number]), str(self._texts[number])
-        return Edge(source, section, target, target_section, start, end, kind, text)
+    def texts(self, document: int, section: int, sources: Mask) -> list[str]:
+        """What a section is called by links of these documents, each text once, in order of their sources; then the
+        names that redirect to it, which belong to itself. sources: (documents,)
+        """
+        edges = self._table(document, "target_document", self._graph.incoming).edges(document)
+        return list(
+            dict.fromkeys(
+                edge.text
+                for edge in edges
+                if edge.target_section == section
+                and edge.text
+                and (edge.source_document == NOWHERE or sources[edge.source_document])
+            )
+        )
+
+    def _table(self, document: int, by: str, read: Callable[[int], pa.Table]) -> _Table:
+        key = by, bisect_right(self._graph.corpus.starts, document) - 1
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        table = _Table(read(key[1]), by)
+        with self._lock:
+            self._kept[key] = table
+            while len(self._kept) > _TABLES:
+                self._kept.popitem(last=False)
+        return table
+
+
+class VisibleNames:
+    """What units are called by the links that somebody may see (`retrieval.allowed.Names`)."""
+
+    def __init__(
+        self, links: LinkTable, sources: Mask, owners: npt.NDArray[np.int64], sections: npt.NDArray[np.int64]
+    ) -> None:
+        """sources: (documents,) whose links may be seen; owners, sections: (units,) each one's document and section."""
+        self._links = links
+        self._sources = sources
+        self._owners, self._sections = owners, sections
+        self._text = lru_cache(_TEXTS)(self._called)
+
+    def __call__(self, units: Sequence[int]) -> list[str]:
+        return [self._text(int(self._owners[unit]), int(self._sections[unit])) for unit in units]
+
+    def _called(self, document: int, section: int) -> str:
+        return " \n ".join(self._links.texts(document, section, self._sources))

@@ -5,7 +5,6 @@ Answers are whole sections with addresses to cite, and never longer than asked f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from fnmatch import fnmatchcase
 from typing import Annotated
 
 from mcp.server.mcpserver import MCPServer
@@ -162,23 +161,22 @@ class Answers:
         access, text = ACCESS.get(), _Text(self._tokens(), max_tokens)
         if document:
             found = self._service.document(document.partition("#")[0] if "#s" in document else document, access)
-            lines = [
+            total = len(found.outline)
+            lines = (
                 f"{'  ' * entry.level}- {entry.title} [{_address(found.document, entry.section)}] {entry.words} words\n"
                 for entry in found.outline
-            ]
+            )
         else:
-            lines = [
-                f"- {title or name} [{name}]\n"
-                for name, title, _ in self._service.documents(access)
-                if not path or fnmatchcase(name, path)
-            ]
+            documents = self._service.documents(access, path)
+            total = len(documents)
+            lines = (f"- {title or name} [{name}]\n" for name, title, _ in documents)
         shown = 0
         for line in lines:
             if not text.add(line):
                 break
             shown += 1
-        if shown < len(lines):
-            text.end(f"({len(lines) - shown} more)\n")
+        if shown < total:
+            text.end(f"({total - shown} more)\n")
         return text.whole() or "nothing"
 
 

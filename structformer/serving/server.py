@@ -1,80 +1,108 @@
-"""Running the server: uvicorn with a graceful end."""
+"""Running the server: uvicorn with a graceful end, in which no request is cut."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 from collections.abc import Callable
 from typing import Any
 
 import uvicorn
 
-from structformer.errors import UsageError
 from structformer.serving.app import Application
+from structformer.serving.connections import IDLE_SECONDS, Connection, Connections
+from structformer.serving.listening import Listening, listening
+from structformer.serving.sockets import keep_newcomers_out, someone_waits
 
-_DRAIN_SECONDS = 0.5  # in which a balancer learns that it is to ask elsewhere
-_END_SECONDS = 10
+_DRAIN_SECONDS = 0.5  # in which a balancer learns to ask elsewhere
+_LAST_SECONDS = 0.5  # in which connections that were begun by then are accepted: longer than their packets travel
+_MOST_LAST_SECONDS = 2.0  # for the same, where some still wait
+_LOOK_SECONDS = 0.05
 
 
 class Server(uvicorn.Server):
-    """On SIGTERM says that it is not ready, closes connections after their answers, then ends when all are given."""
+    """On SIGTERM it says that it is not ready, then keeps out whoever has not begun to connect, answers the others, and
+    ends.
 
-    def __init__(self, application: Application, *, log_level: str = "warning") -> None:
+    Sockets that were handed over stay open: who connects meanwhile waits for the next process."""
+
+    def __init__(
+        self, application: Application, on: Listening, ready: Callable[[str], object] = lambda address: None
+    ) -> None:
+        """ready: called with the address once it answers."""
         options = application.options
         self._application = application
+        self._listening = on
+        self._ready = ready
+        self._loop: asyncio.AbstractEventLoop | None = None
         super().__init__(
             uvicorn.Config(
                 application.asgi,
-                host=options.host,
-                port=options.port,
+                http=Connection,
                 root_path=options.root,
-                log_level=log_level,
+                log_level="warning",
                 access_log=False,
                 server_header=False,
-                timeout_graceful_shutdown=_END_SECONDS,
-                timeout_keep_alive=30,
+                # As long as all that a request may wait for one after the other.
+                timeout_graceful_shutdown=round(options.header_seconds + options.body_seconds + options.seconds),
+                timeout_keep_alive=round(IDLE_SECONDS),
                 ws="none",
             )
         )
+        self._connections = self.server_state = Connections(options, application.metrics)
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until a signal comes."""
+        asyncio.run(self.serve(sockets or list(self._listening.sockets)))
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer."""
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+        host = self._application.options.host
+        host = f"[{host}]" if ":" in host else host
+        self._ready(f"http://{host}:{self._listening.port}{self._application.options.root}/")
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """The first signal drains, the second ends at once; the exit code is 0 either way."""
-        if self._application.asgi.draining or sig == signal.SIGINT:
+        """SIGTERM drains; Ctrl-C ends after the answers that are under way, and either of them at once the second time.
+        The exit code is 0.
+        """
+        guard = self._application.asgi
+        if guard.draining or sig == signal.SIGINT or self._loop is None:
             self.force_exit = self.should_exit
             self.should_exit = True
+            self._connections.patient = guard.draining and sig != signal.SIGINT
+            guard.draining = True
             return
-        self._application.asgi.draining = True
-        asyncio.get_running_loop().call_later(_DRAIN_SECONDS, self._end)
+        guard.draining = True
+        self._loop.call_soon_threadsafe(self._loop.call_later, _DRAIN_SECONDS, self._accept_the_last)
 
-    def _end(self) -> None:
-        self.should_exit = True
+    def _accept_the_last(self) -> None:
+        assert self._loop is not None
+        for each in self._listening.sockets:
+            if self._listening.handed_over:
+                self._loop.remove_reader(each)  # a filter would stay on the socket, and meet the next process
+            else:
+                keep_newcomers_out(each)
+        self._loop.call_later(_LAST_SECONDS, self._end, self._loop.time() + _MOST_LAST_SECONDS)
+
+    def _end(self, latest: float) -> None:
+        """Close the port, once nobody waits in it; where newcomers cannot be kept out there may always be one."""
+        assert self._loop is not None
+        if self._listening.handed_over or self._loop.time() > latest or not someone_waits(self._listening.sockets):
+            self.should_exit = True
+        else:
+            self._loop.call_later(_LOOK_SECONDS, self._end, latest)
 
 
-def run(application: Application, ready: Callable[[str], object] = lambda address: None) -> None:
-    """Serve until a signal comes. ready: called with the address once it answers. Raises UsageError where the address
-    is taken.
+def run(
+    application: Application,
+    ready: Callable[[str], object] = lambda address: None,
+    on: Listening | None = None,
+) -> None:
+    """Serve until a signal comes. ready: called with the address once it answers; on: sockets that listen already, else
+    those of the application's options. Raises UsageError where they cannot be opened.
     """
-    server = Server(application)
-    asyncio.run(_serve(server, application, ready))
-    if not server.started:
-        options = application.options
-        raise UsageError(f"{options.host}:{options.port} cannot be listened on: is it taken? Choose another --port")
-
-
-async def _serve(server: Server, application: Application, ready: Callable[[str], object]) -> None:
-    async def tell() -> None:
-        while not server.started:
-            await asyncio.sleep(0.02)
-        sockets = [each for one in server.servers for each in one.sockets]
-        port = sockets[0].getsockname()[1] if sockets else application.options.port
-        host = application.options.host
-        host = f"[{host}]" if ":" in host else host
-        ready(f"http://{host}:{port}{application.options.root}/")
-
-    telling = asyncio.create_task(tell())
-    try:
-        await server.serve()
-    except SystemExit:  # uvicorn's way to say that it cannot listen
-        server.started = False
-    finally:
-        telling.cancel()
+    options = application.options
+    Server(application, on or listening(options.host, options.port), ready).run()

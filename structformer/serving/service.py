@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,18 +14,22 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
+import numpy.typing as npt
+
 from structformer.corpus import Corpus
 from structformer.document import Section
 from structformer.errors import StructformerError, UsageError, WorkspaceError
+from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.as_you_type import complete, completed
 from structformer.retrieval.fusion import FusionWeights
-from structformer.retrieval.hits import Hit, parse_filter, web_address
+from structformer.retrieval.hits import Filter, Hit, parse_filter, web_address
 from structformer.retrieval.index import trained_encoder
 from structformer.retrieval.pipeline import ENCODER, Pipeline
 from structformer.retrieval.ranking import Ranking
+from structformer.retrieval.units import IndexedDocuments
 from structformer.serving.access import Access
-from structformer.serving.deleted import Seen
-from structformer.serving.generation import BY_VECTORS, WORDS, Generation, state_of
+from structformer.serving.generation import WORDS, Generation, state_of
 from structformer.serving.links import Edge
 from structformer.serving.schemas import (
     DocumentAnswer,
@@ -116,13 +120,12 @@ class SearchService:
     def status(self, access: Access) -> Status:
         """What there is to search."""
         current = self.current
-        seen = current.seen([access.where])
-        whole = len(current.retriever.documents) - len(seen.deleted)
+        seen = current.seen(access.where)
         return Status(
             title=self.title,
             index=current.id,
-            documents=whole if seen.among is None else len(seen.among),
-            sections=current.corpus.section_count if seen.among is None else 0,
+            documents=len(seen),
+            sections=0 if access.where else current.corpus.section_count,
             meaning=current.searches_by_meaning,
             trained=current.searches_by_meaning
             and current.pipelines["best"].first.model == ENCODER
@@ -145,8 +148,8 @@ class SearchService:
         """Search. Raises UsageError on an unknown pipeline or a filter that is none."""
         begun = time.perf_counter()
         current = self.current
-        filters = [access.where, parse_filter(tuple(request.path), tuple(request.where))]
-        allowed = current.seen(filters).among
+        seen = current.seen(access.where, parse_filter(tuple(request.path), tuple(request.where)))
+        allowed = None if seen.whole else seen
         retriever = current.retriever
         name = WORDS if request.typing else request.pipeline
         pipeline = current.pipeline(name)
@@ -157,7 +160,6 @@ class SearchService:
         else:
             query = completed(retriever.opened, request.q, allowed) if request.partial else request.q
             [ranking] = retriever.opened.run([query], pipeline, allowed)
-        ranking = current.without_deleted(ranking)
         hits = retriever.hits(ranking, request.k, group=request.group, sections=_SECTIONS)
         explained = _Explained(current, pipeline, ranking) if request.explain else None
         found = [self._document(current, hit, explained) for hit in hits]
@@ -209,7 +211,7 @@ class SearchService:
         )
 
     def _linked_from(self, current: Generation, number: int, access: Access) -> list[LinkIn]:
-        seen = current.seen([access.where])
+        seen = current.seen(access.where)
         found: dict[tuple[int, int], LinkIn] = {}
         for edge in islice(current.links.incoming(number), _LOOKED_AT):
             key = edge.source_document, edge.source_section
@@ -250,7 +252,7 @@ class SearchService:
         place = section or 0
         if place >= len(sections):
             raise NotThere(f"{document_id} has no section {place}")
-        edges = by_section(current.links.outgoing(number), current.seen([access.where]))
+        edges = by_section(current.links.outgoing(number), current.seen(access.where))
         numbers = {id(each): at for at, (each, _) in enumerate(sections)}
         paths = {id(each): path for each, path in sections}
         metadata = current.retriever.documents[number].values()
@@ -273,13 +275,28 @@ class SearchService:
 
         return answer(sections[place][0], 0)
 
-    def documents(self, access: Access) -> Iterable[tuple[str, str, str]]:
-        """(id, title, address on its site) of all documents that may be seen."""
+    def documents(self, access: Access, path: str = "", *, start: int = 0) -> DocumentList:
+        """The documents that may be seen, with `path` those whose ids it matches, from the `start`th on."""
         current = self.current
-        seen = current.seen([access.where])
-        for number, document in enumerate(current.retriever.documents):
-            if number in seen:
-                yield document.id, document.title, web_address(document.values())
+        seen = current.seen(access.where, Filter((path,)) if path else Filter())
+        return DocumentList(current.retriever.documents, np.flatnonzero(seen.documents)[start:])
+
+
+class DocumentList:
+    """Documents, read as they are asked for."""
+
+    def __init__(self, documents: IndexedDocuments, numbers: npt.NDArray[np.int64]) -> None:
+        self._documents = documents
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[tuple[str, str, str]]:
+        """(id, title, address on its site) of each."""
+        for number in self._numbers.tolist():
+            document = self._documents[number]
+            yield document.id, document.title, web_address(document.values())
 
 
 class _Explained:
@@ -312,7 +329,7 @@ class _Explained:
 
 
 def _encodes(pipeline: Pipeline) -> bool:
-    return any(stage.name in BY_VECTORS for stage in pipeline.stages)
+    return any(stage.kind.vectors for stage in pipeline.stages)
 
 
 def _by_name(weights: FusionWeights) -> dict[str, float]:
@@ -359,12 +376,12 @@ def _facets(current: Generation, documents: Collection[int]) -> list[FacetCounts
 
 def _visible(current: Generation, document_id: str, access: Access) -> int:
     number = current.number(document_id)
-    if number is None or number not in current.seen([access.where]):
+    if number is None or number not in current.seen(access.where):
         raise NotThere(f"no document {document_id!r}")
     return number
 
 
-def by_section(edges: Iterable[Edge], seen: Seen) -> dict[int, list[Edge]]:
+def by_section(edges: Iterable[Edge], seen: Allowed) -> dict[int, list[Edge]]:
     """The links that may be followed and have a place in a text, by their section."""
     found: dict[int, list[Edge]] = {}
     for edge in edges:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import numpy as np
 
 from structformer.errors import ModelError, UsageError, WorkspaceError
+from structformer.outputs import check_folder, new_folder
 from structformer.retrieval.hits import web_address
 from structformer.retrieval.index import encoder_place
 from structformer.retrieval.opened import OpenedIndex
@@ -23,7 +24,6 @@ from structformer.serving.pages import static
 from structformer.serving.service import default_title
 from structformer.static_site.distilling import DIMENSIONS, Floats, StaticEncoder, distil
 from structformer.static_site.words import Postings, postings, word_files
-from structformer.storage.files import replacing_folder
 from structformer.text.lexical_analysis import spaced
 from structformer.text.passages import sentences
 from structformer.text.visible import visible
@@ -58,20 +58,22 @@ class SiteReport:
         return asdict(self)
 
 
-def export_site(workspace: str | Path, folder: Path, *, base_url: str = "", title: str = "") -> SiteReport:
-    """Write a search page that needs no server into a new folder.
+def export_site(
+    workspace: str | Path, folder: Path, *, base_url: str = "", title: str = "", force: bool = False
+) -> SiteReport:
+    """Write a search page that needs no server into a new folder, with `force` in the place of an earlier one.
 
     base_url: what stands before documents' ids in their addresses, where these are not known. Where the index has
     vectors, queries are compared by a static encoder distilled from the search's own; else by words alone. Raises
-    WorkspaceError without an index, UsageError when the folder is there and not empty, or the corpus is too large."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is there already: name a new folder, or delete it")
+    WorkspaceError without an index, UsageError where the folder must not be written (outputs.py), or the corpus is too
+    large."""
+    check_folder(folder, workspace, force=force)  # before minutes of work
     retriever = Retriever.open(workspace)
     opened = retriever.opened
     if len(opened.units) > _MOST_UNITS:
         raise UsageError(f"{len(opened.units):,} passages are too many for a search without a server: serve them")
     encoder = _static_encoder(retriever)
-    with replacing_folder(folder) as made:
+    with new_folder(folder, workspace, force=force) as made:
         writer = _Writer(made)
         found = postings(opened.units, opened.lexical.words, lambda text: _surfaces(opened, text))
         prefixes = writer.words(found)

@@ -21,15 +21,25 @@ _TEMPORARY = ".structformer-tmp-"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def temporary_name(final: str = "") -> str:
-    """A new name for what is not finished yet, recognised by `is_temporary`."""
-    return f"{_TEMPORARY}{secrets.token_hex(8)}{'-' if final else ''}{final}"
+def inside(folder: Path, name: str) -> Path:
+    """The path of a name that a file of ours lists. Raises WorkspaceError on one that leads out of the folder."""
+    parts = name.split("/")
+    if not name or ".." in parts or "" in parts or "\\" in name or "\0" in name or Path(name).is_absolute():
+        raise WorkspaceError(f"{folder} lists {name!r}, which is not a file of it")
+    return folder / name
 
 
-def is_temporary(name: str) -> bool:
-    """Whether a name is one that `temporary_name` makes; nothing of a user's is called so."""
+def temporary_name(final: str = "", *, of: str = "") -> str:
+    """A new name for what is not finished yet, recognised by `is_temporary`. of: what it is to become."""
+    token = (bytes_digest(of.encode("utf-8", "surrogateescape"))[:8] if of else "") + secrets.token_hex(8)
+    return f"{_TEMPORARY}{token[:16]}{'-' if final else ''}{final}"
+
+
+def is_temporary(name: str, *, of: str = "") -> bool:
+    """Whether a name is one that `temporary_name` makes, with `of` for this; nothing of a user's is called so."""
     token = name.removeprefix(_TEMPORARY)[:16]
-    return name.startswith(_TEMPORARY) and len(token) == 16 and not set(token) - set("0123456789abcdef")
+    ours = name.startswith(_TEMPORARY) and len(token) == 16 and not set(token) - set("0123456789abcdef")
+    return ours and (not of or token.startswith(bytes_digest(of.encode("utf-8", "surrogateescape"))[:8]))
 
 
 def remove_temporaries(folder: Path) -> None:
@@ -58,18 +68,37 @@ def writing_errors(path: Path) -> Iterator[None]:
         raise WorkspaceError(_not_written(path, error)) from error
     except Exception as error:
         # safetensors, tantivy and tokenizers have errors of their own for a full disk.
-        if not any(
-            text in str(error) for text in ("No space left", "File too large", "Read-only file system", "os error")
-        ):
+        if not (_is_full(error) or any(text in str(error) for text in ("Read-only file system", "os error"))):
             raise
         raise WorkspaceError(_not_written(path, error)) from error
 
 
+@contextmanager
+def full_disk_errors(path: Path) -> Iterator[None]:
+    """Turn the errors of a full disk into one line that names `path`: for a block that reads much beside what it
+    writes, whose other errors speak of other files. Raises WorkspaceError.
+    """
+    try:
+        yield
+    except StructformerError:
+        raise
+    except Exception as error:
+        if not _is_full(error):
+            raise
+        raise WorkspaceError(_not_written(path, error)) from error
+
+
+def _is_full(error: BaseException) -> bool:
+    texts = ("No space left", "disk is full", "File too large")
+    return getattr(error, "errno", None) in _FULL or any(text in str(error) for text in texts)
+
+
 def _not_written(path: Path, error: BaseException) -> str:
-    number = getattr(error, "errno", None)
     reason = getattr(error, "strerror", None) or str(error)
-    place = getattr(error, "filename", None) or path
-    full = number in _FULL or any(text in str(error) for text in ("No space left", "disk is full", "File too large"))
+    place = Path(getattr(error, "filename", None) or path)
+    if any(is_temporary(part) for part in place.parts):
+        place = path  # what it was to become
+    full = _is_full(error)
     return f"{place} cannot be written ({reason})" + ("; make room there and run the command again" if full else "")
 
 

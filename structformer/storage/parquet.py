@@ -1,4 +1,4 @@
-"""Parquet files written row group by row group; a writer that failed stays silent."""
+"""Parquet files written row group by row group, of which a writer that failed stays silent; columns as arrays."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -19,3 +21,11 @@ def parquet_writer(path: Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
         writer.close()
     finally:
         writer.is_open = False  # else pyarrow would try to close it again, and complain, when the object goes
+
+
+def numbers(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int32]:
+    """A column of numbers, none of them missing. pyarrow's own to_numpy loads pandas where it is installed, which takes
+    longer than most columns.
+    """
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return np.asarray(np.from_dlpack(whole), np.int32)

@@ -25,7 +25,7 @@ from pyarrow import fs
 
 from structformer.errors import UsageError, WorkspaceError
 from structformer.storage.digests import sha256_of
-from structformer.storage.files import is_temporary, read_json, remove, temporary_name, write_json
+from structformer.storage.files import inside, is_temporary, read_json, remove, temporary_name, write_json
 
 _RECORD = ".remote.json"  # what the copy has of the store, beside the copy
 _OURS = ("holds/", "logs/", "structformer.lock", "cache/")  # of this machine alone
@@ -116,10 +116,7 @@ class RemoteFolder:
 
     def _path(self, name: str) -> Path:
         """A file of the copy. Raises WorkspaceError on a name that leads out of it."""
-        parts = name.split("/")
-        if not name or name.startswith("/") or ".." in parts or "\\" in name:
-            raise WorkspaceError(f"{self.name} names a file that is not in it: {name!r}")
-        return self.local / name
+        return inside(self.local, name)
 
     def _fetch(self, path: str, digest: str) -> None:
         final = self._path(path)

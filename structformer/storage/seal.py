@@ -13,7 +13,7 @@ from typing import Any
 
 from structformer.errors import WorkspaceError
 from structformer.storage.digests import fast_digest
-from structformer.storage.files import is_temporary, read_json, write_bytes, write_json
+from structformer.storage.files import inside, is_temporary, read_json, write_bytes, write_json
 
 SEAL = "seal.json"
 _MORE = ".seal.json"  # suffix of the seals of what was added later
@@ -108,7 +108,7 @@ class Sealed:
 
     def path(self, name: str) -> Path:
         """The path of a file of the folder. Raises WorkspaceError when it is missing or not as it was written."""
-        path = self.folder / name
+        path = inside(self.folder, name)
         digest = self._sealed().get(name) or self._sealed(again=True).get(name)
         if digest is None:
             raise WorkspaceError(f"{path} is not listed in {self.folder / SEAL}: {self._advice}")
@@ -156,7 +156,11 @@ class Sealed:
             return [str(error)]
         found: list[str] = []
         for name in names:
-            path = self.folder / name
+            try:
+                path = inside(self.folder, name)
+            except WorkspaceError as error:
+                found.append(str(error))
+                continue
             try:
                 if fast_digest(path) != self._sealed()[name]:
                     found.append(f"{path}: content differs from its recorded digest")

@@ -49,7 +49,7 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus) -> None:
             ["", ""],
             [
                 ["recipe", options["recipe"] or "the ranker's default"],
-                ["base", record.base],
+                ["base", record.base + (f" at {record.base_revision}" if record.base_revision else "")],
                 ["loss", settings["loss"] + (f" + {options['mlm']:g} MLM" if options["mlm"] else "")],
                 ["steps", f"{training['steps']} of {plan['groups']} Examples, {plan['epochs']:.1f} epochs"],
                 [

@@ -28,8 +28,8 @@ class TrainingOptions:
     with nothing to index again; or both, on Examples. On a CPU query, with --recipe, --task-mix, --loss and the like
     both."""
     base_model: str = "auto"
-    """Where training starts: auto, minilm, scratch, a folder, or a hub name; for KNRM, Conv-KNRM and DRMM also a file
-    of word vectors."""
+    """Where training starts: auto, minilm, scratch, a folder, or a hub name, with @REVISION for one of its branches,
+    tags or commits; for KNRM, Conv-KNRM and DRMM also a file of word vectors."""
     size: str = "mini"
     """Size of a scratch model: tiny, mini, small or base."""
     mix: dict[str, float] | None = None

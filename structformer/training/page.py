@@ -8,6 +8,7 @@ from typing import Any
 
 from structformer.errors import ModelError
 from structformer.models.registry import RECORD, model_folder
+from structformer.outputs import new_file
 from structformer.pages import curve, render
 from structformer.sampling import tasks
 from structformer.storage.files import read_json, write_bytes
@@ -17,21 +18,29 @@ from structformer.workspace import Workspace
 _WINDOW = 0.05  # of the run, over which the line is a mean
 
 
-def write_report(workspace: str | Path | Workspace, model: str, target: Path | None = None) -> Path:
-    """Write the page of a trained model, or of a run that is not finished. Raises ModelError when there is neither."""
+def write_report(
+    workspace: str | Path | Workspace, model: str, target: Path | None = None, *, force: bool = False
+) -> Path:
+    """Write the page of a trained model, or of a run that is not finished; gives its path. target: in the place of
+    report.html in the model's folder; force: also over a file that is there. Raises ModelError when there is neither,
+    UsageError where the target must not be written (outputs.py).
+    """
     workspace = Workspace(workspace)
     folder = model_folder(workspace, model)
-    unfinished = folder if (folder / RECORD).exists() else workspace.checkpoints(model)
-    if not (folder / RECORD).exists() and (unfinished / "training.jsonl").exists():
-        return _write(target or unfinished / "report.html", model, read_log(unfinished / "training.jsonl"), None)
-    if not (folder / RECORD).exists():
+    finished = (folder / RECORD).exists()
+    place = folder if finished else workspace.checkpoints(model)
+    if not finished and not (place / "training.jsonl").exists():
         raise ModelError(f"no model {model!r} in {workspace}, finished or not")
-    return _write(
-        target or folder / "report.html", model, read_log(folder / "training.jsonl"), read_json(folder / RECORD)
-    )
+    page = _page(model, read_log(place / "training.jsonl"), read_json(folder / RECORD) if finished else None)
+    if target is None:
+        write_bytes(place / "report.html", page)
+        return place / "report.html"
+    with new_file(target, workspace, force=force) as made:
+        made.write_bytes(page)
+    return target
 
 
-def _write(path: Path, model: str, log: list[dict[str, Any]], record: dict[str, Any] | None) -> Path:
+def _page(model: str, log: list[dict[str, Any]], record: dict[str, Any] | None) -> bytes:
     training = record["training"] if record else None
     sections: list[tuple[str, list[tuple[str, str, Any]]]] = []
     scored = [(line["step"], line["development"]) for line in log if "development" in line]
@@ -49,7 +58,7 @@ def _write(path: Path, model: str, log: list[dict[str, Any]], record: dict[str, 
         rate = [(line["step"], line["learning_rate"]) for line in log]
         sections.append(("Speed", [("", "", curve(speed, _smooth(speed), "step", "pairs a second"))]))
         sections.append(("Learning rate", [("", "", curve(rate, rate, "step", "learning rate"))]))
-    page = render(
+    return render(
         "training.html",
         title=f"Training run: {model}",
         about="Thin: each step. Bold: the mean of a twentieth of the run.",
@@ -58,8 +67,6 @@ def _write(path: Path, model: str, log: list[dict[str, Any]], record: dict[str, 
         sections=sections,
         options=_options(training) if training else [],
     )
-    write_bytes(path, page)
-    return path
 
 
 def _about(task: str) -> str:

@@ -460,7 +460,8 @@ def _save(
                 "better_than_base": result.better_than_base,
                 "default_score": result.default_score,
             }
-            record = ModelRecord(ranker.kind, base.name, base.location, weights_digest(str(temporary)), training)
+            digest = weights_digest(str(temporary))
+            record = ModelRecord(ranker.kind, base.name, base.location, digest, training, base.revision)
             write_record(temporary, record)
             write_card(temporary, record, corpus)
     except WorkspaceError as error:

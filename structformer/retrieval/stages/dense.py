@@ -12,9 +12,9 @@ import numpy.typing as npt
 from structformer.retrieval.fusion import reciprocal_rank_fusion
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.ranking import Ranked, Ranking, append_tail, normalize_by_max, top_k
-from structformer.retrieval.stage import Stage, StageKind
+from structformer.retrieval.stage import LEARNED, Stage, StageKind
 
-_LEARNED, _RRF = "learned", "rrf"
+_RRF = "rrf"
 Vector = npt.NDArray[np.float32]
 
 
@@ -40,7 +40,7 @@ def _dense(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docum
 
 
 def _hybrid(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
-    learned = stage.option("weights") == _LEARNED
+    learned = stage.learned_weights
     for ranking, vector, by_vector in _found(opened, stage, rankings, documents, with_overviews=learned):
         lexical = opened.lexical.search(ranking.query, stage.k, documents)
         if learned:
@@ -98,11 +98,25 @@ def _weighed(
     return top_k(dict(zip(units, map(float, totals), strict=True)), stage.k)
 
 
-_CHOICES = {"weights": (_LEARNED, _RRF)}
-DENSE = StageKind("dense", _dense, finds=True, options={"k": 200}, model="bi-encoder")
+_CHOICES = {"weights": (LEARNED, _RRF)}
+DENSE = StageKind("dense", _dense, finds=True, options={"k": 200}, model="bi-encoder", vectors=True)
 HYBRID = StageKind(
-    "hybrid", _hybrid, finds=True, options={"k": 200, "weights": _LEARNED}, model="bi-encoder", choices=_CHOICES
+    "hybrid",
+    _hybrid,
+    finds=True,
+    options={"k": 200, "weights": LEARNED},
+    model="bi-encoder",
+    choices=_CHOICES,
+    vectors=True,
+    fuses=True,
 )
 DENSE_FUSION = StageKind(
-    "dense-fusion", _fusion, finds=False, options={"k": 200, "weights": _LEARNED}, model="bi-encoder", choices=_CHOICES
+    "dense-fusion",
+    _fusion,
+    finds=False,
+    options={"k": 200, "weights": LEARNED},
+    model="bi-encoder",
+    choices=_CHOICES,
+    vectors=True,
+    fuses=True,
 )

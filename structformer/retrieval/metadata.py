@@ -1,0 +1,298 @@
+"""An index's documents by id and by metadata, as tables on disk and bitmaps, so that neither a filter nor a facet looks
+at all documents.
+
+    documents.sqlite   ids with their numbers; every metadata value with the documents that have it
+    facets.npy         (facets, documents) uint16: which of a facet's values each document has, a bit for each
+"""
+
+from __future__ import annotations
+
+import datetime
+import fnmatch
+import math
+import sqlite3
+import threading
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from structformer.errors import WorkspaceError
+from structformer.retrieval.allowed import Mask
+from structformer.retrieval.units import IndexedDocument, IndexedDocuments
+from structformer.storage.digests import bytes_digest
+from structformer.storage.parquet import numbers
+
+TABLE, FACETS = "documents.sqlite", "facets.npy"
+PATH = "path"
+Scalar = str | bool | int | float
+_ROWS = 10_000  # written at once
+_MOST_FACETS, _MOST_VALUES = 5, 12
+_SHARE = 0.1  # of the documents that have a facet's property, at least
+_LONGEST_SHOWN = 40  # characters of a facet's value
+_LONGEST = 200  # characters of a value that is kept as it is; of a longer one its digest
+_KEYS = 500  # metadata keys among which facets are looked for
+_NOT_SHOWN = frozenset({"url", "id", "title", "description", "date", "updated", "created", "summary", "keywords"})
+
+
+def metadata_values(value: Any) -> list[Scalar]:
+    """A metadata value as what can be compared: itself, or each element of a list."""
+    if isinstance(value, (list, tuple)):
+        return [each for element in value for each in metadata_values(element)]
+    return [] if value is None else [value if isinstance(value, str | bool | int | float) else str(value)]
+
+
+def shown_value(value: Scalar) -> str:
+    """A value as people write it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _stored(value: Scalar) -> str:
+    """A value as the table has it: equal for what is equal, and other for another kind."""
+    if isinstance(value, bool):
+        return f"b:{shown_value(value)}"
+    if isinstance(value, int | float):
+        return f"n:{int(value) if math.isfinite(value) and value == int(value) else value}"
+    return f"t:{value}" if len(value) <= _LONGEST else f"d:{bytes_digest(value.encode('utf-8', 'surrogatepass'))}"
+
+
+def _stored_forms(wanted: Any) -> list[str]:
+    """The forms in which the table may have a wanted value. A text, as a command line gives it, may also be a number or
+    a truth value that is written so; a number or a truth value is itself alone.
+    """
+    if isinstance(wanted, bool | int | float):
+        return [_stored(wanted)]
+    text = wanted.isoformat() if isinstance(wanted, datetime.date | datetime.time) else str(wanted)
+    forms = [_stored(text)]
+    if text.lower() in ("true", "false"):
+        forms.append(f"b:{text.lower()}")
+    with suppress(ValueError):
+        forms.append(_stored(int(text) if text.lstrip("+-").isdigit() else float(text)))
+    return forms
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """A property of documents by which a search can be narrowed. name: the metadata's key, or "path" for the first
+    folder; values: what there is; bits: (documents,) uint16, which of them each document has.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    bits: npt.NDArray[np.uint16]
+
+    def counts(self, documents: Iterable[int]) -> list[tuple[str, int]]:
+        """How many of these documents have each value, most first."""
+        bits = self.bits[np.fromiter(documents, np.int64)]
+        counted = [(value, int(np.count_nonzero(bits & (1 << bit)))) for bit, value in enumerate(self.values)]
+        return sorted(((value, count) for value, count in counted if count), key=lambda item: (-item[1], item[0]))
+
+
+class MetadataWriter:
+    """Writes both files of an index as its documents pass by."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._database = sqlite3.connect(folder / TABLE)
+        self._database.execute("PRAGMA journal_mode = OFF")
+        self._database.execute("CREATE TABLE ids (id TEXT, number INTEGER)")
+        self._database.execute("CREATE TABLE facts (key TEXT, value TEXT, number INTEGER)")
+        self._ids: list[tuple[str, int]] = []
+        self._facts: list[tuple[str, str, int]] = []
+        self._facets = _FacetCounter()
+        self._count = 0
+
+    def add(self, document: IndexedDocument) -> None:
+        """Take in the next document."""
+        number, self._count = self._count, self._count + 1
+        self._ids.append((_text(document.id), number))
+        folder, slash, _ = document.id.partition("/")
+        if slash:
+            self._facets.add(PATH, [folder], number)
+        for key, value in document.values().items():
+            values = metadata_values(value)
+            stored = dict.fromkeys(_stored(each) for each in values)
+            self._facts += [(_text(key), _text(each), number) for each in stored]
+            texts = [shown_value(each) for each in values]
+            if key.lower() not in _NOT_SHOWN and texts and all(0 < len(text) <= _LONGEST_SHOWN for text in texts):
+                self._facets.add(key, texts, number)
+        if len(self._facts) + len(self._ids) >= _ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._database.executemany("INSERT INTO ids VALUES (?, ?)", self._ids)
+        self._database.executemany("INSERT INTO facts VALUES (?, ?, ?)", self._facts)
+        self._ids, self._facts = [], []
+
+    def close(self) -> list[dict[str, Any]]:
+        """Finish both; gives what the index's manifest says of its facets."""
+        with closing(self._database):
+            self._flush()
+            self._database.execute("CREATE INDEX by_id ON ids (id)")
+            self._database.execute("CREATE INDEX by_value ON facts (key, value, number)")
+            self._database.commit()
+        chosen = self._facets.chosen(self._count)
+        bits = np.zeros((len(chosen), self._count), np.uint16)
+        for row, (_, _, column) in enumerate(chosen):
+            bits[row, : len(column)] = np.frombuffer(column, np.uint16)
+        np.save(self._folder / FACETS, bits)
+        return [{"name": name, "values": list(values)} for name, values, _ in chosen]
+
+
+class _FacetCounter:
+    """Which values each property has, as long as they are few."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, dict[str, int] | None] = {}  # None: there are too many
+        self._columns: dict[str, array[int]] = {}
+        self._having: dict[str, int] = {}
+
+    def add(self, name: str, texts: Sequence[str], number: int) -> None:
+        values = self._values.setdefault(name, {}) if name in self._values or len(self._values) < _KEYS else None
+        if values is None:
+            return
+        column = self._columns.setdefault(name, array("H"))
+        column.extend([0] * (number - len(column)))
+        bits = 0
+        for text in texts:
+            bits |= 1 << values.setdefault(text, len(values))
+            if len(values) > _MOST_VALUES:
+                self._values[name] = None
+                del self._columns[name]
+                return
+        column.append(bits)
+        self._having[name] = self._having.get(name, 0) + 1
+
+    def chosen(self, documents: int) -> list[tuple[str, tuple[str, ...], array[int]]]:
+        """(name, values, column) of up to five: the first folder, then what most documents have."""
+        names = [
+            name
+            for name, values in self._values.items()
+            if values is not None and len(values) >= 2 and self._having[name] >= _SHARE * documents
+        ]
+        names.sort(key=lambda name: (name != PATH, -self._having[name], name))
+        return [(name, tuple(self._values[name] or ()), self._columns[name]) for name in names[:_MOST_FACETS]]
+
+
+class MetadataTable:
+    """Looks documents up in an index's files. Threads may share it."""
+
+    def __init__(self, folder: Path, documents: IndexedDocuments) -> None:
+        """Raises WorkspaceError where the table cannot be opened."""
+        self._folder = folder
+        self._documents = documents
+        self._lock = threading.Lock()
+        try:
+            place = (folder / TABLE).resolve().as_uri()
+            # immutable: nobody writes it, so a folder that may only be read needs no lock in it.
+            self._database = sqlite3.connect(f"{place}?immutable=1", uri=True, check_same_thread=False)
+            self._database.execute("SELECT number FROM ids LIMIT 1").fetchone()
+        except sqlite3.Error as error:
+            raise WorkspaceError(
+                f"{folder / TABLE} cannot be read ({error}): run `structformer index` again"
+            ) from error
+
+    def number(self, document_id: str) -> int | None:
+        """The number of the document of an id."""
+        rows = self._rows("SELECT number FROM ids WHERE id = ?", (_text(document_id),))
+        return rows[0][0] if rows else None
+
+    def matching(self, paths: Sequence[str], metadata: Mapping[str, Any]) -> Mask:
+        """(documents,) whether each has an id that one of the patterns matches, where there are any, and all of these
+        metadata values, as itself or as one of a list.
+        """
+        mask = np.ones(len(self._documents), bool)
+        if paths:
+            mask &= self._with_paths(paths)
+        for key, wanted in metadata.items():
+            having = np.zeros(len(mask), bool)
+            for stored in _stored_forms(wanted):
+                rows = self._rows("SELECT number FROM facts WHERE key = ? AND value = ?", (_text(key), _text(stored)))
+                having[np.fromiter((number for (number,) in rows), np.int64, len(rows))] = True
+            mask &= having
+        return mask
+
+    def _with_paths(self, paths: Sequence[str]) -> Mask:
+        found = np.zeros(len(self._documents), bool)
+        patterns = []
+        for path in dict.fromkeys(paths):
+            if any(character in path for character in "*?["):
+                patterns.append(path)
+            elif (number := self.number(path)) is not None:
+                found[number] = True
+        start = 0
+        for ids in self._documents.column_batches("id") if patterns else ():
+            for pattern in patterns:
+                found[start : start + len(ids)] |= _matched(ids, pattern)
+            start += len(ids)
+        return found
+
+    def _rows(self, statement: str, values: tuple[str, ...]) -> list[Any]:
+        try:
+            with self._lock:
+                return self._database.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise WorkspaceError(
+                f"{self._folder / TABLE} cannot be read ({error}): run `structformer index` again"
+            ) from error
+
+
+def open_facets(folder: Path, listed: Sequence[Mapping[str, Any]]) -> list[Facet]:
+    """An index's facets. listed: as its manifest has them. Raises WorkspaceError."""
+    try:
+        bits = np.load(folder / FACETS, mmap_mode="r", allow_pickle=False)
+        return [Facet(each["name"], tuple(each["values"]), bits[row]) for row, each in enumerate(listed)]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise WorkspaceError(f"{folder / FACETS} cannot be read ({error}): run `structformer index` again") from error
+
+
+def _matched(ids: pa.Array, pattern: str) -> Mask:
+    """Which of these ids a pattern of the shell matches."""
+    import pyarrow.compute as pc  # a search without a filter need not wait for it
+
+    begin = pattern.rstrip("*")
+    if not any(character in begin for character in "*?["):
+        return _as_mask(pc.starts_with(ids, begin))
+    try:
+        return _as_mask(pc.match_substring_regex(ids, "".join(_as_regular_expression(pattern))))
+    except pa.ArrowInvalid:  # a class of characters that is written otherwise there
+        return np.array([fnmatch.fnmatchcase(each, pattern) for each in ids.to_pylist()], bool)
+
+
+def _as_mask(matched: pa.Array) -> Mask:
+    return numbers(matched.cast(pa.uint8())).astype(bool)
+
+
+def _as_regular_expression(pattern: str) -> Iterator[str]:
+    """A pattern of the shell as RE2 takes it; `fnmatch.translate` writes what only Python reads."""
+    yield r"(?s)\A"
+    place = 0
+    while place < len(pattern):
+        character = pattern[place]
+        place += 1
+        if character == "*":
+            yield ".*"
+        elif character == "?":
+            yield "."
+        elif character == "[" and (end := pattern.find("]", place + 1 + (pattern[place : place + 1] == "!"))) > 0:
+            inside = pattern[place:end].replace("\\", r"\\").replace("[", r"\[").replace("]", r"\]")
+            place = end + 1
+            yield f"[^{inside[1:]}]" if inside.startswith("!") else f"[{_escaped_first(inside)}]"
+        else:
+            yield f"\\x{{{ord(character):x}}}"
+    yield r"\z"
+
+
+def _escaped_first(inside: str) -> str:
+    return f"\\{inside}" if inside.startswith("^") else inside
+
+
+def _text(text: str) -> str:
+    """Text that a table can hold: halves of surrogate pairs written out."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,58 @@
+"""Names and addresses: which of them are this machine's, and what counts as one client."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import threading
+from contextlib import suppress
+from functools import cache
+
+_LOOKUP_SECONDS = 0.5
+_ONE_CLIENT = 64  # bits of an IPv6 address: whoever has one has all that begin with these
+
+
+def as_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """An address written as text, one of IPv4 in IPv6's clothes as what it is; None for anything else."""
+    try:
+        found = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or a name is reached from this machine alone."""
+    address = as_address(host)
+    return host.lower() == "localhost" if address is None else address.is_loopback
+
+
+def client_of(address: str) -> str:
+    """What counts as one client: an address of IPv4, the network of one of IPv6."""
+    found = as_address(address)
+    if isinstance(found, ipaddress.IPv6Address) and not found.is_loopback:
+        return str(ipaddress.IPv6Network((int(found) >> _ONE_CLIENT << _ONE_CLIENT, _ONE_CLIENT)))
+    return str(found or address)
+
+
+def name_in(host: str) -> str:
+    """The name or the address in a Host header, without its port and brackets, in small letters."""
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    return name.strip("[]").removesuffix(".").lower()
+
+
+@cache
+def own_names() -> frozenset[str]:
+    """This machine's names: as it calls itself, in its local network (`name.local`), and in full where that is known at
+    once.
+    """
+    full: list[str] = []
+    # The full name may be asked for over a network that does not answer.
+    asking = threading.Thread(target=lambda: full.append(socket.getfqdn()), daemon=True)
+    with suppress(OSError):
+        asking.start()
+        asking.join(_LOOKUP_SECONDS)
+    name = socket.gethostname()
+    short = name.partition(".")[0]
+    found = {name, short, f"{short}.local", *full[:1]}
+    return frozenset(each.lower() for each in found if each and as_address(each) is None)
