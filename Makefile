@@ -16,7 +16,7 @@ $(VENV)/.demo: $(SOURCES) | $(BIN)/python
 	touch $@
 
 $(VENV)/.dev: $(SOURCES) | $(BIN)/python
-	$(INSTALL) -e '.[offline,dev]'
+	$(INSTALL) -e '.[dev]'
 	touch $@
 
 ## Ingest, train, index, search and evaluate real documents, in under ten minutes.

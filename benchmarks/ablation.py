@@ -94,7 +94,7 @@ class Judged:
 def trained(workspace: Path, mix: dict[str, float], steps: int) -> tuple[str, dict[str, Any]]:
     """Train the ablation's bi-encoder; returns its folder and what was counted."""
     from structformer.errors import ModelError
-    from structformer.training import TrainingOptions, train
+    from structformer.training import TrainingOptions, train_ranker
 
     options = TrainingOptions(
         mix=mix,
@@ -108,7 +108,7 @@ def trained(workspace: Path, mix: dict[str, float], steps: int) -> tuple[str, di
         name="ablation",
     )
     try:
-        result = train(workspace, replace(options))
+        result = train_ranker(workspace, replace(options))
     except ModelError as error:
         return "", {"missing": str(error).partition(":")[0]}
     return str(result.folder), {

@@ -23,7 +23,7 @@ from structformer.evaluation.judgements import Judgements, read_judgements
 from structformer.graph import ReferenceGraph
 from structformer.retrieval.fusion import FusionWeights, learn_weights
 from structformer.retrieval.learning import weighed_groups
-from structformer.retrieval.questions import OPENING, draw_questions
+from structformer.retrieval.pseudo_queries import OPENING, draw_pseudo_queries
 
 # Chosen to spread over what one might build, before any of them was judged.
 WEIGHTINGS = [
@@ -56,7 +56,7 @@ def opening_scores(
     """nDCG@10 of the openings under each weighting, and the weights learned from them."""
     opened = retriever.opened
     corpus = Corpus.open(workspace)
-    questions = draw_questions(corpus, ReferenceGraph.open(workspace, corpus), opened.units, sources=(OPENING,))
+    questions = draw_pseudo_queries(corpus, ReferenceGraph.open(workspace, corpus), opened.units, sources=(OPENING,))
     encoder, index, _ = opened.encoder("base")
     groups = [
         (rows, owners)

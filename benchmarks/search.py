@@ -153,6 +153,7 @@ def reranking(workspace: Path, folder: Path, asked: list[str]) -> None:
     from structformer import Retriever
     from structformer.models.base import packaged_minilm
     from structformer.models.cross_encoder import CrossEncoder
+    from structformer.models.kinds import ranker_kind
     from structformer.models.onnx import export_onnx, load_for_search
 
     plain = folder.with_name("cross-encoder-plain")
@@ -163,8 +164,8 @@ def reranking(workspace: Path, folder: Path, asked: list[str]) -> None:
     if not (folder / "onnx").exists():
         export_onnx(CrossEncoder.load(str(folder), 256), folder, int8=True)
     rankers = {
-        "as saved": load_for_search("cross-encoder", str(plain)),
-        "exported, int8": load_for_search("cross-encoder", str(folder)),
+        "as saved": load_for_search(ranker_kind("cross-encoder"), str(plain)),
+        "exported, int8": load_for_search(ranker_kind("cross-encoder"), str(folder)),
     }
     units = Retriever.open(workspace).units
     texts = [

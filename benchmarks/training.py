@@ -130,7 +130,7 @@ def our_speed(workspace: Path, ranker: str, steps: int, model: str) -> tuple[flo
     """(pairs a second, share of the time that training waited for input) of structformer's trainer, start and end left
     out.
     """
-    from structformer.training import Listener, TrainingOptions, train
+    from structformer.training import Listener, RunMode, TrainingOptions, train_ranker
 
     seen: list[Any] = []
     options = TrainingOptions(
@@ -147,7 +147,7 @@ def our_speed(workspace: Path, ranker: str, steps: int, model: str) -> tuple[flo
         max_epochs=1000,
         save_seconds=1e6,
     )
-    train(workspace, options, listener=Listener(step=seen.append))
+    train_ranker(workspace, options, RunMode(listener=Listener(step=seen.append)))
     return seen[-1].pairs_per_second, seen[-1].idle
 
 

@@ -78,7 +78,10 @@ def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         import importlib
 
-        return getattr(importlib.import_module(f"structformer.{_PUBLIC[name]}"), _RENAMED.get(name, name))
+        from structformer.extras import needed_for
+
+        with needed_for(f"structformer.{name}"):
+            return getattr(importlib.import_module(f"structformer.{_PUBLIC[name]}"), _RENAMED.get(name, name))
     raise AttributeError(f"module 'structformer' has no attribute {name!r}")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from structformer.lengths import word_count
+from structformer.word_counts import word_count
 
 
 class LinkKind(StrEnum):
@@ -86,7 +86,7 @@ class Section:
 
     @property
     def word_count(self) -> int:
-        """Number of words of the own text, see structformer.lengths."""
+        """Number of words of the own text, see structformer.word_counts."""
         return word_count(self.text)
 
 

@@ -8,7 +8,7 @@ import difflib
 import importlib.metadata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import pluggy
@@ -17,7 +17,7 @@ from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.encoding import as_utf8
 from structformer.formats.file_names import is_copied_source, may_be_document
 from structformer.formats.protocol import Format, StreamFormat, format_options
-from structformer.text.names import add_page_suffixes, without_template
+from structformer.text.page_names import add_page_suffixes, without_template
 
 GROUP = "structformer"
 T = TypeVar("T")
@@ -26,7 +26,10 @@ hookimpl = pluggy.HookimplMarker(GROUP)
 
 
 class Hooks:
-    """The hook specifications. Each returns objects with a `name`; a name that is taken already is refused."""
+    """The hook specifications. Each returns objects with a `name`; a name that is taken already is refused.
+
+    `structformer --help` loads every plugin, since each may add a command: what is slow to import is imported inside
+    the hook that returns it."""
 
     @hookspec
     def structformer_formats(self) -> list[Format]:
@@ -59,6 +62,11 @@ class Hooks:
         raise AssertionError("a specification is never called")
 
     @hookspec
+    def structformer_search_engines(self) -> list[Any]:
+        """Search engines that keep an index and search it (structformer.search_engines.SearchEngine)."""
+        raise AssertionError("a specification is never called")
+
+    @hookspec
     def structformer_commands(self, app: Any) -> None:
         """Add commands to the click group `app`."""
 
@@ -85,16 +93,12 @@ class Plugins:
         self.manager = pluggy.PluginManager(GROUP)
         self.manager.add_hookspecs(Hooks)
         self.installed: list[Plugin] = []
-        self._formats: dict[str, tuple[Format, str]] = {}
         entries = importlib.metadata.entry_points(group=GROUP)
         # Our own first, so that nobody takes their names.
         for entry in sorted(
             entries, key=lambda entry: (entry.dist is None or entry.dist.name != GROUP, entry.name, entry.value)
         ):
             self._load(entry)
-        for name, (format, plugin) in self.supplied("structformer_formats", "format", Format).items():  # type: ignore[type-abstract]
-            self._formats[name] = (format, plugin)
-        add_page_suffixes(suffix for format, _ in self._formats.values() for suffix in format.suffixes)
 
     def _load(self, entry: importlib.metadata.EntryPoint) -> None:
         distribution = entry.dist.name if entry.dist else "?"
@@ -103,22 +107,21 @@ class Plugins:
         self.installed.append(plugin)
         try:
             self.manager.register(entry.load(), name=entry.name)
-        except MemoryError as failure:  # nothing is wrong with the plugin
-            raise WorkspaceError(f"not enough memory to load the plugin {entry.name}") from failure
-        except Exception as failure:  # whatever a third party's code raises disables that plugin alone
-            if isinstance(failure, ImportError | OSError) and distribution == GROUP:
-                raise WorkspaceError(
-                    f"the plugin {entry.name} of structformer cannot be loaded ({failure})"
-                ) from failure
-            self._disable(plugin, f"{type(failure).__name__}: {failure}")
+        except Exception as failure:
+            self._failed(plugin, failure)
 
     def add(self, module: object, name: str) -> None:
         """Add a plugin that is not installed, before what it supplies is first asked for."""
         self.manager.register(module, name=name)
         self.installed.append(Plugin(name, "?", "?"))
 
-    def _disable(self, plugin: Plugin, error: str) -> None:
-        plugin.error = error
+    def _failed(self, plugin: Plugin, failure: Exception) -> None:
+        """Disable a plugin alone, whatever its code raised. Raises WorkspaceError where nothing is wrong with it."""
+        if isinstance(failure, MemoryError):
+            raise WorkspaceError(f"not enough memory to load the plugin {plugin.name}") from failure
+        if isinstance(failure, ImportError | OSError) and plugin.distribution == GROUP:
+            raise WorkspaceError(f"the plugin {plugin.name} of structformer cannot be loaded ({failure})") from failure
+        plugin.error = f"{type(failure).__name__}: {failure}"
         if self.manager.has_plugin(plugin.name):
             self.manager.unregister(name=plugin.name)
 
@@ -139,10 +142,17 @@ class Plugins:
                     if name in taken or name in found:
                         raise ValueError(f"there is a {what} {name!r} already")
             except Exception as failure:
-                self._disable(plugin, f"{type(failure).__name__}: {failure}")
+                self._failed(plugin, failure)
                 continue
             found.update({name: (item, plugin.name) for name, item in items.items()})
             plugin.supplies[what] = list(items)
+        return found
+
+    @cached_property
+    def _formats(self) -> dict[str, tuple[Format, str]]:
+        """The formats with their plugins' names, asked for when the first is needed: parsers are slow to import."""
+        found = self.supplied("structformer_formats", "format", Format)  # type: ignore[type-abstract]
+        add_page_suffixes(suffix for format, _ in found.values() for suffix in format.suffixes)
         return found
 
     @property

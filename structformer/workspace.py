@@ -67,7 +67,7 @@ _NAMES = {
     "judged": "judged Examples",
 }
 # What is replaced or deleted is below these.
-_FOLDERS = (
+FOLDERS = (
     *(*ADVICE, "corpus/shards", "models", "models/earlier", "checkpoints", "cache", "parts", "holds", "logs"),
     *("datasets", "evaluation", "experiments", "feedback"),
 )
@@ -186,6 +186,16 @@ class Workspace:
     def cache(self) -> Path:
         return self.path / "cache"
 
+    @property
+    def earlier_models(self) -> Path:
+        """The folder of the models that were replaced."""
+        return self.models / "earlier"
+
+    @property
+    def feedback(self) -> Path:
+        """The folder of what people searched for on the page, and clicked."""
+        return self.path / "feedback"
+
     def model(self, name: str) -> Path:
         """The folder of a model that the workspace trains. Raises UsageError on what is not a name."""
         return self.models / checked_name(name, "the model name")
@@ -193,6 +203,10 @@ class Workspace:
     def checkpoints(self, name: str) -> Path:
         """The folder of a run's checkpoints while it is not finished. Raises UsageError on what is not a name."""
         return self.path / "checkpoints" / checked_name(name, "the run name")
+
+    def runs(self) -> list[Path]:
+        """Folders of the unfinished runs, each with its checkpoints."""
+        return sorted((self.path / "checkpoints").glob("*"))
 
     def unfinished(self, file: str) -> list[Path]:
         """Folders of the unfinished runs, those with a `file` in them."""
@@ -260,6 +274,10 @@ class Workspace:
         if generation is None:
             raise WorkspaceError(f"no {_NAMES[part]} in {self.path}: {ADVICE[part]} first")
         return self.path / part / str(generation)
+
+    def kept(self, part: str) -> list[Path]:
+        """The folders of a part's generations that are not deleted yet: the current one, and those that were held."""
+        return [self.path / part / generation for generation in self.state()["kept"].get(part, [])]
 
     def hold(self, part: str) -> tuple[Path, Hold]:
         """The folder of a part's current generation, and what keeps it from being deleted. Raises WorkspaceError."""
@@ -332,7 +350,7 @@ class Workspace:
         """Raise UsageError when the folder holds what is not ours, WorkspaceError when it leads to what is not."""
         if self.exists():
             self.state()
-            for folder in (*(self.path / name for name in _FOLDERS), *(self.path / "checkpoints").glob("*")):
+            for folder in (*(self.path / name for name in FOLDERS), *self.runs()):
                 if folder.is_symlink():
                     raise WorkspaceError(
                         f"{folder} is a link: what is in a workspace's folders is replaced and deleted, so they must "
@@ -487,7 +505,7 @@ class Workspace:
         Raises UsageError when a folder of that name is there that is not a model of ours.
         """
         final = self.model(name)
-        earlier = self.models / "earlier" / f"{name}.{dated_name()}" if keep else None
+        earlier = self.earlier_models / f"{name}.{dated_name()}" if keep else None
         if final.exists() and not (final / SEAL).is_file():
             raise UsageError(f"{final} was not written by structformer: move it away, or train with another --name")
         with self.writing(f"saving the model {name}"), replacing_folder(final, earlier=earlier) as folder:

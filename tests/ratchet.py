@@ -1,6 +1,6 @@
-"""The ratchet: which cases of the shared suites each reader fails, so that a new failure and an unexpected pass both fail the test.
+"""The ratchet: which cases of the suites each reader fails, so that a new failure and an unexpected pass both fail the test.
 
-    python tests/ratchet.py SHARED --update     # after a change that is meant
+    python tests/ratchet.py [SHARED] --update     # after a change that is meant; without SHARED only the suites of tests/suites
 
 `why` holds the reason for each group of failures: on purpose, to do, or the suite is wrong.
 
@@ -25,6 +25,7 @@ from typing import Any
 from structformer.errors import ReadError
 
 import suite_readers
+from suites import cases as kept
 
 FILE = Path(__file__).with_name("ratchet.json")
 READERS = {
@@ -46,9 +47,31 @@ READERS = {
 _NO_LINK = re.compile(r"\s*(category|file|image|media)\s*:", re.IGNORECASE)
 
 
-def cases(shared: Path, suite: str) -> list[dict[str, Any]]:
-    with lzma.open(shared / "suites" / f"{suite}.jsonl.xz", "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+def at_hand(shared: Path | None, suite: str) -> bool:
+    """Whether a suite can be read: from tests/suites if it is one of those kept there, else from the shared folder."""
+    if suite in kept.SUITES:
+        return kept.present(suite)
+    return shared is not None and _file(shared, suite).exists()
+
+
+def cases(shared: Path | None, suite: str) -> list[dict[str, Any]]:
+    """A suite's cases, the bytes of each as `data`."""
+    if suite in kept.SUITES:
+        return kept.cases(suite)
+    assert shared is not None, suite
+    with lzma.open(_file(shared, suite), "rt", encoding="utf-8") as file:
+        listed = [json.loads(line) for line in file]
+    for case in listed:
+        case["data"] = (
+            base64.b64decode(case["source_b64"])
+            if "source_b64" in case
+            else case["source"].encode("utf-8", "surrogatepass")
+        )
+    return listed
+
+
+def _file(shared: Path, suite: str) -> Path:
+    return shared / "suites" / f"{suite}.jsonl.xz"
 
 
 def _flat(text: str) -> str:
@@ -62,15 +85,10 @@ def _target(text: str) -> str:
 def failures(suite: str, case: dict[str, Any]) -> Iterator[str]:
     """What a case fails on: "headings", "links", "text", "encoding", "accepted", "refused", "crash"."""
     expected = case["expect"]
-    data = (
-        base64.b64decode(case["source_b64"])
-        if "source_b64" in case
-        else case["source"].encode("utf-8", "surrogatepass")
-    )
     wellformed = expected.get("wellformed")
     reader = getattr(suite_readers, READERS[suite])
     try:
-        found = reader(data, expected.get("dialect"))
+        found = reader(case["data"], expected.get("dialect"))
     except ReadError:
         if wellformed:
             yield "refused"
@@ -98,7 +116,7 @@ def failures(suite: str, case: dict[str, Any]) -> Iterator[str]:
         yield "encoding"
 
 
-def measure(shared: Path, suite: str) -> dict[str, list[str]]:
+def measure(shared: Path | None, suite: str) -> dict[str, list[str]]:
     """The cases that fail, by what they fail on."""
     found: dict[str, list[str]] = {}
     for case in cases(shared, suite):
@@ -109,12 +127,12 @@ def measure(shared: Path, suite: str) -> dict[str, list[str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("shared", type=Path)
+    parser.add_argument("shared", type=Path, nargs="?")
     parser.add_argument("--update", action="store_true")
     chosen = parser.parse_args()
     known = json.loads(FILE.read_text()) if FILE.exists() else {}
     for suite in READERS:
-        if not (chosen.shared / "suites" / f"{suite}.jsonl.xz").exists():
+        if not at_hand(chosen.shared, suite):
             continue
         found = measure(chosen.shared, suite)
         total = len(cases(chosen.shared, suite))

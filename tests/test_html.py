@@ -7,7 +7,7 @@ from structformer import read
 from structformer.formats.source import SourceFile
 
 from reading import links, one, outline, text
-from structformer_html import HtmlFormat
+from structformer_html.format import HtmlFormat
 
 
 def test_a_page():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 import random
 import shutil
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.limits import Limits
 from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest
+from structformer.ingestion.request import Execution, IngestRequest
 from structformer.workspace import Workspace
 
 from conftest import write_pages
@@ -234,3 +237,8 @@ def test_a_dead_link_of_the_file_system_is_said_only_where_a_document_may_be_mis
         (pages / name).symlink_to(tmp_path / "nowhere" / name)
     report = ingest(pages, tmp_path / "w")
     assert sorted(path for path, _ in report.messages) == ["lost.md", "more"]
+
+
+def test_ingest_takes_all_that_can_be_asked_for():
+    options = {field.name for kind in (IngestRequest, Execution) for field in fields(kind)}
+    assert set(inspect.signature(ingest).parameters) == {"workspace", *options}

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from structformer import Corpus, Retriever
 from structformer.cli.main import main
 from structformer.ingestion import ingest
-from structformer.lengths import cut_words, first_words, word_count
 from structformer.models.base import packaged_minilm
 from structformer.retrieval.index import build_index, corpus_language
 from structformer.sampling import sample
 from structformer.text.languages import detected_language
 from structformer.text.passages import passages, sentences
+from structformer.word_counts import cut_words, first_words, word_count
 
 from conftest import write_pages
 

@@ -10,7 +10,7 @@ from structformer.graph import build_graph
 from structformer.ingestion import ingest
 
 from reading import Folder, links, one, outline, text
-from structformer_latex import LatexFormat
+from structformer_latex.format import LatexFormat
 
 
 def read_project(files: dict[str, str], main: str):

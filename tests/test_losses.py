@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from structformer.models.late_interaction import LateInteraction, LateInteractionOptions, TokenVectors
-from structformer.models.lengths import length_buckets
+from structformer.models.length_batches import length_buckets
 from structformer.sampling import Example
 from structformer.training.losses import distilled_kl, margin_mse, pairwise_hinge, pointwise, softmax_hinge, target_mse
 from structformer.training.masked import IGNORED, MaskedHead, Masker

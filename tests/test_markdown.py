@@ -166,7 +166,7 @@ def test_footnotes_stay_where_they_are_written():
 def test_nesting_beyond_any_sense_is_kept_as_text_and_reported():
     from structformer.formats.source import SourceFile
 
-    from structformer_markdown import MarkdownFormat
+    from structformer_markdown.format import MarkdownFormat
 
     source = SourceFile("deep.md", b">" * 100_000 + b" bottom\n")
     [found] = MarkdownFormat().read(source, {})

@@ -10,7 +10,7 @@ from structformer.errors import ReadError
 from structformer.formats.source import SourceFile
 
 from reading import links, one
-from structformer_notebook import NotebookFormat
+from structformer_notebook.format import NotebookFormat
 
 
 def notebook(*cells: tuple[str, str], **metadata: object) -> str:

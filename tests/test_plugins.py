@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -14,7 +15,7 @@ GOOD = '''
 import click
 from structformer.formats.builder import TreeBuilder
 from structformer.document import Source
-from structformer.text.names import path_candidates, path_names
+from structformer.text.page_names import path_candidates, path_names
 from structformer.plugins import hookimpl
 from structformer.sampling import Example, Task
 
@@ -107,3 +108,28 @@ def test_a_plugins_format_sampler_and_command_work_beside_a_broken_plugin(run, t
     assert run("hello").stdout == "hello from a plugin\n"
     assert re.search(r"hello +Greet\.", run("--help").stdout)
     assert run("helo").returncode == 2
+
+
+def test_a_plugin_is_checked_in_all_that_it_supplies(run, tmp_path):
+    (tmp_path / "a.outline").write_text("* Top\nlead\n** Part\ntext of the part\n")
+    found = run("plugins", "check", "outline_plugin", "a.outline")
+    assert found.returncode == 1  # its format fails on bytes that are no UTF-8
+    assert "hostile_bytes_are_refused_in_words: a.outline: raises UnicodeDecodeError" in found.stdout
+    assert "titles keeps all 4 rules on a small corpus" in found.stdout
+    assert "hello keeps all 1 rules" in found.stdout
+    as_json = json.loads(run("plugins", "check", "outline_plugin", "a.outline", "--json").stdout)
+    assert [next(iter(each.items())) for each in as_json["checked"]] == [
+        ("format", "outline"),
+        ("task", "titles"),
+        ("command", "hello"),
+    ]
+    assert run("plugins", "check", "titles").returncode == 0
+    assert "nowhere.outline does not exist" in run("plugins", "check", "outline_plugin", "nowhere.outline").stderr
+
+
+def test_the_check_of_a_disabled_plugin_says_why_it_is(run):
+    found = run("plugins", "check", "broken_plugin")
+    assert found.returncode == 2
+    assert "the plugin broken_plugin is disabled: ModuleNotFoundError: No module named" in found.stderr
+    missing = run("plugins", "check", "not_there").stderr
+    assert "no format, task, ranker, stage, search engine, command or plugin 'not_there' is installed" in missing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import json
 import os
 import random
 import re
@@ -11,17 +12,23 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from structformer import sample
+from structformer.corpus.site import Site
 from structformer.errors import UsageError
-from structformer.ingestion import ingest
+from structformer.formats.limits import Limits
+from structformer.ingestion import FileFilter, ingest
 from structformer.ingestion import ranges as cutting
+from structformer.ingestion.request import IngestRequest
 from structformer.plugins import load_plugins
 from structformer.portions import Portion
 from structformer.retrieval.index import Index
+from structformer.sampling import SamplingOptions
+from structformer.sampling.request import SampleRequest
 from structformer.workspace import Workspace
 
 from test_cli import run as run  # the fixture
@@ -102,6 +109,44 @@ def test_examples_of_an_earlier_corpus_are_not_merged(run, pages, tmp_path):
     ingest(changed, tmp_path / "w")
     merged = run("merge", "-w", tmp_path / "w")
     assert (merged.code, "an earlier corpus" in merged.err) == (1, True)
+
+
+def test_portions_compare_and_merge_all_that_an_ingest_is_asked_for(tmp_path):
+    asked = IngestRequest((tmp_path / "a",))
+    others = {
+        "paths": (str(tmp_path.resolve() / "b"), str(tmp_path.resolve() / "c")),
+        "add": True,
+        "replace_sources": True,
+        "remove": True,
+        "format": "markdown",
+        "options": {"parser": "beautifulsoup"},
+        "limits": Limits(seconds=1.5),
+        "wanted": FileFilter(("*.md",), ("drafts",), gitignore=False),
+        "site": Site("https://e.org", "html", "docs/"),
+    }
+    assert list(others) == [field.name for field in fields(IngestRequest)]
+    for name, value in others.items():
+        other = replace(asked, **{name: value})
+        assert other.description() != asked.description()
+        merged = IngestRequest.of(json.loads(json.dumps(other.description())))
+        assert merged == replace(other, paths=tuple(str(Path(path).resolve()) for path in other.paths))
+
+
+def test_portions_compare_and_merge_all_that_is_drawn():
+    asked = SampleRequest(("srr",))
+    others = {
+        "tasks": ("ict", "srr"),
+        "options": SamplingOptions(min_words=5, negatives=None),
+        "seed": 1,
+        "epoch": 1,
+        "held_out": 0.25,
+        "drawn_by": "1234",
+    }
+    assert {*others, "weights"} == {field.name for field in fields(SampleRequest)}
+    for name, value in others.items():
+        other = replace(asked, **{name: value})
+        assert other.description() != asked.description()
+        assert SampleRequest.of(json.loads(json.dumps(other.description()))) == other
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "3", "a/b", "-1/3", "1/0", "1/1000000"])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from structformer import Corpus, Retriever, train
 from structformer.cli.main import main
 from structformer.errors import ModelError, UsageError
-from structformer.evaluation.openings import evaluate_openings
+from structformer.evaluation.held_out_openings import evaluate_openings
 from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
@@ -24,14 +24,14 @@ from structformer.models.registry import read_record
 from structformer.query_side.log import log_questions, read_query_log
 from structformer.query_side.questions import Judge, question_samples, question_weights
 from structformer.query_side.training import trained_side
-from structformer.retrieval.asked import NOTHING
 from structformer.retrieval.encoding import VectorJournal
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS
 from structformer.retrieval.index import build_index
 from structformer.retrieval.pipeline import as_pipeline, lexical
-from structformer.retrieval.questions import ANCHOR, HEADING, LINK, OPENING, RELATED, SENTENCE, draw_questions
+from structformer.retrieval.pseudo_queries import ANCHOR, HEADING, LINK, OPENING, RELATED, SENTENCE, draw_pseudo_queries
+from structformer.retrieval.pseudo_query_scores import NOTHING
 from structformer.sampling.held_out import held_out_share, is_held_out
-from structformer.text.questions import is_fragment, is_imperative, question_text, stands_alone
+from structformer.text.query_like import is_fragment, is_imperative, question_text, stands_alone
 from structformer.training import TrainingOptions
 from structformer.workspace import Workspace
 
@@ -140,7 +140,7 @@ def test_any_text_can_be_asked_about(text):
 def test_questions_are_openings_link_sentences_and_sentences_with_the_units_that_hold_them(manual):
     build_index(manual, encoders=[])
     units = Retriever.open(manual).units
-    questions = draw_questions(Corpus.open(manual), graph(manual), units)
+    questions = draw_pseudo_queries(Corpus.open(manual), graph(manual), units)
     ids = list(Corpus.open(manual).document_ids())
     by_source = {source: [q for q in questions if q.source == source] for source in (OPENING, LINK, SENTENCE)}
     assert "Remove the given network of your project." in {q.text for q in by_source[OPENING]}
@@ -157,12 +157,12 @@ def test_questions_are_openings_link_sentences_and_sentences_with_the_units_that
 def test_a_sample_of_questions_depends_on_their_texts_alone(manual):
     build_index(manual, encoders=[])
     units = list(Retriever.open(manual).units)
-    few = draw_questions(Corpus.open(manual), graph(manual), units, most=12)
+    few = draw_pseudo_queries(Corpus.open(manual), graph(manual), units, most=12)
     assert 0 < len(few) <= 12
-    assert few == draw_questions(Corpus.open(manual), graph(manual), units, most=12)
-    all_of_them = {q.text for q in draw_questions(Corpus.open(manual), graph(manual), units)}
+    assert few == draw_pseudo_queries(Corpus.open(manual), graph(manual), units, most=12)
+    all_of_them = {q.text for q in draw_pseudo_queries(Corpus.open(manual), graph(manual), units)}
     assert {q.text for q in few} <= all_of_them
-    assert few != draw_questions(Corpus.open(manual), graph(manual), units, most=12, seed=1)
+    assert few != draw_pseudo_queries(Corpus.open(manual), graph(manual), units, most=12, seed=1)
 
 
 def asked_of(workspace: Path, base: str, **options):
@@ -309,6 +309,8 @@ def test_a_judge_turns_down_an_encoder_that_lost_its_way(manual):
         (TrainingOptions(recipe="docs"), "both"),
         (TrainingOptions(mix={"ict": 1.0}), "both"),
         (TrainingOptions(mix={"opening": 1.0}), "query"),
+        (TrainingOptions(group_size=4), "both"),
+        (TrainingOptions(train_words=False), "query"),
     ],
 )
 def test_options_that_concern_passages_train_both_sides(options, side, monkeypatch):
@@ -319,6 +321,8 @@ def test_options_that_concern_passages_train_both_sides(options, side, monkeypat
 def test_options_that_contradict_each_other_are_named():
     with pytest.raises(UsageError, match="mlm"):
         trained_side(TrainingOptions(side="query", mlm=0.5))
+    with pytest.raises(UsageError, match="development"):
+        trained_side(TrainingOptions(side="query"), judged=True)
     with pytest.raises(UsageError, match="no side 'left'"):
         TrainingOptions(side="left")
 
@@ -394,7 +398,7 @@ def test_anchor_texts_headings_and_see_also_lists_ask_too(tmp_path):
     build_index(workspace, encoders=[])
     units = list(Retriever.open(workspace).units)
     copying, moving = (next(u.document for u in units if u.title == title) for title in ("Copying", "Moving"))
-    drawn = draw_questions(Corpus.open(workspace), graph(workspace), units, sources=(ANCHOR, HEADING, RELATED))
+    drawn = draw_pseudo_queries(Corpus.open(workspace), graph(workspace), units, sources=(ANCHOR, HEADING, RELATED))
     found = {question.source: question for question in drawn}
     assert found[ANCHOR].text == "how copying works"
     assert (found[ANCHOR].document, found[ANCHOR].passed_over) == (copying, (moving,))
@@ -453,6 +457,9 @@ def test_the_command_learns_from_a_query_log(manual, base, tmp_path, capsys):
     options = ("--query-log", log, "--base-model", base, "--max-steps", 2, "-w", manual)
     assert " 2 log" in command(capsys, "train", *options)[1]
     assert "query log" in command(capsys, "train", "--side", "both", *options, code=2)[1]
+    wrong = ("--side", "query", "--base-model", base, "--set", "select_after=2", "-w", manual)
+    said = command(capsys, "train", *wrong, code=2)[1]
+    assert said == "error: select_after means nothing to what is trained here: it goes with eval_steps\n"
 
 
 def test_encoding_goes_on_where_a_killed_run_was(manual, base, monkeypatch):
@@ -533,7 +540,7 @@ def test_without_judgements_openings_are_asked_that_the_rest_of_their_document_a
     assert all(0 < row.scores["nDCG@10"] <= 1 for row in found.rows)
     holders = {
         question.text: set(question.holders)
-        for question in draw_questions(Corpus.open(manual), graph(manual), list(Retriever.open(manual).units))
+        for question in draw_pseudo_queries(Corpus.open(manual), graph(manual), list(Retriever.open(manual).units))
     }
     assert set(found.judgements.queries.values()) <= set(holders)
     assert "openings of documents" in command(capsys, "evaluate", "-w", manual)[0]

@@ -20,7 +20,7 @@ from structformer.formats.source import SourceFile
 from structformer.ingestion import ingest
 
 from conftest import write_pages
-from structformer_records import RecordsFormat
+from structformer_records.format import RecordsFormat
 from structformer_records.layout import layout_of, pieces
 
 BEIR = (

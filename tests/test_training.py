@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,8 @@ from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
 from structformer.models.registry import read_record
 from structformer.sampling import Example, Samples
-from structformer.training import Listener, TrainingOptions
+from structformer.training import Listener, RunMode, TrainingOptions, train_ranker, training_options
+from structformer.training.concerns import CONCERNS, EVERY_TRAINING
 from structformer.training.example_order import ExampleOrder, parse_mix, permuted
 from structformer.training.in_batch import negatives_allowed
 from structformer.training.losses import group_softmax, info_nce
@@ -229,3 +230,58 @@ def test_a_corpus_without_structure_is_no_traceback(tmp_path):
 def test_an_unknown_ranker_is_a_usage_error():
     with pytest.raises(UsageError, match="there are: bi-encoder, cross-encoder"):
         TrainingOptions(ranker="oracle")
+
+
+def test_the_table_of_concerns_has_every_option():
+    concerned = {name for concern in CONCERNS for name in concern.options}
+    assert concerned.isdisjoint(EVERY_TRAINING)
+    assert concerned | set(EVERY_TRAINING) == {field.name for field in fields(TrainingOptions)}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"questions": 10}, "questions .* goes with the query side alone"),
+        ({"margin": 0.5}, "margin .* goes with the losses hinge and softmax-hinge"),
+        ({"base_model": "auto"}, "size .* goes with the base model scratch"),
+        ({"step_at": 7}, "step_at .* goes with the schedule step"),
+        ({"select_after": 7}, "select_after .* goes with eval_steps"),
+        ({"save_steps": 2, "save_seconds": 9.0}, "save_seconds .* goes with checkpoints without save_steps"),
+        ({"teacher": "master"}, "teacher .* goes with the losses margin-mse and kl"),
+        ({"hard_negatives": 2, "loss": "softmax"}, "hard_negatives .* goes with negatives of the batch"),
+        ({"hard_negatives": 2, "ranker": "cross-encoder"}, "hard_negatives .* goes with negatives of the batch"),
+        ({"query_tokens": 8, "ranker": "cross-encoder"}, "query_tokens .* goes with the bi-encoder"),
+        ({"train_words": True, "ranker": "cross-encoder"}, "train_words .* goes with rankers whose word vectors"),
+        ({"group_size": 2, "ranker": "late-interaction"}, "group_size .* goes with losses over groups"),
+        ({"dimensions": 16}, "dimensions .* goes with late interaction"),
+        ({"dev_queries": "q", "dev_qrels": "r"}, "dev_queries .* or with `development`"),
+    ],
+)
+def test_an_option_without_meaning_is_refused_with_what_it_goes_with(corpus, given, message):
+    with pytest.raises(UsageError, match=message):
+        train(corpus, replace(TINY, **given))
+
+
+def test_what_a_packaged_recipe_says_may_lose_its_meaning_by_a_flag(corpus):
+    chosen = {"base_model": "scratch", "size": "tiny", "max_steps": 1, "document_tokens": 64}
+    options = training_options("wikiformer", chosen, ["eval_steps=none", "sample.min_words=5"])
+    assert train(corpus, options, dry_run=True).plan.steps == 1
+    with pytest.raises(UsageError, match="select_after"):
+        train(corpus, replace(options, recipe=None), dry_run=True)
+
+
+def test_a_run_is_resumed_whatever_it_was_begun_with(corpus):
+    class Stop(Exception):
+        pass
+
+    def stop(done) -> None:
+        if done.step == 2:
+            raise Stop
+
+    options = replace(TINY, margin=0.5, save_steps=1, name="earlier")
+    mode = RunMode(listener=Listener(step=stop), unasked={"margin": 0.5})
+    with pytest.raises(Stop):
+        train_ranker(corpus, options, mode)
+    assert train(corpus, options, resume=True).resumed_at == 2
+    with pytest.raises(UsageError, match="margin"):
+        train(corpus, options, resume=True)  # nothing is left to resume

@@ -16,7 +16,7 @@ from structformer.graph import build_graph
 from structformer.ingestion import ingest, read
 
 from reading import links, one, outline, text
-from structformer_wikitext import WikitextFormat
+from structformer_wikitext.format import WikitextFormat
 
 DUMP = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="de"><siteinfo><dbname>dewiki</dbname>
 <base>https://de.wikipedia.org/wiki/Hauptseite</base><case>first-letter</case><namespaces><namespace key="0"/><namespace key="6">Datei</namespace>

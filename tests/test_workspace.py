@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import os
 import random
@@ -25,7 +27,7 @@ from structformer.storage import Sealed, read_json, seal, write_json
 from structformer.training import training_options
 from structformer.training.checkpoint import Checkpoints
 from structformer.training.unfinished import unfinished_options
-from structformer.workspace import Workspace, checked_name
+from structformer.workspace import FOLDERS, MARKER, Workspace, checked_name
 
 from conftest import write_pages
 
@@ -37,6 +39,70 @@ def structformer(*arguments: object, cwd: Path | None = None) -> subprocess.Comp
 
 def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+# -- paths ---------------------------------------------------------------------------------------------------------------
+
+OURS = {MARKER, *(name for folder in FOLDERS for name in folder.split("/"))}
+# What paths begin with that only look like ours: in the package itself, in folders that are thrown away, in a new
+# plugin, and among what one command's portions have made.
+ELSEWHERE = (
+    *("files('structformer')", "scratch / ", "Path(folder) / 'index'"),
+    *("folder / 'tests' / 'samples'", "parts.folder / "),
+)
+
+
+def spelled_paths(source: str) -> list[str]:
+    """Where a module joins a name of a workspace's folder to a path, as a literal or as a constant of its own."""
+    tree = ast.parse(source)
+    constants = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            joined = [node.right]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("Path", "os.path.join"):
+            joined = node.args[1:]
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("joinpath", "glob", "rglob"):
+            joined = node.args
+        else:
+            continue
+        for each in (constants.get(part.id) if isinstance(part, ast.Name) else part for part in joined):
+            text = each.values[0] if isinstance(each, ast.JoinedStr) and each.values else each
+            names = str(text.value).split("/") if isinstance(text, ast.Constant) else ()
+            if OURS.intersection(names) and not ast.unparse(node).startswith(ELSEWHERE):
+                found.append(ast.unparse(node))
+    return found
+
+
+def test_only_the_workspace_knows_its_paths():
+    package = Path(inspect.getfile(Workspace)).parent
+    modules = [path for path in package.rglob("*.py") if path.parent.name != "storage" and path.name != "workspace.py"]
+    assert len(modules) > 100
+    spelled = {path.relative_to(package).as_posix(): spelled_paths(path.read_text()) for path in modules}
+    assert {name: paths for name, paths in spelled.items() if paths} == {}
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "place.path / 'corpus' / generation",
+        "(place.path / 'checkpoints').glob('*')",
+        "place.path.glob('checkpoints/*/run.json')",
+        "place.models / f'earlier/{name}'",
+        "os.path.join(place.path, 'parts')",
+        "Path(place, 'workspace.json')",
+        "place.path / FOLDER",
+    ],
+)
+def test_a_path_that_is_spelled_is_found(spelled):
+    assert spelled_paths(f"FOLDER = 'feedback'\n{spelled}")
+    assert not spelled_paths("place.shards / name, place.folder('corpus') / 'manifest.json', scratch / 'samples'")
 
 
 # -- names ---------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from structformer.errors import ReadError, UsageError
 from structformer.formats.source import SourceFile
 
 from reading import Folder, links, one, outline, text
-from structformer_xml import XmlFormat
+from structformer_xml.format import XmlFormat
 from structformer_xml.vocabulary import from_toml
 
 DB = 'xmlns="http://docbook.org/ns/docbook" xmlns:xlink="http://www.w3.org/1999/xlink"'

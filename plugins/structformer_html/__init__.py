@@ -5,11 +5,9 @@ from __future__ import annotations
 from structformer.formats.protocol import Format
 from structformer.plugins import hookimpl
 
-from structformer_html.format import HtmlFormat
-
-__all__ = ["HtmlFormat"]
-
 
 @hookimpl
 def structformer_formats() -> list[Format]:
+    from structformer_html.format import HtmlFormat
+
     return [HtmlFormat()]

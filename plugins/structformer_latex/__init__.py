@@ -5,11 +5,9 @@ from __future__ import annotations
 from structformer.formats.protocol import Format
 from structformer.plugins import hookimpl
 
-from structformer_latex.format import LatexFormat
-
-__all__ = ["LatexFormat"]
-
 
 @hookimpl
 def structformer_formats() -> list[Format]:
+    from structformer_latex.format import LatexFormat
+
     return [LatexFormat()]

@@ -1,11 +1,23 @@
-"""Bibliographies: entries of .bib files, and what a citation of one can be found by."""
+"""Bibliographies: entries of .bib files and what a citation of one can be found by; \\cite, \\bibitem, the heading."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import ClassVar
 
+from structformer.document import LinkKind, Section
+
+from structformer_latex.commands import Handler, by_name
+from structformer_latex.cursor import Cursor, keys
+from structformer_latex.inputs import Files
+from structformer_latex.macros import Macros
+from structformer_latex.output import Output
+
+_CITE = re.compile(r"(?:[a-zA-Z]*[cC]ite[a-zA-Z]*|citation|footfullcite|bibentry)\*?")
+_NOT_CITING = frozenset({"nocite", "citestyle", "citename", "setcitestyle"})
+_OWN_HEADING = re.compile(r"\\(?:sub)*(?:section|chapter)\*?\s*\{(.*)\}", re.DOTALL)
 _ENTRY = re.compile(r"@\s*(\w+)\s*[{(]\s*([^,\s{}]*)\s*,", re.IGNORECASE)
 _STRING = re.compile(r"@\s*string\s*[{(]\s*([\w:.+-]+)\s*=\s*", re.IGNORECASE)
 _FIELD = re.compile(r"\s*,?\s*([A-Za-z][\w:.-]*)\s*=\s*")
@@ -109,3 +121,77 @@ def _end(text: str, start: int, marks: re.Pattern[str], closing: str) -> int:
             return found.start()
         depth += {"{": 1, "}": -1}.get(found[0], 0)
     return min(len(text), start + _MAX_FIELD)
+
+
+class Bibliography:
+    """What a document cites, what its .bib files hold, and the section that lists it."""
+
+    def __init__(self, cursor: Cursor, output: Output, macros: Macros, files: Files) -> None:
+        self.cited: dict[str, None] = {}
+        self.entries: dict[str, Entry] = {}
+        self.section: Section | None = None
+        self._cursor = cursor
+        self._output = output
+        self._macros = macros
+        self._files = files
+
+    def cites(self, name: str) -> bool:
+        """Whether a command cites by its name: \\parencite, \\citeauthor*."""
+        return _CITE.fullmatch(name) is not None and name.removesuffix("*") not in _NOT_CITING
+
+    def cite(self, name: str) -> None:
+        """Citations: of each key a link, but no text."""
+        self._cursor.skip_optionals()
+        argument = self._cursor.group()
+        if argument is None:
+            return
+        for key in keys(argument):
+            key = key.strip()
+            self.cited[key] = None
+            self._output.builder.add_link(f"cite:{key}", "", LinkKind.CITATION)
+
+    def works(self) -> dict[str, list[str]]:
+        """By the keys of what is cited, names under which a work may be a document itself."""
+        return {key: list(entry.names()) for key, entry in self.entries.items() if key in self.cited and entry.names()}
+
+    def open_section(self) -> None:
+        """Begin the bibliography, under the heading that the user or a package has given it."""
+        commands = self._macros.commands
+        title = next((commands[each].body for each in ("refname", "bibname") if each in commands), "References")
+        section = commands.get("bibsection")
+        if section is not None and (own := _OWN_HEADING.search(section.body)) is not None:
+            title = own[1]
+        self._output.flush_footnotes()
+        self._output.builder.open_heading(2)
+        self._output.typeset(title)
+        self.section = self._output.builder.close_heading()
+
+    def _resource(self, name: str) -> None:
+        self._cursor.optional()
+        for each in keys(self._cursor.argument()):
+            taken = self._files(each.strip(), (".bib", ""))
+            if taken is not None:
+                self.entries.update(parse_bibtex(taken[1]))
+
+    def _list(self, name: str) -> None:
+        self._resource(name)
+        if not self._output.only_definitions:
+            self.open_section()
+
+    def _print(self, name: str) -> None:
+        self._cursor.optional()
+        self.open_section()
+
+    def _item(self, name: str) -> None:
+        self._cursor.optional()
+        key = self._cursor.argument().strip()
+        self._output.builder.line()
+        self._output.builder.add_anchor(f"cite:{key}")
+
+    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+        ("cite citep citet", cite),
+        ("addbibresource", _resource),
+        ("bibliography putbib", _list),
+        ("printbibliography", _print),
+        ("bibitem", _item),
+    )

@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
+# Called with the part of the reader that it is a method of and the command's name without a star; the command's
+# arguments are next in the text.
+Handler = Callable[[Any, str], None]
+
+
+def by_name(*groups: tuple[str | Iterable[str], Handler]) -> dict[str, Handler]:
+    """What each command does, by its name; the names of a group are the words of a string, or a collection."""
+    return {name: handler for names, handler in groups for name in (names.split() if isinstance(names, str) else names)}
+
+
 # Levels as LaTeX numbers them: a part is 0, a chapter 1.
 SECTIONS = {
     "part": 0,

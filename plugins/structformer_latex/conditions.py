@@ -1,6 +1,7 @@
-r"""Where TeX's conditionals end: for every place of a text the \fi and the \else that belong to it, found in one pass.
+r"""TeX's conditionals: which branch is read (\newif, \ifx, \iftoggle, \ifthenelse), and where each ends.
 
-Looking for the end at each \if would read a text with n unclosed ones n times.
+For every place of a text the \fi and the \else that belong to it are found in one pass: looking for the end at each
+\if would read a text with n unclosed ones n times.
 """
 
 from __future__ import annotations
@@ -8,8 +9,31 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable
+from typing import ClassVar
+
+from structformer_latex.commands import CONDITIONALS, Handler, by_name
+from structformer_latex.cursor import Cursor
+from structformer_latex.inputs import Files
 
 _CONDITION = re.compile(r"\\(if[a-zA-Z@]*|else|fi|or|newif)(?![a-zA-Z@])|\\.|%[^\n]*", re.DOTALL)
+_TOKENS = re.compile(r"\s*(?:\\[a-zA-Z@]+|\S)\s*(?:\\[a-zA-Z@]+\s*|\S)?", re.DOTALL)
+_NUMBER = re.compile(r"\s*(?:\\value\s*\{[^{}]*\}|\\[a-zA-Z@]+|\d+)\s*", re.DOTALL)
+_OPERAND = r"\s*(?:\\value\s*\{[^{}]*\}|[-+]?[\d.]+\s*(?:pt|cm|mm|in|em|ex)?|\\[a-zA-Z@]+|`\\?.)\s*"
+_COMPARISON = re.compile(rf"{_OPERAND}[<>=]{_OPERAND}", re.DOTALL)
+# What stands between a conditional and its first branch.
+_TESTS = {
+    "ifdefined": re.compile(r"\s*\\[a-zA-Z@]+\s*", re.DOTALL),
+    "ifx": _TOKENS,
+    "if": _TOKENS,
+    "ifcat": _TOKENS,
+    "ifodd": _NUMBER,
+    "ifcase": _NUMBER,
+    "ifnum": _COMPARISON,
+    "ifdim": _COMPARISON,
+    "ifcsname": re.compile(r".{0,200}?\\endcsname\s*", re.DOTALL),
+}
+_UNDECIDED = re.compile(r"\\boolean|\\equal\s*\{\s*\}")
+_KEPT_CONDITIONS = 16  # texts: a file and the macros that were expanded last
 
 
 class Conditions:
@@ -44,3 +68,114 @@ class Conditions:
         number = bisect_left(self._starts, position)
         token = self._else[number] if to_else and self._else[number] is not None else self._fi[number]
         return None if token is None else self._ends[token]
+
+
+class Branches:
+    """Which branch is read, by the user's switches and toggles as they stand; of one that only TeX could decide, the
+    first.
+    """
+
+    def __init__(self, cursor: Cursor, files: Files) -> None:
+        self._cursor = cursor
+        self._files = files
+        self._switches: dict[str, bool] = {}
+        self._toggles: dict[str, bool] = {}
+        self._conditions: dict[tuple[int, int], tuple[str, Conditions]] = {}
+
+    def read_switch(self, name: str) -> bool:
+        """Read a command that \\newif\\ifname made: \\ifname, \\nametrue, \\namefalse; False when it is none."""
+        if not self._switches:
+            return False
+        if name.startswith("if") and name[2:] in self._switches:
+            self._conditional(name)
+        elif name.endswith("true") and name[:-4] in self._switches:
+            self._switches[name[:-4]] = True
+        elif name.endswith("false") and name[:-5] in self._switches:
+            self._switches[name[:-5]] = False
+        else:
+            return False
+        return True
+
+    def _new_switch(self, name: str) -> None:
+        self._switches.setdefault(self._cursor.argument().removeprefix("\\if"), False)
+
+    def _conditional(self, name: str) -> None:
+        if name == "unless":
+            return
+        truth = name != "iffalse"
+        if name[2:] in self._switches:
+            truth = self._switches[name[2:]]
+        elif name in _TESTS:
+            self._cursor.take(_TESTS[name])
+        if not truth:
+            self._skip_branch(to_else=True)
+
+    def _other_branch(self, name: str) -> None:
+        self._skip_branch(to_else=False)
+
+    def _end(self, name: str) -> None:
+        return
+
+    def _skip_branch(self, *, to_else: bool) -> None:
+        cursor = self._cursor
+        end = self._conditions_of(cursor.text).end(cursor.position, to_else=to_else)
+        if end is not None:
+            cursor.position = end
+        elif not (to_else or cursor.is_outermost):
+            # Without an end in this text, what was to be skipped is all of it only when a macro opened it.
+            cursor.to_end()
+
+    def _conditions_of(self, text: str) -> Conditions:
+        """The conditionals of a text, found once as long as no new kind of them is declared."""
+        key = (id(text), len(self._switches))
+        known = self._conditions.get(key)
+        if known is None or known[0] is not text:
+            if len(self._conditions) >= _KEPT_CONDITIONS:
+                self._conditions.clear()
+            known = self._conditions[key] = (
+                text,
+                Conditions(text, lambda name: name in CONDITIONALS or name[2:] in self._switches),
+            )
+        return known[1]
+
+    def _toggle(self, name: str) -> None:
+        """etoolbox's switches: \\newtoggle, \\toggletrue, \\iftoggle{name}{then}{else}."""
+        cursor = self._cursor
+        toggle = cursor.argument().strip()
+        if name == "settoggle":
+            self._toggles[toggle] = cursor.argument().strip() == "true"
+        elif name in ("newtoggle", "providetoggle"):
+            self._toggles.setdefault(toggle, False)
+        elif name in ("toggletrue", "togglefalse"):
+            self._toggles[toggle] = name == "toggletrue"
+        else:
+            branches = cursor.argument(), cursor.argument()
+            cursor.push(branches[self._toggles.get(toggle, False) == (name == "nottoggle")])
+
+    def _choice(self, name: str) -> None:
+        cursor = self._cursor
+        if name == "IfStrEq":
+            cursor.argument()
+        test, first, second = cursor.argument(), cursor.argument(), cursor.argument()
+        if name in ("IfFileExists", "InputIfFileExists"):
+            truth = self._files(test.strip(), ("", ".tex")) is not None
+        elif name in ("ifstrempty", "ifblank"):
+            truth = not test.strip()
+        else:
+            truth = "false" not in test or _UNDECIDED.search(test) is not None
+        cursor.push(first if truth else second)
+
+    def _version(self, name: str) -> None:
+        """Text in two versions, of which one is for readers."""
+        first, second = self._cursor.argument(), self._cursor.argument()
+        self._cursor.push(second if name == "foreignlanguage" else first)
+
+    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+        ("newif", _new_switch),
+        (CONDITIONALS, _conditional),
+        ("else or", _other_branch),
+        ("fi", _end),
+        ("newtoggle providetoggle settoggle toggletrue togglefalse iftoggle nottoggle", _toggle),
+        ("ifthenelse IfFileExists InputIfFileExists ifstrempty ifblank IfStrEq", _choice),
+        ("texorpdfstring foreignlanguage mathchoice", _version),
+    )

@@ -16,7 +16,7 @@ from structformer.formats.encoding import as_utf8
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.formats.references import name_references
 from structformer.formats.source import SourceFile, decode
-from structformer.text.names import link_names, normalize, path_names
+from structformer.text.page_names import link_names, normalize, path_names
 
 from structformer_latex.reader import TexReader
 
@@ -93,23 +93,20 @@ class LatexFormat:
         _references(reader, builder, files, source.path)
         if reader.cut:
             source.warn(reader.cut)
-        if builder.is_empty and not reader.title:
+        if builder.is_empty and not reader.front_matter.title:
             return None
         metadata: dict[str, Any] = {}
-        if reader.author:
-            metadata["author"] = reader.author
-        if reader.external:
-            metadata["external_documents"] = [list(each) for each in reader.external]
-        works = {
-            key: list(entry.names()) for key, entry in reader.entries.items() if key in reader.cited and entry.names()
-        }
-        if works:
+        if reader.front_matter.author:
+            metadata["author"] = reader.front_matter.author
+        if reader.references.external:
+            metadata["external_documents"] = [list(each) for each in reader.references.external]
+        if works := reader.bibliography.works():
             metadata["works"] = works
         document = builder.finish(
             Source(source.path, self.name),
-            title=reader.title or None,
+            title=reader.front_matter.title or None,
             promote=False,
-            language=reader.language,
+            language=reader.front_matter.language,
             metadata=metadata,
         )
         name_references(document, reader.numbering.shown)
@@ -207,18 +204,19 @@ _CARRIED = re.compile(r"\\begin\s*\{filecontents(\*?)\}.*?\\end\s*\{filecontents
 
 def _references(reader: TexReader, builder: TreeBuilder, files: Any, path: str) -> None:
     """Fill the bibliography: from the .bbl beside the file, else with the cited entries of its .bib files."""
-    if reader.bibliography is None or builder.has_anchor_prefix("cite:"):
+    bibliography = reader.bibliography
+    if bibliography.section is None or builder.has_anchor_prefix("cite:"):
         return
     taken = files(PurePosixPath(path).stem, (".bbl",))
-    builder.return_to(reader.bibliography)
+    builder.return_to(bibliography.section)
     if taken is not None:
         inside = re.search(
             r"\\begin\s*\{thebibliography\}\s*\{[^{}]*\}(.*)\\end\s*\{thebibliography\}", taken[1], re.DOTALL
         )
         reader.read(inside[1] if inside else taken[1], name=taken[0], main=False)
         return
-    for key in reader.cited if "*" not in reader.cited else reader.entries:
-        entry = reader.entries.get(key)
+    for key in bibliography.cited if "*" not in bibliography.cited else bibliography.entries:
+        entry = bibliography.entries.get(key)
         if entry is None:
             continue
         builder.line()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
-GLOSSARY_COMMANDS = tuple(
-    """gls Gls GLS glspl Glspl glslink glsdisp glsentrylong glsentryshort glsentryname glsentrytext glsfirst
+from structformer_latex.commands import Handler, by_name
+from structformer_latex.cursor import Cursor
+from structformer_latex.output import Output
+
+_USES = """gls Gls GLS glspl Glspl glslink glsdisp glsentrylong glsentryshort glsentryname glsentrytext glsfirst
     Glsfirst glstext Glstext glsname acrshort Acrshort acrlong Acrlong acrfull Acrfull acrshortpl acrlongpl
-    acrfullpl ac Ac acs Acs acl Acl acf Acf acp Acp acsp aclp acfp""".split()
-)
+    acrfullpl ac Ac acs Acs acl Acl acf Acf acp Acp acsp aclp acfp"""
 _FIELD = re.compile(r"(?:^|,)\s*(\w[\w -]*?)\s*=\s*(\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}|[^,{}]*)", re.DOTALL)
 
 
@@ -23,14 +25,15 @@ class _Term:
 
 
 class Glossary:
-    """The terms of a document. plain: gives the text of LaTeX."""
+    """The terms of a document."""
 
-    def __init__(self, plain: Callable[[str], str]) -> None:
-        self._plain = plain
+    def __init__(self, cursor: Cursor, output: Output) -> None:
+        self._cursor = cursor
+        self._output = output
         self._terms: dict[str, _Term] = {}
 
-    def define(self, command: str, optional: Callable[[], str | None], argument: Callable[[], str]) -> None:
-        """A definition by `command`, whose arguments are read as they come."""
+    def _define(self, command: str) -> None:
+        argument, plain = self._cursor.argument, self._output.plain
         if command in ("newglossaryentry", "DeclareAcronym", "longnewglossaryentry"):
             label = argument().strip()
             fields = {key.strip(): value.strip().strip("{}") for key, value in _FIELD.findall(argument())}
@@ -38,18 +41,24 @@ class Glossary:
                 argument()
             short = fields.get("short") or fields.get("text") or fields.get("name") or label
             long = fields.get("long", "") or fields.get("first", "")
-            self._terms[label] = _Term(self._plain(short), self._plain(long), self._plain(fields.get("plural", "")))
+            self._terms[label] = _Term(plain(short), plain(long), plain(fields.get("plural", "")))
             return
         if command == "newacronym":
-            optional()
+            self._cursor.optional()
             label, short, long = argument().strip(), argument(), argument()
         else:  # acrodef{label}[short]{long}
             label = argument().strip()
-            short = optional() or label
+            short = self._cursor.optional() or label
             long = argument()
-        self._terms[label] = _Term(self._plain(short), self._plain(long))
+        self._terms[label] = _Term(plain(short), plain(long))
 
-    def use(self, command: str, label: str) -> str:
+    def _use(self, command: str) -> None:
+        self._cursor.optional()
+        text = self._printed(command, self._cursor.argument().strip())
+        self._cursor.optional()
+        self._output.builder.text(text)
+
+    def _printed(self, command: str, label: str) -> str:
         """What `command` prints of a term; the label of an unknown one."""
         term = self._terms.get(label)
         name = command.lower()
@@ -70,3 +79,8 @@ class Glossary:
         if command == "GLS":
             return text.upper()
         return text[:1].upper() + text[1:] if command[0].isupper() else text
+
+    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+        ("newacronym newglossaryentry DeclareAcronym acrodef newacro longnewglossaryentry", _define),
+        (_USES, _use),
+    )

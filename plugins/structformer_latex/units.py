@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import ClassVar
+
+from structformer_latex.commands import Handler, by_name
+from structformer_latex.cursor import Cursor
+from structformer_latex.output import Output
 
 _UNITS = {
     **dict(
@@ -77,3 +82,32 @@ def quantity(number: str, source: str) -> str:
     """A number with its unit; no blank before a degree, as siunitx prints it with its defaults for angles only."""
     shown = unit(source)
     return f"{number} {shown}".strip()
+
+
+class Quantities:
+    """siunitx's commands."""
+
+    def __init__(self, cursor: Cursor, output: Output) -> None:
+        self._cursor = cursor
+        self._output = output
+
+    def _quantity(self, name: str) -> None:
+        argument, plain = self._cursor.argument, self._output.plain
+        self._cursor.optional()
+        numbers = [plain(argument())] if name not in ("si", "unit") else []
+        if name.endswith("range"):
+            numbers.append(plain(argument()))
+        if name in ("num", "numrange", "numlist"):
+            source = ""
+        elif name == "ang":
+            source = "\\degree"
+        else:
+            self._cursor.optional()
+            source = argument()
+        joined = "–".join(numbers) if name.endswith("range") else ", ".join("".join(numbers).split(";"))
+        shown = f"{joined}°" if name == "ang" else quantity(joined, source) if numbers else unit(source)
+        self._output.builder.text(shown)
+
+    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+        ("SI qty si unit num ang SIrange qtyrange numrange SIlist qtylist numlist", _quantity),
+    )

@@ -5,11 +5,9 @@ from __future__ import annotations
 from structformer.formats.protocol import Format
 from structformer.plugins import hookimpl
 
-from structformer_markdown.format import MarkdownFormat
-
-__all__ = ["MarkdownFormat"]
-
 
 @hookimpl
 def structformer_formats() -> list[Format]:
+    from structformer_markdown.format import MarkdownFormat
+
     return [MarkdownFormat()]

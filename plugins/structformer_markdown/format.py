@@ -12,7 +12,7 @@ from structformer.formats.builder import TreeBuilder
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.formats.protocol import FormatOption
 from structformer.formats.source import SourceFile, decode
-from structformer.text.names import (
+from structformer.text.page_names import (
     is_external,
     link_names,
     normalize,

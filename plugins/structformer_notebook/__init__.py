@@ -5,11 +5,9 @@ from __future__ import annotations
 from structformer.formats.protocol import Format
 from structformer.plugins import hookimpl
 
-from structformer_notebook.format import NotebookFormat
-
-__all__ = ["NotebookFormat"]
-
 
 @hookimpl
 def structformer_formats() -> list[Format]:
+    from structformer_notebook.format import NotebookFormat
+
     return [NotebookFormat()]

@@ -14,7 +14,7 @@ from structformer.document import Document, Link, Source
 from structformer.errors import ReadError
 from structformer.formats.source import SourceFile, decode
 
-from structformer_markdown import MarkdownFormat
+from structformer_markdown.format import MarkdownFormat
 
 _FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 _MARKDOWN = MarkdownFormat()

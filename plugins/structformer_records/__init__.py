@@ -5,11 +5,9 @@ from __future__ import annotations
 from structformer.formats.protocol import Format
 from structformer.plugins import hookimpl
 
-from structformer_records.format import RecordsFormat
-
-__all__ = ["RecordsFormat"]
-
 
 @hookimpl
 def structformer_formats() -> list[Format]:
+    from structformer_records.format import RecordsFormat
+
     return [RecordsFormat()]

@@ -15,7 +15,7 @@ from structformer.errors import ReadError
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.included import included_files
 from structformer.formats.source import SourceFile, decode
-from structformer.text.names import link_names, normalize, path_names
+from structformer.text.page_names import link_names, normalize, path_names
 
 _SETTINGS = {
     "file_insertion_enabled": False,  # nothing but the given bytes is read

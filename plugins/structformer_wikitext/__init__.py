@@ -5,11 +5,9 @@ from __future__ import annotations
 from structformer.formats.protocol import Format
 from structformer.plugins import hookimpl
 
-from structformer_wikitext.format import WikitextFormat
-
-__all__ = ["WikitextFormat"]
-
 
 @hookimpl
 def structformer_formats() -> list[Format]:
+    from structformer_wikitext.format import WikitextFormat
+
     return [WikitextFormat()]

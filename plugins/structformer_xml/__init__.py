@@ -5,11 +5,9 @@ from __future__ import annotations
 from structformer.formats.protocol import Format
 from structformer.plugins import hookimpl
 
-from structformer_xml.format import XmlFormat
-
-__all__ = ["XmlFormat"]
-
 
 @hookimpl
 def structformer_formats() -> list[Format]:
+    from structformer_xml.format import XmlFormat
+
     return [XmlFormat()]

@@ -17,7 +17,7 @@ from structformer.formats.protocol import FormatOption
 from structformer.formats.references import name_references
 from structformer.formats.source import SourceFile
 from structformer.text.headings import github_slug
-from structformer.text.names import link_names, normalize, path_names
+from structformer.text.page_names import link_names, normalize, path_names
 
 from structformer_xml.entities import external_entities
 from structformer_xml.including import Inclusions, included_paths

@@ -9,7 +9,7 @@ from lxml import etree
 from structformer.document import LinkKind
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.references import UNNAMED
-from structformer.text.names import is_external
+from structformer.text.page_names import is_external
 
 from structformer_xml.vocabulary import Vocabulary
 

@@ -18,7 +18,7 @@ from structformer.models import RankerKind, RankerOptions
 from structformer.models.kinds import imported
 from structformer.models.scratch import make_scratch_model
 from structformer.sampling import Example, document_examples
-from structformer.training.objectives import Objective
+from structformer.training.objectives import Objective, ObjectiveOptions
 
 _QUERIES = ("mend the rudder", "clean the sail")
 _DOCUMENTS = ("The rudder steers the boat.", "A sail that is not cleaned rots.")
@@ -52,7 +52,9 @@ def _broken(kind: RankerKind, folder: Path) -> Iterator[Broken]:
         yield Broken("saved and loaded it scores the same", kind.name, f"{scores} before, {again} after")
     examples = _examples(corpus)
     for loss in (loss for loss in kind.losses if loss not in ("margin-mse", "kl")):  # these need a teacher
-        objective: Objective = imported(kind.objective)(ranker, loss, group_size=4, document_tokens=64)
+        objective: Objective = imported(kind.objective)(
+            ranker, ObjectiveOptions(loss, group_size=4, document_tokens=64)
+        )
         losses, _ = objective(objective.prepare(examples, Random(0)))
         if losses.shape != (len(examples),) or not torch.isfinite(losses).all():
             yield Broken("it can be trained", loss, f"{len(examples)} Examples gave losses {losses!r}")

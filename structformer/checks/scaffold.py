@@ -25,6 +25,11 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "sampler": {"structformer_$name/__init__.py": "sampler.py", "tests/test_$name.py": "sampler_test.py"},
     "ranker": {"structformer_$name/__init__.py": "ranker.py", "tests/test_$name.py": "ranker_test.py"},
     "stage": {"structformer_$name/__init__.py": "stage.py", "tests/test_$name.py": "stage_test.py"},
+    "search-engine": {
+        "structformer_$name/__init__.py": "search_engine_init.py",
+        "structformer_$name/index.py": "search_engine.py",
+        "tests/test_$name.py": "search_engine_test.py",
+    },
     "command": {"structformer_$name/__init__.py": "command.py", "tests/test_$name.py": "command_test.py"},
 }
 
@@ -50,7 +55,7 @@ def new_plugin(name: str, folder: Path, kind: str = "format") -> list[Path]:
         "dashed": name.replace("_", "-"),
         "camel": "".join(part.capitalize() for part in name.split("_")),
         "version": __version__,
-        "kind": kind,
+        "kind": kind.replace("-", " "),
         "check": f"{name} tests/samples" if kind == "format" else name,
     }
     templates = files("structformer").joinpath("templates", "plugin")

@@ -38,18 +38,12 @@ def check_stage(kind: StageKind) -> list[Broken]:
             return [Broken("it runs", kind.name, f"raises {type(error).__name__}: {error}")]
 
 
-def _stage(kind: StageKind) -> Stage:
-    """A stage of a kind that need not be registered."""
-    unregistered: type[Stage] = type("Unregistered", (Stage,), {"__slots__": (), "kind": property(lambda self: kind)})
-    return unregistered(kind.name, kind.model)
-
-
 def _run(kind: StageKind, opened: OpenedIndex, documents: set[int] | None) -> list[Ranking]:
     rankings = [Ranking(query) for query in _QUERIES]
     if not kind.finds:
         for ranking in rankings:
             ranking.add("lexical", opened.lexical.search(ranking.query, _FOUND, documents))
-    kind.run(opened, _stage(kind), rankings, documents)
+    kind.run(opened, Stage(kind.name, kind.model, kind=kind), rankings, documents)
     return rankings
 
 

@@ -236,7 +236,7 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
     options = {
         option.lstrip("-").replace("-", "_"): param.name for param in ctx.command.params for option in param.opts
     }
-    _check_config(settings, str(path))
+    _check_config(ctx.find_root(), settings, str(path))
     chosen = {key: item for key, item in settings.items() if not isinstance(item, dict)}
     own = settings.get(ctx.info_name or "", {})
     unknown = [key for key in own if key.replace("-", "_") not in options]
@@ -250,11 +250,12 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
     return path
 
 
-def _check_config(settings: dict[str, Any], where: str) -> None:
-    """Raise UsageError on a table that does not name a command, or a key outside any table that no command has."""
-    from structformer.cli.main import COMMANDS, app
-
-    ctx = click.Context(app)
+def _check_config(ctx: click.Context, settings: dict[str, Any], where: str) -> None:
+    """Raise UsageError on a table that does not name a command, or a key outside any table that no command has. ctx:
+    the outermost, whose command is the group of all.
+    """
+    app = ctx.command
+    assert isinstance(app, click.Group)
     names = app.list_commands(ctx)
     for key, value in settings.items():
         if isinstance(value, dict):
@@ -264,9 +265,7 @@ def _check_config(settings: dict[str, Any], where: str) -> None:
         if key.replace("-", "_") in ("workspace", "quiet", "verbose", "json"):
             continue
         known = {
-            option.lstrip("-").replace("-", "_")
-            for name in COMMANDS
-            for option in _options_of(app.get_command(ctx, name))
+            option.lstrip("-").replace("-", "_") for name in names for option in _options_of(app.get_command(ctx, name))
         }
         if key.replace("-", "_") not in known:
             raise click.UsageError(

@@ -17,10 +17,10 @@ from structformer.cli.training_view import of_first_process, print_result, watch
 @click.option(
     "--student",
     "ranker",
-    type=click.Choice(["bi-encoder", "late-interaction", "cross-encoder"]),
+    metavar="KIND",
     default="bi-encoder",
     show_default=True,
-    help="What learns; a cross-encoder from a smaller base model.",
+    help="What learns: any kind that `train --ranker` takes; a cross-encoder from a smaller base model.",
 )
 @click.option("--task-mix", metavar="MIX", help="Tasks and weights whose Examples are scored.  [default: by ranker]")
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of an unfinished run.")
@@ -45,7 +45,7 @@ def command(
     --loss margin-mse (the default) takes its margins between positive and negatives, kl its distribution over each
     group."""
     chosen, settings = chosen_options(flags)
-    from structformer.training import train, training_options
+    from structformer.training import RunMode, train_ranker, training_options
     from structformer.training.example_order import parse_mix
 
     chosen.update(ranker=ranker, teacher=teacher, mix=parse_mix(task_mix) if task_mix else None)
@@ -54,7 +54,7 @@ def command(
     out = output(ctx)
     options = training_options(None, chosen, settings)
     with watched(out, verbose) as listener:
-        result = train(workspace, options, resume=resume, force=flags["force"], listener=listener)
+        result = train_ranker(workspace, options, RunMode(resume=resume, force=flags["force"], listener=listener))
     if of_first_process():
         save_config(ctx, result.folder)
     print_result(out, result, workspace, options.seed, False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from structformer.cli.common import OutputPath, common_options, output, printable, save_config, table
-from structformer.cli.search import fresh_index, stale_option
+from structformer.cli.searching import fresh_index, stale_option
 
 if TYPE_CHECKING:
     from structformer.evaluation.comparison import Evaluation
@@ -124,7 +124,6 @@ def command(
     from structformer.errors import UsageError
     from structformer.evaluation.comparison import CAVEAT, evaluate, held_out_judgements
     from structformer.evaluation.difference import difference, texts_of
-    from structformer.evaluation.openings import evaluate_openings
     from structformer.evaluation.page import write_page
     from structformer.outputs import check_folder, new_folder
     from structformer.retrieval.retriever import Retriever
@@ -159,6 +158,8 @@ def command(
     documents = Retriever.open(workspace).documents
     with new_folder(target, workspace, force=force, own=own) as made, out.progress("evaluating") as progress:
         if not asked and chosen is None:
+            from structformer.evaluation.held_out_openings import evaluate_openings
+
             try:
                 results.append(
                     evaluate_openings(

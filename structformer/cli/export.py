@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -44,10 +45,8 @@ from structformer.cli.common import Output, OutputPath, common_options, force_op
 )
 @click.option(
     "--engine",
-    metavar="ADDRESS",
-    help="Write the index to a search engine: lancedb:FOLDER, qdrant:FOLDER, qdrant:http://HOST:PORT/NAME, "
-    "pgvector:postgresql://USER@HOST/DATABASE#NAME, opensearch:http://HOST:PORT/NAME or "
-    "elasticsearch:http://HOST:PORT/NAME.",
+    metavar="NAME:PLACE",
+    help="Write the index to a search engine; `structformer plugins list` shows the engines and their addresses.",
 )
 @force_option("what an earlier export wrote, or over the file that is there")
 @common_options
@@ -128,8 +127,7 @@ def command(
     if engine:
         from structformer.outputs import check_place
         from structformer.retrieval.index import default_encoders
-        from structformer.search_engines import open_engine, without_password, write_engine
-        from structformer.search_engines.interface import folder_of
+        from structformer.search_engines import folder_of, open_engine, without_password, write_engine
 
         if (folder := folder_of(engine)) is not None:
             check_place(folder, workspace)
@@ -137,7 +135,8 @@ def command(
         encoders = default_encoders(Workspace(workspace))
         if not encoders:
             raise click.UsageError("an engine's index needs vectors: run structformer index with an encoder")
-        count = write_engine(workspace, open_engine(engine), encoders[0])
+        with closing(open_engine(engine)) as index:
+            count = write_engine(workspace, index, encoders[0])
         written.append((without_password(engine), count, f"passages, with vectors of {encoders[0]}"))
     if written:
         out.json([{"path": str(path), "count": count, "what": what} for path, count, what in written])

@@ -58,8 +58,8 @@ def command(
     chosen, settings = chosen_options(flags)
     from structformer.evaluation.judgements import read_queries
     from structformer.retrieval.qrels_files import read_qrels
-    from structformer.training import train, training_options
-    from structformer.training.finetuning import finetuning_options, judged_source, triples_source
+    from structformer.training import RunMode, train_ranker, training_options
+    from structformer.training.finetuning import UNASKED, finetuning_options, judged_source, triples_source
     from structformer.workspace import Workspace
 
     if bool(queries) != bool(qrels) or bool(queries) == bool(triples):
@@ -77,7 +77,8 @@ def command(
             assert triples is not None
             source = triples_source(Workspace(workspace), triples, seed=options.seed)
         with watched(out, verbose) as listener:
-            result = train(workspace, options, resume=resume, force=flags["force"], source=source, listener=listener)
+            mode = RunMode(resume=resume, force=flags["force"], listener=listener, unasked=UNASKED)
+            result = train_ranker(workspace, options, mode, source=source)
     if of_first_process():
         save_config(ctx, result.folder)
     print_result(out, result, workspace, options.seed, False)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from structformer.cli.common import Output, common_options, output, save_config, say_portion, shard_option
+from structformer.extras import TORCH, are_installed, needs
 
 
 @click.command("index")
@@ -95,6 +96,8 @@ def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], worksp
     out.result(
         f"{manifest['units']} passages indexed" + (f", with vectors of: {vectors}" if vectors else ", lexical only")
     )
+    if ctx.params.get("encoders") == () and not are_installed(*TORCH):
+        out.note(needs("the search by meaning", list(TORCH)))
     if reads_english_only(Workspace(workspace), manifest["encoders"], manifest["language"]):
         out.note(
             f"the texts are mostly in {manifest['language']!r} and MiniLM reads English: train from a multilingual "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,9 +20,8 @@ from structformer.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from structformer.formats.limits import Limits
     from structformer.ingestion.report import IngestReport
-    from structformer.ingestion.walk import FileFilter
+    from structformer.ingestion.request import IngestRequest
     from structformer.workspace import Workspace
 
 _SHOWN = 20
@@ -135,8 +134,9 @@ def command(
     could be read; 2 a usage error."""
     from structformer.corpus.site import FOLDER, MIRROR, Site
     from structformer.formats.limits import Limits
-    from structformer.ingestion import ingest
+    from structformer.ingestion.ingesting import build_corpus
     from structformer.ingestion.portions import ingest_portion
+    from structformer.ingestion.request import Execution, IngestRequest
     from structformer.ingestion.walk import FileFilter
     from structformer.portions import Portion
     from structformer.workspace import Workspace
@@ -155,31 +155,29 @@ def command(
     given = _options(options, mapping)
     if fields:
         given["fields"] = fields
-    if dry_run:
-        wanted = FileFilter(include, exclude, gitignore)
-        return _dry_run(out, paths, workspace, add, replace_sources, remove, format_, limits, wanted, given, verbose)
+    place = Workspace(workspace)
     if dataset:
-        paths = (*paths, _fetched(out, dataset, Workspace(workspace)))
-    request: dict[str, Any] = {
-        "add": add,
-        "replace_sources": replace_sources,
-        "remove": remove,
-        "format": format_,
-        "options": given,
-        "workers": workers,
-        "engine": engine,
-        "limits": limits,
-        "wanted": FileFilter(include, exclude, gitignore),
-        "fresh": fresh,
-        "site": site,
-    }
-    if shard is not None:
-        portion = Portion.parse(shard)
+        paths = (*paths, _fetched(out, dataset, place))
+    portion = Portion.parse(shard) if shard is not None and not dry_run else None
+    request = IngestRequest(
+        paths,
+        add=add,
+        replace_sources=replace_sources,
+        remove=remove,
+        format=format_,
+        options=given,
+        limits=limits,
+        wanted=FileFilter(include, exclude, gitignore),
+        site=site,
+    )
+    if dry_run:
+        return _dry_run(out, request, place)
+    if portion is not None:
         with out.stages() as progress:
-            made = ingest_portion(portion, paths, workspace, **request, progress=progress)
+            made = ingest_portion(portion, request, place, Execution(workers, engine, fresh, progress))
         return say_portion(out, portion, f"{made} shards made", workspace)
     with out.stages() as progress:
-        report = ingest(paths, workspace, **request, progress=progress)
+        report = build_corpus(request, place, Execution(workers, engine, fresh, progress))
     return show_report(ctx, out, report, workspace, only=format_)
 
 
@@ -227,50 +225,18 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
     return 0
 
 
-def _dry_run(
-    out: Output,
-    paths: tuple[Path, ...],
-    workspace: Path,
-    add: bool,
-    replace_sources: bool,
-    remove: bool,
-    format_: str | None,
-    limits: Limits,
-    wanted: FileFilter,
-    options: dict[str, str],
-    verbose: bool,
-) -> int:
+def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
     """Show what an ingest would read."""
     from structformer.formats.file_names import unread_hint
-    from structformer.ingestion.ingesting import choose_sources
-    from structformer.ingestion.survey import Ignored, survey
-    from structformer.plugins import load_plugins
-    from structformer.workspace import Workspace
+    from structformer.ingestion.survey import Ignored
 
-    plugins = load_plugins()
-    if format_ is not None:
-        plugins.format(format_)
-    plugins.check_options(options)
-    for path in paths:
-        if not path.exists():
+    for path in request.paths:
+        if not Path(path).exists():
             raise click.UsageError(f"{path} does not exist")
-    place = Workspace(workspace)
-    sources = choose_sources(place, paths, add=add, replace_sources=replace_sources, remove=remove)
     ignored = Ignored()
-    files = list(
-        survey(
-            sources,
-            plugins,
-            limits,
-            own=place.path.resolve(),
-            format=format_,
-            wanted=wanted,
-            ignored=ignored,
-            options=options,
-        )
-    )
+    files = request.files(workspace, request.sources(workspace), ignored)
     read = [file for file in files if not file.problem and not file.part]
-    shown = read if verbose else read[:_SHOWN]
+    shown = read if out.verbose else read[:_SHOWN]
     for file in shown:
         out.result(f"{printable(file.path)}: {file.format} ({file.why})")
     if len(read) > len(shown):

@@ -7,38 +7,14 @@ import importlib
 import os
 import sqlite3
 import sys
-from importlib.metadata import entry_points
 from typing import Any
 
 import click
 
 from structformer._version import __version__
+from structformer.cli.commands import COMMANDS
 from structformer.errors import StructformerError
-
-# Each command's module is imported when it is asked for, so that `--help` is quick. The texts stand here for that
-# reason.
-COMMANDS = {
-    "up": "From files to a search page, which gets better while it is used.",
-    "ingest": "Read documents into the workspace's corpus and reference graph.",
-    "inspect": "Show what was read of a file, a folder or the corpus: tree, links.",
-    "graph": "The links between documents: statistics, dead links, export.",
-    "sample": "Draw training Examples from the corpus.",
-    "train": "Train a ranker on the Examples, within the time given.",
-    "finetune": "Train on queries and judgements of your own.",
-    "distill": "Teach a fast ranker what a trained cross-encoder knows.",
-    "export": "Export a model for onnxruntime, the Examples or the corpus.",
-    "report": "A page with a training run's curves and scores.",
-    "index": "Index the corpus for search.",
-    "search": "Search the index.",
-    "serve": "Serve the search: a page, an API, MCP, a box for other sites.",
-    "mcp": "Give assistants the search over standard input and output.",
-    "feedback": "What people searched for on the page, as a report and as judgements.",
-    "evaluate": "Compare pipelines on judged queries or on held-out structure.",
-    "experiment": "Train and compare variants that a TOML file describes.",
-    "merge": "Put together what portions of ingest, sample or index made.",
-    "plugins": "The installed plugins; check one, or begin your own.",
-    "check": "Compare every file of the workspace with what was written.",
-}
+from structformer.extras import needed_for
 
 
 class LazyGroup(click.Group):
@@ -75,10 +51,8 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        # The first-party plugins add no commands, and loading them would make `--help` slow.
-        if any(entry.dist is None or entry.dist.name != "structformer" for entry in entry_points(group="structformer")):
-            self._add_plugin_commands()
-        added = {name: command.get_short_help_str() for name, command in sorted(self.commands.items())}
+        self._add_plugin_commands()
+        added = {name: command.get_short_help_str(formatter.width) for name, command in sorted(self.commands.items())}
         with formatter.section("Commands"):
             formatter.write_dl([*COMMANDS.items(), *added.items()])
 
@@ -106,8 +80,10 @@ def app() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 a usage error, 130 interrupted."""
+    asked = next(iter(arguments or sys.argv[1:]), "")
     try:
-        result: Any = app.main(args=arguments, prog_name="structformer", standalone_mode=False)
+        with needed_for(f"structformer {asked}"):
+            result: Any = app.main(args=arguments, prog_name="structformer", standalone_mode=False)
         code = result if isinstance(result, int) else 0
     except click.exceptions.Abort:
         code = 130

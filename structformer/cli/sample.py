@@ -87,8 +87,10 @@ def command(
     srr, rwi, ati, ltm: Wikiformer's four tasks. rqp, qdm, rdp, acm: HARP's, from hyperlinks. ict, bfs, wlp, rop: the
     classics."""
     from structformer.portions import Portion
-    from structformer.sampling import DEFAULT_TASKS, SamplingOptions, needs_attention, sample
+    from structformer.sampling import DEFAULT_TASKS, SamplingOptions, needs_attention
+    from structformer.sampling.draw_examples import draw_samples
     from structformer.sampling.portions import sample_portion
+    from structformer.sampling.request import SampleRequest
     from structformer.workspace import Workspace
 
     out = output(ctx)
@@ -120,22 +122,15 @@ def command(
         weights = AttentionWeights(
             resolve_base_model(attention_model, "cross-encoder").location, Workspace(workspace).cache
         )
-    request: dict[str, Any] = {
-        "options": options,
-        "seed": seed,
-        "held_out": held_out,
-        "weights": weights,
-        "workers": workers,
-        "engine": engine,
-    }
+    request = SampleRequest(tuple(names), options, seed, held_out=held_out, weights=weights)
     if shard is not None:
         portion = Portion.parse(shard)
         with out.progress("sampling") as progress:
-            whole = sample_portion(portion, workspace, names, **request, progress=progress)
+            whole = sample_portion(portion, request, workspace, workers=workers, engine=engine, progress=progress)
         done = "its Examples are drawn" if whole else "its page texts are there, those of other portions are not yet"
         return say_portion(out, portion, done, workspace, again=not whole)
     with out.progress("sampling") as progress:
-        samples = sample(workspace, names, **request, progress=progress)
+        samples = draw_samples(request, workspace, workers=workers, engine=engine, progress=progress)
     show_samples(ctx, out, samples, workspace, show)
     return 0
 

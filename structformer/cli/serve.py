@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import os
 from collections.abc import Callable
@@ -102,12 +101,10 @@ def server_options(values: dict[str, Any]) -> ServerOptions:
 
 
 def check_packages() -> None:
-    """Raise UsageError where the extra is not installed."""
-    from structformer.errors import UsageError
+    """Raise MissingPackage where the extra is not installed."""
+    from structformer.extras import require
 
-    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise UsageError(f"serving needs {', '.join(missing)}: pip install 'structformer[serve]'")
+    require("serving", *_PACKAGES)
 
 
 def log_requests(wanted: bool) -> None:

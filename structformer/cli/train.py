@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from structformer.cli.common import common_options, output, save_config, seconds
+from structformer.cli.ranker_options import RankersOption, losses_by_kind
 from structformer.cli.training_view import of_first_process, print_result, watched
-from structformer.models.kinds import RANKERS, ranker_kind
 from structformer.text.field_docs import field_docs
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ def training_flags(function: Any) -> Any:
     docs = field_docs("training.options", "TrainingOptions")
     positive = click.FloatRange(min=0, min_open=True)
     whole = click.IntRange(1)
-    losses = "; ".join(f"{name}: {', '.join(ranker_kind(name).losses)}" for name in RANKERS)
 
     def option(flag: str, key: str, **options: Any) -> Any:
         return click.option(flag, key, **{"help": docs[key].help, **options})
@@ -36,7 +35,7 @@ def training_flags(function: Any) -> Any:
         option("--batch", "groups", type=whole),
         option("--accumulation", "accumulation", type=whole),
         option("--learning-rate", "learning_rate", type=positive),
-        option("--loss", "loss", help=f"{losses}."),
+        option("--loss", "loss", cls=RankersOption, describe=losses_by_kind),
         option("--mlm", "mlm", type=click.FloatRange(0)),
         option("--max-tokens", "document_tokens", type=click.IntRange(8, 8192)),
         option("--batch-tokens", "batch_tokens", type=click.IntRange(8)),
@@ -92,8 +91,11 @@ _SIDE = (
 @click.option(
     "--ranker",
     metavar="KIND",
-    help=f"{', '.join(RANKERS)}, or a plugin's. A bi-encoder finds; a cross-encoder reorders what "
-    "was found.  [default: bi-encoder]",
+    cls=RankersOption,
+    describe=lambda kinds: (
+        f"{', '.join(kinds)}, or a plugin's. A bi-encoder finds; a cross-encoder reorders what "
+        "was found.  [default: bi-encoder]"
+    ),
 )
 @click.option("--side", type=click.Choice(["query", "both"]), help=_SIDE)
 @click.option(

@@ -171,16 +171,17 @@ def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int
 def _next(result: TrainingResult, workspace: Path) -> str:
     """What to do with the model: a bi-encoder is indexed, the others order what was found."""
     from structformer.models.kinds import ranker_kind
-    from structformer.retrieval.stage import stage_kind
+    from structformer.retrieval.encoder_names import ENCODER
+    from structformer.retrieval.registry import stage_kind
 
     name = result.folder.name
     if result.side == "query":
-        pipeline = "" if name == "bi-encoder" and result.better_than_base is not False else f"--pipeline hybrid:{name} "
+        pipeline = "" if name == ENCODER and result.better_than_base is not False else f"--pipeline hybrid:{name} "
         return f'structformer search -w {workspace} {pipeline}"your question"'
     first = ranker_kind(result.plan.ranker).first_stage
     if first and stage_kind(first).vectors:
         better = result.better_than_base is not False
-        return f"structformer index -w {workspace}" + ("" if better and name == "bi-encoder" else f" --encoder {name}")
+        return f"structformer index -w {workspace}" + ("" if better and name == ENCODER else f" --encoder {name}")
     if first:
         return f'structformer search -w {workspace} --pipeline {first}:{name} "your question"'
     return f'structformer search -w {workspace} --pipeline "hybrid:base >> rerank:{name}" "your question"'

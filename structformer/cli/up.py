@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from structformer.cli.serve import (
     server_options,
     serving_options,
 )
+from structformer.extras import require
 
 if TYPE_CHECKING:
     from structformer.workspace import Workspace
@@ -55,15 +55,14 @@ def command(
 
     Words can be searched at once; meaning follows, and training. What was done before is not done again."""
     check_packages()
-    from structformer.errors import UsageError
     from structformer.serving.improving import Improver
     from structformer.serving.service import SearchService, Serving
     from structformer.workspace import Workspace
 
     out = output(ctx)
     seconds(train_time, "--train")  # a wrong time fails before the work begins
-    if watch and importlib.util.find_spec("watchfiles") is None:
-        raise UsageError("--watch needs watchfiles: pip install 'structformer[serve]'")
+    if watch:
+        require("--watch", "watchfiles")
     title = values.pop("title")
     log_requests(values["logs"] or values["log_queries"])
     options, on = listen(server_options(values))

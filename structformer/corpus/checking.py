@@ -42,16 +42,16 @@ def _problems(workspace: Workspace) -> Iterator[Problem]:
         with suppress(WorkspaceError):  # a broken manifest is among the problems already
             for text in Corpus.open(workspace).check():
                 yield Problem(text, "ingest again with --fresh")
-    for folder in (*sorted(workspace.models.glob("*")), *sorted((workspace.models / "earlier").glob("*"))):
+    for folder in (*sorted(workspace.models.glob("*")), *sorted(workspace.earlier_models.glob("*"))):
         if (folder / SEAL).is_file():
             for text in Sealed(folder, "").problems():
                 yield Problem(text, f"train {folder.name} again")
-    for state in sorted((workspace.path / "checkpoints").glob("*/*/state.json")):
+    for state in (state for run in workspace.runs() for state in sorted(run.glob("*/state.json"))):
         for text in _checkpoint_problems(state):
             yield Problem(text, "delete that checkpoint: --resume takes the one before it")
-    for run in sorted((workspace.path / "checkpoints").glob("*/run.json")):
+    for run in workspace.unfinished("run.json"):
         try:
-            read_json(run, digest=True)
+            read_json(run / "run.json", digest=True)
         except WorkspaceError as error:
             yield Problem(str(error), "resume with the flags that the run was begun with")
     for folder in sorted(workspace.cache.glob("*")) if workspace.cache.is_dir() else []:

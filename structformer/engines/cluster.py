@@ -15,7 +15,7 @@ from typing import Any
 
 from structformer.engines.engine import Work
 from structformer.engines.pool import Pool
-from structformer.errors import UsageError
+from structformer.extras import needed_for
 
 DASK_SCHEDULER, RAY_ADDRESS = "STRUCTFORMER_DASK", "RAY_ADDRESS"
 _AHEAD = 4  # tasks of each worker that wait or run, so that results waiting for their turn stay few
@@ -34,12 +34,10 @@ class DaskEngine:
     name = "dask"
 
     def map(self, work: Work, tasks: Iterable[Any]) -> Iterator[Any]:
-        """Results in the order of the tasks. Raises UsageError without structformer[dask]."""
-        try:
+        """Results in the order of the tasks. Raises MissingPackage without structformer[dask]."""
+        with needed_for("the engine dask"):
             import dask
             from distributed import Client, LocalCluster
-        except ImportError as error:
-            raise UsageError("the engine dask needs its package: pip install 'structformer[dask]'") from error
         with ExitStack() as stack:
             stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": _LOST_WORKERS}))
             scheduler = os.environ.get(DASK_SCHEDULER)
@@ -68,11 +66,9 @@ class RayEngine:
     name = "ray"
 
     def map(self, work: Work, tasks: Iterable[Any]) -> Iterator[Any]:
-        """Results in the order of the tasks. Raises UsageError without structformer[ray]."""
-        try:
+        """Results in the order of the tasks. Raises MissingPackage without structformer[ray]."""
+        with needed_for("the engine ray"):
             import ray
-        except ImportError as error:
-            raise UsageError("the engine ray needs its package: pip install 'structformer[ray]'") from error
         begun = not ray.is_initialized()
         if begun:
             alone = {} if os.environ.get(RAY_ADDRESS) else {"num_cpus": work.workers, "include_dashboard": False}

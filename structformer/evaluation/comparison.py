@@ -15,11 +15,13 @@ from structformer.evaluation.significance import bootstrap_interval, holm, rando
 from structformer.graph import ReferenceGraph
 from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import read_record, trained_models
+from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
 from structformer.retrieval.index import encoder_place
-from structformer.retrieval.pipeline import ENCODER, UNTRAINED, Pipeline, as_pipeline, dense, hybrid, lexical, rerank
+from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical, rerank
+from structformer.retrieval.registry import make_stage, stage_kind
 from structformer.retrieval.retriever import AnyPipeline, Retriever
 from structformer.retrieval.run_files import Run, read_run, write_run
-from structformer.retrieval.stage import Stage, make_stage, stage_kind
+from structformer.retrieval.stage import Pipeline, Stage
 from structformer.sampling import Samples
 from structformer.sampling.held_out import held_out_queries, held_out_share
 from structformer.storage.files import write_bytes, write_json
@@ -218,7 +220,7 @@ def label(pipeline: Pipeline) -> str:
     return " + ".join(
         [
             _LABELS.get(first, first),
-            *(stage.model if stage.name == "rerank" else str(stage) for stage in pipeline.stages[1:]),
+            *(stage.model if stage.kind.ranks else str(stage) for stage in pipeline.stages[1:]),
         ]
     )
 

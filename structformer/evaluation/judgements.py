@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from structformer.errors import UsageError
+from structformer.extras import needed_for
 from structformer.retrieval.qrels_files import Qrel, Qrels, by_query, qrel_rows
 from structformer.storage.files import write_bytes
 from structformer.text.lines import lines_of
@@ -120,10 +121,8 @@ def write_judgements(folder: Path, judgements: Judgements) -> None:
 
 def dataset_judgements(name: str) -> Judgements:
     """Queries and qrels of an ir_datasets id. Raises UsageError when the package or the data set is not there."""
-    try:
+    with needed_for("an id of ir_datasets"):
         import ir_datasets
-    except ImportError as error:
-        raise UsageError("ir_datasets ids need its package: pip install 'structformer[ir-datasets]'") from error
     try:
         dataset = ir_datasets.load(name)
         queries = {str(query.query_id): str(query.default_text()) for query in dataset.queries_iter()}

@@ -10,6 +10,7 @@ from typing import Any
 import ir_measures
 
 from structformer.errors import UsageError
+from structformer.extras import require
 from structformer.plugins import load_plugins
 from structformer.retrieval.qrels_files import Qrel
 
@@ -69,8 +70,8 @@ class Evaluator:
             raise UsageError(
                 f"{by_subtopic[0]} needs judgements by subtopic: TREC's qrels with the subtopic in the second column"
             )
-        if by_subtopic and not ir_measures.pyndeval.is_available():
-            raise UsageError(f"{by_subtopic[0]} needs its package: pip install 'structformer[subtopics]'")
+        if by_subtopic:
+            require(str(by_subtopic[0]), "pyndeval")
         self._qrels = qrels
         plain = [measure for measure in others if measure not in by_subtopic]
         listed = [

@@ -17,8 +17,8 @@ from structformer.evaluation.judgements import Judgements
 from structformer.models.registry import read_record
 from structformer.retrieval.pipeline import parse_pipeline
 from structformer.storage.files import write_json
-from structformer.training import TrainingOptions, train, training_options
-from structformer.training.finetuning import finetuning_options, judged_source
+from structformer.training import RunMode, TrainingOptions, train_ranker, training_options
+from structformer.training.finetuning import UNASKED, finetuning_options, judged_source
 from structformer.training.options import Listener
 from structformer.workspace import Workspace
 
@@ -134,7 +134,9 @@ def _trained(
             workspace,
             row.model,
             {"options": asdict(options), "corpus": corpus},
-            lambda: train(workspace, options, force=True, listener=listener),
+            lambda: train_ranker(
+                workspace, options, RunMode(force=True, listener=listener, unasked=_shared(options, settings))
+            ),
         )
     if row.finetune is None or train_on is None:
         return
@@ -156,9 +158,17 @@ def _trained(
 
     def finetune() -> None:
         source, _ = judged_source(workspace, judged.queries, judged.qrels, negatives=negatives, seed=seed)
-        train(workspace, tuned, force=True, source=source, listener=listener)
+        unasked = {**UNASKED, **_shared(tuned, settings)}
+        train_ranker(workspace, tuned, RunMode(force=True, listener=listener, unasked=unasked), source=source)
 
     _once(workspace, f"{row.model}-finetuned", asked, finetune)
+
+
+def _shared(options: TrainingOptions, settings: Sequence[str]) -> dict[str, Any]:
+    """The options that the settings give to every training, which takes those that concern it."""
+    keys = (setting.partition("=")[0].strip() for setting in settings)
+    names = ("sampling" if key.startswith("sample.") else key.replace("-", "_") for key in keys)
+    return {name: getattr(options, name) for name in names}
 
 
 def some_queries(judgements: Judgements, count: int, seed: int) -> Judgements:

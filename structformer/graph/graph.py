@@ -21,7 +21,7 @@ from structformer.document import LinkKind
 from structformer.engines import Engine, get_engine, mapped
 from structformer.errors import WorkspaceError
 from structformer.graph.incoming import Groups, IncomingTask, incoming_texts, read_incoming
-from structformer.graph.names import graph_work, write_names
+from structformer.graph.name_tables import graph_work, write_names
 from structformer.graph.resolution import Resolution, ResolveTask
 from structformer.storage.files import remove, write_json
 from structformer.storage.seal import Sealed

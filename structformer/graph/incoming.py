@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from structformer.corpus import Corpus
 from structformer.errors import WorkspaceError
-from structformer.graph.names import partition_count
+from structformer.graph.name_tables import partition_count
 from structformer.storage.parquet import numbers, parquet_writer
 
 EDGES = pa.schema(

@@ -18,10 +18,10 @@ from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.formats.protocol import Format
 from structformer.graph.incoming import EDGES, gather, redirect_row
-from structformer.graph.names import Names
+from structformer.graph.name_tables import NameTables
 from structformer.plugins import load_plugins
 from structformer.storage.parquet import parquet_writer
-from structformer.text.names import is_external, normalize, path_candidates
+from structformer.text.page_names import is_external, normalize, path_candidates
 
 _EXAMPLES = 5
 _ROWS_AT_ONCE = 20_000
@@ -86,7 +86,7 @@ def resolve_shard(task: ResolveTask, started: Callable[[str], None]) -> Resoluti
     outcomes.
     """
     corpus = Corpus(Path(), Path(task.shards), [task.shard])
-    names = Names(Path(task.names))
+    names = NameTables(Path(task.names))
     resolution = Resolution()
     rows: list[dict[str, Any]] = []
     with closing(names), without_garbage_collection(), parquet_writer(Path(task.edges), EDGES) as writer:
@@ -104,7 +104,7 @@ def resolve_shard(task: ResolveTask, started: Callable[[str], None]) -> Resoluti
     return resolution
 
 
-def _redirected(corpus: Corpus, shard: ShardInfo, names: Names) -> Iterator[tuple[int, str]]:
+def _redirected(corpus: Corpus, shard: ShardInfo, names: NameTables) -> Iterator[tuple[int, str]]:
     """(document, name) of the names that a shard's sources redirect to it."""
     for row in corpus.rows(shard, "sources", ["aliases"]):
         for alias in row["aliases"] or ():
@@ -113,7 +113,9 @@ def _redirected(corpus: Corpus, shard: ShardInfo, names: Names) -> Iterator[tupl
                 yield found[0], alias["name"].rpartition(":")[2]  # without the wiki and the namespace
 
 
-def _document_edges(number: int, document: Document, names: Names, resolution: Resolution) -> Iterator[dict[str, Any]]:
+def _document_edges(
+    number: int, document: Document, names: NameTables, resolution: Resolution
+) -> Iterator[dict[str, Any]]:
     resolved: dict[tuple[str, str], tuple[str, int, int]] = {}
     candidates = format_of(document).resolve
     for section_number, section in enumerate(document.sections()):
@@ -140,7 +142,7 @@ def _document_edges(number: int, document: Document, names: Names, resolution: R
 
 
 def resolve_link(
-    candidates: Iterable[str], link: Link, document: Document, number: int, names: Names
+    candidates: Iterable[str], link: Link, document: Document, number: int, names: NameTables
 ) -> tuple[str, int, int]:
     """(outcome, target document, target section), the numbers -1 without a target. candidates: the names that the link
     may mean, by its document's format.

@@ -17,7 +17,7 @@ from structformer.corpus import Corpus
 from structformer.document import LinkKind
 from structformer.errors import UsageError
 from structformer.graph.graph import ReferenceGraph
-from structformer.graph.names import Names
+from structformer.graph.name_tables import NameTables
 from structformer.graph.resolution import format_of, resolve_link
 from structformer.outputs import new_file
 from structformer.storage.parquet import parquet_writer
@@ -52,7 +52,7 @@ def dead_links(workspace: str | Path) -> Iterator[DeadLink]:
     """All links that don't resolve as written, in document order; links to other sites are not looked at."""
     corpus = Corpus.open(workspace)
     graph = ReferenceGraph.open(workspace, corpus)
-    with closing(Names(graph.folder / "names")) as names:
+    with closing(NameTables(graph.folder / "names")) as names:
         for number, document in enumerate(corpus.documents()):
             candidates = format_of(document).resolve
             for section, path in document.root.walk_with_path():

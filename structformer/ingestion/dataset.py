@@ -12,6 +12,7 @@ from typing import Any
 import zstandard
 
 from structformer.errors import UsageError
+from structformer.extras import needed_for
 from structformer.storage.files import temporary_name, writing_errors
 
 
@@ -24,10 +25,8 @@ def dataset_documents(name: str, folder: Path, *, progress: Callable[[int, int],
     path = folder / f"{re.sub(r'[^A-Za-z0-9._-]', '-', name)}.jsonl.zst"
     if path.exists():
         return path
-    try:
+    with needed_for("an id of ir_datasets"):
         import ir_datasets
-    except ImportError as error:
-        raise UsageError("ir_datasets ids need its package: pip install 'structformer[ir-datasets]'") from error
     try:
         dataset = ir_datasets.load(name)
         total = int(dataset.docs_count() or 0)

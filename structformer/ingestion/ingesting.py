@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -32,6 +32,7 @@ from structformer.ingestion.page import write_ingest_page
 from structformer.ingestion.ranges import pieces, ranges
 from structformer.ingestion.reading import Reader, Status
 from structformer.ingestion.report import IngestReport, complete, corpus_messages, without_document
+from structformer.ingestion.request import Execution, IngestRequest, Progress
 from structformer.ingestion.shard import ShardResult, ShardTask, without_lost
 from structformer.ingestion.survey import Ignored, SourceFiles, SurveyedFile, cut, survey
 from structformer.ingestion.walk import FileFilter
@@ -39,8 +40,6 @@ from structformer.plugins import Plugins, load_plugins
 from structformer.portions import WHOLE, Portion
 from structformer.storage.files import remove, write_bytes, write_json
 from structformer.workspace import Source, Workspace
-
-Progress = Callable[[str, int, int], None]
 
 
 def read(path_or_bytes: str | Path | bytes, format: str | None = None, **options: Any) -> Iterator[Document]:
@@ -135,47 +134,49 @@ def ingest(
     file again, whatever an earlier ingest left. progress(stage, done, total): bytes while "reading", shards
     while "resolving links". Raises UsageError when a path does not exist, no path is known, or the corpus has
     other sources; WorkspaceError when another process is writing the workspace."""
-    workspace = Workspace(workspace)
+    request = IngestRequest(
+        (paths,) if isinstance(paths, str | Path) else tuple(paths),
+        add=add,
+        replace_sources=replace_sources,
+        remove=remove,
+        format=format,
+        options=options or {},
+        limits=limits or Limits(),
+        wanted=wanted or FileFilter(),
+        site=site,
+    )
+    return build_corpus(request, Workspace(workspace), Execution(workers, engine, fresh, progress))
+
+
+def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execution) -> IngestReport:
+    """Make the corpus that is asked for, and its reference graph. Raises what `ingest` raises."""
     began = time.monotonic()
-    plugins = load_plugins()
-    if format is not None:
-        plugins.format(format)
-    plugins.check_options(options or {})
-    limits = limits or Limits()
-    given = [paths] if isinstance(paths, str | Path) else list(paths)
-    choose_sources(
-        workspace, given, add=add, replace_sources=replace_sources, remove=remove
-    )  # a wrong request leaves no workspace behind
+    # What is wrong with the sources or the engine is said before the workspace is made.
+    request.sources(workspace)
+    execution = replace(execution, engine=get_engine(execution.engine))
+    progress = execution.progress
     report = IngestReport()
-    runner = get_engine(engine)
     with workspace.writing("structformer ingest"):
         with workspace.publishing("structformer ingest") as publication:
-            sources = choose_sources(workspace, given, add=add, replace_sources=replace_sources, remove=remove)
+            sources = request.sources(workspace)
             publication.sources = list(sources)
             ignored = Ignored()
-            files = list(
-                survey(
-                    sources,
-                    plugins,
-                    limits,
-                    own=workspace.path.resolve(),
-                    format=format,
-                    wanted=wanted,
-                    ignored=ignored,
-                    options=options,
-                )
-            )
+            files = request.files(workspace, sources, ignored)
             report.ignored, report.ignored_suffixes = ignored.count, ignored.suffixes
-            shards = made_shards(
-                workspace, sources, files, options or {}, limits, plugins, runner, workers, fresh, report, progress
-            )
+            shards = made_shards(request, workspace, sources, files, execution, report)
             folder = publication.folder("corpus")
             write_json(folder / "manifest.json", manifest_value(shards, __version__))
-            write_site(folder, site or _known_site(workspace) or found_site(sources))
+            write_site(folder, request.site or _known_site(workspace) or found_site(sources))
             corpus = Corpus(folder, workspace.shards, shards)
             write_other_files(folder, chain(ignored.paths, without_document(corpus)))
             resolving = (lambda done, total: progress("resolving links", done, total)) if progress else None
-            graph = write_graph(corpus, publication.folder("graph"), engine=runner, workers=workers, progress=resolving)
+            graph = write_graph(
+                corpus,
+                publication.folder("graph"),
+                engine=execution.engine,
+                workers=execution.workers,
+                progress=resolving,
+            )
             _write_report(workspace, report, corpus, graph, sources)
         _remove_shards(workspace, keep={shard.key for shard in shards} | _held_shards(workspace))
     report.seconds = time.monotonic() - began
@@ -183,115 +184,52 @@ def ingest(
 
 
 def made_shards(
+    request: IngestRequest,
     workspace: Workspace,
     sources: tuple[Source, ...],
     files: list[SurveyedFile],
-    options: Mapping[str, Any],
-    limits: Limits,
-    plugins: Plugins,
-    engine: Engine,
-    workers: int | None,
-    fresh: bool,
+    execution: Execution,
     report: IngestReport,
-    progress: Progress | None,
     portion: Portion = WHOLE,
     into: str = "",
 ) -> list[ShardInfo]:
     """The shards of the files, or of a portion, made by worker processes where they are not there already. into: the
     folder of those that are made, when not that of all.
     """
-    count = max(1, workers or os.cpu_count() or 1)
-    earlier = str(workspace.folder("corpus")) if workspace.has("corpus") else ""
+    count = max(1, execution.workers or os.cpu_count() or 1)
     base = ShardTask(
-        (), sources, str(workspace.shards), (), earlier, tuple(sorted(options.items())), limits, fresh=fresh, into=into
+        (),
+        sources,
+        str(workspace.shards),
+        (),
+        earlier=str(workspace.folder("corpus")) if workspace.has("corpus") else "",
+        options=tuple(sorted(request.options.items())),
+        limits=request.limits,
+        fresh=execution.fresh,
+        into=into,
     )
     work = Work(
         "structformer.ingestion.shard:make_shard",
         workers=count if any(file.stream for file in files) else min(count, max(1, len(files))),
-        seconds=limits.seconds,
-        memory_bytes=limits.memory_bytes,
+        seconds=request.limits.seconds,
+        memory_bytes=request.limits.memory_bytes,
         lost=without_lost,
     )
     total = sum(file.size for file in files) // portion.of
     shards: list[ShardInfo] = []
     done = 0
     taken: defaultdict[str, float] = defaultdict(float)
-    tasks = portion.of_tasks(_tasks(files, base, _known_shards(workspace), plugins, count, taken))
-    results: Iterator[ShardResult] = engine.map(work, tasks)
+    tasks = portion.of_tasks(_tasks(files, base, _known_shards(workspace), load_plugins(), count, taken))
+    results: Iterator[ShardResult] = get_engine(execution.engine).map(work, tasks)
     for result in results:
         shards.append(result.info)
         taken[result.path] += result.seconds
         report.parsed += result.parsed
         report.unchanged += result.copied + result.kept
         done += result.bytes
-        if progress:
-            progress("reading", min(done, total), total)
+        if execution.progress:
+            execution.progress("reading", min(done, total), total)
     return shards
-
-
-def choose_sources(
-    workspace: Workspace, paths: Sequence[str | Path], *, add: bool, replace_sources: bool, remove: bool = False
-) -> tuple[Source, ...]:
-    """The sources of the next corpus. Raises UsageError when there are none, one does not exist, or those of the corpus
-    would be lost unasked.
-    """
-    for path in paths:
-        if not Path(path).exists() and not remove:
-            raise UsageError(f"{path} does not exist")
-    there = workspace.sources()
-    given = list(dict.fromkeys(str(Path(path).resolve()) for path in paths))
-    if not given:
-        if not there:
-            raise UsageError(f"name the folder or file to read: structformer ingest PATH -w {workspace}")
-        gone = [source.path for source in there if not Path(source.path).exists()]
-        if gone:
-            raise UsageError(
-                f"{gone[0]}, of which the corpus was made, does not exist: name the PATHs to read, with --replace"
-            )
-        return tuple(there)
-    if remove:
-        unknown = [path for path in given if path not in {source.path for source in there}]
-        if unknown:
-            listed = ", ".join(source.path for source in there) or "nothing"
-            raise UsageError(f"the corpus of {workspace} did not come from {unknown[0]}, but from {listed}")
-        if not (kept := tuple(source for source in there if source.path not in given)):
-            raise UsageError(f"nothing would be left in {workspace}: name another PATH to read, with --replace")
-        return kept
-    if there and not replace_sources:
-        known = [source.path for source in there]
-        if add:
-            taken = {source.label for source in there}
-            new = [path for path in given if path not in known]
-            return (*there, *_labelled(new, taken | _top_names(there)))
-        if set(given) != set(known):
-            raise UsageError(
-                f"the corpus of {workspace} came from {', '.join(known)}: "
-                "--add reads this beside it, --replace in its place, -w OTHER into another workspace"
-            )
-        return tuple(there)
-    return (Source("", given[0]),) if len(given) == 1 else tuple(_labelled(given, set()))
-
-
-def _labelled(paths: Sequence[str], taken: set[str]) -> Iterator[Source]:
-    for path in paths:
-        name = Path(path).name or "root"
-        label = next(
-            each
-            for number in range(1, len(paths) + len(taken) + 2)
-            if (each := f"{name}-{number}" if number > 1 else name) not in taken
-        )
-        taken = taken | {label}
-        yield Source(label, path)
-
-
-def _top_names(sources: Sequence[Source]) -> set[str]:
-    """Names at the top of a source without a label, which a label would collide with."""
-    return {
-        entry.name
-        for source in sources
-        if not source.label and Path(source.path).is_dir()
-        for entry in Path(source.path).iterdir()
-    }
 
 
 def _write_report(
@@ -376,9 +314,9 @@ def _overlapping(files: list[SurveyedFile], known: list[ShardInfo]) -> tuple[str
 def _held_shards(workspace: Workspace) -> set[str]:
     """Shards of earlier generations that readers still hold."""
     found: set[str] = set()
-    for generation in workspace.state()["kept"].get("corpus", []):
+    for folder in workspace.kept("corpus"):
         try:
-            found |= {shard.key for shard in Corpus.at(workspace, workspace.path / "corpus" / generation).shards}
+            found |= {shard.key for shard in Corpus.at(workspace, folder).shards}
         except WorkspaceError:
             continue
     return found

@@ -20,7 +20,7 @@ from structformer.formats.source import HEAD_BYTES, Neighbours, SourceFile
 from structformer.ingestion.archives import Archive, ArchiveFiles, archive_kind, decompressed, split_compression, unpack
 from structformer.ingestion.budget import Budget
 from structformer.plugins import Plugins
-from structformer.text.names import url_names
+from structformer.text.page_names import url_names
 
 ARCHIVE = "archive"
 Started = Callable[[str], None]

@@ -14,7 +14,7 @@ import torch
 
 from structformer.models.fused_attention import fuse_attention
 from structformer.models.kinds import RankerOptions
-from structformer.models.lengths import length_buckets
+from structformer.models.length_batches import length_buckets
 from structformer.models.loading import load_encoder, load_tokenizer
 from structformer.models.precision import fast_bf16
 from structformer.models.registry import PASSAGE_ENCODER
@@ -37,9 +37,9 @@ class BiEncoder:
         self._passages = passages
 
     @classmethod
-    def load(cls, location: str) -> BiEncoder:
-        """From a folder or hub name. Raises ModelError."""
-        return cls(load_encoder(location), load_tokenizer(location), passage_folder(location))
+    def load(cls, location: str, *, model: Any = None) -> BiEncoder:
+        """From a folder or hub name. model: used in the place of the saved one. Raises ModelError."""
+        return cls(model or load_encoder(location), load_tokenizer(location), passage_folder(location))
 
     @classmethod
     def start(cls, location: str, kind: str, options: RankerOptions) -> BiEncoder:

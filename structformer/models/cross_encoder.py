@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 
 from structformer.models.kinds import RankerOptions
-from structformer.models.lengths import length_buckets
+from structformer.models.length_batches import length_buckets
 from structformer.models.loading import load_classifier, load_tokenizer
 
 QUERY_TOKENS = 30
@@ -33,9 +33,11 @@ class CrossEncoder:
         self.max_tokens = min(max_tokens, int(getattr(model.config, "max_position_embeddings", max_tokens)))
 
     @classmethod
-    def load(cls, location: str, max_tokens: int = MAX_TOKENS) -> CrossEncoder:
-        """From a folder or hub name; a base model without a head gets a fresh one. Raises ModelError."""
-        return cls(load_classifier(location), load_tokenizer(location), max_tokens)
+    def load(cls, location: str, max_tokens: int = MAX_TOKENS, *, model: Any = None) -> CrossEncoder:
+        """From a folder or hub name; a base model without a head gets a fresh one. model: used in the place of the
+        saved one. Raises ModelError.
+        """
+        return cls(model or load_classifier(location), load_tokenizer(location), max_tokens)
 
     @classmethod
     def start(cls, location: str, kind: str, options: RankerOptions) -> CrossEncoder:

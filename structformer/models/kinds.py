@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from structformer.errors import UsageError
+from structformer.extras import needed_for
 from structformer.plugins import load_plugins
 from structformer.workspace import checked_name
 
@@ -92,10 +93,10 @@ class RankerKind:
     begins with, and the Ranker protocol. objective: the class of structformer.training.objectives.Objective that trains
     it. losses: those it knows, the default one first. mix: weights of tasks. task_loss: "sum" of the tasks' mean
     losses, or "mean" over Examples. joint: reads query and document together, so it reorders what others found.
-    first_stage: the search stage that finds with it, "" for none. sentence_encoder: starts best from a sentence
-    encoder. masked_words: can be trained on masked words too. interpolates: half-way to the base is worth trying.
-    frozen_words: word vectors may stay the base's. exported: ONNX can stand in for the model. word_vectors: starts from
-    a file of them too."""
+    first_stage: the search stage that finds with it, "" for none. token_vectors: keeps a vector of each token, searched
+    in an index of them. sentence_encoder: starts best from a sentence encoder. masked_words: can be trained on masked
+    words too. interpolates: half-way to the base is worth trying. frozen_words: word vectors may stay the base's.
+    exported: ONNX can stand in for the model. word_vectors: starts from a file of them too."""
 
     name: str
     model: str
@@ -108,6 +109,7 @@ class RankerKind:
     task_loss: str = "mean"
     joint: bool = False
     first_stage: str = ""
+    token_vectors: bool = False
     sentence_encoder: bool = False
     masked_words: bool = False
     interpolates: bool = False
@@ -128,9 +130,12 @@ class RankerKind:
         """The choices for a device, "cpu" or "cuda"."""
         return self.gpu if device == "cuda" else self.cpu
 
-    def load(self, location: str) -> Ranker:
-        """A saved model of this kind. Raises ModelError."""
-        ranker: Ranker = imported(self.model).load(location)
+    def load(self, location: str, *, model: Any = None) -> Ranker:
+        """A saved model of this kind. model: of an `exported` kind, used in the place of the saved one. Raises
+        ModelError.
+        """
+        given = {} if model is None else {"model": model}
+        ranker: Ranker = imported(self.model).load(location, **given)
         return ranker
 
     def start(self, location: str, options: RankerOptions) -> Ranker:
@@ -142,29 +147,13 @@ class RankerKind:
 def imported(place: str) -> Any:
     """The object that "module:name" names."""
     module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
+    with needed_for(f"a {name}"):
+        return getattr(importlib.import_module(module), name)
 
 
 # Sentences teach what a section and a document are about, paths where a section stands; the paper's four tasks weigh
 # the same in its loss.
 _DOCS_MIX = {"ict": 3.0, "ovs": 1.5, "srr": 1.0, "rwi": 0.25, "ati": 0.25}
-_KERNEL = {
-    "model": "structformer.models.kernel:KernelRanker",
-    "objective": "structformer.training.objectives:CrossEncoderObjective",
-    "losses": ("hinge", "softmax", "softmax-hinge", *DISTILLING),
-    "mix": {"ict": 3.0, "srr": 1.0},
-    "cpu": Defaults(16, 1e-3, 192),
-    "gpu": Defaults(64, 1e-3, 256),
-    "card": Card(
-        "KernelRanker",
-        'model.score(["how do I ..."], ["a passage"])',
-        "text-ranking",
-        "structformer",
-        "structformer.models.kernel",
-    ),
-    "joint": True,
-    "word_vectors": True,
-}
 # On a CPU, many more short passages than long ones are seen in the same minutes.
 _BUILT_IN = (
     RankerKind(
@@ -208,13 +197,12 @@ _BUILT_IN = (
         gpu=Defaults(128, 2e-5, 256),
         card=Card("MultiVectorEncoder", 'model.encode_query(["how do I ..."])', "sentence-similarity"),
         first_stage="late",
+        token_vectors=True,
         in_batch_negatives=True,
     ),
-    RankerKind("knrm", **_KERNEL),  # type: ignore[arg-type]
-    RankerKind("conv-knrm", **_KERNEL),  # type: ignore[arg-type]
-    RankerKind("drmm", **_KERNEL),  # type: ignore[arg-type]
 )
-RANKERS = tuple(kind.name for kind in _BUILT_IN)
+
+RANKERS = tuple(kind.name for kind in _BUILT_IN)  # without those of plugins, ours or others'
 
 
 @cache

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 
 from structformer.errors import ModelError
 from structformer.models.kinds import RankerOptions
-from structformer.models.lengths import length_buckets
+from structformer.models.length_batches import length_buckets
 from structformer.models.loading import load_encoder, load_tokenizer
 
 QUERY_TOKENS = 32

@@ -4,7 +4,6 @@ model.
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import warnings
 from pathlib import Path
@@ -15,9 +14,8 @@ import numpy as np
 import torch
 
 from structformer.errors import ModelError
-from structformer.models.bi_encoder import BiEncoder, passage_folder
-from structformer.models.cross_encoder import CrossEncoder
-from structformer.models.kinds import Ranker
+from structformer.extras import require
+from structformer.models.kinds import Ranker, RankerKind, ranker_kind
 from structformer.models.onnx_encoder import FOLDER, PLAIN, QUANTIZED, exported
 from structformer.models.precision import fast_bf16
 
@@ -43,21 +41,18 @@ class _Wrapped(torch.nn.Module):
 
 def export_onnx(ranker: Ranker, folder: Path, *, int8: bool = False) -> Path:
     """Write `onnx/model.onnx` into a model's folder, with `int8` also `onnx/model_int8.onnx` with 8-bit weights; gives
-    the file that the search will use. Raises ModelError when the packages for it are missing.
+    the file that the search will use. Raises MissingPackage without the packages for it.
     """
-    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ModelError(f"export needs {', '.join(missing)}: pip install 'structformer[onnx]'")
-    encoded = (
-        ranker.tokenizer("how do I", "an answer") if isinstance(ranker, CrossEncoder) else ranker.tokenizer("how do I")
-    )
+    require("an export", *_PACKAGES)
+    joint = ranker_kind(ranker.kind).joint
+    encoded = ranker.tokenizer("how do I", "an answer") if joint else ranker.tokenizer("how do I")
     names = [name for name in ("input_ids", "attention_mask", "token_type_ids") if name in encoded]
     inputs = tuple(torch.tensor([encoded[name]] * 2) for name in names)
     texts, tokens = (
         torch.export.Dim("texts", min=1, max=4096),
         torch.export.Dim("tokens", min=2, max=int(ranker.model.config.max_position_embeddings)),
     )
-    output = "logits" if isinstance(ranker, CrossEncoder) else "last_hidden_state"
+    output = "logits" if joint else "last_hidden_state"
     target = folder / FOLDER / PLAIN
     target.parent.mkdir(exist_ok=True)
     model = _Wrapped(ranker.model.float().cpu().eval(), output, names)
@@ -156,24 +151,18 @@ class OnnxModel:
         return SimpleNamespace(**{self._output: torch.from_numpy(found)})
 
 
-def load_for_search(kind: str, location: str) -> BiEncoder | CrossEncoder:
-    """A ranker for the search: on a CPU the exported model where there is one, else the torch model, a cross-encoder's
-    in bfloat16 where the CPU is quick at it. The exported one starts sooner, bfloat16 scores more passages a second.
-    Raises ModelError.
+def load_for_search(kind: RankerKind, location: str) -> Ranker:
+    """A ranker for the search, of a kind that can be exported: on a CPU the exported model where there is one, else the
+    torch model, one that reads pairs in bfloat16 where the CPU is quick at it. The exported one starts sooner, bfloat16
+    scores more passages a second. Raises ModelError.
     """
     path = exported(Path(location)) if not torch.cuda.is_available() else None
-    if path is None:
-        if kind == "bi-encoder":
-            return BiEncoder.load(location)
-        ranker = CrossEncoder.load(location)
-        if not torch.cuda.is_available() and fast_bf16():
-            ranker.model.to(torch.bfloat16)  # three times as fast as float32; scores move less than with 8-bit weights
-        return ranker
-    from transformers import AutoConfig
+    if path is not None:
+        from transformers import AutoConfig
 
-    from structformer.models.loading import load_tokenizer
-
-    model = OnnxModel(path, AutoConfig.from_pretrained(location, trust_remote_code=False))
-    if kind == "bi-encoder":
-        return BiEncoder(model, load_tokenizer(location), passage_folder(location))
-    return CrossEncoder(model, load_tokenizer(location))
+        model = OnnxModel(path, AutoConfig.from_pretrained(location, trust_remote_code=False))
+        return kind.load(location, model=model)
+    ranker = kind.load(location)
+    if kind.joint and not torch.cuda.is_available() and fast_bf16():
+        ranker.model.to(torch.bfloat16)  # three times as fast as float32; scores move less than with 8-bit weights
+    return ranker

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import ModelError
+from structformer.extras import are_installed
 
 FOLDER = "onnx"
 PLAIN, QUANTIZED = "model.onnx", "model_int8.onnx"
@@ -25,7 +25,7 @@ def exported(folder: Path) -> Path | None:
     """The exported file that the search should use: the 8-bit one when there is one; None without any, or without
     onnxruntime.
     """
-    if importlib.util.find_spec("onnxruntime") is None:
+    if not are_installed("onnxruntime"):
         return None
     return next((folder / FOLDER / name for name in (QUANTIZED, PLAIN) if (folder / FOLDER / name).exists()), None)
 

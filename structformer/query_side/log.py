@@ -10,16 +10,16 @@ import numpy as np
 import torch
 
 from structformer.errors import UsageError
-from structformer.lengths import word_count
 from structformer.models.bi_encoder import BiEncoder
-from structformer.retrieval.asked import AskedQuestions
 from structformer.retrieval.dense import DenseIndex
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS
 from structformer.retrieval.lexical import LexicalIndex
-from structformer.retrieval.questions import LOG, MOST_QUESTIONS, Question
+from structformer.retrieval.pseudo_queries import LOG, MOST_PSEUDO_QUERIES, PseudoQuery
+from structformer.retrieval.pseudo_query_scores import PseudoQueryScores
 from structformer.retrieval.sample import EvenSample
 from structformer.retrieval.units import IndexedDocuments
-from structformer.text.questions import plain
+from structformer.text.query_like import plain
+from structformer.word_counts import word_count
 
 _AGREEING = 3  # documents that dense and lexical search each find first, the hybrid's first among them
 _LONGEST = 1000  # characters of a query; what is longer was pasted
@@ -73,17 +73,17 @@ def log_questions(
     lexical: LexicalIndex,
     encoder: BiEncoder,
     *,
-    most: int = MOST_QUESTIONS,
+    most: int = MOST_PSEUDO_QUERIES,
     seed: int = 0,
-) -> list[Question]:
+) -> list[PseudoQuery]:
     """Those of a log's queries, at most `most` of them, on whose answer three ways to search agree: the document that
     the hybrid finds first is among the first three of dense and of lexical search.
     """
     sample = EvenSample(most, f"log/{seed}")
     for query in queries:
         sample.add(plain(query), query, 0, None)
-    asked = AskedQuestions(
-        [Question(each.text, 0, LOG) for each in sample.in_order()], index, documents, lexical, encoder
+    asked = PseudoQueryScores(
+        [PseudoQuery(each.text, 0, LOG) for each in sample.in_order()], index, documents, lexical, encoder
     )
     found = []
     for start in range(0, len(asked), _BATCH):
@@ -93,11 +93,11 @@ def log_questions(
         firsts = asked.owners[total.argmax(1)].tolist()
         for row, (number, first) in enumerate(zip(numbers, firsts, strict=True)):
             if all(first in _best(asked, scores[row]) for scores in (cosines, words)):
-                found.append(Question(asked.questions[number].text, first, LOG))
+                found.append(PseudoQuery(asked.questions[number].text, first, LOG))
     return found
 
 
-def _best(asked: AskedQuestions, scores: torch.Tensor) -> set[int]:
+def _best(asked: PseudoQueryScores, scores: torch.Tensor) -> set[int]:
     """The documents found first by one score of the units; none by a score that is nowhere above 0."""
     by_document = torch.zeros(len(asked.overviews)).scatter_reduce(0, asked.owners, scores, "amax")
     best = torch.topk(by_document, min(_AGREEING, len(by_document)))

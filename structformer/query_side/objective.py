@@ -14,10 +14,10 @@ import torch
 
 from structformer.models.bi_encoder import BiEncoder, pool
 from structformer.query_side.questions import question_weights
-from structformer.retrieval.asked import NOTHING, AskedQuestions
+from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores
 from structformer.sampling import Example
 from structformer.training.batching import Batching, in_order
-from structformer.training.objectives import Objective, Prepared
+from structformer.training.objectives import Objective, ObjectiveOptions, Prepared
 
 _SCALE = 12.0  # scores are multiplied by this before the softmax
 # What leaving the base's vector costs: 1 - cosine of a question's vector with the untrained one, times this. With
@@ -36,8 +36,10 @@ class QuerySideObjective(Objective):
 
     ranker: BiEncoder
 
-    def __init__(self, ranker: BiEncoder, asked: AskedQuestions, *, query_tokens: int, batching: Batching) -> None:
-        super().__init__(ranker, "infonce", group_size=1, query_tokens=query_tokens, batching=batching)
+    def __init__(self, ranker: BiEncoder, asked: PseudoQueryScores, *, query_tokens: int, batching: Batching) -> None:
+        super().__init__(
+            ranker, ObjectiveOptions("infonce", group_size=1, query_tokens=query_tokens, batching=batching)
+        )
         self._asked = asked
         self._weights = torch.from_numpy(_weights(asked))
         for parameter in ranker.model.parameters():
@@ -73,7 +75,7 @@ class QuerySideObjective(Objective):
         return losses * self._weights[numbers]
 
 
-def _weights(asked: AskedQuestions) -> npt.NDArray[np.float32]:
+def _weights(asked: PseudoQueryScores) -> npt.NDArray[np.float32]:
     """(questions,) what each counts, on average 1 in each source, whose shares the mix decides."""
     weights = question_weights(asked, range(len(asked)))
     for source in {question.source for question in asked.questions}:

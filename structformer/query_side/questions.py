@@ -18,14 +18,14 @@ from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.kinds import Ranker
 from structformer.query_side.log import log_questions, question_lengths
-from structformer.retrieval.asked import AskedQuestions
 from structformer.retrieval.dense import DenseIndex
 from structformer.retrieval.lexical import LexicalIndex
-from structformer.retrieval.questions import MOST_QUESTIONS, OPENING, SOURCES, draw_questions
+from structformer.retrieval.pseudo_queries import MOST_PSEUDO_QUERIES, OPENING, SOURCES, draw_pseudo_queries
+from structformer.retrieval.pseudo_query_scores import PseudoQueryScores
 from structformer.retrieval.units import IndexedDocuments, Units
 from structformer.sampling import Example
 from structformer.sampling.held_out import held_out_share, is_held_out
-from structformer.text.questions import FEWEST_WORDS, MOST_WORDS
+from structformer.text.query_like import FEWEST_WORDS, MOST_WORDS
 
 ROUND_TRIP = 11  # a question is kept if the untrained hybrid finds its document among the first so many
 _MOST_HELD_OUT = 300
@@ -41,7 +41,7 @@ class Judge:
     as they would in training.
     """
 
-    asked: AskedQuestions
+    asked: PseudoQueryScores
     numbers: list[int]
 
     def score(self, ranker: Ranker) -> float:
@@ -50,7 +50,7 @@ class Judge:
 
     def worse(self, ranker: Ranker) -> bool:
         """Whether it does worse than the untrained one by more than 1.64 standard errors of the paired difference (one
-        side, 5 %). A smaller loss does not bring the base back, since pseudo-questions are coarser than people's.
+        side, 5 %). A smaller loss does not bring the base back, since pseudo-queries are coarser than people's.
         """
         change = self._gains(self._vectors(ranker)) - self._gains(self.asked.vectors[self.numbers])
         weights = question_weights(self.asked, self.numbers)
@@ -71,7 +71,7 @@ class Judge:
         return gains
 
 
-def question_weights(asked: AskedQuestions, numbers: Sequence[int]) -> npt.NDArray[np.float64]:
+def question_weights(asked: PseudoQueryScores, numbers: Sequence[int]) -> npt.NDArray[np.float64]:
     """(questions,) what each counts: less where its document has many, by the root of their number, so that no
     document's questions outvote all others; openings more.
     """
@@ -88,7 +88,9 @@ def question_weights(asked: AskedQuestions, numbers: Sequence[int]) -> npt.NDArr
 class QuestionSamples:
     """Questions as Examples, for the training loop: a task for each source, a question's number as its section."""
 
-    def __init__(self, asked: AskedQuestions, numbers: Sequence[int], documents: IndexedDocuments, corpus: str) -> None:
+    def __init__(
+        self, asked: PseudoQueryScores, numbers: Sequence[int], documents: IndexedDocuments, corpus: str
+    ) -> None:
         self._asked = asked
         self._ids = {number: documents[asked.questions[number].document].id for number in numbers}
         self._by_source: dict[str, list[int]] = {}
@@ -125,19 +127,19 @@ def question_samples(
     *,
     seed: int,
     sources: Sequence[str] = SOURCES,
-    most: int = MOST_QUESTIONS,
+    most: int = MOST_PSEUDO_QUERIES,
     log: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[AskedQuestions, QuestionSamples, Judge | None, int]:
+) -> tuple[PseudoQueryScores, QuestionSamples, Judge | None, int]:
     """What query-side training learns from and is judged by, and how many questions were drawn. The judge is None where
     fewer than 20 questions can be held out. encoder: the one that the index was made with. log:
     people's queries, whose lengths the questions take, and from which those are learned that have an agreed answer.
     """
     lengths = question_lengths(log) or (FEWEST_WORDS, MOST_WORDS)
-    drawn = draw_questions(corpus, graph, units, sources=sources, most=most, seed=seed, lengths=lengths)
+    drawn = draw_pseudo_queries(corpus, graph, units, sources=sources, most=most, seed=seed, lengths=lengths)
     if log:
         drawn += log_questions(log, index, documents, lexical, encoder, most=most, seed=seed)
-    asked = AskedQuestions(drawn, index, documents, lexical, encoder, progress)
+    asked = PseudoQueryScores(drawn, index, documents, lexical, encoder, progress)
     kept: list[int] = []
     for start in range(0, len(asked), _BATCH):
         numbers = list(range(start, min(start + _BATCH, len(asked))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from structformer.corpus import Corpus
@@ -18,14 +18,16 @@ from structformer.query_side.questions import ROUND_TRIP, question_samples
 from structformer.retrieval.dense import DenseIndex
 from structformer.retrieval.index import Index, base_place, build_index, is_stale
 from structformer.retrieval.lexical import LexicalIndex
-from structformer.retrieval.questions import ALL_SOURCES, SOURCES
+from structformer.retrieval.pseudo_queries import ALL_SOURCES, SOURCES
 from structformer.retrieval.units import IndexedDocuments, Units
 from structformer.sampling.held_out import DevelopmentSet
-from structformer.training import train as train_ranker
 from structformer.training.batching import Batching
+from structformer.training.concerns import Training, asks_for_both_sides, refuse_meaningless
 from structformer.training.options import BOTH, QUERY, Listener, TrainingOptions, TrainingResult
+from structformer.training.request import RunMode, Source
 from structformer.training.resolve import device_name
-from structformer.training.trainer import Source
+from structformer.training.trainer import train_ranker
+from structformer.training.unfinished import begun_with
 from structformer.workspace import Workspace
 
 _GROUPS = 128
@@ -48,30 +50,39 @@ def train(
     """Train a ranker on the workspace's corpus; a bi-encoder's query side by default on a CPU, see `trained_side`.
 
     Query-side training needs an index with the untrained encoder's vectors, which is made first where it is missing,
-    and leaves it as it is: the search uses the trained encoder at once. progress: told of that work. For all else see
-    `structformer.training.train`, which trains whole rankers. Raises what that raises."""
-    workspace, options, listener = Workspace(workspace), options or TrainingOptions(), listener or Listener()
-    if trained_side(options) == BOTH:
-        return train_ranker(
-            workspace,
-            options,
-            dry_run=dry_run,
-            resume=resume,
-            force=force,
-            development=development,
-            listener=listener,
-        )
+    and leaves it as it is: the search uses the trained encoder at once. progress: told of that work. development:
+    judged queries to choose the checkpoint by, in the place of held-out structure. For all else see
+    `structformer.training.train_ranker`, which trains whole rankers. Raises what that raises."""
+    workspace, options = Workspace(workspace), options or TrainingOptions()
+    mode = RunMode(
+        dry_run=dry_run, resume=resume, force=force, development=development, listener=listener or Listener()
+    )
+    begun = _begun(workspace, options) if resume else None
+    side = begun.side or BOTH if begun else trained_side(options, judged=development is not None)
+    if side == BOTH:
+        return train_ranker(workspace, options, mode)
+    refuse_meaningless(Training(options, QUERY), asdict(begun) if begun else {})
+    source = _question_source(workspace, options, mode, progress)
+    seen = _MOST_SEEN / sum(source.samples.counts.values())
+    chosen = replace(
+        options,
+        side=QUERY,
+        groups=options.groups or _GROUPS,
+        learning_rate=options.learning_rate or _LEARNING_RATE,
+        max_epochs=options.max_epochs or min(_EPOCHS, max(1.0, seen)),
+        train_words=False,
+    )
+    return train_ranker(workspace, chosen, mode, source=source)
+
+
+def _question_source(
+    workspace: Workspace, options: TrainingOptions, mode: RunMode, progress: Progress | None
+) -> Source:
+    """Questions to learn from and to be judged by, with the objective that learns from them."""
     corpus = Corpus.open(workspace)
     log = read_query_log(Path(options.query_log)) if options.query_log else ()
     base = resolve_base_model(options.base_model, options.ranker)
-    if base.scratch:
-        raise UsageError("query-side training starts from a trained encoder: --base-model scratch needs --side both")
-    if not workspace.has("index") or is_stale(workspace):
-        if dry_run:
-            raise ModelError("a dry run of query-side training needs an index: run `structformer index` first")
-        listener.say("no index of this corpus yet: making it (structformer index); its time does not count")
-        build_index(workspace, encoders=[], progress=progress)
-    index = Index(workspace)
+    index = _current_index(workspace, mode, progress)
     path, _ = index.vectors(base_place(base), progress)
     units, documents = Units(index.folder / "units.arrow"), IndexedDocuments(index.folder / "documents.arrow")
     dense = DenseIndex(path, units.numbers("document"))
@@ -92,7 +103,7 @@ def train(
         progress=(lambda done, total: progress("questions", done, total)) if progress else None,
     )
     kept = sum(samples.counts.values()) + (len(judge.numbers) if judge else 0)
-    listener.say(
+    mode.listener.say(
         f"{drawn} questions drawn; the untrained search finds {kept} of their documents in the first {ROUND_TRIP}"
     )
     if not samples.counts:
@@ -101,49 +112,39 @@ def train(
             "`structformer train --side both` learns from its structure instead"
         )
     batching = Batching(device_name(), options.batch_tokens)
-    source = Source(
-        samples,
-        judge,
-        "held-out questions",
-        objective=lambda ranker: QuerySideObjective(
-            ranker, asked, query_tokens=options.query_tokens, batching=batching
-        ),
-        passages=encoder,
-        mix=samples.mix(options.mix),
-    )
-    chosen = replace(
-        options,
-        side=QUERY,
-        groups=options.groups or _GROUPS,
-        learning_rate=options.learning_rate or _LEARNING_RATE,
-        max_epochs=options.max_epochs or min(_EPOCHS, max(1.0, _MOST_SEEN / sum(samples.counts.values()))),
-        train_words=False,
-    )
-    return train_ranker(
-        workspace, chosen, dry_run=dry_run, resume=resume, force=force, source=source, listener=listener
-    )
+
+    def objective(ranker: BiEncoder) -> QuerySideObjective:
+        return QuerySideObjective(ranker, asked, query_tokens=options.query_tokens, batching=batching)
+
+    mix = samples.mix(options.mix)
+    return Source(samples, judge, "held-out questions", objective=objective, passages=encoder, mix=mix)
 
 
-def trained_side(options: TrainingOptions) -> str:
+def _current_index(workspace: Workspace, mode: RunMode, progress: Progress | None) -> Index:
+    """The index of the corpus; made where there is none, but for a dry run."""
+    if not workspace.has("index") or is_stale(workspace):
+        if mode.dry_run:
+            raise ModelError("a dry run of query-side training needs an index: run `structformer index` first")
+        mode.listener.say("no index of this corpus yet: making it (structformer index); its time does not count")
+        build_index(workspace, encoders=[], progress=progress)
+    return Index(workspace)
+
+
+def _begun(workspace: Workspace, options: TrainingOptions) -> TrainingOptions | None:
+    """The options of the unfinished run that is to be resumed, where what they say of the side is what these say."""
+    begun = begun_with(workspace, options)
+    if begun is None or options.side not in (None, begun.side or BOTH):
+        return None
+    same = asks_for_both_sides(begun, ALL_SOURCES) == asks_for_both_sides(options, ALL_SOURCES)
+    return begun if same else None
+
+
+def trained_side(options: TrainingOptions, *, judged: bool = False) -> str:
     """ "query" or "both": what is asked for, else queries' side for a bi-encoder that starts from trained weights, on
-    one CPU, without options that concern Examples or passages. Raises UsageError where queries' side cannot be trained
-    with the options.
+    one CPU, without options that concern Examples or passages. judged: judged queries choose the checkpoint. Raises
+    UsageError where queries' side cannot be trained with the options.
     """
-    passages_too = {
-        "ranker": options.ranker != "bi-encoder",
-        "base_model": options.base_model == "scratch",
-        "recipe": options.recipe is not None,
-        "mix": options.mix is not None and not set(options.mix) <= set(ALL_SOURCES),
-        "loss": options.loss is not None,
-        "mlm": bool(options.mlm),
-        "hard_negatives": bool(options.hard_negatives),
-        "document_tokens": options.document_tokens is not None,
-        "sampling": bool(options.sampling),
-        "teacher": options.teacher is not None,
-        "train_words": bool(options.train_words),
-        "dev_queries": options.dev_queries is not None,
-    }
-    given = [name for name, value in passages_too.items() if value]
+    given = list(asks_for_both_sides(options, ALL_SOURCES)) or (["development"] if judged else [])
     if options.side == QUERY and given:
         raise UsageError(f"queries' side alone cannot be trained with {', '.join(given)}: leave it out, or --side both")
     if options.query_log is not None:

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from structformer.retrieval.hits import Filter, Hit
+from structformer.retrieval.bm25 import idf, saturation
+from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
+from structformer.retrieval.hits import Filter, Hit, parse_filter
 from structformer.retrieval.index import build_index
 from structformer.retrieval.opened import OpenedIndex
-from structformer.retrieval.pipeline import Pipeline, parse_pipeline
-from structformer.retrieval.ranking import Ranking
-from structformer.retrieval.retriever import Retriever
-from structformer.retrieval.stage import Stage, StageKind, make_stage
+from structformer.retrieval.pipeline import parse_pipeline
+from structformer.retrieval.qrels_files import read_qrels
+from structformer.retrieval.ranking import Ranked, Ranking, in_order
+from structformer.retrieval.registry import make_stage
+from structformer.retrieval.retriever import Retriever, checked_query
+from structformer.retrieval.stage import Pipeline, Stage, StageKind
 
 __all__ = [
+    "ENCODER",
+    "UNTRAINED",
     "Filter",
     "Hit",
     "OpenedIndex",
     "Pipeline",
+    "Ranked",
     "Ranking",
     "Retriever",
     "Stage",
     "StageKind",
     "build_index",
+    "checked_query",
+    "idf",
+    "in_order",
     "make_stage",
+    "parse_filter",
     "parse_pipeline",
+    "read_qrels",
+    "saturation",
 ]

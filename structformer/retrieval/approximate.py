@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structformer.errors import UsageError, WorkspaceError
+from structformer.errors import WorkspaceError
+from structformer.extras import are_installed, needed_for
 from structformer.retrieval.encoding import Vector, Vectors
 from structformer.storage.files import read_json, write_json
 
@@ -62,23 +63,15 @@ def approximate_files(path: Path) -> tuple[Path, Path]:
 
 
 def faiss_module() -> Any:
-    """faiss. Raises UsageError where it is not installed."""
-    try:
+    """faiss. Raises MissingPackage where it is not installed."""
+    with needed_for("an approximate index of vectors"):
         import faiss
-    except ImportError as error:
-        raise UsageError(
-            "an approximate index of vectors needs its package: pip install 'structformer[approximate]'"
-        ) from error
     return faiss
 
 
 def is_installed() -> bool:
     """Whether an approximate index can be made and read here."""
-    try:
-        faiss_module()
-    except UsageError:
-        return False
-    return True
+    return are_installed("faiss")
 
 
 def write_approximate(

@@ -1,12 +1,12 @@
-"""BM25 of whole documents for pseudo-questions, made fair to the document that a question was taken from."""
+"""BM25 of whole documents for pseudo-queries, made fair to the document that a question was taken from."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 
-from structformer.retrieval.asked import AskedQuestions
 from structformer.retrieval.lexical import LexicalIndex, document_text
-from structformer.retrieval.questions import Question
+from structformer.retrieval.pseudo_queries import PseudoQuery
+from structformer.retrieval.pseudo_query_scores import PseudoQueryScores
 from structformer.retrieval.units import Unit, Units
 
 _FOUND = 60  # documents
@@ -16,13 +16,13 @@ _LENGTH_SAMPLE = 500  # documents whose lengths are averaged
 class DocumentShares:
     """The BM25 scores of the documents found for a question, as shares of the best."""
 
-    def __init__(self, asked: AskedQuestions, units: Units, lexical: LexicalIndex) -> None:
+    def __init__(self, asked: PseudoQueryScores, units: Units, lexical: LexicalIndex) -> None:
         self._asked, self._lexical = asked, lexical
         self._texts = _document_texts(units, {question.document for question in asked.questions})
         lengths = [len(lexical.words(text)) for text in list(self._texts.values())[:_LENGTH_SAMPLE]]
         self._average = sum(lengths) / max(1, len(lengths))
 
-    def of(self, question: Question) -> dict[int, float]:
+    def of(self, question: PseudoQuery) -> dict[int, float]:
         """By document number. The question's document scores as it would without the question, where its units that
         hold it may not answer.
         """

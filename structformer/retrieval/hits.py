@@ -16,7 +16,7 @@ class Hit:
 
     section: its number in the document, the root's being 0. highlights: [start, end) of the query's words in the
     snippet. scores: the passage's score in each stage that ranked it. sections: with grouping, the document's other
-    sections among the hits, best first. subtasks: with the search agent, which queries found it."""
+    sections among the hits, best first."""
 
     document_id: str
     title: str
@@ -29,7 +29,6 @@ class Hit:
     highlights: tuple[tuple[int, int], ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
     sections: tuple[Hit, ...] = ()
-    subtasks: tuple[str, ...] = ()
     section: int = 0
 
     @property

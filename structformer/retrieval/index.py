@@ -19,6 +19,7 @@ import numpy as np
 from structformer._version import __version__
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, WorkspaceError
+from structformer.extras import TORCH, are_installed, require
 from structformer.graph import ReferenceGraph
 from structformer.models.base import BaseModel, resolve_base_model
 from structformer.models.registry import PASSAGE_ENCODER, checked_model, model_folder, read_record, trained_models
@@ -31,10 +32,10 @@ from structformer.retrieval.approximate import (
     is_installed,
     write_approximate,
 )
+from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights
 from structformer.retrieval.lexical import LexicalIndex, LexicalWriter
 from structformer.retrieval.metadata import MetadataWriter
-from structformer.retrieval.pipeline import ENCODER, UNTRAINED
 from structformer.retrieval.units import IndexedDocuments, Units, corpus_units, document_writer, unit_writer
 from structformer.storage.files import (
     building_folder,
@@ -81,7 +82,7 @@ def build_index(
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
     if encoders is None:
-        encoders = default_encoders(workspace)
+        encoders = encoders_to_index(workspace)
     for encoder in encoders:
         encoder_place(workspace, encoder)  # a wrong name fails before the work begins
     if nearest == APPROXIMATE:
@@ -142,6 +143,17 @@ def reads_english_only(workspace: Workspace, encoders: Sequence[str], language: 
     return language != "en" and any("minilm" in encoder_place(workspace, each).vectors.lower() for each in encoders)
 
 
+def encoders_to_index(workspace: Workspace) -> list[str]:
+    """`default_encoders`, or none without torch, which makes vectors. Raises MissingPackage where the index of today
+    has vectors, which the new one would then lack.
+    """
+    if are_installed(*TORCH):
+        return default_encoders(workspace)
+    if workspace.has("index") and any((workspace.folder("index") / "dense").glob("*.npy")):
+        require("an index with vectors, as this workspace has (--encoder none: one of words alone),", *TORCH)
+    return []
+
+
 def default_encoders(workspace: Workspace) -> list[str]:
     """The trained bi-encoder when there is one that is better than what it started from; else the untrained base when
     one is at hand, else none.
@@ -155,9 +167,9 @@ def default_encoders(workspace: Workspace) -> list[str]:
     return [UNTRAINED]
 
 
-def trained_encoder(workspace: Workspace) -> bool:
-    """Whether there is a trained bi-encoder that its own training found better than the untrained one."""
-    return ENCODER in trained_models(workspace) and read_record(workspace, ENCODER).better_than_base
+def trained_encoder(workspace: Workspace, name: str = ENCODER) -> bool:
+    """Whether there is a trained model of that name that its own training found better than the untrained one."""
+    return name in trained_models(workspace) and read_record(workspace, name).better_than_base
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Weights of the hybrid, learned without labels: what a page says of itself first is what people ask it for.
 
-The opening sentence of a document is a pseudo-question that the rest of the document is to answer; in half of the
+The opening sentence of a document is a pseudo-query that the rest of the document is to answer; in half of the
 documents the opening itself may answer too, since people's queries use a page's own words about as often as not, and
-words would count for too little. Of the kinds of pseudo-questions tried (any sentence, sentences with links, openings),
+words would count for too little. Of the kinds of pseudo-queries tried (any sentence, sentences with links, openings),
 openings predicted best which weights serve people's queries: docs/why-it-works.md has the figures."""
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import torch
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
-from structformer.retrieval.asked import NOTHING, AskedQuestions
 from structformer.retrieval.dense import DenseIndex
 from structformer.retrieval.document_shares import DocumentShares
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, Floats, FusionWeights, learn_weights
 from structformer.retrieval.lexical import LexicalIndex
-from structformer.retrieval.questions import OPENING, Question, draw_questions
+from structformer.retrieval.pseudo_queries import OPENING, PseudoQuery, draw_pseudo_queries
+from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores
 from structformer.retrieval.units import IndexedDocuments, Units
 
 _MOST_OPENINGS = 400
@@ -47,7 +47,7 @@ def learned_from_openings(
 
     index, encoder: of the untrained encoder. A trained one has read the openings, so that its own scores on them say
     too much."""
-    drawn = draw_questions(corpus, graph, units, sources=(OPENING,), most=3 * _MOST_OPENINGS)
+    drawn = draw_pseudo_queries(corpus, graph, units, sources=(OPENING,), most=3 * _MOST_OPENINGS)
     owners = index.owners
     questions = [_left_in_place(question, owners) if number % 2 else question for number, question in enumerate(drawn)]
     found = list(weighed_groups(questions, units, documents, lexical, index, encoder))
@@ -56,7 +56,7 @@ def learned_from_openings(
     return learn_weights([rows for _, rows, _ in found]), _floor(found)
 
 
-def _floor(found: Sequence[tuple[Question, Floats, list[int]]]) -> float:
+def _floor(found: Sequence[tuple[PseudoQuery, Floats, list[int]]]) -> float:
     """The cosine that 95 % of the right answers reach, of openings that are answered by the rest of their document and
     are found among the first ten documents.
     """
@@ -71,17 +71,17 @@ def _floor(found: Sequence[tuple[Question, Floats, list[int]]]) -> float:
 
 
 def weighed_groups(
-    questions: Sequence[Question],
+    questions: Sequence[PseudoQuery],
     units: Units,
     documents: IndexedDocuments,
     lexical: LexicalIndex,
     index: DenseIndex,
     encoder: BiEncoder,
-) -> Iterator[tuple[Question, Floats, list[int]]]:
+) -> Iterator[tuple[PseudoQuery, Floats, list[int]]]:
     """For each question that another unit of its document can answer, the (units, 4) features of the document's best
     unit, then of the best of other documents, and the documents' numbers. The first row is the relevant one.
     """
-    asked = AskedQuestions(questions, index, documents, lexical, encoder)
+    asked = PseudoQueryScores(questions, index, documents, lexical, encoder)
     shares = DocumentShares(asked, units, lexical)
     for start in range(0, len(asked), _BATCH):
         numbers = list(range(start, min(start + _BATCH, len(asked))))
@@ -102,7 +102,7 @@ def weighed_groups(
             yield question, features.double().numpy(), owners
 
 
-def _left_in_place(question: Question, owners: npt.NDArray[np.int64]) -> Question:
+def _left_in_place(question: PseudoQuery, owners: npt.NDArray[np.int64]) -> PseudoQuery:
     """The question as people ask it who know the page's own words: what holds it in its document may answer."""
     others = tuple(unit for unit in question.holders if owners[unit] != question.document)
     return replace(question, source=_IN_PLACE, holders=others)

@@ -7,24 +7,26 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import UsageError, WorkspaceError
+from structformer.extras import TORCH, require
 from structformer.models.kinds import ranker_kind
 from structformer.models.onnx_encoder import exported
 from structformer.models.registry import checked_model, model_kind, read_record, trained_models
 from structformer.retrieval.allowed import Allowed
+from structformer.retrieval.encoder_names import UNTRAINED
 from structformer.retrieval.exact import CollectionStatistics
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.index import Index, encoder_place
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.metadata import MetadataTable
-from structformer.retrieval.pipeline import UNTRAINED, Pipeline
 from structformer.retrieval.ranking import Ranking
+from structformer.retrieval.stage import Pipeline
 from structformer.retrieval.units import IndexedDocuments, Units
 from structformer.workspace import Workspace
 
@@ -212,14 +214,14 @@ class OpenedIndex:
         return self._kept(self._late, name, self._open_token_index)
 
     def _open_token_index(self, name: str) -> TokenIndex:
-        from structformer.models.late_interaction import LateInteraction
         from structformer.retrieval.token_index import TokenIndex, nearest_files, token_files, write_token_vectors
 
-        if ranker_kind(model_kind(self.workspace, name)).first_stage != "late":
+        kind = ranker_kind(model_kind(self.workspace, name))
+        if not kind.token_vectors:
             raise UsageError(
                 f"{name} is not a late-interaction model; there are: {', '.join(trained_models(self.workspace))}"
             )
-        ranker = LateInteraction.load(str(checked_model(self.workspace, name)))
+        ranker: Any = kind.load(str(checked_model(self.workspace, name)))
         files = token_files(f"late/{read_record(self.workspace, name).fingerprint}.npy")
         if not all(self.index.has(file) for file in files):
             with self.index.adding(f"making the token vectors of {name}", files, nearest_files(files[0])):
@@ -238,6 +240,11 @@ def load_query_encoder(workspace: Workspace, name: str) -> QueryEncoder:
     folder = query_encoder_folder(workspace, name)
     if (path := exported(folder)) is not None:
         return OnnxQueryEncoder(folder, path)
+    require(
+        f"the encoder {name}, which is not exported (structformer export {name} --onnx, where torch is installed; "
+        "--pipeline lexical searches by words),",
+        *TORCH,
+    )
     from structformer.models.bi_encoder import BiEncoder
 
     return BiEncoder.load(encoder_place(workspace, name).queries)
@@ -274,5 +281,4 @@ def load_scorer(workspace: Workspace, name: str) -> Scorer:
         return kind.load(location)
     from structformer.models.onnx import load_for_search
 
-    scorer: Any = load_for_search(kind.name, location)
-    return cast("Scorer", scorer)
+    return load_for_search(kind, location)

@@ -13,16 +13,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from structformer.errors import UsageError
-from structformer.retrieval.stage import Stage, make_stage, stage_kinds
-
-UNTRAINED = "base"  # the encoder name that means: the untrained base model
-ENCODER = "bi-encoder"
-
+from structformer.retrieval.registry import make_stage
+from structformer.retrieval.stage import Pipeline, Stage
 
 _STAGE = re.compile(
     r"""\s*(?P<name>[\w-]+)(?:
@@ -30,36 +26,6 @@ _STAGE = re.compile(
     (?:\[(?P<options>[^\]]*)\])?\s*""",
     re.VERBOSE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Pipeline:
-    """Stages, the first of which finds units and the others reorder them."""
-
-    stages: tuple[Stage, ...]
-
-    def __post_init__(self) -> None:
-        if not self.stages or not self.stages[0].kind.finds:
-            raise UsageError(
-                f"a pipeline begins with one of {', '.join(name for name, kind in stage_kinds().items() if kind.finds)}"
-            )
-        for stage in self.stages[1:]:
-            if stage.kind.finds:
-                raise UsageError(f"{stage.name} finds units and so stands first; then come {', '.join(_later())}")
-
-    def __rshift__(self, other: Stage | Pipeline) -> Pipeline:
-        return Pipeline(self.stages + (other.stages if isinstance(other, Pipeline) else (other,)))
-
-    def __str__(self) -> str:
-        return " >> ".join(map(str, self.stages))
-
-    @property
-    def first(self) -> Stage:
-        return self.stages[0]
-
-
-def _later() -> list[str]:
-    return [name for name, kind in stage_kinds().items() if not kind.finds]
 
 
 def parse_pipeline(text: str) -> Pipeline:

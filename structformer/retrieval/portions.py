@@ -9,7 +9,7 @@ from typing import Any
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
 from structformer.portions import Parts, Portion
-from structformer.retrieval.index import AUTO, Progress, build_index, default_encoders, encoder_place
+from structformer.retrieval.index import AUTO, Progress, build_index, encoder_place, encoders_to_index
 from structformer.retrieval.units import shard_units
 from structformer.workspace import Workspace
 
@@ -38,7 +38,7 @@ def index_portion(
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
     graph = ReferenceGraph.open(workspace, corpus)
-    chosen = default_encoders(workspace) if encoders is None else list(encoders)
+    chosen = encoders_to_index(workspace) if encoders is None else list(encoders)
     places = [encoder_place(workspace, encoder) for encoder in chosen]
     parts = Parts(workspace.parts, COMMAND)
     with workspace.writing("structformer index", wait=_WAIT_SECONDS):

@@ -10,14 +10,15 @@ from pathlib import Path
 
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.retrieval.allowed import Allowed
+from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter, Hit
 from structformer.retrieval.index import trained_encoder
 from structformer.retrieval.opened import OpenedIndex
-from structformer.retrieval.pipeline import ENCODER, UNTRAINED, Pipeline, as_pipeline, hybrid, lexical
+from structformer.retrieval.pipeline import as_pipeline, hybrid, lexical
 from structformer.retrieval.ranking import Ranked, Ranking
 from structformer.retrieval.snippet import Matches, snippet
-from structformer.retrieval.stage import Stage
+from structformer.retrieval.stage import Pipeline, Stage
 from structformer.text.stop_words import STOP_WORDS
 from structformer.workspace import Workspace
 
@@ -170,8 +171,7 @@ class Retriever:
         questions drawn from the corpus, or it holds every word of the query. True where no floor was learned, and of
         pipelines without vectors.
         """
-        with_vectors = [stage for stage in pipeline.stages if stage.kind.vectors]
-        floor = self.opened.floor(with_vectors[-1].model) if with_vectors else 0.0
+        floor = self.opened.floor(pipeline.encoder) if pipeline.encoder else 0.0
         if not floor or any(hit.scores.get("dense", 0.0) >= floor for hit in hits):
             return True
         words = set(self.opened.lexical.terms(query))

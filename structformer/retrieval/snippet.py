@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from structformer.lengths import SPACELESS, pieces_of
+from structformer.word_counts import SPACELESS, pieces_of
 
 _WORDS = 40
 _UNSPACED = re.compile(f"[{SPACELESS}]")

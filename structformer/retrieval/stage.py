@@ -1,15 +1,15 @@
-"""A search stage: its kind, with options and what it does; and one stage of a pipeline, as it is written."""
+"""What a search does: kinds of stages, stages, and pipelines of them. Values only: kinds are looked up by name in
+structformer.retrieval.registry, pipelines are written and read in structformer.retrieval.pipeline.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 from typing import Any
 
 from structformer.errors import UsageError
-from structformer.plugins import load_plugins
 from structformer.retrieval.ranking import Ranking
 from structformer.workspace import checked_name
 
@@ -30,7 +30,8 @@ class StageKind:
     defaults; `k` is how many units it finds, or looks at. choices: what an option that is a word may be. needs(opened,
     stage): what must be there before anything is searched, so that a wrong name is an error even where nothing is
     found. vectors: its model is a bi-encoder, whose vectors of the queries it compares with those of the index. fuses:
-    it sums scores by the weights that were learned for that encoder, unless its option `weights` says otherwise."""
+    it sums scores by the weights that were learned for that encoder, unless its option `weights` says otherwise.
+    ranks: it orders by its model's scores alone, so that tables call it by the model's name."""
 
     name: str
     run: Run
@@ -41,26 +42,44 @@ class StageKind:
     needs: Callable[[Any, Any], object] | None = None
     vectors: bool = False
     fuses: bool = False
+    ranks: bool = False
 
     def __post_init__(self) -> None:
         checked_name(self.name, "the stage's name")
         if "k" not in self.options:
             raise ValueError(f"the stage {self.name} has no option k")
 
+    def checked(self, option: str, value: Any) -> Value:
+        """The value of an option, of the type of its default. Raises UsageError naming what it may be."""
+        default = self.options[option]
+        if isinstance(default, str):
+            allowed = (self.choices or {}).get(option, ())
+            if allowed and value not in allowed:
+                raise UsageError(f"{self.name}[{option}={value}]: choose {' or '.join(allowed)}")
+            return str(value)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = -1.0
+        whole = isinstance(default, int)
+        if isinstance(value, bool) or not 0 <= number < 1e9 or (whole and (number < 1 or number != int(number))):
+            raise UsageError(
+                f"{self.name}[{option}={value}]: it must be a "
+                f"{'whole number of at least 1' if whole else 'number of at least 0'}"
+            )
+        return int(number) if whole else number
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of a pipeline: its name, the model it uses ("" for none) and the options that are not their defaults,
-    sorted.
+    """One stage of a pipeline: its name and kind, the model it uses ("" for none) and the options that are not their
+    defaults, sorted.
     """
 
     name: str
     model: str
     options: tuple[tuple[str, Value], ...] = ()
-
-    @property
-    def kind(self) -> StageKind:
-        return stage_kind(self.name)
+    kind: StageKind = field(compare=False, repr=False, kw_only=True)
 
     def option(self, name: str) -> Value:
         """An option's value."""
@@ -75,10 +94,8 @@ class Stage:
         """Whether it sums scores by learned weights."""
         return self.kind.fuses and ("weights" not in self.kind.options or self.option("weights") == LEARNED)
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Stage | Pipeline) -> Pipeline:
         """This stage and then another stage, or another pipeline's stages."""
-        from structformer.retrieval.pipeline import Pipeline
-
         return Pipeline((self,)) >> other
 
     def __str__(self) -> str:
@@ -89,58 +106,35 @@ class Stage:
         return f"{self.name}{model}" + (f"[{options}]" if options else "")
 
 
-@cache
-def _built_in() -> dict[str, StageKind]:
-    from structformer.retrieval.stages import BUILT_IN
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Stages, the first of which finds units and the others reorder them."""
 
-    return {kind.name: kind for kind in BUILT_IN}
+    stages: tuple[Stage, ...]
 
+    def __post_init__(self) -> None:
+        if not self.stages:
+            raise UsageError("a pipeline has at least one stage, for example hybrid")
+        if not self.first.kind.finds:
+            raise UsageError(
+                f"{self.first.name} orders what a stage before it found: begin with one that finds, for example "
+                f"lexical >> {self.first.name}"
+            )
+        for stage in self.stages[1:]:
+            if stage.kind.finds:
+                raise UsageError(f"{stage.name} finds units, so it can only come first")
 
-def stage_kind(name: str) -> StageKind:
-    """A kind of stage by its name; plugins are loaded only for a name that is not built in. Raises UsageError."""
-    found = _built_in().get(name) or stage_kinds().get(name)
-    if found is None:
-        raise UsageError(f"no stage {name!r}; there are: {', '.join(stage_kinds())}")
-    return found
+    def __rshift__(self, other: Stage | Pipeline) -> Pipeline:
+        return Pipeline(self.stages + (other.stages if isinstance(other, Pipeline) else (other,)))
 
+    def __str__(self) -> str:
+        return " >> ".join(map(str, self.stages))
 
-@cache
-def stage_kinds() -> dict[str, StageKind]:
-    """All kinds of stages by name: the built-in ones and those of plugins."""
-    found = _built_in()
-    supplied = load_plugins().supplied("structformer_stages", "stage", StageKind, found)
-    return {**found, **{name: kind for name, (kind, _) in supplied.items()}}
+    @property
+    def first(self) -> Stage:
+        return self.stages[0]
 
-
-def make_stage(name: str, model: str | None = None, **options: Any) -> Stage:
-    """A stage by name. Raises UsageError naming what there is."""
-    kind = stage_kind(name)
-    if model and not kind.model:
-        raise UsageError(f"the stage {name} takes no model")
-    chosen: dict[str, Value] = {}
-    for key, value in options.items():
-        if key not in kind.options:
-            raise UsageError(f"{name} has no option {key!r}; there are: {', '.join(kind.options)}")
-        chosen[key] = _checked(kind, key, value)
-    given = tuple(sorted((key, value) for key, value in chosen.items() if value != kind.options[key]))
-    return Stage(name, model or kind.model, given)
-
-
-def _checked(kind: StageKind, key: str, value: Any) -> Value:
-    default = kind.options[key]
-    if isinstance(default, str):
-        allowed = (kind.choices or {}).get(key, ())
-        if allowed and value not in allowed:
-            raise UsageError(f"{kind.name}[{key}={value}]: choose {' or '.join(allowed)}")
-        return str(value)
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = -1.0
-    whole = isinstance(default, int)
-    if isinstance(value, bool) or not 0 <= number < 1e9 or (whole and (number < 1 or number != int(number))):
-        raise UsageError(
-            f"{kind.name}[{key}={value}]: it must be a "
-            f"{'whole number of at least 1' if whole else 'number of at least 0'}"
-        )
-    return int(number) if whole else number
+    @property
+    def encoder(self) -> str:
+        """The bi-encoder whose vectors it compares, the last stage's where several do; "" where none does."""
+        return next((stage.model for stage in reversed(self.stages) if stage.kind.vectors), "")

@@ -23,11 +23,12 @@ from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.graph import ReferenceGraph
 from structformer.portions import Portion
-from structformer.sampling.example import Census, Example, SamplingOptions
+from structformer.sampling.example import FROM_PASSAGES, Census, Example, SamplingOptions
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.sampling.negatives import PassageTable, write_passages
 from structformer.sampling.neighbourhood import Neighbourhood, Reference, WordWeights
 from structformer.sampling.pages import CollectionCounts, PageTable, write_collection, write_pages
+from structformer.sampling.request import SampleRequest
 from structformer.sampling.store import PartWriter, Samples
 from structformer.sampling.task import Need, Task
 from structformer.sampling.tasks import DEFAULT_TASKS, chosen_tasks, drawn_examples, generator
@@ -86,90 +87,83 @@ def sample(
     HARP's tasks draw words by. epoch: another one gives other random choices of the same seed.
     Raises UsageError on an unknown task or one of HARP's without weights, WorkspaceError when there is no corpus.
     """
-    chosen = chosen_tasks(tasks)
+    request = SampleRequest(tuple(tasks), options or SamplingOptions(), seed, epoch, held_out, weights)
+    return draw_samples(request, workspace, workers=workers, engine=engine, progress=progress)
+
+
+def draw_samples(
+    request: SampleRequest,
+    workspace: str | Path | Workspace,
+    *,
+    workers: int | None = None,
+    engine: str | Engine = "local",
+    progress: Progress | None = None,
+) -> Samples:
+    """Draw the Examples that are asked for and store them in the workspace. Raises what `sample` raises."""
+    chosen = chosen_tasks(request.tasks)
     by_attention = [task.name for task in chosen if task.by_attention]
-    if by_attention and weights is None:
+    if by_attention and request.weights is None:
         raise UsageError(
             f"{', '.join(by_attention)} draw words by a model's attention: name the model (--attention-model)"
         )
+    request = replace(request, tasks=tuple(task.name for task in chosen))
     workspace = Workspace(workspace)
     with workspace.publishing("structformer sample") as publication:
-        draw(
-            workspace,
-            [task.name for task in chosen],
-            publication.folder("samples"),
-            options=options,
-            seed=seed,
-            epoch=epoch,
-            held_out=held_out,
-            weights=weights,
-            workers=workers,
-            engine=engine,
-            progress=progress,
-        )
+        folder = publication.folder("samples")
+        draw(request, workspace, folder, workers=workers, engine=engine, progress=progress)
     return Samples.open(workspace)
 
 
 def draw(
+    request: SampleRequest,
     workspace: Workspace,
-    names: Sequence[str],
     folder: Path,
     *,
-    options: SamplingOptions | None,
-    seed: int,
-    epoch: int = 0,
-    held_out: float | None = None,
-    weights: WordWeights | None = None,
     workers: int | None = None,
     engine: str | Engine = "local",
     progress: Progress | None = None,
     portion: Portion | None = None,
-    attention: str | None = None,
 ) -> bool:
     """Draw Examples into a folder, which `Samples.at` opens. What is there already of the same request is kept.
 
     portion: draw these shards' alone, and write no manifest; False where it must wait for the other portions' page
-    texts. attention: the fingerprint of the weights that drew what is there.
+    texts.
     """
     corpus = Corpus.open(workspace)
     graph = ReferenceGraph.open(workspace, corpus)
-    options = options or SamplingOptions()
-    share = held_out_share(corpus.document_count) if held_out is None else held_out
+    names, options, seed = request.tasks, request.options, request.seed
+    share = held_out_share(corpus.document_count) if request.held_out is None else request.held_out
     chosen = chosen_tasks(names)
     by_attention = [task for task in chosen if task.by_attention]
     plain = tuple(task.name for task in chosen if not task.by_attention)
     beyond = any(task.in_corpus for task in chosen)
-    request = DrawTask(str(workspace), str(folder), 0, "examples", plain, options, seed, epoch, share)
-    drawn = [replace(request, shard=shard) for shard in range(len(corpus.shards))]
+    base = DrawTask(str(workspace), str(folder), 0, "examples", plain, options, seed, request.epoch, share)
+    drawn = [replace(base, shard=shard) for shard in range(len(corpus.shards))]
     own = list(portion.of_tasks(drawn)) if portion else drawn
     steps = _Steps(progress, len(own) * (beyond + bool(plain) + bool(by_attention)))
     if beyond:
-        _run([replace(task, what="pages", tasks=tuple(names)) for task in own], engine, workers, steps)
+        _run([replace(task, what="pages", tasks=names) for task in own], engine, workers, steps)
         if not all(page.exists() for page in _page_folders(folder, len(drawn))):
             return False
         if any(Need.COLLECTION in task.needs for task in chosen):
             write_collection(_page_folders(folder, len(drawn)), folder / "collection.json")
-    if options.negatives_from in ("random", "lexical") and not (folder / "passages").exists():
+    if options.negatives_from in FROM_PASSAGES and not (folder / "passages").exists():
         with building_folder(folder) as building:
             write_passages(corpus, building.folder, seed=seed, held_out=share)
             building.become("passages")
     if plain:
         _run(own, engine, workers, steps)
     if by_attention:
-        _draw_by_attention_all(own, corpus, graph, by_attention, weights, steps)
+        _draw_by_attention_all(own, corpus, graph, by_attention, request.weights, steps)
     if portion is None:
-        _finish(request, corpus, names, attention or _fingerprint(by_attention, weights))
+        _finish(base, corpus, names, request.attention if by_attention else None)
     return True
 
 
-def _fingerprint(by_attention: Sequence[Task], weights: WordWeights | None) -> str | None:
-    return getattr(weights, "fingerprint", None) if by_attention else None
-
-
-def _finish(request: DrawTask, corpus: Corpus, names: Sequence[str], attention: str | None) -> None:
+def _finish(base: DrawTask, corpus: Corpus, names: Sequence[str], attention: str | None) -> None:
     """Write the manifest of all parts, and delete what only the drawing needed."""
-    folder = Path(request.folder)
-    suffixes = [""] * bool(request.tasks) + [_BY_ATTENTION] * any(task.by_attention for task in chosen_tasks(names))
+    folder = Path(base.folder)
+    suffixes = [""] * bool(base.tasks) + [_BY_ATTENTION] * any(task.by_attention for task in chosen_tasks(names))
     census = Census()
     parts: list[dict[str, Any]] = []
     for suffix in suffixes:
@@ -185,10 +179,10 @@ def _finish(request: DrawTask, corpus: Corpus, names: Sequence[str], attention: 
         "corpus": corpus.fingerprint,
         "tool_version": __version__,
         "tasks": list(names),
-        "seed": request.seed,
-        "epoch": request.epoch,
-        "held_out": request.held_out,
-        "options": asdict(request.options),
+        "seed": base.seed,
+        "epoch": base.epoch,
+        "held_out": base.held_out,
+        "options": asdict(base.options),
         "attention": attention,
         "census": census.as_dict(),
         "parts": parts,

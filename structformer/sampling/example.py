@@ -11,7 +11,8 @@ from structformer.errors import UsageError
 
 DEFAULT_NEGATIVES = 7
 INNER = ("auto", "own", "subtree")
-NEGATIVES_FROM = ("document", "siblings", "random", "lexical")
+FROM_PASSAGES = ("random", "lexical")  # of the whole corpus
+NEGATIVES_FROM = ("document", "siblings", *FROM_PASSAGES)
 COMPAT = ("paper", "released-code")
 
 

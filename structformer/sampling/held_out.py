@@ -10,10 +10,10 @@ from random import Random
 
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
-from structformer.lengths import word_count
 from structformer.sampling.example import SamplingOptions
 from structformer.sampling.view import DocumentView
 from structformer.text.passages import query_like, section_passages, sentences, with_path
+from structformer.word_counts import word_count
 
 _MIN_WORDS = 5
 _SMALLEST_TO_HOLD_OUT = 40

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from structformer.corpus import Corpus
@@ -17,8 +15,7 @@ from structformer.engines import Engine
 from structformer.errors import WorkspaceError
 from structformer.portions import Parts, Portion
 from structformer.sampling.draw_examples import Progress, draw
-from structformer.sampling.example import SamplingOptions
-from structformer.sampling.neighbourhood import WordWeights
+from structformer.sampling.request import SampleRequest
 from structformer.sampling.store import Samples
 from structformer.storage.files import is_temporary
 from structformer.workspace import Workspace
@@ -30,13 +27,9 @@ _DRAWN = "drawn"
 
 def sample_portion(
     portion: Portion,
+    request: SampleRequest,
     workspace: str | Path | Workspace,
-    tasks: Sequence[str],
     *,
-    options: SamplingOptions | None = None,
-    seed: int = 0,
-    held_out: float | None = None,
-    weights: WordWeights | None = None,
     workers: int | None = None,
     engine: str | Engine = "local",
     progress: Progress | None = None,
@@ -50,32 +43,10 @@ def sample_portion(
     corpus = Corpus.open(workspace)
     parts = Parts(workspace.parts, COMMAND)
     with workspace.writing("structformer sample", wait=_WAIT_SECONDS):
-        parts.begin(
-            portion,
-            {
-                "corpus": corpus.fingerprint,
-                "tasks": list(tasks),
-                "options": asdict(options or SamplingOptions()),
-                "seed": seed,
-                "held_out": held_out,
-                "attention": getattr(weights, "fingerprint", None),
-            },
-        )
+        parts.begin(portion, {"corpus": corpus.fingerprint, **request.description()})
     folder = parts.folder / _DRAWN
     folder.mkdir(exist_ok=True)
-    whole = draw(
-        workspace,
-        tasks,
-        folder,
-        options=options,
-        seed=seed,
-        held_out=held_out,
-        weights=weights,
-        workers=workers,
-        engine=engine,
-        progress=progress,
-        portion=portion,
-    )
+    whole = draw(request, workspace, folder, workers=workers, engine=engine, progress=progress, portion=portion)
     if whole:
         parts.end(portion)
     return whole
@@ -107,18 +78,7 @@ def merge_samples(
             shutil.copytree(
                 parts.folder / _DRAWN, folder, copy_function=_linked, ignore=_temporaries, dirs_exist_ok=True
             )
-        draw(
-            workspace,
-            plan["tasks"],
-            folder,
-            options=SamplingOptions(**plan["options"]),
-            seed=plan["seed"],
-            held_out=plan["held_out"],
-            workers=workers,
-            engine=engine,
-            progress=progress,
-            attention=plan["attention"],
-        )
+        draw(SampleRequest.of(plan), workspace, folder, workers=workers, engine=engine, progress=progress)
     parts.drop()
     return Samples.open(workspace)
 

@@ -2,7 +2,30 @@
 
 from __future__ import annotations
 
-from structformer.search_engines.interface import EngineIndex, open_engine, without_password
+from structformer.search_engines.interface import (
+    APPROXIMATE_FROM,
+    EngineDocument,
+    EngineIndex,
+    EngineUnit,
+    SearchEngine,
+    Vector,
+    local_folder,
+)
+from structformer.search_engines.registry import folder_of, open_engine, search_engines, without_password
 from structformer.search_engines.retriever import EngineRetriever, write_engine
 
-__all__ = ["EngineIndex", "EngineRetriever", "open_engine", "without_password", "write_engine"]
+__all__ = [
+    "APPROXIMATE_FROM",
+    "EngineDocument",
+    "EngineIndex",
+    "EngineRetriever",
+    "EngineUnit",
+    "SearchEngine",
+    "Vector",
+    "folder_of",
+    "local_folder",
+    "open_engine",
+    "search_engines",
+    "without_password",
+    "write_engine",
+]

@@ -7,7 +7,6 @@ same words, whatever its own analysis.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +15,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from structformer.errors import UsageError
+from structformer.extras import MissingPackage
 from structformer.retrieval.ranking import Ranked
+from structformer.workspace import checked_name
 
 Vector = npt.NDArray[np.float32]
 BATCH = 512  # rows that are sent together
@@ -74,44 +74,59 @@ class EngineIndex(Protocol):
         ...
 
     def units(self, numbers: Sequence[int]) -> dict[int, tuple[int, Vector, dict[str, Any]]]:
-        """(document, vector, fields) of units by their numbers."""
+        """(document, vector, fields) of units by their numbers; a number that it does not have is left out."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
         ...
 
 
-_USER = re.compile(r"://[^/?#]*@")
-_KEYWORD = re.compile(r"(password=)('[^']*'|[^\s&#]+)")
-PLACES = (
-    "lancedb:FOLDER, qdrant:FOLDER, qdrant:http://HOST:PORT/NAME, pgvector:postgresql://USER@HOST/DATABASE#NAME, "
-    "opensearch:http://HOST:PORT/NAME or elasticsearch:http://HOST:PORT/NAME"
-)
+def local_folder(place: str) -> Path | None:
+    """The folder that a place is, None of an address."""
+    return Path(place) if place and "://" not in place else None
 
 
-def open_engine(address: str) -> EngineIndex:
-    """An engine's index by its address, as `structformer export --help` lists them. Raises UsageError."""
-    from structformer.search_engines.lance import LanceIndex
-    from structformer.search_engines.opensearch import ElasticsearchIndex, OpenSearchIndex
-    from structformer.search_engines.postgres import PostgresIndex
-    from structformer.search_engines.qdrant import QdrantIndex
-
-    kinds: dict[str, Callable[[str], EngineIndex]] = {
-        "lancedb": LanceIndex,
-        "qdrant": QdrantIndex,
-        "pgvector": PostgresIndex,
-        "opensearch": OpenSearchIndex,
-        "elasticsearch": ElasticsearchIndex,
-    }
-    name, colon, place = address.partition(":")
-    if name not in kinds or not colon or not place:
-        raise UsageError(f"{without_password(address)!r} is not the address of a search engine: write {PLACES}")
-    return kinds[name](place)
+def _no_folder(place: str) -> None:
+    return None
 
 
-def folder_of(address: str) -> Path | None:
-    """The folder that an engine's address names, None of one that is asked over a network."""
-    name, _, place = address.partition(":")
-    return Path(place) if name in ("lancedb", "qdrant") and place and "://" not in place else None
+@dataclass(frozen=True, slots=True)
+class SearchEngine:
+    """A search engine, by the name that its addresses begin with: NAME:PLACE.
 
+    places: what PLACE looks like, such as "FOLDER" or "http://HOST:PORT/NAME". index: the engine's index in a place;
+    raises UsageError for what is none. folder: the folder that a place is, None of one that is asked over a network.
+    install: what pip installs where a package is missing, such as "structformer[lancedb]". experimental: no real server
+    was run in its tests.
+    """
 
-def without_password(address: str) -> str:
-    """An engine's address as it may be shown."""
-    return _KEYWORD.sub(r"\1...", _USER.sub("://", address))
+    name: str
+    places: tuple[str, ...]
+    index: Callable[[str], EngineIndex]
+    folder: Callable[[str], Path | None] = _no_folder
+    install: str = ""
+    experimental: bool = False
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, "the search engine's name")
+        if not self.places or isinstance(self.places, str):
+            raise ValueError(f"the search engine {self.name} lists no places, such as 'FOLDER'")
+        if not callable(self.index):
+            raise TypeError(f"the search engine {self.name} cannot open an index")
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """What its addresses look like."""
+        return tuple(f"{self.name}:{place}" for place in self.places)
+
+    def open(self, place: str) -> EngineIndex:
+        """The index in a place. Raises UsageError for what is no place of this engine, MissingPackage where its package
+        is not installed.
+        """
+        try:
+            return self.index(place)
+        except ImportError as error:
+            if not self.install:
+                raise
+            raise MissingPackage(f"{self.name} needs a package ({error}): pip install '{self.install}'") from error

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 from structformer.errors import StructformerError
+from structformer.extras import TORCH, are_installed
 from structformer.models.onnx_encoder import exported
+from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
 from structformer.retrieval.index import Index, trained_encoder
 from structformer.retrieval.opened import query_encoder_folder
-from structformer.retrieval.pipeline import ENCODER, UNTRAINED
 from structformer.workspace import Workspace
 
 
@@ -18,7 +18,7 @@ def missing_export(workspace: str | Path | Workspace) -> str | None:
     nothing to do it with.
     """
     workspace = Workspace(workspace)
-    if any(importlib.util.find_spec(name) is None for name in ("onnxruntime", "onnx", "onnxscript", "torch")):
+    if not are_installed("onnxruntime", "onnx", "onnxscript", *TORCH):
         return None
     try:
         index = Index(workspace)

@@ -26,7 +26,6 @@ from structformer.workspace import Workspace
 if TYPE_CHECKING:
     from structformer.evaluation.judgements import Judgements
 
-FOLDER = "feedback"
 log = logging.getLogger("structformer.serve")
 _LONGEST = 50  # rows of the report's lists
 _SECONDS_BETWEEN_REMARKS = 60.0
@@ -49,7 +48,7 @@ class FeedbackLog:
         """most_bytes: of a month; months: kept beside the current one; dropped: called for each event that is not kept,
         with the reason: "full" at the limit, or "error".
         """
-        self._folder = workspace.path / FOLDER
+        self._folder = workspace.feedback
         self._most_bytes = most_bytes
         self._months = months
         self._dropped = dropped
@@ -129,7 +128,7 @@ def events(workspace: Workspace, skipped: Skipped | None = None) -> Iterator[dic
     """All events in order. Lines that are none are left out, and counted in `skipped`: a server that was killed, or
     a full disk, leaves half of one.
     """
-    for path in sorted((workspace.path / FOLDER).glob("*.jsonl")):
+    for path in sorted(workspace.feedback.glob("*.jsonl")):
         with path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 event = _event(line)

@@ -16,10 +16,12 @@ from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.models.registry import read_record
 from structformer.retrieval.allowed import Allowed
+from structformer.retrieval.encoder_names import ENCODER
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.metadata import Facet, open_facets
-from structformer.retrieval.pipeline import ENCODER, Pipeline, as_pipeline
+from structformer.retrieval.pipeline import as_pipeline
 from structformer.retrieval.retriever import Retriever
+from structformer.retrieval.stage import Pipeline
 from structformer.serving.batching import BatchedEncoder
 from structformer.serving.deleted import deleted_documents
 from structformer.serving.links import LinkTable, VisibleNames
@@ -97,7 +99,7 @@ class Generation:
     @property
     def searches_by_meaning(self) -> bool:
         """Whether the best pipeline uses vectors."""
-        return any(stage.kind.vectors for stage in self.pipelines[BEST].stages)
+        return bool(self.pipelines[BEST].encoder)
 
     def pipeline(self, name: str) -> Pipeline:
         """A pipeline by its name. Raises UsageError."""

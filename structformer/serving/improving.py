@@ -17,8 +17,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from structformer.errors import StructformerError, WorkspaceError
+from structformer.extras import TORCH, are_installed, needs
+from structformer.retrieval.encoder_names import UNTRAINED
 from structformer.retrieval.index import Index, trained_encoder
-from structformer.retrieval.pipeline import UNTRAINED
 from structformer.serving.exports import missing_export
 from structformer.serving.service import SearchService
 from structformer.workspace import Workspace
@@ -105,6 +106,9 @@ class Improver(threading.Thread):
             self._wait_for_changes()
 
     def _improve(self) -> None:
+        if not are_installed(*TORCH):
+            self._say(needs("the search by meaning, where it is not there already,", list(TORCH)))
+            return
         try:
             if not has_vectors(self._workspace):
                 self._step("Reading what the passages mean", "index")

@@ -22,14 +22,15 @@ from structformer.document import Section
 from structformer.errors import StructformerError, UsageError, WorkspaceError
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.as_you_type import complete, completed
+from structformer.retrieval.encoder_names import UNTRAINED
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter, Hit, parse_filter, web_address
 from structformer.retrieval.index import trained_encoder
-from structformer.retrieval.pipeline import ENCODER, Pipeline
 from structformer.retrieval.ranking import Ranking
+from structformer.retrieval.stage import Pipeline
 from structformer.retrieval.units import IndexedDocuments
 from structformer.serving.access import Access
-from structformer.serving.generation import WORDS, Generation, state_of
+from structformer.serving.generation import BEST, WORDS, Generation, state_of
 from structformer.serving.links import Edge
 from structformer.serving.schemas import (
     DocumentAnswer,
@@ -60,6 +61,7 @@ _LABELS = {
     "lexical": "words of the passage",
     "document": "words of the whole document",
 }
+_SHARES = frozenset({"lexical"})  # scores that count as shares of the query's best one
 
 
 class NotThere(StructformerError):
@@ -127,9 +129,7 @@ class SearchService:
             documents=len(seen),
             sections=0 if access.where else current.corpus.section_count,
             meaning=current.searches_by_meaning,
-            trained=current.searches_by_meaning
-            and current.pipelines["best"].first.model == ENCODER
-            and trained_encoder(self.workspace),
+            trained=trained_encoder(self.workspace, current.pipelines[BEST].encoder),
             stage=self.stage,
             feedback=self.serving.feedback,
         )
@@ -142,7 +142,7 @@ class SearchService:
             return []
         current = self.current
         pipeline = current.pipelines.get(request.pipeline)
-        return [encoder.submit(request.q) for encoder in current.encoders] if pipeline and _encodes(pipeline) else []
+        return [encoder.submit(request.q) for encoder in current.encoders] if pipeline and pipeline.encoder else []
 
     def search(self, request: SearchRequest, access: Access) -> SearchAnswer:
         """Search. Raises UsageError on an unknown pipeline or a filter that is none."""
@@ -316,7 +316,7 @@ class _Explained:
         parts = []
         for name, weight in (self._weights or {}).items():
             value = hit.scores.get(name, 0.0)
-            value = value / self._best if name == "lexical" else value
+            value = value / self._best if name in _SHARES else value
             parts.append(Part(name=name, label=_LABELS[name], value=value, weight=weight, gives=weight * value))
         by_words = hit.scores.get("lexical")
         held = set(self._words_of(f"{' '.join(hit.path)}\n{hit.text}"))
@@ -328,10 +328,6 @@ class _Explained:
         )
 
 
-def _encodes(pipeline: Pipeline) -> bool:
-    return any(stage.kind.vectors for stage in pipeline.stages)
-
-
 def _by_name(weights: FusionWeights) -> dict[str, float]:
     return {name: getattr(weights, name) for name in _LABELS}
 
@@ -339,7 +335,7 @@ def _by_name(weights: FusionWeights) -> dict[str, float]:
 def _learned(pipeline: Pipeline, weights: FusionWeights | None) -> str:
     if weights is None:
         return "BM25: words alone, nothing is learned"
-    how = "the untrained encoder" if pipeline.first.model != ENCODER else "an encoder trained on this corpus"
+    how = "the untrained encoder" if pipeline.encoder == UNTRAINED else "an encoder trained on this corpus"
     return f"{how}; the weights are learned from the documents' own opening sentences"
 
 

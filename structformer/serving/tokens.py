@@ -21,7 +21,7 @@ class TokenCounter:
 
     def __init__(self, workspace: Workspace, generation: Generation) -> None:
         self._tokenizer = None
-        name = generation.pipelines[BEST].first.model
+        name = generation.pipelines[BEST].encoder
         if name:
             self._tokenizer = _tokenizer(workspace, name)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import tantivy
 
-from structformer.lengths import SPACELESS
+from structformer.word_counts import SPACELESS
 
 _STEMMED = {
     "ar": "arabic",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from structformer.document import Section
-from structformer.lengths import cut_words, word_count
+from structformer.word_counts import cut_words, word_count
 
 # A sentence ends at . ! or ? before white space and something that can begin a sentence, or at CJK full stops.
 _SENTENCE_END = re.compile(

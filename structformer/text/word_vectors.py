@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import ModelError, UsageError
+from structformer.extras import needed_for
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _DIMENSIONS, _EPOCHS, _LEAST_OFTEN = 100, 10, 3
@@ -83,11 +84,9 @@ def learn_word_vectors(texts: Iterable[str], *, dimensions: int = _DIMENSIONS, s
     same for the same texts. The texts are read several times.
 
     Source: Mikolov et al., "Distributed Representations of Words and Phrases and their Compositionality", NeurIPS
-    2013. Raises ModelError without gensim, or where no word is frequent enough."""
-    try:
+    2013. Raises MissingPackage without gensim, ModelError where no word is frequent enough."""
+    with needed_for("learning word vectors"):
         from gensim.models import Word2Vec
-    except ImportError as error:
-        raise ModelError("word vectors are learned by gensim: pip install 'structformer[vectors]'") from error
 
     class Sentences:
         def __iter__(self) -> Iterator[Sequence[str]]:

@@ -2,11 +2,13 @@
 
 from structformer.training.options import Listener, TrainingOptions, TrainingPlan, TrainingResult, TrainingStep
 from structformer.training.recipes import read_recipe, recipe_names, training_options
-from structformer.training.trainer import Source, train
+from structformer.training.request import RunMode, Source
+from structformer.training.trainer import train_ranker
 from structformer.training.unfinished import unfinished_options
 
 __all__ = [
     "Listener",
+    "RunMode",
     "Source",
     "TrainingOptions",
     "TrainingPlan",
@@ -14,7 +16,7 @@ __all__ = [
     "TrainingStep",
     "read_recipe",
     "recipe_names",
-    "train",
+    "train_ranker",
     "training_options",
     "unfinished_options",
 ]

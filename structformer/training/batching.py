@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from structformer.models.lengths import length_buckets
+from structformer.models.length_batches import length_buckets
 from structformer.training.masked import IGNORED, Masker
 
 # With torch.compile every shape is compiled once, so lengths are rounded up to few of them.

@@ -26,7 +26,7 @@ from structformer.storage.files import building_folder, write_json
 from structformer.text.passages import with_path
 from structformer.training.judged_development import Qrels, development_of, passages_of, relevant_documents
 from structformer.training.options import BOTH
-from structformer.training.trainer import Source
+from structformer.training.request import Source
 from structformer.workspace import Workspace
 
 TASK = "judged"
@@ -35,6 +35,8 @@ _SMALLEST_TO_HOLD_OUT = 20
 _HELD_OUT = 0.2
 _LEARNING_RATE = 2e-5
 _HARD_NEGATIVES = 3
+# Options that fine-tuning chooses where its user does not, whatever the loss makes of them.
+UNASKED = {"hard_negatives": _HARD_NEGATIVES}
 
 
 def finetuning_options(workspace: Workspace, model: str | None, chosen: Mapping[str, Any]) -> dict[str, Any]:

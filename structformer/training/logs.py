@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
 
-from structformer.errors import UsageError
+from structformer.extras import require
 
 
 class StepLog:
@@ -41,7 +40,6 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 def check_trackers(names: tuple[str, ...]) -> None:
-    """Raises UsageError naming the package of a tracker that isn't installed."""
+    """Raises MissingPackage naming the package of a tracker that isn't installed."""
     for name in names:
-        if importlib.util.find_spec(name) is None:
-            raise UsageError(f"--report-to {name} needs its package: pip install {name}")
+        require(f"--report-to {name}", name)

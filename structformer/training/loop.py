@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -24,10 +24,10 @@ from structformer.training.checkpoint import Checkpoints, read_optimizer, read_s
 from structformer.training.example_order import ExampleOrder
 from structformer.training.judging import Judge, development_score
 from structformer.training.loader import Loader, Place
-from structformer.training.logs import StepLog
 from structformer.training.objectives import Objective, Prepared
-from structformer.training.options import Listener, TrainingOptions, TrainingPlan, TrainingStep
+from structformer.training.options import TrainingOptions, TrainingPlan
 from structformer.training.out_of_memory import memory_errors
+from structformer.training.reporting import Reporter, StepReport
 from structformer.training.resolve import ResolvedOptions
 from structformer.training.schedule import learning_rate
 from structformer.training.state_dicts import module_state, optimizer_state, set_state
@@ -49,6 +49,19 @@ def chunk_seed(seed: int, step: int, chunk: int) -> int:
     return int.from_bytes(hashlib.blake2b(f"chunk/{seed}/{step}/{chunk}".encode(), digest_size=7).digest(), "big")
 
 
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What a run does: the options as given, the choices that they left open, the Examples in their order, the plan.
+    identity: what must be the same for it to be resumed.
+    """
+
+    options: TrainingOptions
+    settings: ResolvedOptions
+    order: ExampleOrder
+    plan: TrainingPlan
+    identity: dict[str, Any]
+
+
 class Run:
     """One run's state: what is trained, in what order, and how far it is."""
 
@@ -56,34 +69,30 @@ class Run:
         self,
         accelerator: Accelerator,
         objective: Objective,
-        order: ExampleOrder,
-        plan: TrainingPlan,
-        options: TrainingOptions,
-        settings: ResolvedOptions,
+        course: Course,
         checkpoints: Checkpoints,
-        identity: dict[str, Any],
         development: DevelopmentSet | Judge | None,
-        listener: Listener,
+        reporter: Reporter,
     ) -> None:
         self.accelerator = accelerator
         self.ranker: Ranker = objective.ranker
-        self.order = order
-        self.plan = plan
-        self.options = options
-        self.settings = settings
+        self.course = course
+        self.order = course.order
+        self.plan = course.plan
+        self.options = options = course.options
         self.checkpoints = checkpoints
-        self.identity = identity
         self.development = development
-        self.listener = listener
+        self.reporter = reporter
         self.best = Best()
         self._chunks = accelerator.num_processes * options.accumulation
         self._objective = objective
+        self._saved = time.monotonic()
         parameters = [(name, value) for name, value in objective.named_parameters() if value.requires_grad]
         decayed = [value for _, value in parameters if value.ndim > 1]
         plain = [value for _, value in parameters if value.ndim <= 1]
         groups = [{"params": decayed, "weight_decay": options.weight_decay}, {"params": plain, "weight_decay": 0.0}]
         fused = accelerator.device.type == "cuda"
-        optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate, fused=fused)
+        optimizer = torch.optim.AdamW(groups, lr=course.settings.learning_rate, fused=fused)
         self.module, self._optimizer = accelerator.prepare(objective, optimizer)
 
     def resume(self) -> int:
@@ -95,7 +104,7 @@ class Run:
         if folder is None:
             return 0
         state = read_state(folder)
-        check_identity(state["identity"], self.identity, str(folder))
+        check_identity(state["identity"], self.course.identity, str(folder))
         set_state(self.module, self._optimizer.optimizer, read_weights(folder), read_optimizer(folder))
         self.best = Best(**state["best"])
         return int(state["step"])
@@ -109,94 +118,71 @@ class Run:
         optimizer = {} if name else optimizer_state(self.module, self._optimizer.optimizer)
         if self.accelerator.is_main_process:
             state = {
-                "identity": self.identity,
+                "identity": self.course.identity,
                 "best": {"step": self.best.step, "score": self.best.score},
                 "plan_steps": self.plan.steps,
             }
             self.checkpoints.save(step, weights, optimizer, state, name=name)
         self.accelerator.wait_for_everyone()
 
-    def train(self, start: int, deadline: float | None, log: StepLog | None) -> int:
+    def train(self, start: int, deadline: float | None) -> int:
         """Run the steps from `start`, or fewer when the deadline comes; returns the number done in all.
 
         Raises ModelError on a loss that is not finite, naming the Example, and when memory or the disk is full.
         """
-        begun = saved = time.monotonic()
-        counted = Counter[str]()
+        self.reporter.begun(start)
+        self._saved = time.monotonic()
         self.module.train()
-        accumulation = self.options.accumulation
         with Loader(self._work(start), self._prepare) as loader:
             for step in range(start, self.plan.steps):
                 if step > start and self._past(deadline):
                     self._save(step)
                     return step
-                rate = learning_rate(
-                    step,
-                    self.plan.steps,
-                    self.settings.learning_rate,
-                    schedule=self.options.schedule,
-                    warmup=self.options.warmup,
-                    step_at=self.options.step_at,
-                    step_factor=self.options.step_factor,
-                )
-                for group in self._optimizer.param_groups:
-                    group["lr"] = rate
-                idle = loader.idle
-                step_begun = time.monotonic()
-                stats = self._step(step, loader, accumulation)
-                norm = self.accelerator.clip_grad_norm_(self.module.parameters(), _MAX_GRADIENT_NORM)
-                self._optimizer.step()
-                self._optimizer.zero_grad(set_to_none=True)
-                losses = self._report(step, stats)
-                now = time.monotonic()
-                pairs, tokens, padded = (int(value) for value in stats.counts)
-                counted.update(pairs=pairs, tokens=tokens)
-                score = self._evaluate(step + 1)
-                if log is not None:
-                    log.add(
-                        step=step + 1,
-                        losses=losses,
-                        learning_rate=rate,
-                        seconds=round(now - step_begun, 4),
-                        pairs=pairs,
-                        tokens=tokens,
-                        padded=padded,
-                        idle=round(loader.idle - idle, 4),
-                        gradient_norm=float(norm) if norm is not None else None,
-                        **({} if score is None else {"development": score}),
-                    )
-                # After the log, so that a checkpoint's steps are all in it.
-                if self._is_due(step + 1, saved):
-                    self._save(step + 1)
-                    saved = time.monotonic()
-                spent, done = now - begun, step + 1 - start
-                if self.options.report_to:
-                    self.accelerator.log(
-                        {
-                            **{f"loss/{name}": value for name, value in losses.items()},
-                            "learning_rate": rate,
-                            "pairs_per_second": counted["pairs"] / spent,
-                            "tokens_per_second": counted["tokens"] / spent,
-                            **({} if score is None else {"development": score}),
-                        },
-                        step=step + 1,
-                    )
-                if self.listener.step:
-                    left = spent / done * (self.plan.steps - step - 1)
-                    self.listener.step(
-                        TrainingStep(
-                            step + 1,
-                            self.plan.steps,
-                            losses,
-                            rate,
-                            counted["pairs"] / spent,
-                            counted["tokens"] / spent,
-                            left,
-                            loader.idle / spent,
-                            score,
-                        )
-                    )
+                report = self._step(step, loader)
+                report = replace(report, development=self._evaluate(report.step))
+                self.reporter.computed(report)
+                if self._is_due(report.step):
+                    self._save(report.step)
+                    self._saved = time.monotonic()
+                self.reporter.finished(report)
         return self.plan.steps
+
+    def _step(self, step: int, loader: Loader) -> StepReport:
+        """Learn from one step's Examples."""
+        rate = self._learning_rate(step)
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+        idle, begun = loader.idle, time.monotonic()
+        stats = self._gradients(step, loader)
+        norm = self.accelerator.clip_grad_norm_(self.module.parameters(), _MAX_GRADIENT_NORM)
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        losses = self._losses(step, stats)
+        ended = time.monotonic()
+        pairs, tokens, padded = (int(value) for value in stats.counts)
+        return StepReport(
+            step=step + 1,
+            losses=losses,
+            learning_rate=rate,
+            gradient_norm=float(norm) if norm is not None else None,
+            pairs=pairs,
+            tokens=tokens,
+            padded=padded,
+            seconds=ended - begun,
+            idle=loader.idle - idle,
+            ended=ended,
+        )
+
+    def _learning_rate(self, step: int) -> float:
+        return learning_rate(
+            step,
+            self.plan.steps,
+            self.course.settings.learning_rate,
+            schedule=self.options.schedule,
+            warmup=self.options.warmup,
+            step_at=self.options.step_at,
+            step_factor=self.options.step_factor,
+        )
 
     def _work(self, start: int) -> Iterator[tuple[int, int, Sequence[Place]]]:
         for step in range(start, self.plan.steps):
@@ -212,7 +198,7 @@ class Run:
         examples = self.order.examples(places or [(next(iter(self.order.counts)), 0)])
         return self._objective.prepare(examples, Random(chunk_seed(self.options.seed, step, chunk)))
 
-    def _step(self, step: int, loader: Loader, accumulation: int) -> _Stats:
+    def _gradients(self, step: int, loader: Loader) -> _Stats:
         """Gradients of one step's chunks on this process."""
         of_task = Counter(task for task, _ in self.order.places(step))
         stats = _Stats(sorted(self.order.counts), self.accelerator.device)
@@ -222,7 +208,7 @@ class Run:
             _, places, prepared = item
             torch.manual_seed(chunk_seed(self.options.seed, step, chunk))
             waiting: AbstractContextManager[Any] = (
-                self.accelerator.no_sync(self.module) if number + 1 < accumulation else nullcontext()
+                self.accelerator.no_sync(self.module) if number + 1 < self.options.accumulation else nullcontext()
             )
             with memory_errors(f"at step {step + 1}"), waiting:
                 with self.accelerator.autocast():
@@ -241,12 +227,12 @@ class Run:
         are computed.
         """
         whole = sum(of_task.values())
-        by_task = self.settings.task_loss == "sum"
+        by_task = self.course.settings.task_loss == "sum"
         return torch.tensor(
             [(1 / (of_task[e.task] if by_task else whole)) if real else 0.0 for e in prepared.examples], device=device
         )
 
-    def _report(self, step: int, stats: _Stats) -> dict[str, float]:
+    def _losses(self, step: int, stats: _Stats) -> dict[str, float]:
         """The step's mean losses by task over all processes. Raises ModelError when one is not finite."""
         table = self.accelerator.reduce(stats.table(), reduction="sum").tolist()
         stats.counts = table[-1][:3]
@@ -270,12 +256,13 @@ class Run:
         past = torch.tensor([float(time.monotonic() > deadline)], device=self.accelerator.device)
         return bool(self.accelerator.reduce(past, reduction="sum").item() > 0)
 
-    def _is_due(self, step: int, saved: float) -> bool:
+    def _is_due(self, step: int) -> bool:
+        """Whether a checkpoint is."""
         if step == self.plan.steps:
             return True
         # Several processes must decide alike, and their clocks don't.
         every = self.options.save_steps or (_SAVE_STEPS if self.plan.processes > 1 else None)
-        return step % every == 0 if every is not None else time.monotonic() - saved > self.options.save_seconds
+        return step % every == 0 if every is not None else time.monotonic() - self._saved > self.options.save_seconds
 
     def _evaluate(self, step: int) -> float | None:
         """The held-out score when it is due; the best one's weights are kept."""

@@ -54,6 +54,19 @@ class Prepared:
         return sum(real for real, _ in counted), sum(padded for _, padded in counted)
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectiveOptions:
+    """What an objective is made with. Those of all kinds get the same and take what concerns them."""
+
+    loss: str
+    group_size: int = 8
+    query_tokens: int = 48
+    document_tokens: int = 256
+    hard_negatives: int = 0
+    margin: float = 1.0
+    batching: Batching = field(default_factory=lambda: Batching("cpu"))
+
+
 class Objective(torch.nn.Module, ABC):
     """A ranker with its loss. `forward` gives (Examples,) float losses and, with a head for masked words, as many of
     theirs.
@@ -62,22 +75,16 @@ class Objective(torch.nn.Module, ABC):
     def __init__(
         self,
         ranker: Any,
-        loss: str,
+        options: ObjectiveOptions,
         *,
-        group_size: int,
-        query_tokens: int = 48,
-        document_tokens: int = 256,
-        hard_negatives: int = 0,
-        margin: float = 1.0,
         head: MaskedHead | None = None,
         teacher: Teacher | None = None,
-        batching: Batching | None = None,
     ) -> None:
-        """Every kind's objective is made with the same options and takes those that concern it. Raises UsageError on an
-        unknown loss.
+        """head: learns masked words beside the loss; teacher: for losses that distil. Raises UsageError on an unknown
+        loss.
         """
         super().__init__()
-        kind = ranker_kind(ranker.kind)
+        kind, loss = ranker_kind(ranker.kind), options.loss
         if loss not in kind.losses:
             raise UsageError(f"a {kind.name} has no loss {loss!r}; there are: {', '.join(kind.losses)}")
         if loss in DISTILLING and teacher is None:
@@ -86,13 +93,13 @@ class Objective(torch.nn.Module, ABC):
         self.head = head
         self.ranker = ranker
         self.loss = loss
-        self.group_size = group_size
-        self.margin = margin
+        self.group_size = options.group_size
+        self.margin = options.margin
         self.teacher = teacher
-        self.batching = batching or Batching("cpu")
-        self._query_tokens = query_tokens
-        self._document_tokens = document_tokens
-        self._hard_negatives = hard_negatives
+        self.batching = options.batching
+        self._query_tokens = options.query_tokens
+        self._document_tokens = options.document_tokens
+        self._hard_negatives = options.hard_negatives
         self._masker = Masker(ranker.tokenizer) if head is not None else None
         if not kind.joint:
             # BERT's own pooling of [CLS] takes no part, and several processes wait for every gradient that there may

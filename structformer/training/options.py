@@ -72,7 +72,7 @@ class TrainingOptions:
     weight_decay: float = 0.01
     """Decay of weights that are matrices."""
     query_tokens: int = 48
-    """Queries are cut to this many tokens while training."""
+    """A bi-encoder's queries are cut to this many tokens while training."""
     document_tokens: int | None = None
     """Documents are cut to this many tokens; by ranker and device."""
     hard_negatives: int = 0

@@ -89,24 +89,24 @@ def measure(
 def make_plan(
     order: ExampleOrder,
     options: TrainingOptions,
-    settings: ResolvedOptions,
     base: BaseModel,
     device: str,
     measured: Measured,
-    spent: float,
-    reserve: float,
+    besides: float,
 ) -> TrainingPlan:
-    """How many steps to run: as many as fit into the time, at most those of the epochs or --max-steps."""
+    """How many steps to run: as many as fit into the time, at most those of the epochs or --max-steps. besides: seconds
+    that go to other things than steps.
+    """
     epochs = options.max_epochs or _MAX_EPOCHS
     steps = max(1, math.ceil(epochs / max(order.epochs(1), 1e-9)))
     limited_by = f"{epochs:g} epochs"
     if options.max_steps is not None:
         steps, limited_by = options.max_steps, "--max-steps"
     if options.max_seconds is not None:
-        affordable = max(1, int((options.max_seconds - reserve - spent) / measured.seconds))
+        affordable = max(1, int((options.max_seconds - besides) / measured.seconds))
         if affordable < steps:
             steps, limited_by = affordable, f"--max-time {options.max_seconds:g}s"
-        if spent + reserve + measured.seconds > options.max_seconds:
+        if besides + measured.seconds > options.max_seconds:
             limited_by = (
                 f"--max-time {options.max_seconds:g}s, too little on this machine for "
                 "more than the one step that is run"
@@ -122,7 +122,7 @@ def make_plan(
         pairs_per_second=measured.pairs_per_second,
         steps=steps,
         epochs=order.epochs(steps),
-        expected_seconds=spent + steps * measured.seconds + reserve,
+        expected_seconds=besides + steps * measured.seconds,
         limited_by=limited_by,
         device=device,
     )

@@ -13,7 +13,7 @@ from structformer.models.kinds import Ranker, RankerOptions, imported, ranker_ki
 from structformer.models.precision import fast_bf16
 from structformer.training.batching import COMPILED_MULTIPLE, Batching
 from structformer.training.masked import MaskedHead
-from structformer.training.objectives import Objective, Teacher
+from structformer.training.objectives import Objective, ObjectiveOptions, Teacher
 from structformer.training.options import FREE_ON_RESUME, TrainingOptions
 
 
@@ -87,18 +87,17 @@ def make_objective(
     kind = ranker_kind(options.ranker)
     if kind.frozen_words:
         ranker.model.get_input_embeddings().weight.requires_grad_(settings.train_words)
-    objective: Objective = imported(kind.objective)(
-        ranker,
+    chosen = ObjectiveOptions(
         settings.loss,
+        group_size=options.group_size,
         query_tokens=options.query_tokens,
         document_tokens=settings.document_tokens,
         hard_negatives=options.hard_negatives,
-        group_size=options.group_size,
         margin=options.margin,
-        head=MaskedHead.of(ranker.model, location) if options.mlm else None,
-        teacher=teacher,
         batching=Batching(device, options.batch_tokens, COMPILED_MULTIPLE if options.compile else 1),
     )
+    head = MaskedHead.of(ranker.model, location) if options.mlm else None
+    objective: Objective = imported(kind.objective)(ranker, chosen, head=head, teacher=teacher)
     return objective
 
 

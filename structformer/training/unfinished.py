@@ -37,13 +37,28 @@ def unfinished_options(workspace: str | Path | Workspace, asked: TrainingOptions
             "train without --resume"
         )
     try:
-        value: dict[str, Any] = read_json(found[0] / _FILE, digest=True)
+        options = _read(found[0])
     except WorkspaceError as error:
         raise WorkspaceError(f"{error}: give the flags that the run was begun with, with --resume") from error
-    known = {field.name for field in fields(TrainingOptions)}
-    stored: dict[str, Any] = {key: item for key, item in value.items() if key in known}
-    options = TrainingOptions(**{**stored, "report_to": tuple(stored["report_to"])})
     return replace(
         options,
         max_seconds=asked.max_seconds if asked.max_seconds != TrainingOptions().max_seconds else options.max_seconds,
     )
+
+
+def begun_with(workspace: Workspace, options: TrainingOptions) -> TrainingOptions | None:
+    """The options that the unfinished run of these options' name was begun with; None where there is none, or they
+    cannot be read.
+    """
+    folder = workspace.checkpoints(options.name or options.ranker)
+    try:
+        return _read(folder) if (folder / _FILE).exists() else None
+    except WorkspaceError:
+        return None
+
+
+def _read(folder: Path) -> TrainingOptions:
+    value: dict[str, Any] = read_json(folder / _FILE, digest=True)
+    known = {field.name for field in fields(TrainingOptions)}
+    stored: dict[str, Any] = {key: item for key, item in value.items() if key in known}
+    return TrainingOptions(**{**stored, "report_to": tuple(stored["report_to"])})

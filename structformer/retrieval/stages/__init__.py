@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from structformer.retrieval.stages.agent import AGENT
 from structformer.retrieval.stages.candidates import CANDIDATES
 from structformer.retrieval.stages.dense import DENSE, DENSE_FUSION, HYBRID
 from structformer.retrieval.stages.exact import BM25, QUERY_LIKELIHOOD, TF_IDF
@@ -10,5 +9,5 @@ from structformer.retrieval.stages.late import LATE
 from structformer.retrieval.stages.lexical import LEXICAL
 from structformer.retrieval.stages.rerank import RERANK
 
-BUILT_IN = (LEXICAL, DENSE, LATE, HYBRID, DENSE_FUSION, BM25, QUERY_LIKELIHOOD, TF_IDF, RERANK, CANDIDATES, AGENT)
+BUILT_IN = (LEXICAL, DENSE, LATE, HYBRID, DENSE_FUSION, BM25, QUERY_LIKELIHOOD, TF_IDF, RERANK, CANDIDATES)
 __all__ = ["BUILT_IN"]

@@ -56,4 +56,5 @@ RERANK = StageKind(
     model="cross-encoder",
     choices=OF,
     needs=_needs,
+    ranks=True,
 )

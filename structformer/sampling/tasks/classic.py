@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from itertools import accumulate
 from random import Random
 
-from structformer.lengths import word_count
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import Neighbourhood
 from structformer.sampling.task import Form, Need, Task
@@ -27,6 +26,7 @@ from structformer.text.passages import (
     with_path,
 )
 from structformer.text.stop_words import STOP_WORDS
+from structformer.word_counts import word_count
 
 _KEEP_SENTENCE = 0.1
 _MIN_QUERY_WORDS, _MAX_QUERY_WORDS = 4, 40

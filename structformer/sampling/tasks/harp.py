@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations, islice
 from random import Random
 
-from structformer.lengths import first_words, word_count
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import AnchoredSentence, Neighbourhood, WordWeights
 from structformer.sampling.task import Need, Task
 from structformer.sampling.view import in_random_order, nearly_equal, word_set
 from structformer.text.stop_words import STOP_WORDS, stop_words_of
+from structformer.word_counts import first_words, word_count
 
 POISSON_MEAN = 3.0
 _QDM_PAIRS = 10  # of one query, at most, in the released code

@@ -1,0 +1,87 @@
+"""Fixtures for tests/ and for plugins/*/tests: real corpora where they are at hand, small ones everywhere."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# The suite says the same of the same code each time it runs; HYPOTHESIS_PROFILE=search draws new inputs.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("search", derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")  # a peer in the tests that would else report its use
+
+PAGES = {
+    "index.md": "# Boats\n\nEverything about small boats, their parts and their handling on rivers, lakes and along the coast, for people who "
+    "have never sailed before.\n\n## See also\n\n- [Knots](knots.md)\n- [Sails](parts/sails.md#reefing)\n",
+    "knots.md": "# Knots\n\nA knot joins ropes or fastens a rope to something. Sailors learn a handful of them well and use these "
+    "for everything on board every day.\n\n## Bowline\n\nThe bowline makes a loop at the end of a rope that does not slip "
+    "and can still be untied after it has carried a heavy load for hours.\n\n## Clove hitch\n\nThe clove hitch fastens a rope to a "
+    "post with two turns. It is quick to tie, holds fenders on a rail and comes loose when the rope moves.\n\n"
+    "## Related\n\n* [Boats](./)\n",
+    "parts/sails.md": "---\ntitle: Sails\ndescription: How sails are cut, set and made smaller.\n---\n\n## Reefing\n\nReefing makes a sail smaller "
+    "in strong wind. Lower the halyard, hook the new tack, tighten the reef line and tie the loose cloth with "
+    "[reef knots](../knots.md#bowline).\n\n## Trimming\n\nTrim a sail by easing the sheet until the luff "
+    "flutters, then pull it in until the fluttering stops. Repeat whenever wind or course change a little.\n",
+}
+
+
+def shared_folder() -> Path | None:
+    """Where the real corpora and suites are, if anywhere."""
+    candidates = [os.environ.get("STRUCTFORMER_SHARED"), Path(__file__).resolve().parents[1] / "shared"]
+    return next((Path(each) for each in candidates if each and Path(each).is_dir()), None)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    folder = shared_folder()
+    if folder is None:
+        pytest.skip("no shared corpora: set STRUCTFORMER_SHARED or put them in ../shared")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def npm(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpack(shared / "corpora" / "npm-markdown.tar.xz", tmp_path_factory.mktemp("npm"))
+
+
+@pytest.fixture(scope="session")
+def docker(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpack(shared / "corpora" / "docker-markdown.tar.xz", tmp_path_factory.mktemp("docker"))
+
+
+def unpack(archive: Path, folder: Path) -> Path:
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Path:
+    """Three small Markdown pages that link to each other."""
+    return write_pages(tmp_path / "pages", PAGES)
+
+
+def write_pages(folder: Path, pages: dict[str, str]) -> Path:
+    for name, text in pages.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def workspace(pages: Path, tmp_path: Path) -> Path:
+    """A workspace with the small pages ingested and their links resolved."""
+    from structformer.graph import build_graph
+    from structformer.ingestion import ingest
+
+    folder = tmp_path / "workspace"
+    ingest(pages, folder, workers=1)
+    build_graph(folder, workers=1)
+    return folder

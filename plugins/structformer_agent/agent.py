@@ -1,0 +1,256 @@
+"""The section-title search agent: what the first pages found call their sections becomes further queries.
+
+Source: Palotti et al., 2017. The top documents of a query give up to five section titles, each title appended to the
+query is a subtask, and the subtasks' rankings are merged by turns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from structformer.errors import ModelError, UsageError
+from structformer.retrieval import ENCODER, UNTRAINED, Filter, Hit, Pipeline, Ranking, Retriever, Stage, checked_query
+from structformer.text.headings import is_see_also
+from structformer.text.word_vectors import WordVectors
+
+from structformer_agent.choices import CHOICES
+from structformer_agent.judged_relevance import NaiveBayes
+from structformer_agent.title_classifier import TitleClassifier
+
+DOCUMENTS = 3
+TITLES = 5
+_MAX_CANDIDATES = 20  # units of a subtask that count as found by it
+_DOCUMENT_CHARACTERS = 100_000  # that the classifier of documents reads
+_WORD = re.compile(r"\w+")
+AnyPipeline = str | Pipeline | Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Subtask:
+    """One query of the agent: why it was asked, and how many hits it brought that stand in the merged list."""
+
+    query: str
+    why: str
+    found: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON types."""
+        return {"query": self.query, "why": self.why, "found": self.found}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentHit(Hit):
+    """A hit with the queries that brought it."""
+
+    subtasks: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, hit: Hit, subtasks: tuple[str, ...]) -> AgentHit:
+        """The hit, brought by these queries."""
+        return cls(**{each.name: getattr(hit, each.name) for each in fields(hit)}, subtasks=subtasks)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentResult:
+    """The merged hits, and the subtasks in the order they were asked; the first is the query."""
+
+    hits: list[AgentHit]
+    subtasks: list[Subtask]
+
+
+class SearchAgent:
+    """Searches a query and then the query with section titles of the first documents found.
+
+    choose: "first", the first five titles (TUW2 of the paper); "embedding", those whose words are nearest to the
+    query's, by mean pairwise cosine; "texts", those whose sections' words are (TUW3); "classifier", of the nearest
+    titles the ones that a classifier takes for relevant; "titles", the given ones (TUW1).
+
+    titles: for all queries, or by query id. vectors: of words, for "embedding" and "texts"; without them the
+    bi-encoder's. titles_from: whose documents the titles come from, where that is another collection. judged: relevance
+    by document id, by query id; a naive Bayes classifier of these drops documents that it takes for irrelevant from
+    every ranking before they are merged (TUW4); a query's own judgements take no part in its classifier.
+
+    Raises UsageError on another choice, or "titles" without any; ModelError where no encoder is at hand."""
+
+    def __init__(
+        self,
+        retriever: Retriever,
+        choose: str = "embedding",
+        *,
+        titles: Sequence[str] | Mapping[str, Sequence[str]] = (),
+        documents: int = DOCUMENTS,
+        vectors: WordVectors | None = None,
+        titles_from: Retriever | None = None,
+        judged: Mapping[str, Mapping[str, int]] | None = None,
+    ) -> None:
+        if choose not in CHOICES:
+            raise UsageError(f"no agent {choose!r}; there are: {', '.join(CHOICES)}")
+        if choose == "titles" and not titles:
+            raise UsageError("the agent `titles` needs titles of your own: --titles FILE, one a line")
+        self._retriever = retriever
+        self._choose = choose
+        self._titles = titles
+        self._documents = documents
+        self._vectors = vectors
+        self._titles_from = titles_from
+        self._judged = judged or {}
+        self._classifier: TitleClassifier | None = None
+        self._words: dict[int, list[str]] = {}
+
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        pipeline: AnyPipeline | None = None,
+        *,
+        where: Filter | None = None,
+        group: bool = False,
+    ) -> AgentResult:
+        """Up to k hits of the merged rankings. Raises UsageError on a query without a word."""
+        query = checked_query(query)
+        rankings = self.rank(query, pipeline, self._retriever.allowed(where))
+        merged = merge(rankings)
+        shown = self._retriever.hits(Ranking(query, merged, rankings[0].scores), k, group=group)
+        hits = [AgentHit.of(hit, self._bringing(hit, rankings)) for hit in shown]
+        subtasks = []
+        for ranking in rankings:
+            title = ranking.query[len(query) + 1 :]
+            why = f"section title {title!r}" if title else "the query"
+            subtasks.append(Subtask(ranking.query, why, sum(ranking.query in hit.subtasks for hit in hits)))
+        return AgentResult(hits, subtasks)
+
+    def rank(
+        self,
+        query: str,
+        pipeline: AnyPipeline | None = None,
+        documents: Collection[int] | None = None,
+        name: str = "",
+    ) -> list[Ranking]:
+        """The rankings of the query and of its subtasks. documents: numbers of those that may be found; name: the
+        query's id, where it has one.
+        """
+        chosen = self._retriever.pipeline(pipeline)
+        first = self._retriever.opened.run([query], chosen, documents, [name])[0]
+        queries = [f"{query} {title}" for title in self.titles(query, first, name)]
+        found = [first, *self._retriever.opened.run(queries, chosen, documents, [name] * len(queries))]
+        return self._relevant(found, name) if self._judged else found
+
+    def titles(self, query: str, ranking: Ranking, name: str = "") -> list[str]:
+        """The section titles that a query is searched with next. ranking: the query's own."""
+        if self._choose == "titles":
+            given = self._titles
+            return list(given.get(name, ()) if isinstance(given, Mapping) else given)[:TITLES]
+        if self._titles_from is not None:
+            source = self._titles_from
+            ranking = source.opened.run([query], source.pipeline("lexical"))[0]
+        else:
+            source = self._retriever
+        found = self._sections(source, ranking)
+        if self._choose == "first" or not found:
+            return list(found)[:TITLES]
+        likeness = self._likeness(query, found)
+        nearest = sorted(found, key=lambda title: -likeness[title])[:TITLES]
+        if self._choose != "classifier":
+            return nearest
+        if self._classifier is None:
+            self._classifier = TitleClassifier.trained(self._retriever, self._encode)
+        return [title for title in nearest if self._classifier.relevant(query, title)]
+
+    def likeness(self, query: str, texts: Sequence[str]) -> list[float]:
+        """For each text the mean cosine over all pairs of a word of the query and a word of the text; -1 where either
+        has none with a vector.
+        """
+        # The mean of all products of two sets of vectors is the product of their means.
+        asked, *means = self._means([query, *texts])
+        return [-1.0 if asked is None or mean is None else float(asked @ mean) for mean in means]
+
+    def _likeness(self, query: str, found: Mapping[str, str]) -> dict[str, float]:
+        texts = list(found.values() if self._choose == "texts" else found)
+        return dict(zip(found, self.likeness(query, texts), strict=True))
+
+    def _means(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32] | None]:
+        """The mean of each text's word vectors, None where it has none."""
+        if self._vectors is not None:
+            return [found.mean(0) if len(found := self._vectors.of(text)) else None for text in texts]
+        words = [_WORD.findall(text) for text in texts]
+        distinct = list(dict.fromkeys(word for found in words for word in found))
+        vectors = dict(zip(distinct, self._encode(distinct), strict=True)) if distinct else {}
+        return [np.mean([vectors[word] for word in found], axis=0) if found else None for found in words]
+
+    def _sections(self, source: Retriever, ranking: Ranking) -> dict[str, str]:
+        """The titles of the first documents' sections, with their texts."""
+        owners = source.opened.owners
+        found: dict[str, str] = {}
+        for document in list(dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked))[: self._documents]:
+            for unit in (source.units[number] for number in range(*source.opened.units_of(document))):
+                if unit.section and not is_see_also(unit.title):
+                    found[unit.title] = f"{found[unit.title]}\n{unit.text}" if unit.title in found else unit.text
+        return found
+
+    def _relevant(self, rankings: Sequence[Ranking], name: str) -> list[Ranking]:
+        """The rankings without the documents that the classifier of judged documents takes for irrelevant."""
+        numbers = self._retriever.opened.document_number
+        examples = [
+            (self._words_of(number), grade > 0)
+            for query, grades in self._judged.items()
+            if query != name
+            for document, grade in grades.items()
+            if (number := numbers(document)) is not None
+        ]
+        classifier = NaiveBayes.trained(examples)
+        if classifier is None:
+            raise UsageError(
+                "the classifier of documents needs judged documents of other queries, relevant and irrelevant ones"
+            )
+        owners = self._retriever.opened.owners
+        taken: dict[int, bool] = {}
+        kept = []
+        for ranking in rankings:
+            for unit, _ in ranking.ranked:
+                document = int(owners[unit])
+                if document not in taken:
+                    taken[document] = classifier.relevant(self._words_of(document))
+            ranked = [(unit, score) for unit, score in ranking.ranked if taken[int(owners[unit])]]
+            kept.append(Ranking(ranking.query, ranked, ranking.scores, ranking.name))
+        return kept
+
+    def _words_of(self, document: int) -> list[str]:
+        if document not in self._words:
+            opened = self._retriever.opened
+            self._words[document] = opened.lexical.words(opened.document_text(document, _DOCUMENT_CHARACTERS))
+        return self._words[document]
+
+    def _encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        for name in (ENCODER, UNTRAINED):
+            try:
+                return self._retriever.opened.encoder(name)[0].encode_queries(texts)
+            except ModelError:
+                continue
+        raise ModelError(
+            "the agent compares titles by a bi-encoder: train one, or install structformer[offline]; `first` needs none"
+        )
+
+    def _bringing(self, hit: Hit, rankings: Sequence[Ranking]) -> tuple[str, ...]:
+        """The queries that rank the hit's section among their first units."""
+
+        def brought(ranking: Ranking) -> bool:
+            units = (self._retriever.units[number] for number, _ in ranking.ranked[:_MAX_CANDIDATES])
+            return any(
+                (unit.document_id, unit.anchor, unit.path) == (hit.document_id, hit.anchor, hit.path) for unit in units
+            )
+
+        return tuple(ranking.query for ranking in rankings if brought(ranking))
+
+
+def merge(rankings: Sequence[Ranking]) -> list[tuple[int, float]]:
+    """The rankings' units by turns, each unit once; scores are reciprocal places."""
+    merged: dict[int, None] = {}
+    for place in range(max((len(ranking.ranked) for ranking in rankings), default=0)):
+        for ranking in rankings:
+            if place < len(ranking.ranked):
+                merged.setdefault(ranking.ranked[place][0])
+    return [(unit, 1.0 / place) for place, unit in enumerate(merged, 1)]

@@ -1,0 +1,98 @@
+"""`structformer agent`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from structformer.cli.common import common_options, output
+from structformer.cli.hits_view import show_search
+from structformer.cli.searching import opened, search_options, stale_option
+
+from structformer_agent.choices import CHOICES
+
+
+@click.command("agent")
+@click.argument("query", nargs=-1, required=True)
+@click.option(
+    "--choose",
+    type=click.Choice(CHOICES),
+    default="embedding",
+    show_default=True,
+    help="The titles to search on with: the first ones, those near to the query by their words (embedding) or their "
+    "sections' words (texts), near ones that a classifier takes for relevant, or titles of your own.",
+)
+@click.option(
+    "--titles", type=click.Path(path_type=Path), help="For --choose titles: a file with one section title a line."
+)
+@click.option(
+    "--titles-from",
+    type=click.Path(path_type=Path),
+    help="The titles come from this workspace, for example Wikipedia's.",
+)
+@click.option(
+    "--word-vectors",
+    type=click.Path(path_type=Path),
+    help="For --choose embedding and texts: word vectors as text, as GloVe and `export --write-word-vectors` have "
+    "them.",
+)
+@search_options
+@click.option("--explain", is_flag=True, help="Show each stage's score, the weights, and what brought each hit.")
+@stale_option
+@common_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    query: tuple[str, ...],
+    choose: str,
+    titles: Path | None,
+    titles_from: Path | None,
+    word_vectors: Path | None,
+    count: int,
+    pipeline: str | None,
+    group: bool,
+    paths: tuple[str, ...],
+    settings: tuple[str, ...],
+    explain: bool,
+    if_stale: str,
+    workspace: Path,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+) -> int:
+    """Search for QUERY, and again with section titles of the documents found.
+
+    Each title, behind the query, is a query of its own; the rankings of all are merged by turns."""
+    from structformer.retrieval import Retriever, parse_filter, parse_pipeline
+    from structformer.text.word_vectors import read_word_vectors
+
+    from structformer_agent.agent import SearchAgent
+    from structformer_agent.titles_file import read_titles
+
+    out = output(ctx)
+    text = " ".join(query)
+    chosen = parse_pipeline(pipeline) if pipeline else None
+    where = parse_filter(paths, settings)
+    if titles is not None and choose != "titles":
+        raise click.UsageError("--titles goes with --choose titles")
+    retriever, used = opened(out, workspace, chosen, if_stale)
+    agent = SearchAgent(
+        retriever,
+        choose,
+        titles=read_titles(titles) if titles else (),
+        vectors=read_word_vectors(word_vectors) if word_vectors else None,
+        titles_from=Retriever.open(titles_from) if titles_from else None,
+    )
+    found = agent.search(text, count, used, where=where, group=group)
+    show_search(
+        out,
+        retriever,
+        text,
+        used,
+        found.hits,
+        explain=explain,
+        remark=lambda hit: f"found by: {'; '.join(hit.subtasks)}" if hit.subtasks else "",
+        trace=[f"subtask {subtask.query!r} ({subtask.why}): {subtask.found} hits" for subtask in found.subtasks],
+        also={"subtasks": [subtask.as_dict() for subtask in found.subtasks]},
+    )
+    return 0

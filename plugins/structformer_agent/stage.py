@@ -1,0 +1,46 @@
+"""`agent`: the section-title search agent as a first stage, so that it can be evaluated: `agent:first`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from structformer.retrieval import OpenedIndex, Ranking, Retriever, Stage, StageKind, read_qrels
+from structformer.text.word_vectors import read_word_vectors
+
+from structformer_agent.agent import SearchAgent, merge
+from structformer_agent.titles_file import read_titles
+
+_WITH, _WITHOUT = "with", "without"
+
+
+def _run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
+    agent = _agent(opened, stage)
+    pipeline = f"{stage.option('search')}[k={stage.k}]"
+    for ranking in rankings:
+        asked = agent.rank(ranking.query, pipeline, documents, ranking.name)
+        merged = merge(asked[1:] if stage.option("query") == _WITHOUT and len(asked) > 1 else asked)
+        ranking.add(stage.name, merged[: stage.k])
+
+
+def _agent(opened: OpenedIndex, stage: Stage) -> SearchAgent:
+    titles, vectors, other, judged = (str(stage.option(name)) for name in ("titles", "vectors", "from", "judged"))
+    return SearchAgent(
+        Retriever.of(opened),
+        stage.model,
+        titles=read_titles(Path(titles)) if titles else (),
+        vectors=read_word_vectors(Path(vectors)) if vectors else None,
+        titles_from=Retriever.open(other) if other else None,
+        judged=read_qrels(Path(judged)) if judged else None,
+    )
+
+
+AGENT = StageKind(
+    "agent",
+    _run,
+    finds=True,
+    options={"k": 100, "search": "lexical", "query": _WITH, "titles": "", "vectors": "", "from": "", "judged": ""},
+    model="embedding",
+    choices={"search": ("lexical", "hybrid"), "query": (_WITH, _WITHOUT)},
+    needs=_agent,
+)

@@ -1,0 +1,144 @@
+"""LanceDB: an embedded engine, tables in a folder or in object storage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from structformer.errors import WorkspaceError
+from structformer.retrieval import Ranked, in_order
+from structformer.search_engines import APPROXIMATE_FROM, EngineDocument, EngineUnit, Vector
+
+# A database may hold tables of others; those of these names are replaced.
+_UNITS, _DOCUMENTS, _FACTS = "structformer_units", "structformer_documents", "structformer_facts"
+
+
+class LanceIndex:
+    """Tables of units, documents and facts in a LanceDB database."""
+
+    def __init__(self, place: str) -> None:
+        """place: a folder, or an address that LanceDB takes. Raises ImportError without lancedb."""
+        import lancedb
+
+        self._place = place
+        with self._errors():
+            self._database: Any = lancedb.connect(place)
+
+    def write(
+        self,
+        units: Iterable[Sequence[EngineUnit]],
+        documents: Iterable[Sequence[EngineDocument]],
+        dimensions: int,
+        facts: Mapping[str, Any],
+    ) -> None:
+        schema = pa.schema(
+            [
+                ("number", pa.int64()),
+                ("document", pa.int64()),
+                ("vector", pa.list_(pa.float32(), dimensions)),
+                ("terms", pa.string()),
+                ("fields", pa.string()),
+            ]
+        )
+        with self._errors():
+            for name in (_FACTS, _UNITS, _DOCUMENTS):
+                self._database.drop_table(name, ignore_missing=True)
+            rows = self._database.create_table(_UNITS, schema=schema)
+            count = 0
+            for batch in units:
+                count += len(batch)
+                rows.add(pa.Table.from_pylist([_unit_row(unit) for unit in batch], schema=schema))
+            _index_words(rows)
+            if count >= APPROXIMATE_FROM:
+                rows.create_index(metric="dot", vector_column_name="vector")
+            whole = pa.schema([("number", pa.int64()), ("terms", pa.string())])
+            texts = self._database.create_table(_DOCUMENTS, schema=whole)
+            for some in documents:
+                texts.add(pa.Table.from_pylist([_document_row(each) for each in some], schema=whole))
+            _index_words(texts)
+            self._database.create_table(_FACTS, pa.table({"facts": [json.dumps(dict(facts))]}))
+
+    def facts(self) -> dict[str, Any]:
+        with self._errors():
+            found: dict[str, Any] = json.loads(self._table(_FACTS).to_arrow()["facts"][0].as_py())
+        return found
+
+    def nearest(self, vector: Vector, k: int) -> Ranked:
+        with self._errors():
+            asked = self._table(_UNITS).search(vector.tolist(), vector_column_name="vector").distance_type("dot")
+            # LanceDB's distance is one less the inner product.
+            found = asked.limit(k).select(["number", "_distance"]).to_arrow().to_pylist()
+        return in_order((row["number"], 1.0 - row["_distance"]) for row in found)
+
+    def by_words(self, terms: Sequence[str], k: int, *, documents: bool = False) -> Ranked:
+        if not terms:
+            return []
+        from lancedb import query
+
+        with self._errors():
+            any_term: Any = query.MatchQuery
+            asked = self._table(_DOCUMENTS if documents else _UNITS).search(
+                any_term(" ".join(terms), "terms"), query_type="fts"
+            )
+            found = asked.limit(k).select(["number", "_score"]).to_arrow().to_pylist()
+        return in_order((row["number"], row["_score"]) for row in found)
+
+    def units(self, numbers: Sequence[int]) -> dict[int, tuple[int, Vector, dict[str, Any]]]:
+        if not numbers:
+            return {}
+        listed = ", ".join(str(int(number)) for number in numbers)
+        with self._errors():
+            asked = self._table(_UNITS).search().where(f"number IN ({listed})").limit(len(numbers))
+            found = asked.select(["number", "document", "vector", "fields"]).to_arrow().to_pylist()
+        return {
+            row["number"]: (row["document"], np.array(row["vector"], np.float32), json.loads(row["fields"]))
+            for row in found
+        }
+
+    def close(self) -> None:
+        """Nothing is held between two calls."""
+
+    def _table(self, name: str) -> Any:
+        return self._database.open_table(name)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, OSError, RuntimeError, KeyError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise WorkspaceError(f"LanceDB in {self._place}: {reason}; write it with structformer export") from error
+
+
+def _index_words(table: Any) -> None:
+    from lancedb.index import FTS
+
+    # Its own analysis is off in all: terms are ours.
+    as_they_are = FTS(
+        base_tokenizer="whitespace",
+        max_token_length=None,
+        lower_case=False,
+        stem=False,
+        remove_stop_words=False,
+        ascii_folding=False,
+        with_position=False,
+    )
+    table.create_index("terms", config=as_they_are)
+
+
+def _unit_row(unit: EngineUnit) -> dict[str, Any]:
+    return {
+        "number": unit.number,
+        "document": unit.document,
+        "vector": unit.vector.tolist(),
+        "terms": " ".join(unit.terms),
+        "fields": json.dumps(dict(unit.fields)),
+    }
+
+
+def _document_row(document: EngineDocument) -> dict[str, Any]:
+    return {"number": document.number, "terms": " ".join(document.terms)}

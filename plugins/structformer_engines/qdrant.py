@@ -1,0 +1,143 @@
+"""Qdrant: a server, or embedded in a folder. Its words are sparse vectors whose idf Qdrant keeps itself."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from structformer.errors import WorkspaceError
+from structformer.retrieval import Ranked, in_order, saturation
+from structformer.search_engines import EngineDocument, EngineUnit, Vector
+
+_PREFIX = "structformer"  # a server may hold collections of others; those that begin so are replaced
+_MEANING, _WORDS = "meaning", "words"
+_SERVER = re.compile(r"https?://")
+
+
+class QdrantIndex:
+    """Collections of units, documents and facts in Qdrant."""
+
+    def __init__(self, place: str) -> None:
+        """place: a folder, or a server's address with the collections' name behind it. Raises ImportError without
+        qdrant-client.
+        """
+        from qdrant_client import QdrantClient, models
+
+        self._place = place
+        self._models: Any = models
+        if _SERVER.match(place):
+            address, _, name = place.rpartition("/") if place.count("/") > 2 else (place, "", "")
+            self._name = f"{_PREFIX}-{name}" if name else _PREFIX
+            with self._errors():
+                self._client: Any = QdrantClient(url=address)
+        else:
+            self._name = _PREFIX
+            with self._errors():
+                self._client = QdrantClient(path=place)
+
+    def write(
+        self,
+        units: Iterable[Sequence[EngineUnit]],
+        documents: Iterable[Sequence[EngineDocument]],
+        dimensions: int,
+        facts: Mapping[str, Any],
+    ) -> None:
+        """The facts name the mean number of terms of units and documents, which BM25 needs before the first of them."""
+        models = self._models
+        sparse = {_WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)}
+        dense = {_MEANING: models.VectorParams(size=dimensions, distance=models.Distance.DOT)}
+        with self._errors():
+            for suffix, vectors, words in (("facts", {}, {}), ("units", dense, sparse), ("documents", {}, sparse)):
+                name = f"{self._name}-{suffix}"
+                if self._client.collection_exists(name):
+                    self._client.delete_collection(name)
+                self._client.create_collection(name, vectors_config=vectors, sparse_vectors_config=words)
+            for batch in units:
+                points = [
+                    models.PointStruct(
+                        id=unit.number,
+                        vector={
+                            _MEANING: unit.vector.tolist(),
+                            _WORDS: self._sparse(unit.terms, facts["terms_of_a_unit"]),
+                        },
+                        payload={"document": unit.document, "fields": dict(unit.fields)},
+                    )
+                    for unit in batch
+                ]
+                self._client.upsert(f"{self._name}-units", points)
+            for some in documents:
+                whole = [
+                    models.PointStruct(
+                        id=each.number, vector={_WORDS: self._sparse(each.terms, facts["terms_of_a_document"])}
+                    )
+                    for each in some
+                ]
+                self._client.upsert(f"{self._name}-documents", whole)
+            self._client.upsert(f"{self._name}-facts", [models.PointStruct(id=0, vector={}, payload=dict(facts))])
+
+    def _sparse(self, terms: Sequence[str], average: float) -> Any:
+        """BM25's share of each term but its idf. Terms are named by a hash; of those that share one the sum counts."""
+        weights: Counter[int] = Counter()
+        for term, frequency in Counter(terms).items():
+            weights[_term(term)] += saturation(frequency, len(terms), average)  # type: ignore[assignment]
+        return self._models.SparseVector(indices=list(weights), values=[float(each) for each in weights.values()])
+
+    def facts(self) -> dict[str, Any]:
+        with self._errors():
+            found = self._client.retrieve(f"{self._name}-facts", [0])
+            if not found:
+                raise ValueError("no index of ours")
+        return dict(found[0].payload)
+
+    def nearest(self, vector: Vector, k: int) -> Ranked:
+        return self._ranked("units", vector.tolist(), _MEANING, k)
+
+    def by_words(self, terms: Sequence[str], k: int, *, documents: bool = False) -> Ranked:
+        what = "documents" if documents else "units"
+        return self._ranked(what, self._asked(terms), _WORDS, k) if terms else []
+
+    def _asked(self, terms: Sequence[str]) -> Any:
+        numbers = list(dict.fromkeys(map(_term, terms)))
+        return self._models.SparseVector(indices=numbers, values=[1.0] * len(numbers))
+
+    def _ranked(self, what: str, query: Any, using: str, k: int) -> Ranked:
+        with self._errors():
+            found = self._client.query_points(f"{self._name}-{what}", query=query, using=using, limit=k).points
+        return in_order((int(point.id), float(point.score)) for point in found)
+
+    def units(self, numbers: Sequence[int]) -> dict[int, tuple[int, Vector, dict[str, Any]]]:
+        with self._errors():
+            found = self._client.retrieve(
+                f"{self._name}-units", [int(each) for each in numbers], with_vectors=[_MEANING]
+            )
+        return {
+            int(point.id): (
+                int(point.payload["document"]),
+                np.array(point.vector[_MEANING], np.float32),
+                point.payload["fields"],
+            )
+            for point in found
+        }
+
+    def close(self) -> None:
+        """Let others open the folder."""
+        self._client.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except WorkspaceError:
+            raise
+        except Exception as error:  # the client's errors have no class in common
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise WorkspaceError(f"Qdrant in {self._place}: {reason}; write it with structformer export") from error
+
+
+def _term(term: str) -> int:
+    return zlib.crc32(term.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,260 @@
+"""The place that the reader has come to, and the arguments that are read from there.
+
+Braces are groups that need no matching, so that nesting costs nothing."""
+
+from __future__ import annotations
+
+import re
+
+COMMAND = re.compile(r"\\(?:([a-zA-Z@]+\*?)[ \t]*(?:\n(?![ \t]*\n)[ \t]*)?|(.)|\Z)", re.DOTALL)
+_GROUP = re.compile(r"\\.|[{}]|%[^\n]*", re.DOTALL)
+_BRACKET = re.compile(r"\\.|[{}\]\[]|%[^\n]*", re.DOTALL)
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_SPACE = re.compile(r"(?:[ \t]|%[^\n]*\n)*(?:\n(?![ \t]*\n)(?:[ \t]|%[^\n]*\n)*)?")
+_OVERLAY = re.compile(r"\s*<[-\d.,+|@:a-z ]*>")
+_KEY = re.compile(r"[^,\s][^,]*")
+_COMMENT_IN_KEYS = re.compile(r"(?<!\\)%[^\n]*(?:\n\s*|\Z)")
+_MAX_DEPTH = 200
+_OPTIONAL_CHARACTERS = 20_000  # of an argument in brackets
+_UNCLOSED_CHARACTERS = 4_000_000  # looked through in vain, after which arguments in brackets must be short
+_SHORT_OPTIONAL_CHARACTERS = 200
+
+Place = tuple[list[tuple[str, int]], str, int]
+
+
+class Cursor:
+    """A position in a text, and the texts below it that go on when it ends: `push` puts a macro's text on top."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.position = 0
+        self.depth = 0  # how many texts have been entered and not left
+        self.lines_before = 0  # those of the preamble
+        self.starred = False  # whether the command that was read last has a star
+        self.expanding = ""  # the macro that was expanded last
+        self.cut = ""  # what was left out first, and why
+        self._below: list[tuple[str, int]] = []
+        self._unclosed = 0  # characters looked through for a bracket's end that was not there
+
+    # -- texts -----------------------------------------------------------------------------------------------------
+
+    def enter(self, text: str) -> Place:
+        """Go to a text that is read on its own; returns the place to `leave` it to."""
+        place = self._below, self.text, self.position
+        self._below, self.text, self.position = [], text, 0
+        self.depth += 1
+        return place
+
+    def leave(self, place: Place) -> None:
+        """Go back to where `enter` was called."""
+        self.depth -= 1
+        self._below, self.text, self.position = place
+
+    def push(self, text: str) -> None:
+        """Go on with a text, then with what comes after it."""
+        if self.is_full:
+            self.leave_out(
+                f"{self._line()}macros nested over {_MAX_DEPTH} deep at \\{self.expanding}: "
+                "what it stands for is left out"
+            )
+            return
+        if self.position < len(self.text):
+            self._below.append((self.text, self.position))
+        self.text, self.position = text, 0
+
+    def push_file(self, text: str) -> None:
+        """Go on with another file's text, then with what comes after it."""
+        if self.is_full:
+            self.leave_out(f"files nested over {_MAX_DEPTH} deep")
+            return
+        self.push(text)
+
+    def resume(self) -> bool:
+        """Go on with the text below; False when there is none."""
+        if not self._below:
+            self.to_end()
+            return False
+        self.text, self.position = self._below.pop()
+        return True
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no text may be put on top."""
+        return len(self._below) >= _MAX_DEPTH
+
+    @property
+    def is_outermost(self) -> bool:
+        """Whether nothing goes on after this text."""
+        return not self._below
+
+    def leave_out(self, why: str) -> None:
+        """Something is not read; the first reason is kept."""
+        self.cut = self.cut or why
+
+    def to_end(self) -> None:
+        """Pass over the rest of this text."""
+        self.position = len(self.text)
+
+    def _line(self) -> str:
+        """ "line 12: " of the file, from which all other texts came; "" where that is not known any more."""
+        if self.depth > 1 or not self._below:
+            return ""
+        text, position = self._below[0]
+        return f"line {self.lines_before + text.count(chr(10), 0, position) + 1}: "
+
+    # -- what comes next -------------------------------------------------------------------------------------------
+
+    def peek(self) -> str:
+        """The next character of this text; "" at its end."""
+        return self.text[self.position : self.position + 1]
+
+    def next_character(self) -> str:
+        """The character that comes next, in whichever text; "" at the end."""
+        if self.position < len(self.text):
+            return self.text[self.position]
+        return next((text[position] for text, position in reversed(self._below) if position < len(text)), "")
+
+    def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Pass over what matches here; None, and nothing happens, where it doesn't."""
+        found = pattern.match(self.text, self.position)
+        if found is not None:
+            self.position = found.end()
+        return found
+
+    def skip_space(self) -> None:
+        """Pass over blanks and comments, up to a blank line."""
+        found = _SPACE.match(self.text, self.position)
+        if found is not None:
+            self.position = found.end()
+
+    def skip_environment(self, name: str) -> str:
+        """Pass over an environment whose content is not LaTeX; returns the content."""
+        found = re.compile(rf"\\end\s*\{{{re.escape(name)}\}}").search(self.text, self.position)
+        content = self.text[self.position : found.start() if found else len(self.text)]
+        self.position = found.end() if found else len(self.text)
+        return content
+
+    def skip_overlay(self) -> None:
+        """Pass over beamer's <1->, which says when something is shown."""
+        self.take(_OVERLAY)
+
+    # -- arguments -------------------------------------------------------------------------------------------------
+
+    def argument(self) -> str:
+        """The next argument: a group's content, or one token."""
+        self.skip_space()
+        text, start = self.text, self.position
+        if start >= len(text):
+            return ""
+        if text[start] == "{":
+            end = _closing(text, start)
+            self.position = min(len(text), end + 1)
+            return text[start + 1 : end]
+        if text[start] == "\\":
+            found = COMMAND.match(text, start)
+            assert found is not None
+            self.position = found.end()
+            return found[0].rstrip()
+        if text[start] in "}\n":
+            return ""
+        self.position = start + 1
+        return text[start]
+
+    def group(self) -> str | None:
+        """The content of a group that comes next; None when there is none."""
+        position = self.position
+        self.skip_space()
+        if self.text[self.position : self.position + 1] == "{":
+            return self.argument()
+        self.position = position
+        return None
+
+    def optional(self) -> str | None:
+        """The content of [...] that comes next; None when there is none."""
+        position = self.position
+        self.skip_space()
+        text, start = self.text, self.position
+        if text[start : start + 1] != "[":
+            self.position = position
+            return None
+        depth = 0
+        brackets = 0
+        # A text of nothing but open brackets must not be read once for each of them.
+        longest = _OPTIONAL_CHARACTERS if self._unclosed < _UNCLOSED_CHARACTERS else _SHORT_OPTIONAL_CHARACTERS
+        for found in _BRACKET.finditer(text, start + 1):
+            token = found[0]
+            if token == "{":
+                depth += 1
+            elif token == "}":
+                depth -= 1
+                if depth < 0:
+                    break
+            elif token == "[" and not depth:
+                brackets += 1
+            elif token == "]" and not depth:
+                if brackets:
+                    brackets -= 1
+                    continue
+                self.position = found.end()
+                return text[start + 1 : found.start()]
+            if found.start() - start > longest:
+                break
+        self._unclosed += min(len(text) - start, longest)
+        self.position = position
+        return None
+
+    def skip_optionals(self) -> None:
+        """Pass over all the [...] that come next."""
+        while self.optional() is not None:
+            continue
+
+    def raw_argument(self) -> str:
+        """An address: in braces, or between two equal characters; % and # are part of it."""
+        self.skip_space()
+        text, start = self.text, self.position
+        if text[start : start + 1] == "{":
+            depth = 0
+            for found in _BRACE.finditer(text, start):
+                if found[0] == "{":
+                    depth += 1
+                elif found[0] == "}":
+                    depth -= 1
+                    if not depth:
+                        self.position = found.end()
+                        return text[start + 1 : found.start()]
+            self.to_end()
+            return text[start + 1 :]
+        if text[start : start + 1] in ("\\", ""):
+            return self.argument()
+        end = text.find(text[start], start + 1)
+        if end < 0:
+            return self.argument()
+        self.position = end + 1
+        return text[start + 1 : end]
+
+    def drop(self, signature: str) -> None:
+        """Pass over arguments: o for an optional one, m for one in braces."""
+        for each in signature:
+            if each == "o":
+                self.optional()
+            elif self.group() is None:
+                self.argument()
+
+
+def keys(text: str) -> list[str]:
+    """Labels and keys between commas, without comments."""
+    return _KEY.findall(_COMMENT_IN_KEYS.sub("", text) if "%" in text else text)
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the group that opens at `start` closes; the end of the text when it doesn't."""
+    depth = 0
+    for found in _GROUP.finditer(text, start):
+        token = found[0]
+        if token == "{":
+            depth += 1
+        elif token == "}":
+            depth -= 1
+            if not depth:
+                return found.start()
+    return len(text)

@@ -1,0 +1,54 @@
+"""What a document says of itself before its first section: \\title, \\author, \\abstract, its language."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from structformer_latex.commands import Handler, by_name
+from structformer_latex.cursor import Cursor
+from structformer_latex.output import Output
+
+
+class FrontMatter:
+    """Title and authors as text; the language as babel calls it."""
+
+    def __init__(self, cursor: Cursor, output: Output) -> None:
+        self.title = ""
+        self.author = ""
+        self.language: str | None = None
+        self._cursor = cursor
+        self._output = output
+
+    def _title(self, name: str) -> None:
+        self._cursor.optional()
+        self.title = self._output.plain(self._cursor.argument()) or self.title
+
+    def _author(self, name: str) -> None:
+        self._cursor.optional()
+        source = self._cursor.argument().replace("\\and", ", ").replace("\\thanks", "\\footnote")
+        author = self._output.plain(source)
+        self.author = f"{self.author}, {author}" if self.author else author
+
+    def _left_out(self, name: str) -> None:
+        self._cursor.optional()
+        self._cursor.argument()
+
+    def _abstract(self, name: str) -> None:
+        if (content := self._cursor.group()) is not None:
+            self._output.paragraph()
+            self._output.block(content)
+
+    def _language_name(self, name: str) -> None:
+        self._output.builder.text(self.language or "english")
+
+    def _select_language(self, name: str) -> None:
+        self.language = self._cursor.argument().strip() or self.language
+
+    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+        ("title Title", _title),
+        ("author authors", _author),
+        ("date subjclass address curraddr dedicatory translator", _left_out),
+        ("abstract", _abstract),
+        ("languagename", _language_name),
+        ("selectlanguage", _select_language),
+    )

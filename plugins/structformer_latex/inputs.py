@@ -1,0 +1,88 @@
+"""Other files of a project: \\input, \\include, \\subfile, \\import, and packages of the user's own."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Protocol
+
+from structformer.document import LinkKind
+
+from structformer_latex.commands import Handler, by_name
+from structformer_latex.cursor import Cursor, keys
+from structformer_latex.front_matter import FrontMatter
+from structformer_latex.output import Output
+
+BODY = re.compile(r"\\begin\s*\{document\}")
+_BARE_NAME = re.compile(r"\s*([^\s\\{}%]+)")
+_MAX_FILES = 2000
+_MAX_PACKAGE = 500_000  # characters
+
+
+class Files(Protocol):
+    """Finds the text of another file of the project by its name; None when it is not inside the ingested folder."""
+
+    def __call__(self, name: str, suffixes: tuple[str, ...]) -> tuple[str, str] | None: ...
+
+
+class Inputs:
+    """Takes in the files that a document names."""
+
+    def __init__(self, cursor: Cursor, output: Output, front_matter: FrontMatter, files: Files) -> None:
+        self._cursor = cursor
+        self._output = output
+        self._front_matter = front_matter
+        self._files = files
+        self._taken: set[str] = set()
+        self._whole = False
+
+    def begin(self, path: str, *, whole: bool) -> None:
+        """A file that is read by itself. whole: take in the files it names; otherwise they are only referred to."""
+        self._whole = whole
+        self._taken.add(path)
+
+    def _take_in(self, command: str) -> None:
+        self._cursor.optional()
+        name = self._file_name(command)
+        if not name or name.startswith("|") or len(self._taken) > _MAX_FILES:
+            return
+        taken = self._files(name, ("", ".tex") if "." in name.rpartition("/")[2] else (".tex", ""))
+        if taken is None:
+            return
+        path, text = taken
+        if path in self._taken:
+            return
+        if not self._whole and not self._output.only_definitions:
+            self._output.builder.add_link(path, "", LinkKind.EMBED)
+            return
+        self._taken.add(path)
+        body = BODY.search(text)
+        if body is not None and command in ("subfile", "subfileinclude", "includestandalone"):
+            self._output.definitions(text[: body.start()])
+            text = text[body.end() :]
+        if command == "include":
+            self._output.paragraph()
+        self._cursor.push_file(text.replace("\\end{document}", ""))
+
+    def _file_name(self, command: str) -> str:
+        folder = self._cursor.argument().strip() if command in ("import", "subimport") else ""
+        name = self._cursor.group()
+        if name is None:  # plain TeX: \input file
+            found = self._cursor.take(_BARE_NAME)
+            name = found[1] if found else ""
+        return (folder + name.strip()).strip('"')
+
+    def _package(self, command: str) -> None:
+        options = self._cursor.optional() or ""
+        for name in keys(self._cursor.argument()):
+            name = name.strip()
+            if name == "babel" and options:
+                self._front_matter.language = options.split(",")[-1].strip() or self._front_matter.language
+            taken = self._files(f"{name}.sty", ("",))
+            if taken is not None and taken[0] not in self._taken and len(taken[1]) < _MAX_PACKAGE:
+                self._taken.add(taken[0])
+                self._output.definitions(taken[1])
+
+    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+        ("input include subfile import subimport subfileinclude loadglsentries includestandalone", _take_in),
+        ("usepackage RequirePackage", _package),
+    )

@@ -1,0 +1,181 @@
+"""The user's own macros and environments: \\newcommand, \\def, \\let, \\newenvironment; and what they expand to, within
+bounds.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar
+
+from structformer_latex.commands import MATH, SKIPPED, VERBATIM, Handler, by_name
+from structformer_latex.cursor import Cursor
+
+_DEFINED = re.compile(r"\s*\\([a-zA-Z@]+|.)([^{}\n]*)", re.DOTALL)
+_PARAMETER = re.compile(r"##|#([1-9])")
+_MACRO_IN_ADDRESS = re.compile(r"\\([a-zA-Z]+)(?:\{\}|[ \t\n]+|(?![a-zA-Z]))")
+_LONGEST_ADDRESS = 4000
+_ADDRESS_DEPTH = 8  # macros in macros of an address
+_MAX_EXPANSIONS = 100_000
+_MAX_EXPANDED = 4_000_000  # characters that macros may add to a document
+_LONGEST_DELIMITED = 20_000
+_LONGEST_NAME = 200
+
+
+@dataclass(slots=True)
+class Macro:
+    """A macro of the user's: how many arguments, the default of the first when it is optional, delimiters, and its
+    text.
+    """
+
+    arguments: int
+    body: str
+    default: str | None = None
+    pattern: str = ""
+
+
+class Macros:
+    """What the user has defined so far, by name; an environment is its beginning and its end."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self.commands: dict[str, Macro] = {}
+        self.environments: dict[str, tuple[Macro, str]] = {}
+        self._cursor = cursor
+        self._expansions = 0
+        self._expanded = 0
+
+    # -- definitions -----------------------------------------------------------------------------------------------
+
+    def _define_command(self, command: str) -> None:
+        name, macro = self._name(), self._macro()
+        if name and (command != "providecommand" or name not in self.commands):
+            self.commands[name] = macro
+
+    def _define_environment(self, command: str) -> None:
+        name, macro, end = self._cursor.argument().strip(), self._macro(), self._cursor.argument()
+        if name and name not in VERBATIM and name not in MATH and name not in SKIPPED:
+            self.environments[name] = macro, end
+
+    def _name(self) -> str:
+        name = self._cursor.argument().strip()
+        return name[1:].strip() if name.startswith("\\") else ""
+
+    def _macro(self) -> Macro:
+        """What follows the name: [number of arguments][default of the first]{text}."""
+        cursor = self._cursor
+        count, default, body = cursor.optional(), cursor.optional(), cursor.argument()
+        number = int(count) if count and count.strip().isdecimal() else 0
+        return Macro(min(number, 9), body, default)
+
+    def _define_tex(self, command: str) -> None:
+        found = self._cursor.take(_DEFINED)
+        if found is None:
+            return
+        body = self._cursor.group()
+        if body is None:
+            return
+        pattern = found[2].strip()
+        count = len(re.findall(r"#[1-9]", pattern))
+        simple = "".join(f"#{number}" for number in range(1, count + 1)) == pattern.replace(" ", "")
+        self.commands[found[1]] = Macro(count, body, pattern="" if simple else pattern)
+
+    def _let(self, command: str) -> None:
+        name = self._name()
+        self._cursor.skip_space()
+        if self._cursor.peek() == "=":
+            self._cursor.position += 1
+        other = self._cursor.argument()
+        if name and other.startswith("\\") and other[1:].strip() != name:
+            known = self.commands.get(other[1:].strip())
+            self.commands[name] = known if known is not None else Macro(0, other + " ")
+
+    # -- expansion -------------------------------------------------------------------------------------------------
+
+    def use(self, name: str) -> None:
+        """Go on with what a command of the user's stands for."""
+        self._cursor.expanding = name
+        self.expand(self.commands[name])
+
+    def expand(self, macro: Macro) -> None:
+        """Go on with a macro's text, its arguments put in."""
+        self._expansions += 1
+        if self._expansions > _MAX_EXPANSIONS or self._expanded > _MAX_EXPANDED:
+            self._cursor.leave_out(
+                f"macros expand to over {_MAX_EXPANDED >> 20} MB or {_MAX_EXPANSIONS} times: "
+                "what they say further is left out"
+            )
+            return
+        arguments = self._arguments(macro)
+        body = macro.body
+        if "#" in body:
+            body = _PARAMETER.sub(
+                lambda found: (
+                    "#" if found[1] is None else arguments[int(found[1]) - 1] if int(found[1]) <= len(arguments) else ""
+                ),
+                body,
+            )
+        self._expanded += len(body)
+        self._cursor.push(body)
+
+    def _arguments(self, macro: Macro) -> list[str]:
+        if macro.pattern:
+            return self._delimited(macro.pattern)
+        arguments: list[str] = []
+        if macro.default is not None and macro.arguments:
+            given = self._cursor.optional()
+            arguments.append(macro.default if given is None else given)
+        while len(arguments) < macro.arguments:
+            arguments.append(self._cursor.argument())
+        return arguments
+
+    def _delimited(self, pattern: str) -> list[str]:
+        """Arguments of a macro like \\def\\a#1;#2.{...}: each up to what stands behind it in the definition."""
+        cursor = self._cursor
+        arguments: list[str] = []
+        pieces = re.split(r"#[1-9]", pattern)
+        if pieces[0] and cursor.text.startswith(pieces[0], cursor.position):
+            cursor.position += len(pieces[0])
+        for delimiter in pieces[1:]:
+            if not delimiter.strip():
+                arguments.append(cursor.argument())
+                continue
+            end = cursor.text.find(delimiter, cursor.position, cursor.position + _LONGEST_DELIMITED)
+            if end < 0:
+                arguments.append("")
+                continue
+            arguments.append(cursor.text[cursor.position : end])
+            cursor.position = end + len(delimiter)
+        return arguments
+
+    def spell_out(self, address: str) -> str:
+        """An address with the user's abbreviations replaced by what they stand for."""
+
+        def body(found: re.Match[str]) -> str:
+            macro = self.commands.get(found[1])
+            return macro.body if macro is not None and not macro.arguments else found[0]
+
+        for _ in range(_ADDRESS_DEPTH):
+            if "\\" not in address or len(address) > _LONGEST_ADDRESS:
+                break
+            spelt = _MACRO_IN_ADDRESS.sub(body, address)
+            if spelt == address:
+                break
+            address = spelt
+        return address
+
+    def _named(self, command: str) -> None:
+        cursor = self._cursor
+        end = cursor.text.find("\\endcsname", cursor.position)
+        if 0 <= end - cursor.position < _LONGEST_NAME:
+            name = cursor.text[cursor.position : end].strip()
+            cursor.position = end + len("\\endcsname")
+            if re.fullmatch(r"[a-zA-Z@]+", name):
+                cursor.push(f"\\{name} ")
+
+    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+        ("newcommand renewcommand providecommand DeclareRobustCommand newrobustcmd", _define_command),
+        ("def gdef edef xdef", _define_tex),
+        ("let", _let),
+        ("newenvironment renewenvironment", _define_environment),
+        ("csname", _named),
+    )

@@ -1,0 +1,66 @@
+"""Where what is read goes: the document's tree, with the footnotes that wait for the end of their paragraph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from structformer.formats.builder import TreeBuilder
+
+_MAX_FOOTNOTES = 1000  # of a paragraph
+
+
+class Output:
+    """The builder that is written to. typeset: reads LaTeX into it, as its readers see it.
+
+    While only the text of an argument, or only definitions, are asked for, another builder stands in for the
+    document's."""
+
+    def __init__(self, builder: TreeBuilder, typeset: Callable[[str], None]) -> None:
+        self.builder = builder
+        self.typeset = typeset
+        self.only_definitions = False
+        self._footnotes: list[str] = []
+
+    def definitions(self, text: str) -> None:
+        """Read a preamble or a package: what it defines counts, what it says doesn't."""
+        builder, self.builder = self.builder, TreeBuilder(slugs=False)
+        before, self.only_definitions = self.only_definitions, True
+        self.typeset(text)
+        self.builder, self.only_definitions = builder, before
+        self._footnotes.clear()
+
+    def plain(self, text: str) -> str:
+        """The text of an argument."""
+        builder, self.builder = self.builder, TreeBuilder(slugs=False)
+        footnotes, self._footnotes = self._footnotes, []
+        self.typeset(text)
+        self.builder.close_heading()
+        found = " ".join(self.builder.current_text().split())
+        self.builder, self._footnotes = builder, footnotes
+        return found
+
+    def block(self, text: str) -> None:
+        """Read LaTeX into a paragraph of its own."""
+        self.builder.paragraph()
+        self.typeset(text)
+        self.builder.paragraph()
+
+    def paragraph(self) -> None:
+        """A paragraph ends here, and its footnotes follow."""
+        if self.builder.in_heading:
+            self.builder.flow(" ")
+            return
+        if self._footnotes:
+            self.flush_footnotes()
+        self.builder.paragraph()
+
+    def footnote(self, note: str) -> None:
+        """A note to the paragraph that is being read."""
+        if not (self.builder.in_heading or self.only_definitions):
+            self._footnotes.append(note)
+
+    def flush_footnotes(self) -> None:
+        """Write the footnotes that wait."""
+        notes, self._footnotes = self._footnotes, []
+        for note in notes[:_MAX_FOOTNOTES]:
+            self.block(note)

@@ -1,0 +1,147 @@
+"""Labels, references and links: \\label, \\ref and its like, \\href, \\url, \\externaldocument."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from structformer.document import LinkKind
+from structformer.formats.references import UNNAMED, UNNAMED_TITLE, UNNAMED_WITH_KIND
+
+from structformer_latex.commands import RANGES, REFERENCES, Handler, by_name
+from structformer_latex.cursor import Cursor, keys
+from structformer_latex.macros import Macros
+from structformer_latex.numbering import Numbering
+from structformer_latex.output import Output
+
+_WITH_KIND = frozenset("autoref Autoref cref Cref vref Vref thref fullref zref crefrange Crefrange".split())
+_WITH_TITLE = frozenset({"nameref", "titleref"})
+
+
+class References:
+    """Gives labels their numbers and writes links; what a reference shows is known when all has been read."""
+
+    def __init__(self, cursor: Cursor, output: Output, macros: Macros, numbering: Numbering) -> None:
+        self.external: list[tuple[str, str]] = []  # other documents: what their labels begin with here, and the file
+        self._cursor = cursor
+        self._output = output
+        self._macros = macros
+        self._numbering = numbering
+
+    # -- labels ----------------------------------------------------------------------------------------------------
+
+    def add_label(self, label: str) -> None:
+        """A label stands here."""
+        self._output.builder.add_anchor(label.strip())
+        self._numbering.label(label.strip())
+
+    def mention(self, labels: str) -> None:
+        """References to labels from within a formula, where they show nothing."""
+        for label in keys(labels):
+            self._output.builder.add_link("#" + label.strip(), "", LinkKind.XREF)
+
+    def _label(self, name: str) -> None:
+        if not self._output.only_definitions:
+            self.add_label(self._cursor.argument())
+
+    # -- references ------------------------------------------------------------------------------------------------
+
+    def _reference(self, name: str) -> None:
+        self._cursor.skip_optionals()
+        builder = self._output.builder
+        shown = UNNAMED_WITH_KIND if name in _WITH_KIND else UNNAMED_TITLE if name in _WITH_TITLE else UNNAMED
+        for place, label in enumerate(keys(self._cursor.argument())):
+            if builder.in_link:
+                continue
+            builder.text(", " if place else "(" if name == "eqref" else "")
+            builder.open_link("#" + label.strip(), LinkKind.XREF)
+            builder.text(shown)
+            builder.close_link()
+            builder.text(")" if name == "eqref" else "")
+
+    def _range(self, name: str) -> None:
+        self._reference(name)
+        self._output.builder.text("–")
+        self._reference(name.removeprefix("c").removeprefix("C"))
+
+    def _external_document(self, name: str) -> None:
+        prefix = self._cursor.optional() or ""
+        self._cursor.optional()
+        self.external.append((prefix.strip(), self._cursor.argument().strip()))
+        self._cursor.optional()
+
+    # -- links -----------------------------------------------------------------------------------------------------
+
+    def _link_to_label(self, name: str) -> None:
+        cursor = self._cursor
+        label = cursor.optional()
+        if label is None:  # \hyperref{address}{category}{label}{text}
+            cursor.drop("mm")
+            label = cursor.argument()
+        self._link("#" + label.strip(), cursor.argument(), LinkKind.XREF)
+
+    def _link_to_target(self, name: str) -> None:
+        label, shown = self._cursor.argument().strip(), self._cursor.argument()
+        self._link("#" + label, shown, LinkKind.XREF)
+
+    def _target(self, name: str) -> None:
+        label, shown = self._cursor.argument().strip(), self._cursor.argument()
+        self._output.builder.add_anchor(label)
+        self._cursor.push(shown)
+
+    def _link_to_address(self, name: str) -> None:
+        self._cursor.optional()
+        address, shown = self._address(), self._cursor.argument()
+        self._link(address, shown, LinkKind.HYPERLINK)
+
+    def _shown_address(self, name: str) -> None:
+        address = self._address()
+        prefix = "mailto:" if name == "email" else "https://doi.org/" if name == "doi" and "//" not in address else ""
+        builder = self._output.builder
+        if builder.in_link:
+            builder.text(address)
+            return
+        builder.open_link(prefix + address)
+        builder.text(address)
+        builder.close_link()
+
+    def _orcid(self, name: str) -> None:
+        """The orcidlink package: an author's number as a mark, in full, compact, or behind the name."""
+        shown = self._output.plain(self._cursor.argument()) if name == "orcidlinki" else ""
+        number = self._cursor.argument().strip()
+        target = f"https://orcid.org/{number}"
+        shown = shown or {"orcidlinkf": target, "orcidlinkc": number}.get(name, "")
+        if shown and not self._output.builder.in_link:
+            self._output.builder.link_text(target, shown)
+        else:
+            self._output.builder.add_link(target)
+
+    def _link(self, target: str, shown: str, kind: LinkKind) -> None:
+        builder = self._output.builder
+        if builder.in_link:
+            self._output.typeset(shown)
+            return
+        builder.open_link(target, kind)
+        self._output.typeset(shown)
+        builder.close_link()
+
+    def _address(self) -> str:
+        """A URL as it is meant: the user's abbreviations spelt out, its escapes undone."""
+        address = self._macros.spell_out(self._cursor.raw_argument())
+        address = re.sub(r"\\([%#&_~{}$^])", r"\1", address.strip())
+        if "\\" in address:
+            address = re.sub(r"\\(?:textasciitilde|string)\s*(?:\{\})?", "~", address)
+        return re.sub(r"\s+", "", address)
+
+    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+        ("label", _label),
+        (REFERENCES, _reference),
+        (RANGES, _range),
+        ("externaldocument", _external_document),
+        ("hyperref", _link_to_label),
+        ("hyperlink", _link_to_target),
+        ("hypertarget", _target),
+        ("href", _link_to_address),
+        ("url nolinkurl path hyperdef email doi", _shown_address),
+        ("orcidlink orcidlinkf orcidlinkc orcidlinki", _orcid),
+    )

@@ -1,0 +1,75 @@
+"""Theorems and their like: \\newtheorem, \\declaretheorem, and what stands at the beginning of one."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from structformer_latex.commands import THEOREMS, Handler, by_name
+from structformer_latex.cursor import Cursor
+from structformer_latex.numbering import Numbering
+from structformer_latex.output import Output
+
+_TITLE = re.compile(r"name\s*=\s*\{?([^,}]+)")
+_WITHIN = re.compile(r"(?:numberwithin|parent|within)\s*=\s*\{?([^,}]+)")
+_SHARED = re.compile(r"(?:numberlike|sibling|sharenumber)\s*=\s*\{?([^,}]+)")
+_NOT_NUMBERED = re.compile(r"numbered\s*=\s*no")
+
+
+class Theorems:
+    """The kinds of theorems: the user's, by the names of their environments, and the usual ones."""
+
+    def __init__(self, cursor: Cursor, output: Output, numbering: Numbering) -> None:
+        self._cursor = cursor
+        self._output = output
+        self._numbering = numbering
+        self._titles: dict[str, str] = {}
+        self._unnumbered: set[str] = set()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._titles or name.rstrip("*") in THEOREMS
+
+    def begin(self, name: str) -> None:
+        """A theorem begins: "Theorem 1 (Gauss)."."""
+        builder = self._output.builder
+        builder.paragraph()
+        title = self._titles.get(name) or THEOREMS.get(name.rstrip("*"), name)
+        note = self._cursor.optional()
+        number = ""
+        if name in self._titles and not name.endswith("*") and name not in self._unnumbered:
+            number = self._numbering.begin(name, title)
+        numbered = f"{title} {number}".strip()
+        self._output.typeset(f"{numbered} ({note})." if note and name != "proof" else f"{note or numbered}.")
+        builder.flow(" ")
+
+    def _define(self, command: str) -> None:
+        starred = self._cursor.starred
+        name = self._cursor.argument().strip()
+        shared = self._cursor.optional() or ""
+        title = self._cursor.argument()
+        within = self._cursor.optional() or ""
+        self._numbering.theorem(name, shared=shared.strip(), within=within.strip())
+        if starred:
+            self._unnumbered.add(name)
+        if command == "spnewtheorem":
+            self._cursor.drop("mm")
+        self._titles[name] = self._output.plain(title) or name.capitalize()
+
+    def _declare(self, command: str) -> None:
+        options = self._cursor.optional() or ""
+        name = self._cursor.argument().strip()
+        title = _TITLE.search(options)
+        self._titles[name] = title[1].strip() if title else name.capitalize()
+        self._numbering.theorem(name, shared=_option(_SHARED, options), within=_option(_WITHIN, options))
+        if _NOT_NUMBERED.search(options):
+            self._unnumbered.add(name)
+
+    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+        ("newtheorem spnewtheorem", _define),
+        ("declaretheorem", _declare),
+    )
+
+
+def _option(pattern: re.Pattern[str], options: str) -> str:
+    found = pattern.search(options)
+    return found[1].strip() if found else ""

@@ -1,0 +1,135 @@
+"""Text in its small parts: symbols, accents, quotation marks, letters in one case, breaks, footnotes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import ClassVar
+
+from structformer_latex.commands import LINES, PARAGRAPHS, Handler, by_name
+from structformer_latex.cursor import Cursor
+from structformer_latex.output import Output
+from structformer_latex.symbols import ACCENTS, SYMBOLS, accented, rare_symbol
+
+# What keeps its case, else (group 1) what doesn't.
+_KEPT_CASE = re.compile(
+    r"\\(?:NoCaseChange|\w*(?:ref|cite)\w*|label|begin|end)\s*(?:\[[^\]]*\]\s*)*\{[^{}]*\}"
+    r"|\\\(.*?\\\)|\$[^$]*\$|\\ensuremath\{[^{}]*\}|\\(?:[a-zA-Z]+|.)|([^\\$]+)",
+    re.DOTALL,
+)
+_REFERRING = re.compile(r"\\(?:\w*(?:ref|cite)|NoCaseChange|begin)(?![a-zA-Z])")
+_LINE_HEIGHT = re.compile(r"\[[-\d.\s\\a-z]*\]")
+_NO_XSPACE = frozenset(".,'/?;:!~-)\\{}]&\n\"")
+
+
+class Typography:
+    """Writes what single commands print."""
+
+    def __init__(self, cursor: Cursor, output: Output) -> None:
+        self._cursor = cursor
+        self._output = output
+
+    # -- symbols and letters ---------------------------------------------------------------------------------------
+
+    def symbol(self, name: str, start: int) -> None:
+        """A symbol of our table, whose command begins at `start`; a blank after it stays where it is no letter."""
+        text = SYMBOLS[name]
+        if text.strip():
+            self._output.builder.text(text)
+        else:
+            self._output.builder.flow(text or " ")
+        self._blank_after(name, start, text)
+
+    def rare_symbol(self, name: str, start: int) -> bool:
+        """A symbol that only pylatexenc knows; False when it doesn't either."""
+        text = rare_symbol(name)
+        if not text:
+            return False
+        self._output.builder.text(text)
+        self._blank_after(name, start, text)
+        return True
+
+    def _blank_after(self, name: str, start: int, text: str) -> None:
+        after = start + len(name) + 1
+        if self._cursor.text[after : after + 1].isspace() and not text.isalpha():
+            self._output.builder.flow(" ")
+
+    def control_symbol(self, symbol: str) -> None:
+        """A command whose name is no letter: \\\\, \\%, \\', \\,."""
+        builder = self._output.builder
+        if symbol == "\\":
+            if self._cursor.peek() == "*":
+                self._cursor.position += 1
+            if _LINE_HEIGHT.match(self._cursor.text, self._cursor.position):
+                self._cursor.optional()
+            builder.line()
+        elif symbol in "%&#$_{}":
+            builder.text(symbol)
+        elif symbol in ACCENTS:
+            builder.text(accented(symbol, self._letter()))
+        elif symbol in " \n\t,;:":
+            builder.flow(" ")
+
+    def _accent(self, name: str) -> None:
+        self._output.builder.text(accented(name, self._letter()))
+
+    def _letter(self) -> str:
+        argument = self._cursor.argument()
+        if argument.startswith("\\") and len(argument) > 1:
+            name = argument[1:].strip()
+            return (
+                SYMBOLS.get(name, "")
+                if not (name[:1] in ACCENTS and len(name) == 1)
+                else accented(name, self._letter())
+            )
+        return argument.strip() if "\\" not in argument else self._output.plain(argument)
+
+    def _upper(self, name: str) -> None:
+        self._cased(self._cursor.argument(), str.upper)
+
+    def _lower(self, name: str) -> None:
+        self._cased(self._cursor.argument(), str.lower)
+
+    def _cased(self, text: str, change: Callable[[str], str]) -> None:
+        """Text in one case; keys of references, formulas and names of commands stay as they are."""
+        if _REFERRING.search(text) is None:
+            self._output.builder.text(change(self._output.plain(text)))
+        else:
+            self._output.typeset(_KEPT_CASE.sub(lambda kept: kept[0] if kept[1] is None else change(kept[0]), text))
+
+    # -- words and lines -------------------------------------------------------------------------------------------
+
+    def _quote(self, name: str) -> None:
+        self._cursor.skip_optionals()
+        self._cursor.push("``" + self._cursor.argument() + "''")
+
+    def _x_space(self, name: str) -> None:
+        """The blank after a macro, unless punctuation comes."""
+        if (following := self._cursor.next_character()) and following not in _NO_XSPACE:
+            self._output.builder.flow(" ")
+
+    def _hyphen(self, name: str) -> None:
+        self._cursor.group()
+        self._output.builder.text("-")
+
+    def _line(self, name: str) -> None:
+        self._output.builder.line()
+
+    def _paragraph(self, name: str) -> None:
+        self._output.paragraph()
+
+    def _footnote(self, name: str) -> None:
+        self._cursor.optional()
+        self._output.footnote(self._cursor.argument())
+
+    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+        ((accent for accent in ACCENTS if len(accent) == 1), _accent),
+        ("MakeUppercase MakeTextUppercase uppercase", _upper),
+        ("MakeLowercase MakeTextLowercase lowercase", _lower),
+        ("enquote say textquote", _quote),
+        ("xspace", _x_space),
+        ("hyp fshyp bshyp", _hyphen),
+        (LINES, _line),
+        (PARAGRAPHS, _paragraph),
+        ("footnote footnotetext endnote marginpar sidenote tablefootnote", _footnote),
+    )

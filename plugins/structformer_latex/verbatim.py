@@ -1,0 +1,57 @@
+"""Text that stays as it is written: \\verb, and environments for code."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from structformer_latex.commands import Handler, by_name
+from structformer_latex.cursor import Cursor
+from structformer_latex.output import Output
+
+_LABEL = re.compile(r"label\s*=\s*\{?([^,}\]]+)")
+_CAPTION = re.compile(r"caption\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,\]]+)")
+_WITH_OPTIONS = frozenset("lstlisting Verbatim minted listing BVerbatim".split())
+
+
+class Verbatim:
+    """Reads code, in a line or in lines of its own."""
+
+    def __init__(self, cursor: Cursor, output: Output) -> None:
+        self._cursor = cursor
+        self._output = output
+
+    def read_environment(self, name: str) -> None:
+        """What follows \\begin{name}, to its end."""
+        builder = self._output.builder
+        if name in _WITH_OPTIONS:
+            options = self._cursor.optional() or ""
+            if name == "minted":
+                self._cursor.group()
+            if (label := _LABEL.search(options)) is not None:
+                builder.add_anchor(label[1].strip())
+            if (caption := _CAPTION.search(options)) is not None:
+                self._output.block(caption[1].strip("{}"))
+        content = self._cursor.skip_environment(name)
+        builder.paragraph()
+        builder.verbatim(content.strip("\n"))
+        builder.paragraph()
+
+    def _in_line(self, name: str) -> None:
+        self._cursor.optional()
+        if name == "mintinline":
+            self._cursor.argument()
+        text, start = self._cursor.text, self._cursor.position
+        if start >= len(text):
+            return
+        mark = "}" if text[start] == "{" else text[start]
+        end = text.find(mark, start + 1)
+        line = text.find("\n", start + 1)
+        if end < 0 or (0 <= line < end):
+            return
+        self._cursor.position = end + 1
+        self._output.builder.verbatim(text[start + 1 : end])
+
+    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+        ("verb lstinline mintinline Verb verbdef", _in_line),
+    )

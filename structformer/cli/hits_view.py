@@ -1,0 +1,84 @@
+"""Hits as commands that search print them, in words and as JSON. For plugins' commands too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from structformer.cli.common import Output, printable
+
+if TYPE_CHECKING:
+    from structformer.retrieval import Hit, Pipeline, Retriever
+
+H = TypeVar("H", bound="Hit")
+
+
+def show_search(
+    out: Output,
+    retriever: Retriever,
+    query: str,
+    pipeline: Pipeline,
+    hits: Sequence[H],
+    *,
+    explain: bool,
+    remark: Callable[[H], str] | None = None,
+    trace: Sequence[str] = (),
+    also: Mapping[str, Any] | None = None,
+) -> None:
+    """What a search found, and whether any hit may well be what was asked for. explain: with scores, the pipeline and
+    its weights. remark: what else is said of a hit then; trace: lines on how it was found; also: more of the JSON.
+    """
+    weights = retriever.weights(pipeline) if explain or out.as_json else None
+    confident = retriever.is_confident(query, hits, pipeline)
+    out.json(
+        {
+            "query": query,
+            "pipeline": str(pipeline),
+            "weights": None if weights is None else [*map(float, weights.as_array())],
+            "confident": confident,
+            **(also or {}),
+            "hits": [hit.as_dict() for hit in hits],
+        }
+    )
+    if hits and not confident:
+        out.result("nothing found with confidence; the nearest:\n")
+    show_hits(out, hits, scores=explain or out.verbose, remark=remark)
+    if not hits or not (explain or out.verbose):
+        return
+    for line in trace if explain else ():
+        out.say(f"\n{printable(line)}")
+    out.say(f"\npipeline: {pipeline}")
+    if weights is not None:
+        out.say(
+            f"score = {weights.dense:g} dense + {weights.overview:g} overview + "
+            f"{weights.lexical:g} lexical/best + {weights.document:g} document"
+        )
+
+
+def show_hits(out: Output, hits: Sequence[H], *, scores: bool, remark: Callable[[H], str] | None = None) -> None:
+    """Every hit with its place, or that there are none. scores: with each stage's score, and the remark."""
+    for place, hit in enumerate(hits, 1):
+        out.result(f"{place:2}. {click.style(printable(hit.breadcrumb), bold=True)}")
+        out.result(f"    {printable(hit.url or hit.address)}")
+        if hit.snippet:
+            out.result(f"    {_highlighted(hit)}")
+        if scores:
+            out.result("    " + ", ".join(f"{stage} {score:.4f}" for stage, score in hit.scores.items()))
+            if remark is not None and (said := remark(hit)):
+                out.result(f"    {printable(said)}")
+        for section in hit.sections[:5]:
+            out.result(f"      also {printable(section.breadcrumb)}  {printable(section.address)}")
+    if not hits:
+        out.result("no hits")
+
+
+def _highlighted(hit: Hit) -> str:
+    """The snippet with the query's words set off on a terminal."""
+    parts: list[str] = []
+    place = 0
+    for start, end in hit.highlights:
+        parts += [printable(hit.snippet[place:start]), click.style(printable(hit.snippet[start:end]), underline=True)]
+        place = end
+    return "".join([*parts, printable(hit.snippet[place:])])

@@ -1,0 +1,83 @@
+"""What commands that search share: the options that say what is searched and how, and the opened index.
+
+For plugins' commands too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from structformer.cli.common import Output
+
+if TYPE_CHECKING:
+    from structformer.retrieval import Pipeline, Retriever
+
+
+def search_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """-k, --pipeline, --group, --path and --where."""
+    decorators = (
+        click.option("-k", "count", type=click.IntRange(1, 1000), default=10, show_default=True, help="Hits to show."),
+        click.option(
+            "--pipeline",
+            metavar="SPEC",
+            help='For example lexical, dense, "hybrid[weights=rrf] >> rerank[k=20]", or a TOML file.  '
+            "[default: the best there is]",
+        ),
+        click.option("--group", is_flag=True, help="Show each document once, with its other sections below it."),
+        click.option(
+            "--path",
+            "paths",
+            multiple=True,
+            metavar="GLOB",
+            help="Only documents whose id matches, for example 'reference/*'.",
+        ),
+        click.option(
+            "--where",
+            "settings",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Only documents with this metadata; may be repeated.",
+        ),
+    )
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return function
+
+
+def stale_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--if-stale: what to do with an index that is older than the corpus."""
+    return click.option(
+        "--if-stale",
+        type=click.Choice(["refuse", "rebuild"]),
+        default="refuse",
+        show_default=True,
+        help="What to do when the index is older than the corpus.",
+    )(function)
+
+
+def fresh_index(out: Output, workspace: Path, if_stale: str) -> None:
+    """Rebuild an index that is older than the corpus, where that is asked for."""
+    from structformer.retrieval.index import build_index, is_stale
+
+    if if_stale == "rebuild" and is_stale(workspace):
+        out.note("the index is older than the corpus: indexing again")
+        with out.progress("indexing") as progress:
+            build_index(workspace, progress=lambda _, done, total: progress(done, total))
+
+
+def opened(out: Output, workspace: Path, pipeline: Pipeline | None, if_stale: str) -> tuple[Retriever, Pipeline]:
+    """The workspace's retriever and the pipeline to search with: the given one, or the best there is."""
+    from structformer.retrieval.encoder_names import ENCODER
+    from structformer.retrieval.index import trained_encoder
+    from structformer.retrieval.retriever import Retriever
+    from structformer.workspace import Workspace
+
+    fresh_index(out, workspace, if_stale)
+    retriever = Retriever.open(workspace)
+    used = pipeline or retriever.default_pipeline()
+    if pipeline is None and trained_encoder(Workspace(workspace)) and used.encoder != ENCODER:
+        out.note("the trained bi-encoder is not indexed yet, so it is not used: run `structformer index`")
+    return retriever, used

@@ -1,0 +1,324 @@
+"""The names of documents and sections in SQLite tables, cut by a hash of the name so that no table is large: how links
+find their targets, whatever the size of the corpus.
+
+Two steps, each over many files side by side: every shard's names are sorted into partitions, then every partition's
+become its table. Neither holds more than its own part in memory.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from structformer.corpus import Corpus
+from structformer.corpus.shards import ShardInfo
+from structformer.corpus.site import Site
+from structformer.engines import Engine, Work, mapped
+from structformer.errors import WorkspaceError
+from structformer.formats.limits import Limits
+from structformer.storage.files import remove
+from structformer.storage.parquet import parquet_writer
+from structformer.text.page_names import normalize, url_names
+
+_DOCUMENTS_OF_A_PARTITION = 50_000
+_MAX_PARTITIONS = 64  # each reader has one connection to every table, at half a megabyte
+_MAX_ALIASES = 10  # in a chain
+_CACHE_KB = 512
+_NAMES_KEPT = 200_000  # with what they lead to, some forty megabytes
+_BITS, _BITS_OF_A_NAME = ".bits", 16
+_NAME, _ANCHOR, _ALIAS, _FILE = range(4)
+_ENTRIES = pa.schema([("kind", pa.int8()), ("key", pa.string()), ("document", pa.int32()), ("value", pa.string())])
+_TABLES = """
+    CREATE TABLE names (name TEXT, document INTEGER, PRIMARY KEY (name, document)) WITHOUT ROWID;
+    CREATE TABLE anchors (document INTEGER, anchor TEXT, section INTEGER, PRIMARY KEY (document, anchor)) WITHOUT ROWID;
+    CREATE TABLE aliases (name TEXT, target TEXT, PRIMARY KEY (name, target)) WITHOUT ROWID;
+    CREATE TABLE files (name TEXT PRIMARY KEY) WITHOUT ROWID;
+"""
+Entry = tuple[int, str, int, str]  # kind, key, document, value
+
+
+@dataclass(frozen=True, slots=True)
+class GatherTask:
+    """A worker's task: one shard's names, or with no shard the other files', sorted into partitions."""
+
+    shard: ShardInfo | None
+    corpus: str
+    shards: str
+    start: int  # number of the shard's first document
+    site: Site
+    partitions: int
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableTask:
+    """A worker's task: the table of one partition."""
+
+    gathered: tuple[str, ...]
+    partition: int
+    partitions: int
+    output: str
+
+
+def partition_count(corpus: Corpus) -> int:
+    """How many tables a corpus's names are cut into: by its size alone, so that equal corpora have equal tables."""
+    return min(_MAX_PARTITIONS, 1 + corpus.document_count // _DOCUMENTS_OF_A_PARTITION)
+
+
+def write_names(corpus: Corpus, folder: Path, *, engine: str | Engine = "local", workers: int = 1) -> None:
+    """Write the tables of a corpus's names into a folder, which is made."""
+    count = partition_count(corpus)
+    folder.mkdir()
+    gathered = folder / "gathered"
+    gathered.mkdir()
+    site = corpus.site
+    shards: list[tuple[ShardInfo | None, int]] = [*zip(corpus.shards, corpus.starts, strict=False), (None, 0)]
+    gathering = [
+        GatherTask(
+            shard,
+            str(corpus.folder),
+            str(corpus.shards_folder),
+            start,
+            site,
+            count,
+            str(gathered / f"{number:05}.parquet"),
+        )
+        for number, (shard, start) in enumerate(shards)
+    ]
+    tables = [
+        TableTask(tuple(task.output for task in gathering), number, count, str(_table(folder, number)))
+        for number in range(count)
+    ]
+    for step, tasks in (("gather", gathering), ("write_table", tables)):
+        work = graph_work(f"structformer.graph.name_tables:{step}", len(tasks), workers if count > 1 else 1)
+        for _ in mapped(work, tasks, engine):
+            pass
+    remove(gathered)
+
+
+def graph_work(function: str, tasks: int, workers: int) -> Work:
+    """How a step of the graph is run."""
+    return Work(
+        function,
+        workers=max(1, min(workers, tasks)),
+        seconds=Limits().seconds * 10,
+        memory_bytes=Limits().memory_bytes,
+        lost=_give_up,
+    )
+
+
+def _give_up(task: Any, item: Any, reason: str) -> Any:
+    raise WorkspaceError(f"making the reference graph, at {item}: {reason}")
+
+
+def _table(folder: Path, partition: int) -> Path:
+    return folder / f"{partition:03}.sqlite"
+
+
+def _hash(name: str) -> int:
+    """Of 32 bits: the remainder by the number of tables names one, what is left of it a bit there."""
+    return zlib.crc32(name.encode("utf-8", "surrogatepass"))
+
+
+def gather(task: GatherTask, started: Callable[[str], None]) -> None:
+    """A worker's job: one row group of entries for each partition."""
+    rows: list[list[Entry]] = [[] for _ in range(task.partitions)]
+    entries = _other_files(task) if task.shard is None else _shard_entries(task, task.shard)
+    for entry in entries:
+        kind, key, document, _ = entry
+        rows[document % task.partitions if kind == _ANCHOR else _hash(key) % task.partitions].append(entry)
+    with parquet_writer(Path(task.output), _ENTRIES) as writer:
+        for part in rows:
+            columns = list(zip(*part, strict=True)) or [(), (), (), ()]
+            arrays = [pa.array(column, kind) for column, kind in zip(columns, _ENTRIES.types, strict=True)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=_ENTRIES), row_group_size=max(1, len(part)))
+
+
+def _other_files(task: GatherTask) -> Iterator[Entry]:
+    corpus = Corpus(Path(task.corpus), Path(task.shards), [])
+    known: set[str] = set()
+    for path in corpus.other_files():
+        yield _FILE, normalize(path), 0, ""
+        yield from _folders(path, known)
+
+
+def _folders(path: str, known: set[str]) -> Iterator[Entry]:
+    """A path's folders, those that are not known already."""
+    folder = path.rpartition("/")[0]
+    while folder and folder not in known:
+        known.add(folder)
+        yield _FILE, normalize(folder), 0, ""
+        folder = folder.rpartition("/")[0]
+
+
+def _shard_entries(task: GatherTask, shard: ShardInfo) -> Iterator[Entry]:
+    corpus = Corpus(Path(), Path(task.shards), [shard])
+    site = task.site
+    for row in corpus.rows(shard, "documents", ["number", "id", "path", "names", "metadata"]):
+        number = task.start + row["number"]
+        address = site.address_of(row["id"], row["path"], json.loads(row["metadata"])) if site.is_known else ""
+        for name in dict.fromkeys((normalize(row["id"]), *row["names"], *url_names(address))):
+            yield _NAME, name, number, ""
+    for row in corpus.rows(shard, "sections", ["document", "number", "anchors"]):
+        for anchor in row["anchors"] or ():
+            yield _ANCHOR, normalize(anchor), task.start + row["document"], str(row["number"])
+    known: set[str] = set()
+    for row in corpus.rows(shard, "sources", ["path", "aliases"]):
+        yield from _folders(row["path"], known)
+        for alias in row["aliases"] or ():
+            yield _ALIAS, normalize(alias["name"]), 0, normalize(alias["target"])
+
+
+def write_table(task: TableTask, started: Callable[[str], None]) -> None:
+    """A worker's job: one partition's table, from its row group of every gathered file."""
+    kinds: list[set[tuple[Any, ...]]] = [set(), set(), set(), set()]
+    anchors: dict[tuple[int, str], int] = {}
+    for path in task.gathered:
+        for kind, key, document, value in _entries(Path(path), task.partition):
+            if kind == _ANCHOR:
+                section = int(value)
+                anchors[document, key] = min(section, anchors.get((document, key), section))
+            elif kind == _NAME:
+                kinds[kind].add((key, document))
+            else:
+                kinds[kind].add((key, value) if kind == _ALIAS else (key,))
+    with closing(sqlite3.connect(task.output)) as database:
+        database.execute("PRAGMA journal_mode=OFF")
+        database.execute("PRAGMA synchronous=OFF")
+        database.executescript(_TABLES)
+        database.executemany("INSERT INTO names VALUES (?, ?)", sorted(kinds[_NAME]))
+        database.executemany(
+            "INSERT INTO anchors VALUES (?, ?, ?)", ((*key, section) for key, section in sorted(anchors.items()))
+        )
+        database.executemany("INSERT INTO aliases VALUES (?, ?)", sorted(kinds[_ALIAS]))
+        database.executemany("INSERT INTO files VALUES (?)", sorted(kinds[_FILE]))
+        database.commit()
+    known = {
+        *(name for name, _ in kinds[_NAME]),
+        *(name for name, _ in kinds[_ALIAS]),
+        *(name for (name,) in kinds[_FILE]),
+    }
+    Path(task.output).with_suffix(_BITS).write_bytes(_bits(known, task.partitions))
+
+
+def _bits(known: set[str], partitions: int) -> bytes:
+    """A bit for each name, at a hash of it, among sixteen times as many: what is not there is mostly told by one."""
+    count = 1 << max(10, (len(known) * _BITS_OF_A_NAME).bit_length())
+    bits = np.zeros(count, np.uint8)
+    bits[[_hash(name) // partitions & (count - 1) for name in known]] = 1
+    return np.packbits(bits, bitorder="little").tobytes()
+
+
+def _entries(path: Path, partition: int) -> Iterable[Entry]:
+    with pq.ParquetFile(path) as file:
+        table = file.read_row_group(partition)
+    return zip(*(column.to_pylist() for column in table.columns), strict=True)
+
+
+class NameTables:
+    """Looks names up: which documents have a name, which section of a document has an anchor. has_files: whether there
+    is any folder, or file that is not a document.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Raises WorkspaceError where there are no tables, or of an earlier version."""
+        self._folder = folder
+        self._tables: dict[int, sqlite3.Connection] = {}
+        self._bits: dict[int, mmap.mmap] = {}
+        self._count = sum(1 for _ in folder.glob("*.sqlite"))
+        if not self._count:
+            raise WorkspaceError(f"{folder} is missing: run `structformer ingest` again")
+        # Links say the same names again and again.
+        self.documents = lru_cache(maxsize=_NAMES_KEPT)(self._documents)
+        # A dump has none, and millions of links that would be looked up among them.
+        self.has_files = any(
+            self._of(number).execute("SELECT 1 FROM files LIMIT 1").fetchone() for number in range(self._count)
+        )
+
+    def _of(self, partition: int) -> sqlite3.Connection:
+        if partition not in self._tables:
+            path = _table(self._folder, partition)
+            self._tables[partition] = sqlite3.connect(f"file:{path}?mode=ro", uri=True, check_same_thread=False)
+            self._tables[partition].execute(f"PRAGMA cache_size=-{_CACHE_KB}")
+        return self._tables[partition]
+
+    def _table_of(self, name: str) -> int:
+        """The one table that a name may be in; -1 for most names that are in none: most links of a part of a wiki lead
+        out of it.
+        """
+        hashed = _hash(name)
+        partition = hashed % self._count
+        bits = self._bits.get(partition)
+        if bits is None:
+            with _table(self._folder, partition).with_suffix(_BITS).open("rb") as file:
+                bits = self._bits[partition] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        place = hashed // self._count & (len(bits) * 8 - 1)
+        return partition if bits[place >> 3] >> (place & 7) & 1 else -1
+
+    def _rows(self, question: str, name: str) -> list[Any]:
+        partition = self._table_of(name)
+        return self._of(partition).execute(question, (name,)).fetchall() if partition >= 0 else []
+
+    def has(self, name: str) -> bool:
+        """Whether a document has that name of its own."""
+        return bool(self._rows("SELECT 1 FROM names WHERE name = ? LIMIT 1", name))
+
+    def _documents(self, name: str) -> tuple[int, ...]:
+        """Numbers of the documents of that name, two at most: more than one is ambiguous anyway.
+
+        A name that no document has may be an alias, which a source gave to another name; the shortest chain of these
+        leads to the documents.
+        """
+        if self._table_of(name) < 0:
+            return ()
+        level = [name]
+        known = {name}
+        for _ in range(_MAX_ALIASES + 1):
+            found = {
+                number
+                for each in level
+                for (number,) in self._rows("SELECT document FROM names WHERE name = ? ORDER BY document LIMIT 2", each)
+            }
+            if found:
+                return tuple(sorted(found)[:2])
+            targets = [
+                target
+                for each in level
+                for (target,) in self._rows("SELECT target FROM aliases WHERE name = ?", each)
+                if target not in known
+            ]
+            if not targets:
+                break
+            known.update(targets)
+            level = targets
+        return ()
+
+    def is_file(self, name: str) -> bool:
+        """Whether that is the path of a folder, or of a file that is not a document."""
+        return bool(self._rows("SELECT 1 FROM files WHERE name = ?", name))
+
+    def section(self, document: int, anchor: str) -> int | None:
+        """Number of the first section with that anchor; case is a second choice, as browsers and generators differ."""
+        table = self._of(document % self._count)
+        for form in dict.fromkeys((anchor, anchor.lower())):
+            row = table.execute("SELECT section FROM anchors WHERE document = ? AND anchor = ?", (document, form))
+            if (found := row.fetchone()) is not None:
+                return int(found[0])
+        return None
+
+    def close(self) -> None:
+        for table in self._tables.values():
+            table.close()
+        self._tables.clear()

@@ -1,0 +1,174 @@
+"""Pseudo-queries: sentences of the corpus that read like people's queries, each with the document that answers it.
+
+opening: what a document says of itself first. link: the sentence in which another document links to it. sentence: any
+other. anchor: the text of a link to it. heading: of one of its sections, answered by the others. related: the opening
+of a document that names it in its see-also list. A question is to be answered by what is left of its document: units
+that hold it word for word are neither positives nor negatives, so nothing has to be taken out of a text and encoded
+again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from structformer.corpus import Corpus
+from structformer.graph import ReferenceGraph
+from structformer.retrieval.link_texts import ANCHOR, LINK, link_texts
+from structformer.retrieval.sample import EvenSample
+from structformer.retrieval.units import Unit
+from structformer.text.passages import sentences
+from structformer.text.query_like import (
+    FEWEST_WORDS,
+    MOST_WORDS,
+    is_fragment,
+    is_imperative,
+    is_sentence,
+    plain,
+    question_text,
+    stands_alone,
+)
+
+OPENING, SENTENCE, HEADING, RELATED = "opening", "sentence", "heading", "related"
+LOG = "log"  # people's queries, see structformer.query_side.log
+SOURCES = (OPENING, LINK, SENTENCE)  # those that questions are drawn from unless others are asked for
+ALL_SOURCES = (*SOURCES, ANCHOR, HEADING, RELATED)
+MOST_PSEUDO_QUERIES = 30_000
+_OPENING_WORDS = (3, 20)
+_NAME_WORDS = (2, 12)  # of headings and anchor texts
+_MANUAL_SHARE = 0.2  # of openings that are imperative, from which on only imperative sentences are taken
+_OPENING_CANDIDATES = 4  # sentences of a document
+_FEWEST_OPENINGS = 20  # that tell what kind of corpus it is
+
+
+@dataclass(frozen=True, slots=True)
+class PseudoQuery:
+    """A pseudo-query. document: the number of the one that answers it; holders: units that hold it word for word;
+    passed_over: documents that are neither right nor wrong answers.
+    """
+
+    text: str
+    document: int
+    source: str
+    holders: tuple[int, ...] = ()
+    passed_over: tuple[int, ...] = ()
+
+
+def draw_pseudo_queries(
+    corpus: Corpus,
+    graph: ReferenceGraph,
+    units: Iterable[Unit],
+    *,
+    sources: Collection[str] = SOURCES,
+    most: int = MOST_PSEUDO_QUERIES,
+    seed: int = 0,
+    lengths: tuple[int, int] = (FEWEST_WORDS, MOST_WORDS),
+) -> list[PseudoQuery]:
+    """Questions of the sources asked for, openings first; at most `most` of them, a third each of all but sentences.
+
+    Where openings are imperative ("Remove unused networks"), as in manuals, sentences and link sentences must be too;
+    elsewhere any whole sentence that stands alone will do. lengths: of these, fewest and most words. Which ones are
+    drawn depends on nothing but their texts and the seed.
+    """
+    read = _Read(sources, most, seed)
+    read.units(units)
+    openings = read.openings()
+    imperative = len(openings) >= _FEWEST_OPENINGS and (
+        sum(is_imperative(text) for text, _ in openings.values()) >= _MANUAL_SHARE * len(openings)
+    )
+
+    def wanted(text: str) -> bool:
+        return stands_alone(text, *lengths) and (is_imperative(text) if imperative else is_sentence(text))
+
+    drawn: list[PseudoQuery] = []
+    if OPENING in sources:
+        kept = EvenSample(most // 3, f"openings/{seed}")
+        for document, (text, unit) in openings.items():
+            if imperative or is_sentence(text):
+                kept.add(f"{document}/{text}", text, document, unit)
+        drawn += [
+            PseudoQuery(each.text, each.document, OPENING, read.holders(each.text) or tuple(each.units))
+            for each in kept.in_order()
+        ]
+    if LINK in sources or ANCHOR in sources:
+        drawn += [
+            PseudoQuery(text, target, source, read.holders(text), (linking,))
+            for text, target, linking, source in link_texts(corpus, graph, sources, most // 3, seed)
+            if (wanted(text) if source == LINK else stands_alone(text, *_NAME_WORDS))
+        ]
+    if HEADING in sources:
+        drawn += [
+            PseudoQuery(each.text, each.document, HEADING, tuple(each.units))
+            for each in read.headings.in_order()
+            if stands_alone(each.text, *_NAME_WORDS)
+        ]
+    if RELATED in sources:
+        drawn += [
+            PseudoQuery(text, target, RELATED, read.holders(text), (document,))
+            for document, (text, _) in openings.items()
+            for target in graph.see_also(document)
+        ][: most // 3]
+    if SENTENCE in sources:
+        taken = {(plain(question.text), question.document) for question in drawn}
+        drawn += [
+            PseudoQuery(each.text, each.document, SENTENCE, tuple(each.units))
+            for each in read.sentences.in_order()
+            if wanted(each.text) and (plain(each.text), each.document) not in taken
+        ][: max(0, most - len(drawn))]
+    return drawn
+
+
+class _Read:
+    """What one pass over the units finds: candidates for openings, sentences and headings with the units that hold
+    them.
+    """
+
+    def __init__(self, sources: Collection[str], most: int, seed: int) -> None:
+        self.sentences = EvenSample(4 * most, f"questions/{seed}")
+        self.headings = EvenSample(most // 3, f"headings/{seed}")
+        self._sources = sources
+        self._first: dict[int, list[tuple[str, int]]] = {}  # by document what may be its opening, each with its unit
+
+    def units(self, units: Iterable[Unit]) -> None:
+        """Read all units."""
+        openings_only = set(self._sources) <= {OPENING}
+        for number, unit in enumerate(units):
+            ours = self._first.setdefault(unit.document, [])
+            if openings_only and len(ours) == _OPENING_CANDIDATES:
+                continue
+            if HEADING in self._sources:
+                for heading in unit.path[1:]:
+                    self.headings.add(f"{unit.document}/{plain(heading)}", heading, unit.document, number)
+            for text in _candidates(unit):
+                if len(ours) < _OPENING_CANDIDATES:
+                    ours.append((text, number))
+                self.sentences.add(plain(text), text, unit.document, number)
+
+    def holders(self, text: str) -> tuple[int, ...]:
+        """The units that hold a sentence."""
+        found = self.sentences.get(plain(text))
+        return tuple(found.units) if found else ()
+
+    def openings(self) -> dict[int, tuple[str, int]]:
+        """By document the first sentence that no other document begins with; "General Commands Manual" says
+        nothing.
+        """
+        documents = Counter(text for ours in self._first.values() for text in {plain(text) for text, _ in ours})
+        found = {}
+        for document, ours in self._first.items():
+            own = next(((text, unit) for text, unit in ours if documents[plain(text)] == 1), None)
+            if own is not None:
+                found[document] = own
+        return found
+
+
+def _candidates(unit: Unit) -> Iterator[str]:
+    """What a unit's sentences ask that stand alone."""
+    lines = unit.text.split("\n")
+    for number, line in enumerate(lines):
+        before = lines[number - 1].strip() if number else ""
+        after = lines[number + 1].strip() if number + 1 < len(lines) else ""
+        for sentence in sentences(line):
+            text = question_text(sentence)
+            if stands_alone(text, *_OPENING_WORDS) and not is_fragment(sentence, line, before, after):
+                yield text

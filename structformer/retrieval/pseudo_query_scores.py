@@ -1,0 +1,204 @@
+"""Questions asked of an index: the scores that the hybrid gives every unit for a pseudo-query, with the question's
+own answer made fair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from structformer.models.bi_encoder import BiEncoder
+from structformer.retrieval.dense import DenseIndex
+from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights
+from structformer.retrieval.lexical import LexicalIndex
+from structformer.retrieval.pseudo_queries import OPENING, PseudoQuery
+from structformer.retrieval.ranking import normalize_by_max
+from structformer.retrieval.units import IndexedDocuments
+
+NOTHING = -1e9  # the score of what may not be found
+_FOUND = 200  # units, and documents, that have a lexical share
+_MOST_UNITS = 120_000  # that are held in memory and scored at once; a larger corpus is learned from by a sample
+Progress = Callable[[int, int], None]
+
+
+class PseudoQueryScores:
+    """Questions with what it takes to score them: all vectors, lexical shares, and the overviews of openings without
+    the opening.
+
+    units: numbers of the units that take part, all of them in a corpus of up to 120,000; numbers below are places among
+    these."""
+
+    def __init__(
+        self,
+        questions: Sequence[PseudoQuery],
+        index: DenseIndex,
+        documents: IndexedDocuments,
+        lexical: LexicalIndex,
+        encoder: BiEncoder,
+        progress: Progress | None = None,
+    ) -> None:
+        """encoder: the one that the index's vectors were made with."""
+        owners = index.owners
+        count = len(documents)
+        share = min(1.0, _MOST_UNITS / max(1, len(owners)))
+        # A fixed stride through the documents is a sample that depends on nothing else.
+        taken = np.zeros(count, bool)
+        taken[np.unique((np.arange(max(1, round(count * share))) / share).astype(np.int64).clip(max=count - 1))] = True
+        self.units = np.flatnonzero(taken[owners])
+        places = np.full(len(owners), -1, np.int64)
+        places[self.units] = np.arange(len(self.units))
+        self.questions = [question for question in questions if taken[question.document]]
+        self._places = places
+        self._owners = owners
+        self.owners = torch.from_numpy(owners[self.units])
+        self.passages = torch.from_numpy(np.ascontiguousarray(index.vectors[self.units], np.float32))
+        self.overviews = torch.from_numpy(np.array(index.overviews, np.float32))
+        self.vectors = torch.from_numpy(encoder.encode_queries([question.text for question in self.questions]))
+        self._combined = DEFAULT_WEIGHTS.dense * self.passages + DEFAULT_WEIGHTS.overview * self.overviews[self.owners]
+        bounds = np.searchsorted(self.owners.numpy(), np.arange(count + 1))
+        self._slices = np.stack([bounds[:-1], bounds[1:]], axis=1)
+        self._own_overviews = self._without_openings(documents, encoder)
+        self._shares = self._lexical_shares(lexical, progress)
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def _without_openings(self, documents: IndexedDocuments, encoder: BiEncoder) -> dict[int, torch.Tensor]:
+        """By question: the overview of its document without the question, where it holds it."""
+        texts: dict[int, str] = {}
+        for number, question in enumerate(self.questions):
+            if question.source == OPENING:
+                text = documents[question.document].overview
+                if question.text in text:
+                    texts[number] = text.replace(question.text, " ")
+        found = torch.from_numpy(encoder.encode_documents(list(texts.values())))
+        return dict(zip(texts, found, strict=True))
+
+    def _lexical_shares(
+        self, lexical: LexicalIndex, progress: Progress | None
+    ) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]]:
+        """By question: units, and their BM25 scores as shares of the best that may be found."""
+
+        def shares(question: PseudoQuery) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+            held, skipped = set(question.holders), self.skipped(question)
+            found = normalize_by_max(
+                [
+                    (int(self._places[unit]), score)
+                    for unit, score in lexical.search(question.text, _FOUND)
+                    if self._places[unit] >= 0 and unit not in held and int(self._owners[unit]) not in skipped
+                ]
+            )
+            return np.fromiter(found, np.int64, len(found)), np.fromiter(found.values(), np.float32, len(found))
+
+        found = []
+        with ThreadPoolExecutor() as pool:
+            for number, each in enumerate(pool.map(shares, self.questions), 1):
+                found.append(each)
+                if progress:
+                    progress(number, len(self.questions))
+        return found
+
+    def owner(self, unit: int) -> int:
+        """The number of a unit's document."""
+        return int(self._owners[unit])
+
+    def skipped(self, question: PseudoQuery) -> set[int]:
+        """Documents that are neither right nor wrong answers: others that hold the question, and those to be passed
+        over.
+        """
+        return {*map(int, self._owners[list(question.holders)]), *question.passed_over} - {question.document}
+
+    def answers(self, numbers: Sequence[int]) -> torch.Tensor:
+        """(questions,) the documents that answer them."""
+        return torch.tensor([self.questions[number].document for number in numbers])
+
+    def parts(self, vectors: torch.Tensor, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Three (questions, units) parts of the score: cosines, the overviews' cosines, lexical shares. vectors:
+        (questions, dimensions) of these questions.
+        """
+        overviews = vectors @ self.overviews.T
+        own = [self._own_overviews.get(number) for number in numbers]
+        if any(each is not None for each in own):
+            answers = self.answers(numbers)
+            cosines = torch.stack(
+                [overviews[row, answers[row]] if each is None else vectors[row] @ each for row, each in enumerate(own)]
+            )
+            overviews = overviews.scatter(1, answers[:, None], cosines[:, None])
+        return vectors @ self.passages.T, overviews[:, self.owners], self._words(numbers)
+
+    def _words(self, numbers: Sequence[int]) -> torch.Tensor:
+        """(questions, units) lexical shares."""
+        words = torch.zeros(len(numbers), len(self.units))
+        for row, number in enumerate(numbers):
+            units, shares = self._shares[number]
+            words[row, torch.from_numpy(units)] = torch.from_numpy(shares)
+        return words
+
+    def _holding(self, question: PseudoQuery) -> torch.Tensor:
+        """Places of the units that hold a question."""
+        places = self._places[np.array(question.holders, np.int64)]
+        return torch.from_numpy(places[places >= 0])
+
+    def scores(
+        self, vectors: torch.Tensor, numbers: Sequence[int], weights: FusionWeights
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Two (questions, units) tables of the hybrid's score, without whole documents' words, which hold the question:
+        one in which only right answers have theirs, one in which only wrong ones have; NOTHING elsewhere.
+        """
+        cosines, overviews, words = self.parts(vectors, numbers)
+        right, wrong = self.allowed(numbers)
+        total = weights.dense * cosines + weights.overview * overviews + weights.lexical * words
+        return total.masked_fill(~right, NOTHING), total.masked_fill(~wrong, NOTHING)
+
+    def allowed(self, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Two (questions, units) bool: which units answer, and which don't. Neither: units that hold the question, the
+        documents that they are of, and those to be passed over.
+        """
+        right = self.owners[None] == self.answers(numbers)[:, None]
+        skipped = torch.zeros(len(numbers), len(self.overviews), dtype=torch.bool)
+        held = torch.zeros(len(numbers), len(self.units), dtype=torch.bool)
+        for row, number in enumerate(numbers):
+            question = self.questions[number]
+            held[row, self._holding(question)] = True
+            skipped[row, list(self.skipped(question))] = True
+        return right & ~held, ~skipped[:, self.owners] & ~right
+
+    def best_and_wrong(self, vectors: torch.Tensor, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        """What `scores` gives for the default weights, made for training: (questions,) the best right answer's score,
+        NOTHING where there is none, and (questions, units) the wrong answers'.
+
+        One product of matrices for both cosines; all else is a table without gradients, in which a document's units
+        are one slice."""
+        cosines = vectors @ self._combined.T
+        fixed = DEFAULT_WEIGHTS.lexical * self._words(numbers)
+        right: list[torch.Tensor] = []
+        for row, number in enumerate(numbers):
+            question = self.questions[number]
+            own = slice(*self._slices[question.document].tolist())
+            scores = cosines[row, own] + fixed[row, own]
+            holding = self._holding(question)
+            held = torch.zeros(own.stop - own.start, dtype=torch.bool)
+            held[holding[(own.start <= holding) & (holding < own.stop)] - own.start] = True
+            best = scores.masked_fill(held, NOTHING).max()
+            if (overview := self._own_overviews.get(number)) is not None and best > NOTHING / 2:
+                moved = vectors[row] @ (overview - self.overviews[question.document])
+                best = best + DEFAULT_WEIGHTS.overview * moved
+            right.append(best)
+            for document in (question.document, *self.skipped(question)):
+                start, end = self._slices[document].tolist()
+                fixed[row, start:end] = NOTHING
+        return torch.stack(right), cosines + fixed
+
+    def ranks(self, vectors: torch.Tensor, numbers: Sequence[int]) -> npt.NDArray[np.int64]:
+        """(questions,) the rank from 1 of each question's document by its best unit under the default weights; ties
+        count against it. A document that has no other unit ranks behind all.
+        """
+        best, wrong = self.best_and_wrong(vectors, numbers)
+        others = torch.full((len(numbers), len(self.overviews)), NOTHING)
+        others = others.scatter_reduce(1, self.owners[None].expand(len(numbers), -1), wrong, "amax")
+        found = 1 + ((others >= best[:, None]) & (others > NOTHING / 2)).sum(1)
+        return np.where((best < NOTHING / 2).numpy(), len(self.overviews) + 1, found.numpy())

@@ -1,0 +1,55 @@
+"""What is drawn, as one value that drawing a whole corpus and drawing in portions take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from structformer.sampling.example import SamplingOptions
+from structformer.sampling.neighbourhood import WordWeights
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRequest:
+    """Which Examples are drawn.
+
+    tasks: by name. epoch: another one gives other random choices of the same seed. held_out: share of documents kept
+    out for evaluation; None chooses by the corpus's size. weights: the attention that HARP's tasks draw words by.
+    drawn_by: the fingerprint of the weights where they are not at hand, and what they drew is there already."""
+
+    tasks: tuple[str, ...]
+    options: SamplingOptions = field(default_factory=SamplingOptions)
+    seed: int = 0
+    epoch: int = 0
+    held_out: float | None = None
+    weights: WordWeights | None = None
+    drawn_by: str | None = None
+
+    @property
+    def attention(self) -> str | None:
+        """The fingerprint of the weights, None without any."""
+        return self.drawn_by or getattr(self.weights, "fingerprint", None)
+
+    def description(self) -> dict[str, Any]:
+        """The request in JSON's types. Portions of one request have the same."""
+        return {
+            "tasks": list(self.tasks),
+            "options": asdict(self.options),
+            "seed": self.seed,
+            **({"epoch": self.epoch} if self.epoch else {}),  # so that portions begun without it are still known
+            "held_out": self.held_out,
+            "attention": self.attention,
+        }
+
+    @classmethod
+    def of(cls, description: Mapping[str, Any]) -> SampleRequest:
+        """The request that `description` gave, without its weights."""
+        return cls(
+            tuple(description["tasks"]),
+            SamplingOptions(**description["options"]),
+            description["seed"],
+            description.get("epoch", 0),
+            description["held_out"],
+            drawn_by=description["attention"],
+        )

@@ -1,0 +1,123 @@
+"""What a run says of itself, to all who want to know: the file of its steps, its trackers, its listener."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accelerate import Accelerator
+
+from structformer.training.logs import StepLog
+from structformer.training.options import Listener, TrainingPlan, TrainingStep
+
+
+@dataclass(frozen=True, slots=True)
+class StepReport:
+    """What a step came to. step: counted from 1; losses: means by task; padded: tokens with padding; idle: seconds that
+    it waited for its input; ended: when, by the monotonic clock; development: the held-out score, where it was due.
+    """
+
+    step: int
+    losses: dict[str, float]
+    learning_rate: float
+    gradient_norm: float | None
+    pairs: int
+    tokens: int
+    padded: int
+    seconds: float
+    idle: float
+    ended: float
+    development: float | None = None
+
+
+class Reporter:
+    """Tells a run's events to its file, its trackers and its listener. Of several processes the first one speaks."""
+
+    def __init__(
+        self, accelerator: Accelerator, listener: Listener, file: Path, *, tracked_as: dict[str, Any] | None = None
+    ) -> None:
+        """file: takes a line of JSON for each step; tracked_as: what trackers call the run, None without any."""
+        self._accelerator = accelerator
+        self._listener = listener if accelerator.is_main_process else Listener()
+        self._file = file
+        self._tracked_as = tracked_as
+        self._log: StepLog | None = None
+        self._begun = 0.0
+        self._first, self._steps = 0, 0
+        self._pairs, self._tokens, self._idle = 0, 0, 0.0
+
+    def notice(self, text: str) -> None:
+        """A remark."""
+        self._listener.say(text)
+
+    def planned(self, plan: TrainingPlan) -> None:
+        """What the run will do is known."""
+        self._steps = plan.steps
+        if self._listener.plan:
+            self._listener.plan(plan)
+
+    def begun(self, done: int) -> None:
+        """The steps begin, after the `done` ones of the checkpoint that is continued from."""
+        if done:
+            self.notice(f"going on after step {done}")
+        if self._accelerator.is_main_process:
+            self._log = StepLog(self._file, steps=done)
+        if self._tracked_as is not None:
+            self._accelerator.init_trackers("structformer", config=self._tracked_as)
+        self._first = done
+        self._begun = time.monotonic()
+
+    def computed(self, report: StepReport) -> None:
+        """A step is computed, and its weights scored: it stands in the file before a checkpoint holds it."""
+        self._pairs += report.pairs
+        self._tokens += report.tokens
+        self._idle += report.idle
+        if self._log is not None:
+            self._log.add(
+                step=report.step,
+                losses=report.losses,
+                learning_rate=report.learning_rate,
+                seconds=round(report.seconds, 4),
+                pairs=report.pairs,
+                tokens=report.tokens,
+                padded=report.padded,
+                idle=round(report.idle, 4),
+                gradient_norm=report.gradient_norm,
+                **_scored(report),
+            )
+
+    def finished(self, report: StepReport) -> None:
+        """All of a step is done, its checkpoint too, where one was due: trackers and listener hear of it."""
+        spent, done = report.ended - self._begun, report.step - self._first
+        pairs, tokens = self._pairs / spent, self._tokens / spent
+        if self._tracked_as is not None:
+            values = {f"loss/{name}": value for name, value in report.losses.items()}
+            speed = {"learning_rate": report.learning_rate, "pairs_per_second": pairs, "tokens_per_second": tokens}
+            self._accelerator.log({**values, **speed, **_scored(report)}, step=report.step)
+        if self._listener.step:
+            self._listener.step(
+                TrainingStep(
+                    report.step,
+                    self._steps,
+                    report.losses,
+                    report.learning_rate,
+                    pairs,
+                    tokens,
+                    spent / done * (self._steps - report.step),
+                    self._idle / spent,
+                    report.development,
+                )
+            )
+
+    def ended(self) -> None:
+        """The last step is done; file and trackers are closed."""
+        if self._log is not None:
+            self._log.close()
+        if self._tracked_as is not None:
+            self._accelerator.end_training()
+
+
+def _scored(report: StepReport) -> dict[str, float]:
+    return {} if report.development is None else {"development": report.development}

@@ -1,0 +1,79 @@
+"""Saving a trained ranker as a model of the workspace, with its record, its log and its card."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from structformer._version import __version__
+from structformer.corpus import Corpus
+from structformer.errors import ModelError, WorkspaceError
+from structformer.models.base import BaseModel
+from structformer.models.kinds import Ranker
+from structformer.models.registry import ModelRecord, write_record
+from structformer.models.scratch import weights_digest
+from structformer.training.card import write_card
+from structformer.training.checkpoint import Checkpoints
+from structformer.training.options import BOTH, TrainingOptions, TrainingResult
+from structformer.training.resolve import ResolvedOptions
+from structformer.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A trained ranker, and what its record says of how it came to be. learned_from: the fingerprint of the corpus that
+    its Examples are of.
+    """
+
+    ranker: Ranker
+    base: BaseModel
+    options: TrainingOptions
+    settings: ResolvedOptions
+    learned_from: str
+    result: TrainingResult
+
+
+def save_model(
+    workspace: Workspace, trained: Trained, corpus: Corpus, checkpoints: Checkpoints, *, force: bool
+) -> None:
+    """Save the model and drop the run's checkpoints. force: replace a model of the same name instead of keeping it.
+    Raises ModelError where it cannot be written; the checkpoints are kept then.
+    """
+    ranker, base = trained.ranker, trained.base
+    try:
+        with workspace.replacing_model(trained.settings.name, keep=not force) as temporary:
+            ranker.model.to("cpu")
+            ranker.save(temporary)
+            if (log := checkpoints.folder / "training.jsonl").exists():
+                shutil.copy(log, temporary / "training.jsonl")
+            digest = weights_digest(str(temporary))
+            record = ModelRecord(ranker.kind, base.name, base.location, digest, _training(trained), base.revision)
+            write_record(temporary, record)
+            write_card(temporary, record, corpus)
+    except WorkspaceError as error:
+        steps = checkpoints.steps()
+        again = f"; step {steps[-1]} is kept: `structformer train --resume` saves it then" if steps else ""
+        raise ModelError(f"the model could not be saved: {error}{again}") from error
+    checkpoints.clear()
+
+
+def _training(trained: Trained) -> dict[str, Any]:
+    """What the record says of the training."""
+    options, result = trained.options, trained.result
+    return {
+        "tool_version": __version__,
+        "corpus": trained.learned_from,
+        "side": options.side or BOTH,
+        "options": {**asdict(options), "report_to": list(options.report_to)},
+        "settings": asdict(trained.settings),
+        "plan": asdict(result.plan),
+        "steps": result.steps,
+        "best_step": result.best_step,
+        "seconds": round(result.seconds, 1),
+        "processes": result.plan.processes,
+        "development": {f"{share:g}": score for share, score in result.development.items()},
+        "kept": result.kept,
+        "better_than_base": result.better_than_base,
+        "default_score": result.default_score,
+    }

