@@ -126,8 +126,8 @@ def kills(part: str, documents: Path, times: int) -> tuple[int, int]:
     with tempfile.TemporaryDirectory() as folder:
         prepared, work = Path(folder) / "prepared", Path(folder) / "work"
         if part == "merge":
-            for portion in ("2/2", "1/2"):
-                run("ingest", documents, "-w", prepared, "--shard", portion, "-q")
+            for part in ("2/2", "1/2"):
+                run("ingest", documents, "-w", prepared, "--part", part, "-q")
         elif part != "ingest":
             run("ingest", documents, "-w", prepared, "-q")
         if part == "train":

@@ -8,7 +8,7 @@
     checkpoints/NAME/ an unfinished run
     evaluation/NAME/  an evaluation's runs and reports
     datasets/         documents of ir_datasets ids, as they were ingested
-    parts/            what portions of a command have made, until they are merged
+    parts/            what parts of a command have made, until they are merged
     cache/, logs/     what can be made again; what trackers write
 
 What is published is a new generation, made visible by replacing workspace.json. A reader holds the generation that it
@@ -221,7 +221,7 @@ class Workspace:
 
     @property
     def parts(self) -> Path:
-        """The folder of what the portions of commands have made, until they are merged."""
+        """The folder of what the parts of commands have made, until they are merged."""
         return self.path / "parts"
 
     @property

@@ -22,7 +22,7 @@ LAYERS = [
     {"document", "extras"},
     {"text"},
     {"storage", "formats"},
-    {"workspace", "plugins", "portions"},
+    {"workspace", "plugins", "parts"},
     {"outputs"},
     {"corpus", "engines", "pages"},
     {"graph"},

@@ -70,11 +70,11 @@ def test_what_one_machine_makes_another_one_searches(run, bucket, machine, tmp_p
     assert json.loads(run("graph", "stats", "-w", bucket, "--json").out)["documents"] == 4
 
 
-def test_portions_of_machines_that_share_nothing_else(run, bucket, machine, tmp_path):
+def test_parts_of_machines_that_share_nothing_else(run, bucket, machine, tmp_path):
     folder = write_pages(tmp_path / "pages", PAGES | {f"more-{n}.md": f"# More {n}\n\nText {n}.\n" for n in range(60)})
     for number in (3, 1, 2):
         machine(str(number))
-        assert run("ingest", folder, "-w", bucket, "--shard", f"{number}/3").code == 0
+        assert run("ingest", folder, "-w", bucket, "--part", f"{number}/3").code == 0
     machine("merging")
     merged = run("merge", "-w", bucket)
     assert (merged.code, "0 files read, 63 unchanged" in merged.out) == (0, True)

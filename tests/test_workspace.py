@@ -45,7 +45,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 OURS = {MARKER, *(name for folder in FOLDERS for name in folder.split("/"))}
 # What paths begin with that only look like ours: in the package itself, in folders that are thrown away, in a new
-# plugin, and among what one command's portions have made.
+# plugin, and among what one command's parts have made.
 ELSEWHERE = (
     *("files('structformer')", "scratch / ", "Path(folder) / 'index'"),
     *("folder / 'tests' / 'samples'", "parts.folder / "),

@@ -20,7 +20,7 @@ COMMANDS = {
     "feedback": "What people searched for on the page, as a report and as judgements.",
     "evaluate": "Compare pipelines on judged queries or on held-out structure.",
     "experiment": "Train and compare variants that a TOML file describes.",
-    "merge": "Put together what portions of ingest, sample or index made.",
+    "merge": "Put together what parts of ingest, sample or index made.",
     "plugins": "The installed plugins; check one, or begin your own.",
     "check": "Compare every file of the workspace with what was written.",
 }

@@ -196,23 +196,23 @@ def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def shard_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--shard, as the commands have it that are done in portions."""
+def part_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--part, as the commands have it that are done in parts."""
     return click.option(
-        "--shard",
+        "--part",
         metavar="I/N",
-        help="Do the Ith of N portions only, as each job of an array does; structformer merge puts them together.",
+        help="Do the Ith of N parts only, as each job of an array does; structformer merge puts them together.",
     )(function)
 
 
-def say_portion(out: Output, portion: object, done: str, workspace: Path, *, again: bool = False) -> int:
-    """Say what a portion has done, and what comes next."""
-    out.json({"portion": str(portion), "done": done, "again": again})
-    out.result(f"portion {portion}: {done}")
+def say_part(out: Output, part: object, done: str, workspace: Path, *, again: bool = False) -> int:
+    """Say what a part has done, and what comes next."""
+    out.json({"part": str(part), "done": done, "again": again})
+    out.result(f"part {part}: {done}")
     out.say(
-        f"next: run it again when all portions have come this far, then structformer merge -w {workspace}"
+        f"next: run it again when all parts have come this far, then structformer merge -w {workspace}"
         if again
-        else f"next, when all portions have ended: structformer merge -w {workspace}"
+        else f"next, when all parts have ended: structformer merge -w {workspace}"
     )
     return 0
 

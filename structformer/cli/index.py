@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from structformer.cli.common import Output, common_options, output, save_config, say_portion, shard_option
+from structformer.cli.common import Output, common_options, output, part_option, save_config, say_part
 from structformer.extras import TORCH, are_installed, needs
 
 
@@ -41,7 +41,7 @@ from structformer.extras import TORCH, are_installed, needs
     help="Look at every vector, or at those that an index of them names; auto: the latter from half a million passages "
     "on, where structformer[approximate] is installed.",
 )
-@shard_option
+@part_option
 @common_options
 @click.pass_context
 def command(
@@ -50,7 +50,7 @@ def command(
     language: str,
     vector_bits: str,
     nearest: str,
-    shard: str | None,
+    part: str | None,
     workspace: Path,
     quiet: bool,
     verbose: bool,
@@ -60,9 +60,9 @@ def command(
 
     Texts that were indexed before keep their vectors; a run that was stopped is gone on with. The hybrid's weights are
     learned from the corpus's own opening sentences."""
-    from structformer.portions import Portion
+    from structformer.parts import Part
     from structformer.retrieval.index import build_index
-    from structformer.retrieval.portions import index_portion
+    from structformer.retrieval.parts import index_part
 
     out = output(ctx)
     request: dict[str, Any] = {
@@ -76,10 +76,10 @@ def command(
         def tell(stage: str, done: int, total: int) -> None:
             progress(done, total)
 
-        if shard is not None:
-            portion = Portion.parse(shard)
-            encoded = index_portion(portion, workspace, **request, progress=tell)
-            return say_portion(out, portion, f"{encoded} texts encoded", workspace)
+        if part is not None:
+            chosen = Part.parse(part)
+            encoded = index_part(chosen, workspace, **request, progress=tell)
+            return say_part(out, chosen, f"{encoded} texts encoded", workspace)
         manifest = build_index(workspace, **request, progress=tell)
     show_index(ctx, out, manifest, workspace)
     return 0

@@ -12,11 +12,11 @@ from structformer.cli.common import (
     Output,
     common_options,
     output,
+    part_option,
     printable,
     read_mapping,
     save_config,
-    say_portion,
-    shard_option,
+    say_part,
 )
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ _SHOWN = 20
     "[default: folder, or what the folder says]",
 )
 @click.option("--fresh", is_flag=True, help="Read everything again, whatever an earlier ingest left.")
-@shard_option
+@part_option
 @common_options
 @click.pass_context
 def command(
@@ -120,7 +120,7 @@ def command(
     base_url: str | None,
     url_rule: str | None,
     fresh: bool,
-    shard: str | None,
+    part: str | None,
     workspace: Path,
     quiet: bool,
     verbose: bool,
@@ -135,10 +135,10 @@ def command(
     from structformer.corpus.site import FOLDER, MIRROR, Site
     from structformer.formats.limits import Limits
     from structformer.ingestion.ingesting import build_corpus
-    from structformer.ingestion.portions import ingest_portion
+    from structformer.ingestion.parts import ingest_part
     from structformer.ingestion.request import Execution, IngestRequest
     from structformer.ingestion.walk import FileFilter
-    from structformer.portions import Portion
+    from structformer.parts import Part
     from structformer.workspace import Workspace
 
     if add + replace_sources + remove > 1:
@@ -158,7 +158,7 @@ def command(
     place = Workspace(workspace)
     if dataset:
         paths = (*paths, _fetched(out, dataset, place))
-    portion = Portion.parse(shard) if shard is not None and not dry_run else None
+    chosen = Part.parse(part) if part is not None and not dry_run else None
     request = IngestRequest(
         paths,
         add=add,
@@ -172,10 +172,10 @@ def command(
     )
     if dry_run:
         return _dry_run(out, request, place)
-    if portion is not None:
+    if chosen is not None:
         with out.stages() as progress:
-            made = ingest_portion(portion, request, place, Execution(workers, engine, fresh, progress))
-        return say_portion(out, portion, f"{made} shards made", workspace)
+            made = ingest_part(chosen, request, place, Execution(workers, engine, fresh, progress))
+        return say_part(out, chosen, f"{made} shards made", workspace)
     with out.stages() as progress:
         report = build_corpus(request, place, Execution(workers, engine, fresh, progress))
     return show_report(ctx, out, report, workspace, only=format_)

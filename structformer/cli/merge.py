@@ -10,8 +10,8 @@ from structformer.cli.common import common_options, output
 
 
 @click.command("merge")
-@click.option("--rest", is_flag=True, help="Do here what portions have not done; else they are named, and nothing is.")
-@click.option("--drop", is_flag=True, help="Delete what the portions have made.")
+@click.option("--rest", is_flag=True, help="Do here what parts have not done; else they are named, and nothing is.")
+@click.option("--drop", is_flag=True, help="Delete what the parts have made.")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: one per core]")
 @click.option("--engine", default="local", show_default=True, help="Where it is done, as for ingest.")
 @common_options
@@ -27,32 +27,32 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> int:
-    """Put together what portions of ingest, sample or index made (--shard I/N).
+    """Put together what parts of ingest, sample or index made (--part I/N).
 
     The result is what the command gives that does all at once, byte for byte but for the last bits of vectors."""
     from structformer.cli.index import show_index
     from structformer.cli.ingest import show_report
     from structformer.cli.sample import show_samples
-    from structformer.ingestion.portions import COMMAND as INGEST
-    from structformer.ingestion.portions import merge_ingest
-    from structformer.portions import Parts
-    from structformer.retrieval.portions import COMMAND as INDEX
-    from structformer.retrieval.portions import merge_index
-    from structformer.sampling.portions import COMMAND as SAMPLE
-    from structformer.sampling.portions import merge_samples
+    from structformer.ingestion.parts import COMMAND as INGEST
+    from structformer.ingestion.parts import merge_ingest
+    from structformer.parts import PartsFolder
+    from structformer.retrieval.parts import COMMAND as INDEX
+    from structformer.retrieval.parts import merge_index
+    from structformer.sampling.parts import COMMAND as SAMPLE
+    from structformer.sampling.parts import merge_samples
     from structformer.workspace import Workspace
 
     out = output(ctx)
     place = Workspace(workspace)
-    there = [name for name in (INGEST, SAMPLE, INDEX) if Parts(place.parts, name).begun]
+    there = [name for name in (INGEST, SAMPLE, INDEX) if PartsFolder(place.parts, name).begun]
     if not there:
-        raise click.UsageError(f"no portions in {workspace}: make them with ingest, sample or index --shard I/N")
+        raise click.UsageError(f"no parts in {workspace}: make them with ingest, sample or index --part I/N")
     if drop:
         with place.writing("structformer merge --drop"):
             for name in there:
-                Parts(place.parts, name).drop()
+                PartsFolder(place.parts, name).drop()
         out.json({"dropped": there})
-        out.result(f"dropped: portions of {', '.join(there)}")
+        out.result(f"dropped: parts of {', '.join(there)}")
         return 0
     code = 0
     if INGEST in there:

@@ -13,10 +13,10 @@ from structformer.cli.common import (
     Output,
     common_options,
     output,
+    part_option,
     printable,
     save_config,
-    say_portion,
-    shard_option,
+    say_part,
     table,
 )
 from structformer.text.field_docs import field_docs
@@ -57,7 +57,7 @@ _DOCS = field_docs("sampling.example", "SamplingOptions")
     help="Where it is done: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
-@shard_option
+@part_option
 @common_options
 @click.pass_context
 def command(
@@ -76,7 +76,7 @@ def command(
     workers: int | None,
     engine: str,
     seed: int,
-    shard: str | None,
+    part: str | None,
     workspace: Path,
     quiet: bool,
     verbose: bool,
@@ -86,10 +86,10 @@ def command(
 
     srr, rwi, ati, ltm: Wikiformer's four tasks. rqp, qdm, rdp, acm: HARP's, from hyperlinks. ict, bfs, wlp, rop: the
     classics."""
-    from structformer.portions import Portion
+    from structformer.parts import Part
     from structformer.sampling import DEFAULT_TASKS, SamplingOptions, needs_attention
     from structformer.sampling.draw_examples import draw_samples
-    from structformer.sampling.portions import sample_portion
+    from structformer.sampling.parts import sample_part
     from structformer.sampling.request import SampleRequest
     from structformer.workspace import Workspace
 
@@ -123,12 +123,12 @@ def command(
             resolve_base_model(attention_model, "cross-encoder").location, Workspace(workspace).cache
         )
     request = SampleRequest(tuple(names), options, seed, held_out=held_out, weights=weights)
-    if shard is not None:
-        portion = Portion.parse(shard)
+    if part is not None:
+        own = Part.parse(part)
         with out.progress("sampling") as progress:
-            whole = sample_portion(portion, request, workspace, workers=workers, engine=engine, progress=progress)
-        done = "its Examples are drawn" if whole else "its page texts are there, those of other portions are not yet"
-        return say_portion(out, portion, done, workspace, again=not whole)
+            whole = sample_part(own, request, workspace, workers=workers, engine=engine, progress=progress)
+        done = "its Examples are drawn" if whole else "its page texts are there, those of other parts are not yet"
+        return say_part(out, own, done, workspace, again=not whole)
     with out.progress("sampling") as progress:
         samples = draw_samples(request, workspace, workers=workers, engine=engine, progress=progress)
     show_samples(ctx, out, samples, workspace, show)

@@ -36,8 +36,8 @@ from structformer.ingestion.request import Execution, IngestRequest, Progress
 from structformer.ingestion.shard import ShardResult, ShardTask, without_lost
 from structformer.ingestion.survey import Ignored, SourceFiles, SurveyedFile, cut, survey
 from structformer.ingestion.walk import FileFilter
+from structformer.parts import WHOLE, Part
 from structformer.plugins import Plugins, load_plugins
-from structformer.portions import WHOLE, Portion
 from structformer.storage.files import remove, write_bytes, write_json
 from structformer.workspace import Source, Workspace
 
@@ -190,10 +190,10 @@ def made_shards(
     files: list[SurveyedFile],
     execution: Execution,
     report: IngestReport,
-    portion: Portion = WHOLE,
+    part: Part = WHOLE,
     into: str = "",
 ) -> list[ShardInfo]:
-    """The shards of the files, or of a portion, made by worker processes where they are not there already. into: the
+    """The shards of the files, or of a part, made by worker processes where they are not there already. into: the
     folder of those that are made, when not that of all.
     """
     count = max(1, execution.workers or os.cpu_count() or 1)
@@ -215,11 +215,11 @@ def made_shards(
         memory_bytes=request.limits.memory_bytes,
         lost=without_lost,
     )
-    total = sum(file.size for file in files) // portion.of
+    total = sum(file.size for file in files) // part.of
     shards: list[ShardInfo] = []
     done = 0
     taken: defaultdict[str, float] = defaultdict(float)
-    tasks = portion.of_tasks(_tasks(files, base, _known_shards(workspace), load_plugins(), count, taken))
+    tasks = part.of_tasks(_tasks(files, base, _known_shards(workspace), load_plugins(), count, taken))
     results: Iterator[ShardResult] = get_engine(execution.engine).map(work, tasks)
     for result in results:
         shards.append(result.info)

@@ -1,4 +1,4 @@
-"""What an ingest is asked for, as one value that the ingest, its portions and its dry run take; and how it is run."""
+"""What an ingest is asked for, as one value that the ingest, its parts and its dry run take; and how it is run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class IngestRequest:
         plugins.check_options(self.options)
 
     def description(self) -> dict[str, Any]:
-        """The request in JSON's types, whatever folder it was made in. Portions of one ingest have the same."""
+        """The request in JSON's types, whatever folder it was made in. Parts of one ingest have the same."""
         paths = [str(Path(path).resolve()) for path in self.paths]
         return {**asdict(self), "paths": paths, "options": dict(self.options)}
 

@@ -22,7 +22,7 @@ from structformer.engines import Engine, Work, mapped
 from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.graph import ReferenceGraph
-from structformer.portions import Portion
+from structformer.parts import Part
 from structformer.sampling.example import FROM_PASSAGES, Census, Example, SamplingOptions
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.sampling.negatives import PassageTable, write_passages
@@ -122,11 +122,11 @@ def draw(
     workers: int | None = None,
     engine: str | Engine = "local",
     progress: Progress | None = None,
-    portion: Portion | None = None,
+    part: Part | None = None,
 ) -> bool:
     """Draw Examples into a folder, which `Samples.at` opens. What is there already of the same request is kept.
 
-    portion: draw these shards' alone, and write no manifest; False where it must wait for the other portions' page
+    part: draw these shards' alone, and write no manifest; False where it must wait for the other parts' page
     texts.
     """
     corpus = Corpus.open(workspace)
@@ -139,7 +139,7 @@ def draw(
     beyond = any(task.in_corpus for task in chosen)
     base = DrawTask(str(workspace), str(folder), 0, "examples", plain, options, seed, request.epoch, share)
     drawn = [replace(base, shard=shard) for shard in range(len(corpus.shards))]
-    own = list(portion.of_tasks(drawn)) if portion else drawn
+    own = list(part.of_tasks(drawn)) if part else drawn
     steps = _Steps(progress, len(own) * (beyond + bool(plain) + bool(by_attention)))
     if beyond:
         _run([replace(task, what="pages", tasks=names) for task in own], engine, workers, steps)
@@ -155,7 +155,7 @@ def draw(
         _run(own, engine, workers, steps)
     if by_attention:
         _draw_by_attention_all(own, corpus, graph, by_attention, request.weights, steps)
-    if portion is None:
+    if part is None:
         _finish(base, corpus, names, request.attention if by_attention else None)
     return True
 

@@ -1,4 +1,4 @@
-"""What is drawn, as one value that drawing a whole corpus and drawing in portions take."""
+"""What is drawn, as one value that drawing a whole corpus and drawing in parts take."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class SampleRequest:
         return self.drawn_by or getattr(self.weights, "fingerprint", None)
 
     def description(self) -> dict[str, Any]:
-        """The request in JSON's types. Portions of one request have the same."""
+        """The request in JSON's types. Parts of one request have the same."""
         return {
             "tasks": list(self.tasks),
             "options": asdict(self.options),
             "seed": self.seed,
-            **({"epoch": self.epoch} if self.epoch else {}),  # so that portions begun without it are still known
+            **({"epoch": self.epoch} if self.epoch else {}),  # so that parts begun without it are still known
             "held_out": self.held_out,
             "attention": self.attention,
         }

@@ -5,7 +5,7 @@ of what changed.
     log/TIME-RANDOM.json   what one command changed: digests by path, and what it deleted
 
 There is nothing to rename and nothing that two writers replace: a command's entry of the log is written last, and the
-log's entries in their order are the state. So the portions of a job array may end at the same moment, and a command
+log's entries in their order are the state. So the parts of a job array may end at the same moment, and a command
 that was killed while it wrote has changed nothing."""
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Portions: a command's work in N parts that know nothing of each other, for job arrays and for machines that share
+"""Parts: a command's work in N parts that know nothing of each other, for job arrays and for machines that share
 nothing but a folder.
 
-`structformer ingest FOLDER --shard 3/8` does the third of eight portions and leaves what it made in the workspace's
-`parts/`, under names that say what went in; the plan beside them says what the command was asked for, and each portion
+`structformer ingest FOLDER --part 3/8` does the third of eight parts and leaves what it made in the workspace's
+`parts/`, under names that say what went in; the plan beside them says what the command was asked for, and each part
 that has ended leaves a mark. `structformer merge` runs the command itself, which finds what is made.
 """
 
@@ -24,8 +24,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
-    """The `number`th of `of` portions, from 1 on."""
+class Part:
+    """The `number`th of `of` parts, from 1 on."""
 
     number: int
     of: int
@@ -34,47 +34,47 @@ class Portion:
         return f"{self.number}/{self.of}"
 
     @classmethod
-    def parse(cls, text: str) -> Portion:
-        """A portion from "3/8". Raises UsageError."""
+    def parse(cls, text: str) -> Part:
+        """A part from "3/8". Raises UsageError."""
         found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text.strip())
         number, of = (int(found[1]), int(found[2])) if found else (0, 0)
         if not 1 <= number <= of <= _MOST:
-            raise UsageError(f"{text!r} is not a portion: write 3/8 for the third of eight")
+            raise UsageError(f"{text!r} is not a part: write 3/8 for the third of eight")
         return cls(number, of)
 
     def takes(self, place: int) -> bool:
-        """Whether the task at a place belongs to this portion."""
+        """Whether the task at a place belongs to this part."""
         return place % self.of == self.number - 1
 
     def of_tasks(self, tasks: Iterable[T]) -> Iterator[T]:
-        """This portion's tasks."""
+        """This part's tasks."""
         return (task for place, task in enumerate(tasks) if self.takes(place))
 
 
-WHOLE = Portion(1, 1)
+WHOLE = Part(1, 1)
 
 
-class Parts:
-    """What the portions of one command have made in a workspace."""
+class PartsFolder:
+    """What the parts of one command have made in a workspace."""
 
     def __init__(self, folder: Path, command: str) -> None:
         self.command = command
         self.folder = folder / command
 
-    def begin(self, portion: Portion, plan: Mapping[str, Any]) -> None:
-        """Note what is asked for; all portions must be asked for the same. Raises UsageError."""
-        wanted = json.loads(json.dumps({**plan, "portions": portion.of}))
+    def begin(self, part: Part, plan: Mapping[str, Any]) -> None:
+        """Note what is asked for; all parts must be asked for the same. Raises UsageError."""
+        wanted = json.loads(json.dumps({**plan, "parts": part.of}))
         if (self.folder / _PLAN).exists():
             if self.plan() != wanted:
                 raise UsageError(
-                    f"portions of another `structformer {self.command}` are in {self.folder}: "
+                    f"parts of another `structformer {self.command}` are in {self.folder}: "
                     "`structformer merge` puts them together, `structformer merge --drop` deletes them"
                 )
             return
         write_json(self.folder / _PLAN, wanted)
 
     def plan(self) -> dict[str, Any]:
-        """What the portions were asked for. Raises WorkspaceError."""
+        """What the parts were asked for. Raises WorkspaceError."""
         found: dict[str, Any] = read_json(self.folder / _PLAN)
         return found
 
@@ -83,27 +83,27 @@ class Parts:
         """Whether there are any."""
         return (self.folder / _PLAN).exists()
 
-    def end(self, portion: Portion) -> None:
-        """Mark a portion as done."""
-        write_json(self._mark(portion.number), {"portion": str(portion)})
+    def end(self, part: Part) -> None:
+        """Mark a part as done."""
+        write_json(self._mark(part.number), {"part": str(part)})
 
     def missing(self) -> list[int]:
-        """The numbers of the portions that have not ended. Raises WorkspaceError."""
-        return [number for number in range(1, self.plan()["portions"] + 1) if not self._mark(number).exists()]
+        """The numbers of the parts that have not ended. Raises WorkspaceError."""
+        return [number for number in range(1, self.plan()["parts"] + 1) if not self._mark(number).exists()]
 
     def to_merge(self, *, rest: bool) -> dict[str, Any]:
-        """What the portions were asked for, when all have ended; with `rest` in any case. Raises WorkspaceError."""
+        """What the parts were asked for, when all have ended; with `rest` in any case. Raises WorkspaceError."""
         plan = self.plan()
         if not rest and (missing := self.missing()):
             listed = ", ".join(map(str, missing[:20])) + (", ..." if len(missing) > 20 else "")
             raise WorkspaceError(
-                f"of {plan['portions']} portions of `structformer {self.command}` these have not ended: {listed}; "
-                "run them again with the same --shard, or let this machine do the rest: structformer merge --rest"
+                f"of {plan['parts']} parts of `structformer {self.command}` these have not ended: {listed}; "
+                "run them again with the same --part, or let this machine do the rest: structformer merge --rest"
             )
         return plan
 
     def drop(self) -> None:
-        """Delete what the portions have made."""
+        """Delete what the parts have made."""
         remove(self.folder)
 
     def _mark(self, number: int) -> Path:

@@ -1,4 +1,4 @@
-"""Work in portions gives the bytes of the work done at once, in whatever order they come, killed and begun again."""
+"""Work in parts gives the bytes of the work done at once, in whatever order they come, killed and begun again."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from structformer.formats.limits import Limits
 from structformer.ingestion import FileFilter, ingest
 from structformer.ingestion import ranges as cutting
 from structformer.ingestion.request import IngestRequest
+from structformer.parts import Part
 from structformer.plugins import load_plugins
-from structformer.portions import Portion
 from structformer.retrieval.index import Index
 from structformer.sampling import SamplingOptions
 from structformer.sampling.request import SampleRequest
@@ -39,19 +39,19 @@ DRAWN = ("srr", "rwi", "ltm", "wlp")  # two of them look at other documents
 BASE = ["--encoder", "base"]
 
 
-def test_eight_portions_in_any_order_give_the_same_bytes(run, pages, tmp_path):
+def test_eight_parts_in_any_order_give_the_same_bytes(run, pages, tmp_path):
     ingest(pages, tmp_path / "here")
     sample(tmp_path / "here", DRAWN)
     order = list(range(1, 9))
     random.Random(3).shuffle(order)
     for number in order:
-        done = run("ingest", pages, "-w", tmp_path / "there", "--shard", f"{number}/8")
+        done = run("ingest", pages, "-w", tmp_path / "there", "--part", f"{number}/8")
         assert (done.code, "structformer merge" in done.out) == (0, True)
     merged = run("merge", "-w", tmp_path / "there")
     assert (merged.code, "240 documents" in merged.out, "0 files read, 240 unchanged" in merged.out) == (0, True, True)
     for again in (True, False):
         for number in order:
-            done = run("sample", "-w", tmp_path / "there", "--tasks", ",".join(DRAWN), "--shard", f"{number}/8")
+            done = run("sample", "-w", tmp_path / "there", "--tasks", ",".join(DRAWN), "--part", f"{number}/8")
             assert done.code == 0
         assert ("run it again" in done.out) == (again and number != order[-1])
     assert run("merge", "-w", tmp_path / "there").code == 0
@@ -61,57 +61,62 @@ def test_eight_portions_in_any_order_give_the_same_bytes(run, pages, tmp_path):
     assert not list((tmp_path / "there" / "parts").iterdir())
 
 
-def test_vectors_made_in_portions_are_those_made_at_once(run, pages, tmp_path):
+def test_vectors_made_in_parts_are_those_made_at_once(run, pages, tmp_path):
     ingest(pages, tmp_path / "w")
     for number in (2, 1):
-        done = run("index", "-w", tmp_path / "w", *BASE, "--shard", f"{number}/2")
-        assert re.search(r"portion \d/2: [1-9]\d* texts encoded", done.out)
+        done = run("index", "-w", tmp_path / "w", *BASE, "--part", f"{number}/2")
+        assert re.search(r"part \d/2: [1-9]\d* texts encoded", done.out)
     merged = run("merge", "-w", tmp_path / "w")
     assert (merged.code, "passages indexed, with vectors of: base" in merged.out) == (0, True)
-    in_portions = np.load(Index(Workspace(tmp_path / "w")).vectors("base")[0])
+    in_parts = np.load(Index(Workspace(tmp_path / "w")).vectors("base")[0])
     ingest(pages, tmp_path / "once")
     assert run("index", "-w", tmp_path / "once", *BASE).code == 0
     at_once = np.load(Index(Workspace(tmp_path / "once")).vectors("base")[0])
-    assert (in_portions * at_once).sum(1).min() > 0.999  # what a text is encoded beside moves its last bits
+    assert (in_parts * at_once).sum(1).min() > 0.999  # what a text is encoded beside moves its last bits
 
 
-def test_portions_that_have_not_ended_are_named(run, pages, tmp_path):
+def test_parts_that_have_not_ended_are_named(run, pages, tmp_path):
     there = tmp_path / "w"
-    assert run("ingest", pages, "-w", there, "--shard", "2/3").code == 0
+    assert run("ingest", pages, "-w", there, "--part", "2/3").code == 0
     early = run("merge", "-w", there)
     assert (early.code, "these have not ended: 1, 3" in early.err) == (1, True)
     assert not Workspace(there).has("corpus")
-    other = run("ingest", pages, "-w", there, "--shard", "1/3", "--format", "markdown")
-    assert (other.code, "portions of another `structformer ingest`" in other.err) == (2, True)
+    other = run("ingest", pages, "-w", there, "--part", "1/3", "--format", "markdown")
+    assert (other.code, "parts of another `structformer ingest`" in other.err) == (2, True)
     rest = run("merge", "-w", there, "--rest")
     assert (rest.code, "240 documents" in rest.out) == (0, True)
     nothing = run("merge", "-w", there)
-    assert (nothing.code, "no portions" in nothing.err) == (2, True)
+    assert (nothing.code, "no parts" in nothing.err) == (2, True)
 
 
-def test_a_wrong_request_leaves_no_portions_behind(run, tmp_path):
-    wrong = run("ingest", tmp_path / "nosuch", "-w", tmp_path / "w", "--shard", "1/2")
+def test_a_wrong_request_leaves_no_parts_behind(run, tmp_path):
+    wrong = run("ingest", tmp_path / "nosuch", "-w", tmp_path / "w", "--part", "1/2")
     assert (wrong.code, "does not exist" in wrong.err) == (2, True)
     assert not (tmp_path / "w").exists()
 
 
-def test_portions_can_be_dropped(run, pages, tmp_path):
-    assert run("ingest", pages, "-w", tmp_path / "w", "--shard", "1/3").code == 0
+def test_an_unknown_task_leaves_no_plan_behind(run, workspace):
+    assert run("sample", "-w", workspace, "--tasks", "srr,nosuch", "--part", "1/2").code == 2
+    assert run("sample", "-w", workspace, "--tasks", "srr", "--part", "1/2").code == 0
+
+
+def test_parts_can_be_dropped(run, pages, tmp_path):
+    assert run("ingest", pages, "-w", tmp_path / "w", "--part", "1/3").code == 0
     assert run("merge", "-w", tmp_path / "w", "--drop").code == 0
-    assert run("ingest", pages, "-w", tmp_path / "w", "--shard", "1/2").code == 0
+    assert run("ingest", pages, "-w", tmp_path / "w", "--part", "1/2").code == 0
 
 
 def test_examples_of_an_earlier_corpus_are_not_merged(run, pages, tmp_path):
     changed = shutil.copytree(pages, tmp_path / "changed")
     ingest(changed, tmp_path / "w")
-    assert run("sample", "-w", tmp_path / "w", "--tasks", "srr", "--shard", "1/1").code == 0
+    assert run("sample", "-w", tmp_path / "w", "--tasks", "srr", "--part", "1/1").code == 0
     (changed / "new.md").write_text("# New\n\nA page that was not there.\n")
     ingest(changed, tmp_path / "w")
     merged = run("merge", "-w", tmp_path / "w")
     assert (merged.code, "an earlier corpus" in merged.err) == (1, True)
 
 
-def test_portions_compare_and_merge_all_that_an_ingest_is_asked_for(tmp_path):
+def test_parts_compare_and_merge_all_that_an_ingest_is_asked_for(tmp_path):
     asked = IngestRequest((tmp_path / "a",))
     others = {
         "paths": (str(tmp_path.resolve() / "b"), str(tmp_path.resolve() / "c")),
@@ -132,7 +137,7 @@ def test_portions_compare_and_merge_all_that_an_ingest_is_asked_for(tmp_path):
         assert merged == replace(other, paths=tuple(str(Path(path).resolve()) for path in other.paths))
 
 
-def test_portions_compare_and_merge_all_that_is_drawn():
+def test_parts_compare_and_merge_all_that_is_drawn():
     asked = SampleRequest(("srr",))
     others = {
         "tasks": ("ict", "srr"),
@@ -150,23 +155,23 @@ def test_portions_compare_and_merge_all_that_is_drawn():
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "3", "a/b", "-1/3", "1/0", "1/1000000"])
-def test_portions_are_numbers_from_one(text):
+def test_parts_are_numbers_from_one(text):
     with pytest.raises(UsageError, match="write 3/8"):
-        Portion.parse(text)
+        Part.parse(text)
 
 
-def test_every_task_belongs_to_one_portion():
-    portions = [Portion(number, 5) for number in range(1, 6)]
-    taken = sorted(task for portion in portions for task in portion.of_tasks(range(23)))
+def test_every_task_belongs_to_one_part():
+    parts = [Part(number, 5) for number in range(1, 6)]
+    taken = sorted(task for part in parts for task in part.of_tasks(range(23)))
     assert taken == list(range(23))
 
 
-def test_a_killed_portion_makes_again_only_what_was_in_flight(tmp_path, pages):
+def test_a_killed_part_makes_again_only_what_was_in_flight(tmp_path, pages):
     """Two workers have at most a shard each in flight."""
     more = tmp_path / "more"
     for copy in range(12):
         shutil.copytree(pages, more / f"copy-{copy}")
-    command = [sys.executable, "-m", "structformer", "ingest", str(more), "-w", str(tmp_path / "w"), "--shard", "1/1"]
+    command = [sys.executable, "-m", "structformer", "ingest", str(more), "-w", str(tmp_path / "w"), "--part", "1/1"]
     process = subprocess.Popen([*command, "--workers", "2"], start_new_session=True)
     made = tmp_path / "w" / "parts" / "ingest" / "shards"
     deadline = time.monotonic() + 60
@@ -247,7 +252,7 @@ def test_damage_in_a_range_costs_that_range_alone(run, tmp_path):
     documents = int(re.search(r"(\d+) documents", ended.out)[1])
     assert 8_000 < documents < 12_000
     for number in (2, 3, 1):
-        assert run("ingest", folder, "-w", tmp_path / "parts", "--shard", f"{number}/3").code == 0
+        assert run("ingest", folder, "-w", tmp_path / "parts", "--part", f"{number}/3").code == 0
     assert run("merge", "-w", tmp_path / "parts").code == 0
     assert digests_of_corpus(tmp_path / "parts") == digests_of_corpus(tmp_path / "w")
 

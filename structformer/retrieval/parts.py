@@ -1,4 +1,4 @@
-"""Encoding in portions: each makes the vectors of its shards' texts; the merge is an index that finds them made."""
+"""Encoding in parts: each makes the vectors of its shards' texts; the merge is an index that finds them made."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
-from structformer.portions import Parts, Portion
+from structformer.parts import Part, PartsFolder
 from structformer.retrieval.index import AUTO, Progress, build_index, encoder_place, encoders_to_index
 from structformer.retrieval.units import shard_units
 from structformer.workspace import Workspace
 
 COMMAND = "index"
-_WAIT_SECONDS = 600.0  # for another portion that makes the same workspace
+_WAIT_SECONDS = 600.0  # for another part that makes the same workspace
 
 
-def index_portion(
-    portion: Portion,
+def index_part(
+    part: Part,
     workspace: str | Path | Workspace = ".structformer",
     *,
     encoders: Sequence[str] | None = None,
@@ -27,10 +27,10 @@ def index_portion(
     nearest: str = AUTO,
     progress: Progress | None = None,
 ) -> int:
-    """Encode the texts of one portion of the corpus's shards; returns how many had to be encoded.
+    """Encode the texts of one part of the corpus's shards; returns how many had to be encoded.
 
     The index stays as it is until `merge_index`, which also makes the lexical index: two minutes for a million
-    passages. Raises what `build_index` raises, and UsageError where portions of another request are there.
+    passages. Raises what `build_index` raises, and UsageError where parts of another request are there.
     """
     from structformer.models.bi_encoder import BiEncoder
     from structformer.retrieval.encoding import KnownVectors, VectorJournal, encode_missing
@@ -40,10 +40,10 @@ def index_portion(
     graph = ReferenceGraph.open(workspace, corpus)
     chosen = encoders_to_index(workspace) if encoders is None else list(encoders)
     places = [encoder_place(workspace, encoder) for encoder in chosen]
-    parts = Parts(workspace.parts, COMMAND)
+    parts = PartsFolder(workspace.parts, COMMAND)
     with workspace.writing("structformer index", wait=_WAIT_SECONDS):
         parts.begin(
-            portion,
+            part,
             {
                 "corpus": corpus.fingerprint,
                 "encoders": chosen,
@@ -52,7 +52,7 @@ def index_portion(
                 "nearest": nearest,
             },
         )
-    shards = list(portion.of_tasks(range(len(corpus.shards))))
+    shards = list(part.of_tasks(range(len(corpus.shards))))
     before = workspace.folder("index") if workspace.has("index") else None
     encoded = 0
     for place in places:
@@ -62,7 +62,7 @@ def index_portion(
             for suffix in ("", ".overviews")
             if before is not None
         ]
-        with VectorJournal(parts.folder / f"{place.vectors}-{portion.number:06}", model.dimensions) as journal:
+        with VectorJournal(parts.folder / f"{place.vectors}-{part.number:06}", model.dimensions) as journal:
             for done, shard in enumerate(shards, 1):
                 found = list(shard_units(corpus, graph, shard))
                 texts = [document.overview for document, _ in found]
@@ -70,19 +70,19 @@ def index_portion(
                 encoded += encode_missing(texts, model, known, journal)
                 if progress:
                     progress(place.name, done, len(shards))
-    parts.end(portion)
+    parts.end(part)
     return encoded
 
 
 def merge_index(
     workspace: str | Path | Workspace, *, rest: bool = False, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Make the index with the vectors that the portions made. rest: encode here what they did not.
+    """Make the index with the vectors that the parts made. rest: encode here what they did not.
 
-    Raises WorkspaceError naming the portions that have not ended.
+    Raises WorkspaceError naming the parts that have not ended.
     """
     workspace = Workspace(workspace)
-    parts = Parts(workspace.parts, COMMAND)
+    parts = PartsFolder(workspace.parts, COMMAND)
     plan = parts.to_merge(rest=rest)
     manifest = build_index(
         workspace,

@@ -1,6 +1,6 @@
-"""Drawing in portions: each draws from its own shards of the corpus; the merge puts the parts together.
+"""Drawing in parts: each draws from its own shards of the corpus; the merge puts the parts together.
 
-Tasks that look at other documents need the page texts of all shards first: then the portions run twice, and the first
+Tasks that look at other documents need the page texts of all shards first: then the parts run twice, and the first
 time each leaves its page texts for the others.
 """
 
@@ -13,20 +13,21 @@ from pathlib import Path
 from structformer.corpus import Corpus
 from structformer.engines import Engine
 from structformer.errors import WorkspaceError
-from structformer.portions import Parts, Portion
+from structformer.parts import Part, PartsFolder
 from structformer.sampling.draw_examples import Progress, draw
 from structformer.sampling.request import SampleRequest
 from structformer.sampling.store import Samples
+from structformer.sampling.tasks import chosen_tasks
 from structformer.storage.files import is_temporary
 from structformer.workspace import Workspace
 
 COMMAND = "sample"
-_WAIT_SECONDS = 600.0  # for another portion that makes the same workspace
+_WAIT_SECONDS = 600.0  # for another part that makes the same workspace
 _DRAWN = "drawn"
 
 
-def sample_portion(
-    portion: Portion,
+def sample_part(
+    part: Part,
     request: SampleRequest,
     workspace: str | Path | Workspace,
     *,
@@ -34,21 +35,22 @@ def sample_portion(
     engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> bool:
-    """Draw from one portion of the corpus's shards. False where only its page texts were made, since not all others'
+    """Draw from one part of the corpus's shards. False where only its page texts were made, since not all others'
     are there: it must be run again once they are.
 
-    Raises UsageError where portions of another request are there, WorkspaceError when there is no corpus.
+    Raises UsageError where parts of another request are there, WorkspaceError when there is no corpus.
     """
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
-    parts = Parts(workspace.parts, COMMAND)
+    chosen_tasks(request.tasks)  # a wrong name leaves no plan behind
+    parts = PartsFolder(workspace.parts, COMMAND)
     with workspace.writing("structformer sample", wait=_WAIT_SECONDS):
-        parts.begin(portion, {"corpus": corpus.fingerprint, **request.description()})
+        parts.begin(part, {"corpus": corpus.fingerprint, **request.description()})
     folder = parts.folder / _DRAWN
     folder.mkdir(exist_ok=True)
-    whole = draw(request, workspace, folder, workers=workers, engine=engine, progress=progress, portion=portion)
+    whole = draw(request, workspace, folder, workers=workers, engine=engine, progress=progress, part=part)
     if whole:
-        parts.end(portion)
+        parts.end(part)
     return whole
 
 
@@ -60,17 +62,16 @@ def merge_samples(
     engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> Samples:
-    """Make the Examples of what the portions drew. rest: draw here what they did not.
+    """Make the Examples of what the parts drew. rest: draw here what they did not.
 
-    Raises WorkspaceError naming the portions that have not ended, or when the corpus is another one by now.
+    Raises WorkspaceError naming the parts that have not ended, or when the corpus is another one by now.
     """
     workspace = Workspace(workspace)
-    parts = Parts(workspace.parts, COMMAND)
+    parts = PartsFolder(workspace.parts, COMMAND)
     plan = parts.to_merge(rest=rest)
     if plan["corpus"] != Corpus.open(workspace).fingerprint:
         raise WorkspaceError(
-            f"the portions in {parts.folder} were drawn from an earlier corpus: "
-            "`structformer merge --drop` deletes them"
+            f"the parts in {parts.folder} were drawn from an earlier corpus: `structformer merge --drop` deletes them"
         )
     with workspace.publishing("structformer merge") as publication:
         folder = publication.folder("samples")

@@ -1,4 +1,4 @@
-"""Ingest in portions: each makes its shards by itself; the merge is an ingest that finds them made."""
+"""Ingest in parts: each makes its shards by itself; the merge is an ingest that finds them made."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from structformer.engines import Engine
 from structformer.ingestion.ingesting import build_corpus, made_shards
 from structformer.ingestion.report import IngestReport
 from structformer.ingestion.request import Execution, IngestRequest, Progress
-from structformer.portions import Parts, Portion
+from structformer.parts import Part, PartsFolder
 from structformer.storage.files import remove
 from structformer.workspace import Workspace
 
 COMMAND = "ingest"
-_WAIT_SECONDS = 600.0  # for another portion that makes the same workspace
+_WAIT_SECONDS = 600.0  # for another part that makes the same workspace
 _SHARDS = "shards"
 
 
-def ingest_portion(portion: Portion, request: IngestRequest, workspace: Workspace, execution: Execution) -> int:
-    """Make one portion of the shards that the whole ingest would make; returns how many they are.
+def ingest_part(part: Part, request: IngestRequest, workspace: Workspace, execution: Execution) -> int:
+    """Make one part of the shards that the whole ingest would make; returns how many they are.
 
-    The corpus stays as it is until `merge_ingest`. Raises what `ingest` raises, and UsageError where portions of
+    The corpus stays as it is until `merge_ingest`. Raises what `ingest` raises, and UsageError where parts of
     another ingest are there.
     """
     sources = request.sources(workspace)
     with workspace.writing("structformer ingest", wait=_WAIT_SECONDS):
-        parts = Parts(workspace.parts, COMMAND)
-        parts.begin(portion, request.description())
+        parts = PartsFolder(workspace.parts, COMMAND)
+        parts.begin(part, request.description())
     files = request.files(workspace, sources)
     into = str(parts.folder / _SHARDS)
-    shards = made_shards(request, workspace, sources, files, execution, IngestReport(), portion, into)
-    parts.end(portion)
+    shards = made_shards(request, workspace, sources, files, execution, IngestReport(), part, into)
+    parts.end(part)
     return len(shards)
 
 
@@ -44,12 +44,12 @@ def merge_ingest(
     engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> IngestReport:
-    """Make the corpus and its graph of what the portions made. rest: make here what they did not.
+    """Make the corpus and its graph of what the parts made. rest: make here what they did not.
 
-    Raises WorkspaceError naming the portions that have not ended.
+    Raises WorkspaceError naming the parts that have not ended.
     """
     workspace = Workspace(workspace)
-    parts = Parts(workspace.parts, COMMAND)
+    parts = PartsFolder(workspace.parts, COMMAND)
     plan = parts.to_merge(rest=rest)
     with workspace.writing("structformer merge"):
         for made in sorted((parts.folder / _SHARDS).glob("*")):
