@@ -24,6 +24,7 @@ from structformer.graph import ReferenceGraph
 from structformer.retrieval.fusion import FusionWeights, learn_weights
 from structformer.retrieval.learning import weighed_groups
 from structformer.retrieval.pseudo_queries import OPENING, draw_pseudo_queries
+from structformer.retrieval.pseudo_query_scores import UntrainedSearch
 
 # Chosen to spread over what one might build, before any of them was judged.
 WEIGHTINGS = [
@@ -58,10 +59,8 @@ def opening_scores(
     corpus = Corpus.open(workspace)
     questions = draw_pseudo_queries(corpus, ReferenceGraph.open(workspace, corpus), opened.units, sources=(OPENING,))
     encoder, index, _ = opened.encoder("base")
-    groups = [
-        (rows, owners)
-        for _, rows, owners in weighed_groups(questions, opened.units, opened.documents, opened.lexical, index, encoder)
-    ]
+    search = UntrainedSearch(opened.units, opened.documents, opened.lexical, index, encoder)
+    groups = [(rows, owners) for _, rows, owners in weighed_groups(questions, search)]
     scores = []
     for weights in weightings:
         total = 0.0

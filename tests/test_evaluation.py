@@ -23,7 +23,7 @@ from structformer.evaluation.judgements import (
 )
 from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.page import write_page
-from structformer.evaluation.running import run_experiment, some_queries, split_queries
+from structformer.evaluation.running import RowTraining, run_experiment, some_queries, split_queries
 from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test, t_test
 from structformer.models.registry import read_record
 from structformer.retrieval.index import build_index
@@ -392,9 +392,9 @@ def test_an_experiment_takes_candidates_and_queries_to_train_on(tmp_path):
         folder,
         judged,
         read_experiment(str(tmp_path / "e.toml")),
+        RowTraining(["document_tokens=64"]),
         train_on=others,
         candidates=tmp_path / "c.run",
-        settings=["document_tokens=64"],
         output=tmp_path / "out",
     )
     assert [row.label for row in result.rows] == ["BM25", "BERT, 2 queries", "BERT, 4 queries"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from structformer.evaluation.experiment import experiment_names, read_experiment
 from structformer.evaluation.judgements import Judgements
-from structformer.evaluation.running import run_experiment
+from structformer.evaluation.running import RowTraining, run_experiment
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.retrieval.index import build_index
@@ -44,7 +44,7 @@ def test_an_experiment_of_the_package_runs_to_its_end(name, harbour, tmp_path):
     judged = Judgements({t: f"clean the {t}" for t in LINKED}, {t: {f"{t}.md": 1} for t in LINKED})
     experiment = read_experiment(name)
     said: list[str] = []
-    result = run_experiment(harbour, judged, experiment, settings=TINY, output=tmp_path / "out", say=said.append)
+    result = run_experiment(harbour, judged, experiment, RowTraining(TINY), output=tmp_path / "out", say=said.append)
     assert [line for line in said if line.startswith("left out")] == []
     assert [row.label for row in result.rows] == [row.label for row in experiment.rows]
     assert set(result.measures) == {measure for row in result.rows for measure in row.scores}

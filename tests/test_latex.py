@@ -255,3 +255,22 @@ def test_numbers_of_authors_are_links():
         ("https://orcid.org/0000-2", "Bob"),
         ("https://orcid.org/0000-3", "0000-3"),
     ]
+
+
+def test_a_bibliography_outside_the_text_costs_nothing_else():
+    for text in (
+        r"\documentclass{article}\printbibliography\begin{document}Hello\end{document}",
+        r"\author{A \begin{thebibliography}{9}\bibitem{x} Y\end{thebibliography}}\begin{document}\maketitle Hello\end{document}",
+    ):
+        [document] = read(text.encode(), format="latex")
+        assert document.root.text == "Hello"
+
+
+def test_how_much_a_break_is_wanted_is_no_text():
+    [document] = read(rb"\begin{document}One\linebreak[4] two\pagebreak[2] three\end{document}", format="latex")
+    assert document.root.text.split() == ["One", "two", "three"]
+
+
+def test_a_paragraph_keeps_its_footnotes_over_a_package():
+    [document] = read(rb"\begin{document}One\footnote{A note.}\usepackage{none} two.\end{document}", format="latex")
+    assert "A note." in document.root.text

@@ -21,15 +21,15 @@ from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.registry import read_record
-from structformer.query_side.log import log_questions, read_query_log
-from structformer.query_side.questions import Judge, question_samples, question_weights
+from structformer.query_side.log import log_queries, read_query_log
 from structformer.query_side.training import trained_side
+from structformer.query_side.training_queries import Judge, query_weights, training_queries
 from structformer.retrieval.encoding import VectorJournal
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS
 from structformer.retrieval.index import build_index
 from structformer.retrieval.pipeline import as_pipeline, lexical
 from structformer.retrieval.pseudo_queries import ANCHOR, HEADING, LINK, OPENING, RELATED, SENTENCE, draw_pseudo_queries
-from structformer.retrieval.pseudo_query_scores import NOTHING
+from structformer.retrieval.pseudo_query_scores import NOTHING, UntrainedSearch
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.text.query_like import is_fragment, is_imperative, question_text, stands_alone
 from structformer.training import TrainingOptions
@@ -166,20 +166,16 @@ def test_a_sample_of_questions_depends_on_their_texts_alone(manual):
 
 
 def asked_of(workspace: Path, base: str, **options):
-    """What `question_samples` gives for a workspace that is indexed with a base."""
+    """What `training_queries` gives for a workspace that is indexed with a base."""
     options.setdefault("seed", 0)
     train(workspace, replace(QUERY_SIDE, base_model=base, max_steps=1))
     opened = Retriever.open(workspace).opened
     encoder = BiEncoder.load(base)
     _, index, _ = opened.encoder("bi-encoder")
-    return question_samples(
+    return training_queries(
         Corpus.open(workspace),
         graph(workspace),
-        opened.units,
-        opened.documents,
-        opened.lexical,
-        index,
-        encoder,
+        UntrainedSearch(opened.units, opened.documents, opened.lexical, index, encoder),
         **options,
     )
 
@@ -232,7 +228,7 @@ def test_a_question_is_kept_if_its_document_is_found_and_its_documents_are_learn
 def test_openings_count_more_and_questions_of_one_document_share_its_weight(manual, base):
     asked, *_ = asked_of(manual, base)
     numbers = list(range(len(asked)))
-    weights = question_weights(asked, numbers)
+    weights = query_weights(asked, numbers)
     by_document: dict[int, list[int]] = {}
     for number in numbers:
         by_document.setdefault(asked.questions[number].document, []).append(number)
@@ -439,7 +435,7 @@ def test_queries_are_learned_from_whose_answer_three_ways_to_search_agree_on(man
     _, index, _ = opened.encoder("bi-encoder")
     encoder = BiEncoder.load(base)
     queries = ["remove the given network of your project", "zebra quagga", "print the volume in colour after the copy"]
-    found = log_questions(queries, index, opened.documents, opened.lexical, encoder)
+    found = log_queries(queries, UntrainedSearch(opened.units, opened.documents, opened.lexical, index, encoder))
     retriever = Retriever.open(manual)
     for question in found:
         best = {

@@ -300,3 +300,24 @@ def test_line_ends_do_not_matter(format, data):
         except ReadError:
             results.append(None)
     assert results[0] == results[1]
+
+
+DIGITS = "9" * 5000  # Python turns no more than 4,300 into a number
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("html", f"<div role=heading aria-level={DIGITS}>A</div><ol start={DIGITS}><li value={DIGITS}>kept</ol><td colspan={DIGITS}>"),
+        ("latex", rf"\newcommand{{\x}}[{DIGITS}]{{a}}\setcounter{{section}}{{{DIGITS}}}\begin{{document}}kept \x\end{{document}}"),
+        ("markdown", f"{DIGITS}. kept\n\n|a|\n|-|\n|{DIGITS}|\n"),
+        ("wikitext", f"<mediawiki><page><title>A</title><ns>{DIGITS}</ns><revision><text>kept</text></revision></page></mediawiki>"),
+        ("wikitext", f"kept {{{{#expr:{DIGITS}}}}} [[File:x|{DIGITS}px]]"),
+        ("rst", f"{DIGITS}. kept\n\n.. image:: x\n   :width: {DIGITS}\n"),
+        ("xml", f"<book version='5'><title>A</title><para>kept</para><tgroup cols='{DIGITS}'><colspec colnum='{DIGITS}'/></tgroup></book>"),
+        ("notebook", '{"nbformat": 4, "nbformat_minor": ' + DIGITS + ', "metadata": {}, "cells": [{"cell_type": "markdown", "metadata": {}, "source": "kept"}]}'),
+    ],
+)  # fmt: skip
+def test_a_number_of_any_length_stops_no_reader(name, text):
+    with suppress(ReadError):
+        assert any("kept" in document.root.subtree_text() for document in read(text.encode(), format=name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
@@ -10,6 +11,7 @@ from structformer.document import LinkKind
 from structformer.formats.builder import TreeBuilder
 from structformer.text.headings import is_see_also
 
+_LEVEL = re.compile("[1-9][0-9]?")
 _PARAGRAPHS = (
     "address article aside blockquote body center dd details dir div dl fieldset figure footer "
     "form frameset header hgroup hr html "
@@ -145,8 +147,8 @@ class Page:
         elif self._zones and self._zones[-1][0] == name:
             self._zones[-1] = (name, self._zones[-1][1] + 1)
         if element.get("role") == "heading" and name not in _HEADINGS:
-            level = element.get("aria-level") or "2"
-            self._open_heading(int(level) if level.isdecimal() and 1 <= int(level) <= 99 else 2)
+            level = element.get("aria-level") or ""
+            self._open_heading(int(level) if _LEVEL.fullmatch(level) else 2)
             self._heading_element = name
         elif (handler := self._starts.get(name)) is not None:
             handler(name, element)

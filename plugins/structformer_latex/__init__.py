@@ -1,4 +1,4 @@
-"""LaTeX for structformer. For now the plainest form: sectioning commands, references and text of single files."""
+"""LaTeX for structformer: projects of many files, the user's macros, references, bibliographies, glossaries."""
 
 from __future__ import annotations
 

@@ -158,13 +158,15 @@ class Bibliography:
         """Begin the bibliography, under the heading that the user or a package has given it."""
         commands = self._macros.commands
         title = next((commands[each].body for each in ("refname", "bibname") if each in commands), "References")
-        section = commands.get("bibsection")
-        if section is not None and (own := _OWN_HEADING.search(section.body)) is not None:
+        heading = commands.get("bibsection")
+        if heading is not None and (own := _OWN_HEADING.search(heading.body)) is not None:
             title = own[1]
         self._output.flush_footnotes()
         self._output.builder.open_heading(2)
         self._output.typeset(title)
-        self.section = self._output.builder.close_heading()
+        section = self._output.builder.close_heading()
+        if self._output.is_document:
+            self.section = section
 
     def _resource(self, name: str) -> None:
         self._cursor.optional()

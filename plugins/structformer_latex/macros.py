@@ -12,6 +12,7 @@ from structformer_latex.commands import MATH, SKIPPED, VERBATIM, Handler, by_nam
 from structformer_latex.cursor import Cursor
 
 _DEFINED = re.compile(r"\s*\\([a-zA-Z@]+|.)([^{}\n]*)", re.DOTALL)
+_ONE_DIGIT = re.compile(r"\s*[0-9]\s*")
 _PARAMETER = re.compile(r"##|#([1-9])")
 _MACRO_IN_ADDRESS = re.compile(r"\\([a-zA-Z]+)(?:\{\}|[ \t\n]+|(?![a-zA-Z]))")
 _LONGEST_ADDRESS = 4000
@@ -64,8 +65,8 @@ class Macros:
         """What follows the name: [number of arguments][default of the first]{text}."""
         cursor = self._cursor
         count, default, body = cursor.optional(), cursor.optional(), cursor.argument()
-        number = int(count) if count and count.strip().isdecimal() else 0
-        return Macro(min(number, 9), body, default)
+        number = int(count) if count and _ONE_DIGIT.fullmatch(count) else 0
+        return Macro(number, body, default)
 
     def _define_tex(self, command: str) -> None:
         found = self._cursor.take(_DEFINED)

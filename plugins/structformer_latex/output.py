@@ -17,17 +17,23 @@ class Output:
 
     def __init__(self, builder: TreeBuilder, typeset: Callable[[str], None]) -> None:
         self.builder = builder
+        self._document = builder
         self.typeset = typeset
         self.only_definitions = False
         self._footnotes: list[str] = []
+
+    @property
+    def is_document(self) -> bool:
+        """Whether what is read goes into the document."""
+        return self.builder is self._document
 
     def definitions(self, text: str) -> None:
         """Read a preamble or a package: what it defines counts, what it says doesn't."""
         builder, self.builder = self.builder, TreeBuilder(slugs=False)
         before, self.only_definitions = self.only_definitions, True
+        footnotes, self._footnotes = self._footnotes, []  # of the paragraph around it
         self.typeset(text)
-        self.builder, self.only_definitions = builder, before
-        self._footnotes.clear()
+        self.builder, self.only_definitions, self._footnotes = builder, before, footnotes
 
     def plain(self, text: str) -> str:
         """The text of an argument."""

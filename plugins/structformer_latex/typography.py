@@ -18,6 +18,7 @@ _KEPT_CASE = re.compile(
     re.DOTALL,
 )
 _REFERRING = re.compile(r"\\(?:\w*(?:ref|cite)|NoCaseChange|begin)(?![a-zA-Z])")
+_WITH_WISH = frozenset({"linebreak", "pagebreak"})  # how much a break is wanted: \linebreak[4]
 _LINE_HEIGHT = re.compile(r"\[[-\d.\s\\a-z]*\]")
 _NO_XSPACE = frozenset(".,'/?;:!~-)\\{}]&\n\"")
 
@@ -113,10 +114,16 @@ class Typography:
         self._output.builder.text("-")
 
     def _line(self, name: str) -> None:
+        self._skip_wish(name)
         self._output.builder.line()
 
     def _paragraph(self, name: str) -> None:
+        self._skip_wish(name)
         self._output.paragraph()
+
+    def _skip_wish(self, name: str) -> None:
+        if name in _WITH_WISH:
+            self._cursor.optional()
 
     def _footnote(self, name: str) -> None:
         self._cursor.optional()

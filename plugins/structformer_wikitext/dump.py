@@ -138,7 +138,7 @@ def _drop(buffer: bytearray, done: int, stream: BinaryIO, end: bytes, limit: int
 
 _PAGE = re.compile(r"<page>(.*?)</page>", re.DOTALL)
 _TITLE = re.compile(r"<title>([^<]*)</title>")
-_NAMESPACE = re.compile(r"<ns>(-?\d+)</ns>")
+_NAMESPACE = re.compile(r"<ns>(-?\d{1,9})</ns>")
 _ID = re.compile(r"<id>(\d+)</id>")
 _REDIRECT = re.compile(r'<redirect\s+title="([^"]*)"')
 _TEXT = re.compile(r"<text(?:\s[^>]*?)?(?:/>|>(.*?)</text>)", re.DOTALL)

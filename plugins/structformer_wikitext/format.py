@@ -25,6 +25,7 @@ from structformer_wikitext.markup import take_apart
 from structformer_wikitext.page import PageReader
 from structformer_wikitext.site import REDIRECT, Site, read_site
 
+_NUMBER = re.compile("-?[0-9]{1,9}")
 _TEMPLATES = ("known", "text", "drop")
 
 
@@ -101,7 +102,7 @@ class WikitextFormat:
             raise ReadError("refused: a dump that declares entities", "line 1")
         site = read_site(head)
         wanted = str(options.get("namespaces", "0")).replace(" ", "")
-        numbers = None if wanted == "all" else {int(each) for each in wanted.split(",") if each.lstrip("-").isdecimal()}
+        numbers = None if wanted == "all" else {int(each) for each in wanted.split(",") if _NUMBER.fullmatch(each)}
         used: dict[str, int] = {}
         for page in dump_pages(text):
             if not page.title or (numbers is not None and page.namespace not in numbers):

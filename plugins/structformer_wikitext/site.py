@@ -188,7 +188,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-_NAMESPACE = re.compile(r'<namespace key="(-?\d+)"[^>]*?(?:/>|>([^<]*)</namespace>)')
+_NAMESPACE = re.compile(r'<namespace key="(-?\d{1,9})"[^>]*?(?:/>|>([^<]*)</namespace>)')
 
 
 def read_site(header: str) -> Site:

@@ -74,7 +74,7 @@ def command(
     from structformer.evaluation.experiment import read_experiment
     from structformer.evaluation.judgements import read_judgements
     from structformer.evaluation.page import write_page
-    from structformer.evaluation.running import run_experiment
+    from structformer.evaluation.running import RowTraining, run_experiment
     from structformer.outputs import check_folder, new_folder
     from structformer.workspace import Workspace
 
@@ -99,11 +99,9 @@ def command(
                 workspace,
                 asked[0][1],
                 experiment,
+                RowTraining(settings, seconds(max_time) if max_time else None, seed),
                 train_on=train_on,
                 candidates=candidates,
-                settings=settings,
-                max_seconds=seconds(max_time) if max_time else None,
-                seed=seed,
                 output=made,
                 say=out.note if verbose else lambda text: None,
                 progress=lambda _, done, total: progress(done, total),

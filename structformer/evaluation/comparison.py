@@ -186,6 +186,19 @@ class Evaluation:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How runs are compared; see `evaluate`."""
+
+    measures: tuple[str, ...] = MEASURES
+    against: tuple[str, ...] = ()
+    standard: bool = True
+    title: str = "judged queries"
+    caveat: str = ""
+    seed: int = 0
+    output: Path | None = None
+
+
 def default_pipelines(workspace: Workspace) -> list[Pipeline]:
     """BM25 of sections and of documents; dense, RRF and hybrid, untrained; dense and hybrid of each trained bi-encoder;
     late interaction; reranking with each model that reads pairs; as far as the models are there.
@@ -272,18 +285,9 @@ def evaluate(
         run = average_ranks([runs_by_label[member] for member in members])
         found.append(FoundRun(f"ensemble of {', '.join(members)}", name, run))
     known = set(Corpus.open(workspace).document_ids())
-    return compare_runs(
-        found,
-        judgements,
-        measures=measures,
-        against=[str(each) for each in compared],
-        standard=standard,
-        title=title,
-        caveat=caveat,
-        seed=seed,
-        output=output,
-        unknown=sorted({document for query in asked for document in judgements.qrels[query]} - known),
-    )
+    how = Comparison(tuple(measures), tuple(map(str, compared)), standard, title, caveat, seed, output)
+    unknown = sorted({document for query in asked for document in judgements.qrels[query]} - known)
+    return compare_runs(found, judgements, how, unknown=unknown)
 
 
 def average_ranks(runs: Sequence[Run]) -> Run:
@@ -303,20 +307,14 @@ def average_ranks(runs: Sequence[Run]) -> Run:
 def compare_runs(
     found: Sequence[FoundRun],
     judgements: Judgements,
+    how: Comparison,
     *,
-    measures: Sequence[str] = MEASURES,
-    against: Sequence[str] = (),
-    standard: bool = True,
-    title: str = "judged queries",
-    caveat: str = "",
-    seed: int = 0,
-    output: Path | None = None,
     unknown: Sequence[str] = (),
 ) -> Evaluation:
     """Measure runs on the same judged queries and compare them; see `evaluate`, which makes the runs. unknown: judged
     documents that are not in the corpus.
     """
-    parsed = [parse_measure(name) for name in measures]
+    parsed = [parse_measure(name) for name in how.measures]
     asked = judgements.asked()
     evaluator = Evaluator(parsed, {query: judgements.qrels[query] for query in asked}, judgements.subtopics)
     rows: list[Row] = []
@@ -325,27 +323,27 @@ def compare_runs(
         for measure, query, value in evaluator.values(each.run):
             per_query[measure][query] = value
         scores = {measure: sum(values.values()) / len(values) for measure, values in per_query.items()}
-        interval = bootstrap_interval(list(per_query[str(parsed[0])].values()), seed=seed)
+        interval = bootstrap_interval(list(per_query[str(parsed[0])].values()), seed=how.seed)
         rows.append(Row(each.pipeline, each.label, scores, per_query, each.run, interval))
-        if output:
+        if how.output:
             name = _file_name(each.label)
-            write_run(output / "runs" / f"{len(rows):02}-{name}.run", each.run, name)
+            write_run(how.output / "runs" / f"{len(rows):02}-{name}.run", each.run, name)
     result = Evaluation(
-        title,
+        how.title,
         [str(measure) for measure in parsed],
         judgements,
         rows,
         list(unknown),
         unjudged_queries=sorted(set(judgements.queries) - set(asked)),
         unasked_queries=sorted(set(judgements.qrels) - set(judgements.queries)),
-        caveat=caveat,
+        caveat=how.caveat,
     )
-    _compare(result, against, seed, standard)
-    if output:
+    _compare(result, how)
+    if how.output:
         write_json(
-            output / "report.json", {**result.as_dict(), "per_query": {row.label: row.per_query for row in rows}}
+            how.output / "report.json", {**result.as_dict(), "per_query": {row.label: row.per_query for row in rows}}
         )
-        write_bytes(output / "report.md", result.as_markdown().encode())
+        write_bytes(how.output / "report.md", result.as_markdown().encode())
     return result
 
 
@@ -402,19 +400,19 @@ def _run(
     return run
 
 
-def _compare(result: Evaluation, against: Sequence[str], seed: int, standard: bool) -> None:
+def _compare(result: Evaluation, how: Comparison) -> None:
     """Tests against BM25, the best baseline, and the rows asked for."""
     first = result.measures[0]
     by_pipeline = {row.pipeline: row for row in result.rows}
     wanted: dict[str, Row] = {}
-    if standard and _BM25 in by_pipeline:
+    if how.standard and _BM25 in by_pipeline:
         wanted["vs BM25"] = by_pipeline[_BM25]
     baselines = [by_pipeline[name] for name in _BASELINES if name in by_pipeline]
-    if standard and len(baselines) > 1:
+    if how.standard and len(baselines) > 1:
         best = max(baselines, key=lambda row: row.scores[first])
         result.baseline = best.label
         wanted[f"vs {BEST_BASELINE}"] = best
-    wanted.update({f"vs {by_pipeline[name].label}": by_pipeline[name] for name in against})
+    wanted.update({f"vs {by_pipeline[name].label}": by_pipeline[name] for name in how.against})
     for name, other in wanted.items():
         rows = [row for row in result.rows if row is not other]
         for measure in result.measures:
@@ -423,7 +421,7 @@ def _compare(result: Evaluation, against: Sequence[str], seed: int, standard: bo
                 (list(row.per_query[measure].values()), [theirs[query] for query in row.per_query[measure]])
                 for row in rows
             ]
-            drawn = holm([randomisation_test(mine, second, seed=seed) for mine, second in pairs])
+            drawn = holm([randomisation_test(mine, second, seed=how.seed) for mine, second in pairs])
             by_t = holm([t_test(mine, second) for mine, second in pairs])
             for row, p, t_test_p in zip(rows, drawn, by_t, strict=True):
                 test = Tested(row.scores[measure] - other.scores[measure], p, t_test_p)

@@ -13,7 +13,7 @@ import torch
 
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError
-from structformer.evaluation.comparison import MEASURES, Evaluation, FoundRun, compare_runs, label
+from structformer.evaluation.comparison import MEASURES, Comparison, Evaluation, FoundRun, compare_runs, label
 from structformer.evaluation.judgements import Judgements
 from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
@@ -24,7 +24,7 @@ from structformer.retrieval.fusion import FusionWeights, reciprocal_rank_fusion
 from structformer.retrieval.index import encoder_place
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical
 from structformer.retrieval.pseudo_queries import OPENING, SOURCES, PseudoQuery, draw_pseudo_queries
-from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores
+from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.run_files import Run
 from structformer.retrieval.stage import Stage
@@ -104,16 +104,9 @@ def evaluate_openings(
         FoundRun(str(as_pipeline(stage)), label(as_pipeline(stage)), run)
         for (stage, *_), run in zip(ways, runs, strict=True)
     ]
-    return compare_runs(
-        found,
-        judgements,
-        measures=measures,
-        against=[str(as_pipeline(hybrid(UNTRAINED)))],
-        title=title,
-        caveat=CAVEAT,
-        seed=seed,
-        output=output,
-    )
+    against = (str(as_pipeline(hybrid(UNTRAINED))),)
+    how = Comparison(tuple(measures), against, title=title, caveat=CAVEAT, seed=seed, output=output)
+    return compare_runs(found, judgements, how)
 
 
 def _asked(corpus: Corpus, retriever: Retriever, held_out_by: int | None) -> tuple[str, PseudoQueryScores, list[int]]:
@@ -121,9 +114,10 @@ def _asked(corpus: Corpus, retriever: Retriever, held_out_by: int | None) -> tup
     opened = retriever.opened
     _, index, _ = opened.encoder(UNTRAINED)
     untrained = BiEncoder.load(encoder_place(retriever.workspace, UNTRAINED).passages)
+    search = UntrainedSearch(opened.units, opened.documents, opened.lexical, index, untrained)
     answered: list[int] = []
     for title, drawn in _questions(corpus, retriever, held_out_by):
-        asked = PseudoQueryScores(drawn, index, opened.documents, opened.lexical, untrained)
+        asked = PseudoQueryScores(drawn, search)
         answered = [number for number in range(len(asked)) if asked.allowed([number])[0].any()]
         if len(answered) >= _FEWEST:
             return title, asked, answered

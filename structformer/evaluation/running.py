@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,39 +26,48 @@ _ASKED_FOR = "experiment.json"
 _NEGATIVES = 7
 
 
+@dataclass(frozen=True, slots=True)
+class RowTraining:
+    """How the rows of an experiment are trained. settings: "key=value", over what a row says; max_seconds: time for
+    each training, None for what the experiment says.
+    """
+
+    settings: Sequence[str] = ()
+    max_seconds: float | None = None
+    seed: int = 0
+
+
 def run_experiment(
     workspace: str | Path | Workspace,
     judgements: Judgements,
     experiment: Experiment,
+    training: RowTraining | None = None,
     *,
     train_on: Judgements | None = None,
     candidates: Path | None = None,
-    settings: Sequence[str] = (),
-    max_seconds: float | None = None,
-    seed: int = 0,
     output: Path | None = None,
     say: Callable[[str], None] = lambda text: None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Evaluation:
     """Train what the rows ask for and compare them. train_on: judged queries to fine-tune on, half of `judgements` when
-    there are none. candidates: the run file that rows put in order. settings: "key=value" for
-    every training, over what its row says. max_seconds: time for each training, over what the
-    experiment says.
+    there are none. candidates: the run file that rows put in order.
 
     A row whose model is there already, trained with the same options on this corpus, is not trained again, so that a
     killed experiment goes on where it was. A row that has nothing to train on is left out and named. Raises UsageError
     when no row is left."""
     workspace = Workspace(workspace)
+    training = training or RowTraining()
+    if training.max_seconds is None:
+        training = replace(training, max_seconds=experiment.budget)
     rows = experiment.rows
     judged = judgements
     if train_on is None and any(row.finetune is not None for row in rows):
-        train_on, judged = split_queries(judgements, seed)
-    budget = max_seconds if max_seconds is not None else experiment.budget
+        train_on, judged = split_queries(judgements, training.seed)
     kept: list[ExperimentRow] = []
     for number, row in enumerate(rows, 1):
         say(f"row {number} of {len(rows)}: {row.label}")
         try:
-            _trained(workspace, row, train_on, settings, budget, seed, say)
+            _trained(workspace, row, training, train_on, say)
         except ModelError as error:
             say(f"left out: {error}")
             continue
@@ -83,7 +92,7 @@ def run_experiment(
         against=baseline,
         measures=experiment.measures,
         title=experiment.title,
-        seed=seed,
+        seed=training.seed,
         output=output,
         progress=progress,
         standard=False,
@@ -116,37 +125,35 @@ def _searched(row: ExperimentRow) -> str:
 def _trained(
     workspace: Workspace,
     row: ExperimentRow,
+    how: RowTraining,
     train_on: Judgements | None,
-    settings: Sequence[str],
-    budget: float | None,
-    seed: int,
     say: Callable[[str], None],
 ) -> None:
     corpus = Corpus.open(workspace).fingerprint
     listener = Listener(note=say)
     if row.train is not None:
-        chosen = {**row.train, "name": row.model, "seed": seed}
-        if budget is not None and "max_seconds" not in row.train:
-            chosen["max_seconds"] = budget
+        chosen = {**row.train, "name": row.model, "seed": how.seed}
+        if how.max_seconds is not None and "max_seconds" not in row.train:
+            chosen["max_seconds"] = how.max_seconds
         recipe = chosen.pop("recipe", None)
-        options = training_options(recipe, chosen, settings)
+        options = training_options(recipe, chosen, how.settings)
         _once(
             workspace,
             row.model,
             {"options": asdict(options), "corpus": corpus},
             lambda: train_ranker(
-                workspace, options, RunMode(force=True, listener=listener, unasked=_shared(options, settings))
+                workspace, options, RunMode(force=True, listener=listener, unasked=_shared(options, how.settings))
             ),
         )
     if row.finetune is None or train_on is None:
         return
     judged = train_on
-    tuning = {"max_seconds": budget, **row.finetune, "seed": seed, "name": f"{row.model}-finetuned"}
+    tuning = {"max_seconds": how.max_seconds, **row.finetune, "seed": how.seed, "name": f"{row.model}-finetuned"}
     negatives, count = tuning.pop("negatives", _NEGATIVES), tuning.pop("queries", None)
     if count is not None:
-        judged = some_queries(judged, count, seed)
+        judged = some_queries(judged, count, how.seed)
     settled = finetuning_options(workspace, row.model if row.train is not None else None, tuning)
-    tuned: TrainingOptions = training_options(None, settled, settings)
+    tuned: TrainingOptions = training_options(None, settled, how.settings)
     asked = {
         "options": asdict(tuned),
         "corpus": corpus,
@@ -157,8 +164,8 @@ def _trained(
     }
 
     def finetune() -> None:
-        source, _ = judged_source(workspace, judged.queries, judged.qrels, negatives=negatives, seed=seed)
-        unasked = {**UNASKED, **_shared(tuned, settings)}
+        source, _ = judged_source(workspace, judged.queries, judged.qrels, negatives=negatives, seed=how.seed)
+        unasked = {**UNASKED, **_shared(tuned, how.settings)}
         train_ranker(workspace, tuned, RunMode(force=True, listener=listener, unasked=unasked), source=source)
 
     _once(workspace, f"{row.model}-finetuned", asked, finetune)

@@ -10,14 +10,10 @@ import numpy as np
 import torch
 
 from structformer.errors import UsageError
-from structformer.models.bi_encoder import BiEncoder
-from structformer.retrieval.dense import DenseIndex
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS
-from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.pseudo_queries import LOG, MOST_PSEUDO_QUERIES, PseudoQuery
-from structformer.retrieval.pseudo_query_scores import PseudoQueryScores
+from structformer.retrieval.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
 from structformer.retrieval.sample import EvenSample
-from structformer.retrieval.units import IndexedDocuments
 from structformer.text.query_like import plain
 from structformer.word_counts import word_count
 
@@ -57,7 +53,7 @@ def _query(line: str, place: str) -> str:
         raise UsageError(f'{place}: not a JSON object with "query" or "text"') from None
 
 
-def question_lengths(queries: Sequence[str]) -> tuple[int, int] | None:
+def query_lengths(queries: Sequence[str]) -> tuple[int, int] | None:
     """(fewest, most) words of nine in ten of a log's queries; None of a log too small to tell."""
     if len(queries) < _FEWEST_FOR_STYLE:
         return None
@@ -66,12 +62,9 @@ def question_lengths(queries: Sequence[str]) -> tuple[int, int] | None:
     return max(fewest, int(low)), max(fewest + 2, min(most, int(high)))
 
 
-def log_questions(
+def log_queries(
     queries: Sequence[str],
-    index: DenseIndex,
-    documents: IndexedDocuments,
-    lexical: LexicalIndex,
-    encoder: BiEncoder,
+    search: UntrainedSearch,
     *,
     most: int = MOST_PSEUDO_QUERIES,
     seed: int = 0,
@@ -82,9 +75,7 @@ def log_questions(
     sample = EvenSample(most, f"log/{seed}")
     for query in queries:
         sample.add(plain(query), query, 0, None)
-    asked = PseudoQueryScores(
-        [PseudoQuery(each.text, 0, LOG) for each in sample.in_order()], index, documents, lexical, encoder
-    )
+    asked = PseudoQueryScores([PseudoQuery(each.text, 0, LOG) for each in sample.in_order()], search)
     found = []
     for start in range(0, len(asked), _BATCH):
         numbers = list(range(start, min(start + _BATCH, len(asked))))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 from structformer.models.bi_encoder import BiEncoder, pool
-from structformer.query_side.questions import question_weights
+from structformer.query_side.training_queries import query_weights
 from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores
 from structformer.sampling import Example
 from structformer.training.batching import Batching, in_order
@@ -77,7 +77,7 @@ class QuerySideObjective(Objective):
 
 def _weights(asked: PseudoQueryScores) -> npt.NDArray[np.float32]:
     """(questions,) what each counts, on average 1 in each source, whose shares the mix decides."""
-    weights = question_weights(asked, range(len(asked)))
+    weights = query_weights(asked, range(len(asked)))
     for source in {question.source for question in asked.questions}:
         its = [number for number, question in enumerate(asked.questions) if question.source == source]
         weights[its] /= weights[its].mean()

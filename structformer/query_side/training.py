@@ -14,11 +14,12 @@ from structformer.models.base import resolve_base_model
 from structformer.models.bi_encoder import BiEncoder
 from structformer.query_side.log import read_query_log
 from structformer.query_side.objective import QuerySideObjective
-from structformer.query_side.questions import ROUND_TRIP, question_samples
+from structformer.query_side.training_queries import ROUND_TRIP, training_queries
 from structformer.retrieval.dense import DenseIndex
 from structformer.retrieval.index import Index, base_place, build_index, is_stale
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.pseudo_queries import ALL_SOURCES, SOURCES
+from structformer.retrieval.pseudo_query_scores import UntrainedSearch
 from structformer.retrieval.units import IndexedDocuments, Units
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.batching import Batching
@@ -84,18 +85,18 @@ def _question_source(
     base = resolve_base_model(options.base_model, options.ranker)
     index = _current_index(workspace, mode, progress)
     path, _ = index.vectors(base_place(base), progress)
-    units, documents = Units(index.folder / "units.arrow"), IndexedDocuments(index.folder / "documents.arrow")
-    dense = DenseIndex(path, units.numbers("document"))
-    lexical = LexicalIndex(index.folder / "lexical", index.manifest["language"])
-    encoder = BiEncoder.load(base.location)
-    asked, samples, judge, drawn = question_samples(
+    units = Units(index.folder / "units.arrow")
+    search = UntrainedSearch(
+        units,
+        IndexedDocuments(index.folder / "documents.arrow"),
+        LexicalIndex(index.folder / "lexical", index.manifest["language"]),
+        DenseIndex(path, units.numbers("document")),
+        BiEncoder.load(base.location),
+    )
+    asked, samples, judge, drawn = training_queries(
         corpus,
         ReferenceGraph.open(workspace, corpus),
-        units,
-        documents,
-        lexical,
-        dense,
-        encoder,
+        search,
         seed=options.seed,
         sources=tuple(options.mix or SOURCES),
         most=options.questions,
@@ -117,7 +118,7 @@ def _question_source(
         return QuerySideObjective(ranker, asked, query_tokens=options.query_tokens, batching=batching)
 
     mix = samples.mix(options.mix)
-    return Source(samples, judge, "held-out questions", objective=objective, passages=encoder, mix=mix)
+    return Source(samples, judge, "held-out questions", objective=objective, passages=search.encoder, mix=mix)
 
 
 def _current_index(workspace: Workspace, mode: RunMode, progress: Progress | None) -> Index:

@@ -405,10 +405,13 @@ def _learned(
     """The hybrid's weights and the floor of confidence, learned with the untrained encoder and its vectors."""
     from structformer.retrieval.dense import DenseIndex
     from structformer.retrieval.learning import learned_from_openings
+    from structformer.retrieval.pseudo_query_scores import UntrainedSearch
 
     corpus = Corpus.open(workspace)
     lexical = LexicalIndex(folder / "lexical", manifest["language"])
     index = DenseIndex(vectors, units.numbers("document"))
     return learned_from_openings(
-        corpus, ReferenceGraph.open(workspace, corpus), units, documents, lexical, index, encoder
+        corpus,
+        ReferenceGraph.open(workspace, corpus),
+        UntrainedSearch(units, documents, lexical, index, encoder),
     )

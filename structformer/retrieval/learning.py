@@ -16,14 +16,10 @@ import torch
 
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
-from structformer.models.bi_encoder import BiEncoder
-from structformer.retrieval.dense import DenseIndex
 from structformer.retrieval.document_shares import DocumentShares
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, Floats, FusionWeights, learn_weights
-from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.pseudo_queries import OPENING, PseudoQuery, draw_pseudo_queries
-from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores
-from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
 
 _MOST_OPENINGS = 400
 _IN_PLACE = "opening in place"
@@ -34,23 +30,17 @@ _BATCH = 64
 
 
 def learned_from_openings(
-    corpus: Corpus,
-    graph: ReferenceGraph,
-    units: Units,
-    documents: IndexedDocuments,
-    lexical: LexicalIndex,
-    index: DenseIndex,
-    encoder: BiEncoder,
+    corpus: Corpus, graph: ReferenceGraph, search: UntrainedSearch
 ) -> tuple[FusionWeights, float]:
     """The hybrid's weights for this corpus, and the cosine below which nothing is found with confidence; the defaults
     and 0 where it has too few opening sentences.
 
-    index, encoder: of the untrained encoder. A trained one has read the openings, so that its own scores on them say
-    too much."""
-    drawn = draw_pseudo_queries(corpus, graph, units, sources=(OPENING,), most=3 * _MOST_OPENINGS)
-    owners = index.owners
+    search: by the untrained encoder. A trained one has read the openings, so that its own scores on them say too much.
+    """
+    drawn = draw_pseudo_queries(corpus, graph, search.units, sources=(OPENING,), most=3 * _MOST_OPENINGS)
+    owners = search.index.owners
     questions = [_left_in_place(question, owners) if number % 2 else question for number, question in enumerate(drawn)]
-    found = list(weighed_groups(questions, units, documents, lexical, index, encoder))
+    found = list(weighed_groups(questions, search))
     if len(found) < _FEWEST_OPENINGS:
         return DEFAULT_WEIGHTS, 0.0
     return learn_weights([rows for _, rows, _ in found]), _floor(found)
@@ -71,18 +61,13 @@ def _floor(found: Sequence[tuple[PseudoQuery, Floats, list[int]]]) -> float:
 
 
 def weighed_groups(
-    questions: Sequence[PseudoQuery],
-    units: Units,
-    documents: IndexedDocuments,
-    lexical: LexicalIndex,
-    index: DenseIndex,
-    encoder: BiEncoder,
+    questions: Sequence[PseudoQuery], search: UntrainedSearch
 ) -> Iterator[tuple[PseudoQuery, Floats, list[int]]]:
     """For each question that another unit of its document can answer, the (units, 4) features of the document's best
     unit, then of the best of other documents, and the documents' numbers. The first row is the relevant one.
     """
-    asked = PseudoQueryScores(questions, index, documents, lexical, encoder)
-    shares = DocumentShares(asked, units, lexical)
+    asked = PseudoQueryScores(questions, search)
+    shares = DocumentShares(asked, search.units, search.lexical)
     for start in range(0, len(asked), _BATCH):
         numbers = list(range(start, min(start + _BATCH, len(asked))))
         vectors = asked.vectors[numbers]

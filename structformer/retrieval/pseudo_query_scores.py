@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +18,23 @@ from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.pseudo_queries import OPENING, PseudoQuery
 from structformer.retrieval.ranking import normalize_by_max
-from structformer.retrieval.units import IndexedDocuments
+from structformer.retrieval.units import IndexedDocuments, Units
 
 NOTHING = -1e9  # the score of what may not be found
 _FOUND = 200  # units, and documents, that have a lexical share
 _MOST_UNITS = 120_000  # that are held in memory and scored at once; a larger corpus is learned from by a sample
 Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class UntrainedSearch:
+    """The hybrid that pseudo-queries are asked of. encoder: the one that the index's vectors were made with."""
+
+    units: Units
+    documents: IndexedDocuments
+    lexical: LexicalIndex
+    index: DenseIndex
+    encoder: BiEncoder
 
 
 class PseudoQueryScores:
@@ -35,13 +47,10 @@ class PseudoQueryScores:
     def __init__(
         self,
         questions: Sequence[PseudoQuery],
-        index: DenseIndex,
-        documents: IndexedDocuments,
-        lexical: LexicalIndex,
-        encoder: BiEncoder,
+        search: UntrainedSearch,
         progress: Progress | None = None,
     ) -> None:
-        """encoder: the one that the index's vectors were made with."""
+        index, documents, encoder = search.index, search.documents, search.encoder
         owners = index.owners
         count = len(documents)
         share = min(1.0, _MOST_UNITS / max(1, len(owners)))
@@ -62,7 +71,7 @@ class PseudoQueryScores:
         bounds = np.searchsorted(self.owners.numpy(), np.arange(count + 1))
         self._slices = np.stack([bounds[:-1], bounds[1:]], axis=1)
         self._own_overviews = self._without_openings(documents, encoder)
-        self._shares = self._lexical_shares(lexical, progress)
+        self._shares = self._lexical_shares(search.lexical, progress)
 
     def __len__(self) -> int:
         return len(self.questions)

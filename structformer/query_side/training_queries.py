@@ -17,12 +17,10 @@ from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.kinds import Ranker
-from structformer.query_side.log import log_questions, question_lengths
-from structformer.retrieval.dense import DenseIndex
-from structformer.retrieval.lexical import LexicalIndex
+from structformer.query_side.log import log_queries, query_lengths
 from structformer.retrieval.pseudo_queries import MOST_PSEUDO_QUERIES, OPENING, SOURCES, draw_pseudo_queries
-from structformer.retrieval.pseudo_query_scores import PseudoQueryScores
-from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.retrieval.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
+from structformer.retrieval.units import IndexedDocuments
 from structformer.sampling import Example
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.text.query_like import FEWEST_WORDS, MOST_WORDS
@@ -53,13 +51,13 @@ class Judge:
         side, 5 %). A smaller loss does not bring the base back, since pseudo-queries are coarser than people's.
         """
         change = self._gains(self._vectors(ranker)) - self._gains(self.asked.vectors[self.numbers])
-        weights = question_weights(self.asked, self.numbers)
+        weights = query_weights(self.asked, self.numbers)
         mean = self._mean(change)
         error = math.sqrt(float((weights**2 * (change - mean) ** 2).sum())) / float(weights.sum())
         return mean + _STANDARD_ERRORS * error < 0
 
     def _mean(self, values: npt.NDArray[np.float64]) -> float:
-        return float(np.average(values, weights=question_weights(self.asked, self.numbers)))
+        return float(np.average(values, weights=query_weights(self.asked, self.numbers)))
 
     def _vectors(self, ranker: Ranker) -> torch.Tensor:
         assert isinstance(ranker, BiEncoder)
@@ -71,7 +69,7 @@ class Judge:
         return gains
 
 
-def question_weights(asked: PseudoQueryScores, numbers: Sequence[int]) -> npt.NDArray[np.float64]:
+def query_weights(asked: PseudoQueryScores, numbers: Sequence[int]) -> npt.NDArray[np.float64]:
     """(questions,) what each counts: less where its document has many, by the root of their number, so that no
     document's questions outvote all others; openings more.
     """
@@ -85,7 +83,7 @@ def question_weights(asked: PseudoQueryScores, numbers: Sequence[int]) -> npt.ND
     )
 
 
-class QuestionSamples:
+class TrainingQueries:
     """Questions as Examples, for the training loop: a task for each source, a question's number as its section."""
 
     def __init__(
@@ -110,36 +108,33 @@ class QuestionSamples:
         """Weights of the sources: those of their questions, times what was chosen for a source."""
         numbers = [number for its in self._by_source.values() for number in its]
         weights: dict[str, float] = dict.fromkeys(self._by_source, 0.0)
-        for number, weight in zip(numbers, question_weights(self._asked, numbers), strict=True):
+        for number, weight in zip(numbers, query_weights(self._asked, numbers), strict=True):
             source = self._asked.questions[number].source
             weights[source] += float(weight) * (chosen.get(source, 1.0) if chosen else 1.0)
         return weights
 
 
-def question_samples(
+def training_queries(
     corpus: Corpus,
     graph: ReferenceGraph,
-    units: Units,
-    documents: IndexedDocuments,
-    lexical: LexicalIndex,
-    index: DenseIndex,
-    encoder: BiEncoder,
+    search: UntrainedSearch,
     *,
     seed: int,
     sources: Sequence[str] = SOURCES,
     most: int = MOST_PSEUDO_QUERIES,
     log: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[PseudoQueryScores, QuestionSamples, Judge | None, int]:
+) -> tuple[PseudoQueryScores, TrainingQueries, Judge | None, int]:
     """What query-side training learns from and is judged by, and how many questions were drawn. The judge is None where
-    fewer than 20 questions can be held out. encoder: the one that the index was made with. log:
-    people's queries, whose lengths the questions take, and from which those are learned that have an agreed answer.
+    fewer than 20 questions can be held out. log: people's queries, whose lengths the questions take, and from which
+    those are learned that have an agreed answer.
     """
-    lengths = question_lengths(log) or (FEWEST_WORDS, MOST_WORDS)
-    drawn = draw_pseudo_queries(corpus, graph, units, sources=sources, most=most, seed=seed, lengths=lengths)
+    lengths = query_lengths(log) or (FEWEST_WORDS, MOST_WORDS)
+    drawn = draw_pseudo_queries(corpus, graph, search.units, sources=sources, most=most, seed=seed, lengths=lengths)
     if log:
-        drawn += log_questions(log, index, documents, lexical, encoder, most=most, seed=seed)
-    asked = PseudoQueryScores(drawn, index, documents, lexical, encoder, progress)
+        drawn += log_queries(log, search, most=most, seed=seed)
+    documents = search.documents
+    asked = PseudoQueryScores(drawn, search, progress)
     kept: list[int] = []
     for start in range(0, len(asked), _BATCH):
         numbers = list(range(start, min(start + _BATCH, len(asked))))
@@ -152,5 +147,5 @@ def question_samples(
     judged = {asked.questions[number].document for number in held}
     learned = [number for number in kept if asked.questions[number].document not in judged]
     held = held[:_MOST_HELD_OUT]
-    samples = QuestionSamples(asked, learned, documents, corpus.fingerprint)
+    samples = TrainingQueries(asked, learned, documents, corpus.fingerprint)
     return asked, samples, Judge(asked, held) if held else None, len(drawn)
