@@ -258,11 +258,11 @@ def test_numbers_of_authors_are_links():
 
 
 def test_a_bibliography_outside_the_text_costs_nothing_else():
-    for text in (
+    for source in (
         r"\documentclass{article}\printbibliography\begin{document}Hello\end{document}",
         r"\author{A \begin{thebibliography}{9}\bibitem{x} Y\end{thebibliography}}\begin{document}\maketitle Hello\end{document}",
     ):
-        [document] = read(text.encode(), format="latex")
+        [document] = read(source.encode(), format="latex")
         assert document.root.text == "Hello"
 
 

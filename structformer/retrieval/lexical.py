@@ -341,10 +341,6 @@ class LexicalIndex:
         """Whether any text has this word, in any of its forms. documents: only units of these."""
         return self._units.holds(word, documents)
 
-    def score_unit(self, query: str, unit: Unit, average: dict[str, float]) -> float:
-        """The score that a unit would have, were it in the index. average: mean number of words of a unit's fields."""
-        return self._units.score(query, _unit_texts(unit), average)
-
     def score_document(self, query: str, text: str, average_words: float) -> float:
         """The score that a document of this text would have."""
         return self._documents.score(
