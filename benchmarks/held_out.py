@@ -22,7 +22,7 @@ from structformer import Corpus, Retriever
 from structformer.evaluation.judgements import Judgements, read_judgements
 from structformer.graph import ReferenceGraph
 from structformer.retrieval.fusion import FusionWeights, learn_weights
-from structformer.retrieval.learning import weighed_groups
+from structformer.retrieval.hybrid_weights import weighed_groups
 from structformer.retrieval.pseudo_queries import OPENING, draw_pseudo_queries
 from structformer.retrieval.pseudo_query_scores import UntrainedSearch
 

@@ -16,8 +16,8 @@ import pluggy
 from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.encoding import as_utf8
 from structformer.formats.file_names import is_copied_source, may_be_document
+from structformer.formats.link_names import add_page_suffixes, without_template
 from structformer.formats.protocol import Format, StreamFormat, format_options
-from structformer.text.page_names import add_page_suffixes, without_template
 
 GROUP = "structformer"
 T = TypeVar("T")

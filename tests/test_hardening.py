@@ -21,6 +21,7 @@ from structformer.document import Source
 from structformer.errors import ReadError, UsageError
 from structformer.evaluation.comparison import default_pipelines
 from structformer.formats import Limits, TreeBuilder
+from structformer.formats.link_names import path_names
 from structformer.ingestion import budget, ingest
 from structformer.ingestion.ranges import pieces
 from structformer.ingestion.reading import Reader
@@ -29,7 +30,6 @@ from structformer.plugins import load_plugins
 from structformer.retrieval.index import build_index, default_encoders
 from structformer.retrieval.retriever import Retriever
 from structformer.sampling import SamplingOptions, sample
-from structformer.text.page_names import path_names
 from structformer.text.visible import safe_json, visible
 from structformer.training import RunMode, train_ranker
 from structformer.workspace import Workspace

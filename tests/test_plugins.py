@@ -15,7 +15,7 @@ GOOD = '''
 import click
 from structformer.formats.builder import TreeBuilder
 from structformer.document import Source
-from structformer.text.page_names import path_candidates, path_names
+from structformer.formats.link_names import path_candidates, path_names
 from structformer.plugins import hookimpl
 from structformer.sampling import Example, Task
 

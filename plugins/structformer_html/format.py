@@ -10,10 +10,10 @@ from urllib.parse import urljoin
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.formats.builder import TreeBuilder, stem_title
 from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.link_names import is_external, link_names, path_names, url_names
 from structformer.formats.protocol import FormatOption
 from structformer.formats.source import SourceFile
 from structformer.text.headings import github_slug
-from structformer.text.page_names import is_external, link_names, path_names, url_names
 
 from structformer_html.decoding import decode_page
 from structformer_html.main_content import is_list_of_contents, main_content

@@ -14,9 +14,9 @@ from structformer.document import Document, Link, LinkKind, Source
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.encoding import as_utf8
 from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.link_names import link_names, normalize, path_names
 from structformer.formats.references import name_references
 from structformer.formats.source import SourceFile, decode
-from structformer.text.page_names import link_names, normalize, path_names
 
 from structformer_latex.reader import TexReader
 

@@ -10,9 +10,7 @@ from markdown_it.token import Token
 from structformer.document import Document, Link, Source
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.gc_pause import without_garbage_collection
-from structformer.formats.protocol import FormatOption
-from structformer.formats.source import SourceFile, decode
-from structformer.text.page_names import (
+from structformer.formats.link_names import (
     is_external,
     link_names,
     normalize,
@@ -22,6 +20,8 @@ from structformer.text.page_names import (
     wiki_name,
     without_suffix,
 )
+from structformer.formats.protocol import FormatOption
+from structformer.formats.source import SourceFile, decode
 from structformer.text.prose import has_prose
 
 from structformer_markdown.front_matter import split_front_matter

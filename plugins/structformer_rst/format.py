@@ -14,8 +14,8 @@ from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.included import included_files
+from structformer.formats.link_names import link_names, normalize, path_names
 from structformer.formats.source import SourceFile, decode
-from structformer.text.page_names import link_names, normalize, path_names
 
 _SETTINGS = {
     "file_insertion_enabled": False,  # nothing but the given bytes is read

@@ -14,9 +14,9 @@ from structformer.errors import ReadError, UsageError
 from structformer.formats.builder import TreeBuilder, stem_title
 from structformer.formats.encoding import as_utf8
 from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.link_names import is_external, normalize, path_names, split_fragment, url_names, wiki_name
 from structformer.formats.protocol import FormatOption, Frame
 from structformer.formats.source import SourceFile, decode
-from structformer.text.page_names import is_external, normalize, path_names, split_fragment, url_names, wiki_name
 from structformer.text.prose import has_prose
 
 from structformer_wikitext.dump import RawPage, dump_pages, extracted_pages, frame, head_of, kind_of, pieces

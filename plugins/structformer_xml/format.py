@@ -13,11 +13,11 @@ from structformer.errors import ReadError
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.formats.included import included_files
+from structformer.formats.link_names import link_names, normalize, path_names
 from structformer.formats.protocol import FormatOption
 from structformer.formats.references import name_references
 from structformer.formats.source import SourceFile
 from structformer.text.headings import github_slug
-from structformer.text.page_names import link_names, normalize, path_names
 
 from structformer_xml.entities import external_entities
 from structformer_xml.including import Inclusions, included_paths

@@ -8,8 +8,8 @@ from typing import Any
 from lxml import etree
 from structformer.document import LinkKind
 from structformer.formats.builder import TreeBuilder
+from structformer.formats.link_names import is_external
 from structformer.formats.references import UNNAMED
-from structformer.text.page_names import is_external
 
 from structformer_xml.vocabulary import Vocabulary
 

@@ -16,8 +16,8 @@ import yaml
 
 from structformer.document import Document
 from structformer.errors import UsageError
+from structformer.formats.link_names import INDEX_STEMS, page_suffixes, without_order, without_suffix, without_template
 from structformer.storage.files import read_json, write_json
-from structformer.text.page_names import INDEX_STEMS, page_suffixes, without_order, without_suffix, without_template
 from structformer.workspace import Source
 
 # x.md is /x/, /x, /x.html, or where it lies; in a mirror the first folder is the host.

@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from structformer.engines.worker_limits import limit_memory, limit_time
 from structformer.storage.files import writing_errors
 
 
@@ -32,21 +33,21 @@ def main() -> None:
 
     parent, memory_bytes, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     _end_with(parent)
-    _limit_memory(memory_bytes)
+    limit_memory(memory_bytes)
 
     def begin(item: Any) -> None:
-        _limit_time(seconds)
+        limit_time(seconds)
         send("item", item)
 
     while True:
-        _limit_time(0)  # what comes between tasks counts for none
+        limit_time(0)  # what comes between tasks counts for none
         try:
             name, task = pickle.load(incoming)
         except (EOFError, KeyboardInterrupt):
             return
         try:
             module, _, function = name.partition(":")
-            _limit_time(seconds)
+            limit_time(seconds)
             with writing_errors(_target(task)):
                 result = getattr(importlib.import_module(module), function)(task, begin)
             send("done", result)
@@ -86,21 +87,6 @@ def _watch(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)
-
-
-def _limit_time(seconds: float) -> None:
-    """The system ends this process when it has used that much processor time from now on; 0: no more limit."""
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-
-
-def _limit_memory(memory_bytes: int) -> None:
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
-    except (ImportError, OSError, ValueError):
-        return  # no such limit on this platform; the time limit still holds
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from structformer.document import Document, Link, LinkKind, Section, Source
+from structformer.formats.link_names import INDEX_STEMS
 from structformer.text.headings import Slugs, github_slug, is_see_also
-from structformer.text.page_names import INDEX_STEMS
 
 _TITLELESS_STEMS = INDEX_STEMS | {"home"}  # files that are called after their folder; a wiki's home is none by its path
 _SEPARATORS = {"": 0, " ": 1, "\n": 2, "\n\n": 3}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from structformer.text.page_names import without_template
+from structformer.formats.link_names import without_template
 
 # Code, configuration, data and media: never a document by its content, whatever its comments and strings look like.
 _OTHER_SUFFIXES = frozenset(

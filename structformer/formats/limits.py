@@ -1,4 +1,6 @@
-"""Limits: what one file, or one archive, may cost."""
+"""Limits: what one file, or one archive, may cost. They are kept by structformer.engines.worker_limits, those of
+archives by structformer.ingestion.unpacking_limits.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from structformer.errors import ReadError
 from structformer.formats.encoding import BOMS, decoded, shown_encoding
-from structformer.text.page_names import join
+from structformer.formats.link_names import join
 
 HEAD_BYTES = 4096
 

@@ -28,9 +28,9 @@ from structformer.corpus.site import Site
 from structformer.engines import Engine, Work, mapped
 from structformer.errors import WorkspaceError
 from structformer.formats.limits import Limits
+from structformer.formats.link_names import normalize, url_names
 from structformer.storage.files import remove
 from structformer.storage.parquet import parquet_writer
-from structformer.text.page_names import normalize, url_names
 
 _DOCUMENTS_OF_A_PARTITION = 50_000
 _MAX_PARTITIONS = 64  # each reader has one connection to every table, at half a megabyte

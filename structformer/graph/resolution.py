@@ -16,12 +16,12 @@ from structformer.corpus.shards import ShardInfo, read_table
 from structformer.document import Document, Link, LinkKind
 from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.link_names import is_external, normalize, path_candidates
 from structformer.formats.protocol import Format
 from structformer.graph.incoming import EDGES, gather, redirect_row
 from structformer.graph.name_tables import NameTables
 from structformer.plugins import load_plugins
 from structformer.storage.parquet import parquet_writer
-from structformer.text.page_names import is_external, normalize, path_candidates
 
 _EXAMPLES = 5
 _ROWS_AT_ONCE = 20_000

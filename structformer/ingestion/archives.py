@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 
 from structformer.errors import ReadError
 from structformer.formats.limits import Limits
-from structformer.ingestion.budget import Budget, check_ratio
+from structformer.ingestion.unpacking_limits import Budget, check_ratio
 from structformer.ingestion.warc import warc_pages
 
 _PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".lzma": "xz", ".zst": "zstd", ".zstd": "zstd"}

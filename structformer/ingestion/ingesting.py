@@ -27,7 +27,6 @@ from structformer.formats.limits import Limits
 from structformer.formats.protocol import StreamFormat
 from structformer.formats.source import SourceFile
 from structformer.graph import ReferenceGraph, write_graph
-from structformer.ingestion.budget import Clock
 from structformer.ingestion.page import write_ingest_page
 from structformer.ingestion.ranges import pieces, ranges
 from structformer.ingestion.reading import Reader, Status
@@ -35,6 +34,7 @@ from structformer.ingestion.report import IngestReport, complete, corpus_message
 from structformer.ingestion.request import Execution, IngestRequest, Progress
 from structformer.ingestion.shard import ShardResult, ShardTask, without_lost
 from structformer.ingestion.survey import Ignored, SourceFiles, SurveyedFile, cut, survey
+from structformer.ingestion.unpacking_limits import Clock
 from structformer.ingestion.walk import FileFilter
 from structformer.parts import WHOLE, Part
 from structformer.plugins import Plugins, load_plugins

@@ -20,7 +20,7 @@ from structformer.errors import ReadError
 from structformer.formats.limits import Limits
 from structformer.formats.protocol import CutFormat, Frame, StreamFormat
 from structformer.ingestion.archives import decompressed, split_compression
-from structformer.ingestion.budget import Budget
+from structformer.ingestion.unpacking_limits import Budget
 
 RANGE_BYTES = 2_000_000  # of the compressed file: about one piece
 _STREAM = re.compile(rb"BZh[1-9]1AY&SY")

@@ -15,12 +15,12 @@ from typing import Any
 from structformer.document import Document
 from structformer.errors import ReadError, UsageError
 from structformer.formats.limits import Limits
+from structformer.formats.link_names import url_names
 from structformer.formats.protocol import CompositeFormat, Format
 from structformer.formats.source import HEAD_BYTES, Neighbours, SourceFile
 from structformer.ingestion.archives import Archive, ArchiveFiles, archive_kind, decompressed, split_compression, unpack
-from structformer.ingestion.budget import Budget
+from structformer.ingestion.unpacking_limits import Budget
 from structformer.plugins import Plugins
-from structformer.text.page_names import url_names
 
 ARCHIVE = "archive"
 Started = Callable[[str], None]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from structformer.formats.limits import Limits
-from structformer.text.page_names import page_suffixes
+from structformer.formats.link_names import page_suffixes
 
 _IGNORED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
 _HIDDEN = re.compile(r"\.[^.]")

@@ -404,7 +404,7 @@ def _learned(
 ) -> tuple[FusionWeights, float]:
     """The hybrid's weights and the floor of confidence, learned with the untrained encoder and its vectors."""
     from structformer.retrieval.dense import DenseIndex
-    from structformer.retrieval.learning import learned_from_openings
+    from structformer.retrieval.hybrid_weights import learned_from_openings
     from structformer.retrieval.pseudo_query_scores import UntrainedSearch
 
     corpus = Corpus.open(workspace)

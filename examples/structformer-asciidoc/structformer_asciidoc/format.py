@@ -12,7 +12,7 @@ from typing import Any
 from structformer.document import Document, Link, Source
 from structformer.formats import FormatOption, SourceFile, TreeBuilder, decode
 from structformer.formats.included import included_files
-from structformer.text.page_names import link_names, normalize, path_names
+from structformer.formats.link_names import link_names, normalize, path_names
 
 from structformer_asciidoc.inline import spelt_out, write_inline
 
