@@ -29,3 +29,13 @@ class WorkspaceError(StructformerError):
 
 class ModelError(StructformerError):
     """A model cannot be found, loaded or trained."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error is about memory: Python's, torch's of a GPU, or torch's of a CPU, which has no class of its
+    own.
+    """
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError)
+        and (type(error).__name__ == "OutOfMemoryError" or "allocate memory" in str(error))
+    )

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from structformer.cli.main import main
+from structformer.cli.main import app, main
 from structformer.workspace import Workspace
 
 
@@ -301,3 +301,28 @@ def test_a_folder_is_taken_out_again(run, tmp_path):
     assert "one.md" not in run("inspect", "-w", tmp_path / "w").out
     assert "did not come from" in run("ingest", one, "--remove", "-w", tmp_path / "w").err
     assert "nothing would be left" in run("ingest", two, "--remove", "-w", tmp_path / "w").err
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes.\nmore")]
+)  # fmt: skip
+def test_too_little_memory_is_said_in_one_line(capsys, monkeypatch, error):
+    def full(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(app, "invoke", full)
+    with pytest.raises(SystemExit) as ended:
+        main(["plugins", "list"])
+    assert ended.value.code == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: out of memory")
+    assert said.count("\n") == 1
+
+
+def test_other_errors_of_ours_are_not_taken_for_it(monkeypatch):
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(app, "invoke", broken)
+    with pytest.raises(RuntimeError, match="a bug"):
+        main(["plugins", "list"])

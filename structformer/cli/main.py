@@ -13,7 +13,7 @@ import click
 
 from structformer._version import __version__
 from structformer.cli.commands import COMMANDS
-from structformer.errors import StructformerError
+from structformer.errors import StructformerError, is_out_of_memory
 from structformer.extras import needed_for
 
 
@@ -107,7 +107,12 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         click.echo(f"error: {error.strerror or error}{f' ({error.filename})' if error.filename else ''}", err=True)
         code = 1
-    except (sqlite3.Error, MemoryError) as error:
-        click.echo(f"error: {error or 'out of memory'}", err=True)
+    except sqlite3.Error as error:
+        click.echo(f"error: {error}", err=True)
+        code = 1
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        click.echo(f"error: out of memory{f' ({error})' if str(error) else ''}".partition("\n")[0], err=True)
         code = 1
     sys.exit(code)

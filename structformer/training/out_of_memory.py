@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import torch
-
-from structformer.errors import ModelError
-
-_CPU = "allocate memory"  # in torch's message of a CPU that has no more; it has no error of its own
+from structformer.errors import ModelError, is_out_of_memory
 
 
 @contextmanager
@@ -18,7 +14,7 @@ def memory_errors(when: str) -> Iterator[None]:
     try:
         yield
     except (RuntimeError, MemoryError) as error:
-        if not isinstance(error, torch.OutOfMemoryError | MemoryError) and _CPU not in str(error):
+        if not is_out_of_memory(error):
             raise
         raise ModelError(
             f"out of memory {when}: use a smaller --batch or --max-tokens (--accumulation keeps "
