@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,12 @@ settings.register_profile("search", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")  # a peer in the tests that would else report its use
+
+# What the extra test-all brings beside test: a test that imports one of these is skipped where it is missing.
+FOR_TEST_ALL = frozenset(
+    """axe_core_python dask datasets distributed faiss flask gensim haystack ir_datasets langchain_core llama_index mkdocs moto mwparserfromhell
+    playwright pyndeval pyterrier schemathesis sentence_transformers tensorboard""".split()
+)
 
 PAGES = {
     "index.md": "# Boats\n\nEverything about small boats, their parts and their handling on rivers, lakes and along the coast, for people who "
@@ -29,6 +36,16 @@ PAGES = {
     "[reef knots](../knots.md#bowline).\n\n## Trimming\n\nTrim a sail by easing the sheet until the luff "
     "flutters, then pull it in until the fluttering stops. Repeat whenever wind or course change a little.\n",
 }
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Iterator[None]:
+    try:
+        return (yield)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in FOR_TEST_ALL:
+            raise
+        pytest.skip(f"no {error.name}: install the extra test-all")
 
 
 def shared_folder() -> Path | None:

@@ -197,8 +197,11 @@ class Workspace:
         return self.path / "feedback"
 
     def model(self, name: str) -> Path:
-        """The folder of a model that the workspace trains. Raises UsageError on what is not a name."""
-        return self.models / checked_name(name, "the model name")
+        """The folder of a model that the workspace trains. Raises UsageError on what is not a name, or not free."""
+        folder = self.models / checked_name(name, "the model name")
+        if folder == self.earlier_models:
+            raise UsageError(f"the model name {name!r} is taken: replaced models are kept there")
+        return folder
 
     def checkpoints(self, name: str) -> Path:
         """The folder of a run's checkpoints while it is not finished. Raises UsageError on what is not a name."""

@@ -62,8 +62,8 @@ def test_haystack(harbour):
 
 
 def test_pyterrier(harbour):
+    pt = pytest.importorskip("pyterrier")
     import pandas as pd
-    import pyterrier as pt
     from structformer.adapters.pyterrier import StructformerRetriever
 
     retriever = StructformerRetriever(harbour, pipeline="lexical", k=5)
@@ -148,6 +148,7 @@ def test_what_the_retriever_finds_is_what_the_adapters_give(harbour):
 
 
 def test_a_mkdocs_site_gets_the_box(tmp_path):
+    pytest.importorskip("mkdocs")
     write_pages(tmp_path / "docs", {"index.md": "# Boats\n\nAll about boats.\n", "mast.md": "# Mast\n\nTall.\n"})
     (tmp_path / "mkdocs.yml").write_text(
         "site_name: Boats\nplugins:\n  - structformer:\n      server: https://find.example.org/\n      target: '#box'\n"

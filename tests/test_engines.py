@@ -15,7 +15,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from distributed import LocalCluster
 from structformer import sample
 from structformer.engines import Engine, Work, get_engine
 from structformer.engines.cluster import in_order, perform
@@ -107,6 +106,8 @@ def moments(workspace: Path) -> list[tuple[Path, int]]:
 def test_dask_gives_the_same_bytes_of_50_shards_when_its_workers_are_killed(many_pages, tmp_path, monkeypatch):
     ingest(many_pages, tmp_path / "here")
     sample(tmp_path / "here")
+    from distributed import LocalCluster
+
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
         monkeypatch.setenv("STRUCTFORMER_DASK", cluster.scheduler_address)
 

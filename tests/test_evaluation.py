@@ -494,6 +494,7 @@ def test_a_query_may_stand_twice_but_not_with_two_texts(tmp_path):
 
 
 def test_judgements_by_subtopic_give_diversity_measures(tmp_path):
+    pytest.importorskip("pyndeval")
     (tmp_path / "topics.tsv").write_text("1\tbowline knot\n")
     (tmp_path / "qrels.txt").write_text("1 1 a.md 1\n1 2 b.md 1\n1 2 a.md 0\n1 1 c.md 1\n")
     judged = read_judgements(tmp_path / "topics.tsv", tmp_path / "qrels.txt")

@@ -12,13 +12,19 @@ import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from structformer.retrieval.index import build_index
 
 from boats import boats
 from test_serving import free_port
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+else:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: install the extra test-all")
+    expect, sync_playwright = sync_api.expect, sync_api.sync_playwright
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None

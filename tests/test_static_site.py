@@ -9,10 +9,10 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect
 from structformer import Retriever, train
 from structformer.errors import UsageError
 from structformer.retrieval.bm25 import idf, saturation
@@ -23,8 +23,11 @@ from structformer.static_site.distilling import DIMENSIONS, distil, unit
 from structformer.static_site.words import postings, word_files
 
 from boats import TINY, boats
-from test_page import CHROMIUM
+from test_page import CHROMIUM, expect
 from test_page import browser as browser  # the fixture
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 
 def surfaces(text: str) -> Iterator[tuple[str, str]]:

@@ -278,7 +278,7 @@ def test_a_run_is_resumed_whatever_it_was_begun_with(corpus):
         if done.step == 2:
             raise Stop
 
-    options = replace(TINY, margin=0.5, save_steps=1, name="earlier")
+    options = replace(TINY, margin=0.5, save_steps=1, name="begun")
     mode = RunMode(listener=Listener(step=stop), unasked={"margin": 0.5})
     with pytest.raises(Stop):
         train_ranker(corpus, options, mode)

@@ -7,7 +7,6 @@ import gzip
 import json
 import time
 
-import mwparserfromhell
 import pytest
 import zstandard
 from structformer import Corpus
@@ -207,6 +206,7 @@ def test_nesting_costs_no_more_than_length(page):
 
 
 def test_headings_and_links_beside_mwparserfromhell(shared):
+    mwparserfromhell = pytest.importorskip("mwparserfromhell")
     """The scanner finds what the full parser finds, on real pages."""
     dump = shared / "corpora" / "enwiki-pages-articles-sample.xml.bz2"
     if not dump.exists():

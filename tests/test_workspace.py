@@ -675,3 +675,8 @@ def test_a_workspace_that_is_another_programs_or_leads_nowhere_is_named(pages, t
     done = structformer("ingest", pages, "-w", tmp_path / "link")
     assert (done.returncode, "leads nowhere" in done.stderr) == (2, True)
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_no_model_is_called_as_the_folder_of_replaced_ones(workspace):
+    with pytest.raises(UsageError, match="'earlier' is taken: replaced models are kept there"):
+        Workspace(workspace).model("earlier")

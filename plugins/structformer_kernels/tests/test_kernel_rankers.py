@@ -88,6 +88,7 @@ def test_drmm_counts_cosines_as_its_paper_has_them(tmp_path):
 
 
 def test_knrm_starts_from_a_file_of_word_vectors(tmp_path):
+    pytest.importorskip("gensim")
     folder = boats(tmp_path)
     assert export_word_vectors(folder, tmp_path / "own.txt") > 50
     options = replace(TINY, base_model=str(tmp_path / "own.txt"), size=TrainingOptions().size)
