@@ -59,7 +59,8 @@ class Judged:
     """A judged set's documents and queries, scored by an encoder's dense ranking."""
 
     def __init__(self, shared: Path, name: str, workspace: Path) -> None:
-        from structformer.evaluation.judgements import read_qrels, read_queries
+        from structformer.evaluation.judgements import read_queries
+        from structformer.retrieval.qrels_files import read_qrels
         from structformer.retrieval.units import Units
         from structformer.workspace import Workspace
 

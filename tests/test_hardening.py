@@ -22,7 +22,7 @@ from structformer.errors import ReadError, UsageError
 from structformer.evaluation.comparison import default_pipelines
 from structformer.formats import Limits, TreeBuilder
 from structformer.formats.link_names import path_names
-from structformer.ingestion import budget, ingest
+from structformer.ingestion import ingest, unpacking_limits
 from structformer.ingestion.ranges import pieces
 from structformer.ingestion.reading import Reader
 from structformer.models.registry import ModelRecord, write_record
@@ -57,7 +57,7 @@ def messages(path: Path, tmp_path: Path, limits: Limits | None = None) -> str:
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_an_archives_ratio_counts_over_all_its_members_and_what_is_nested(nested, tmp_path, monkeypatch):
-    monkeypatch.setattr(budget, "_RATIO_BYTES", 1_000_000)
+    monkeypatch.setattr(unpacking_limits, "_RATIO_BYTES", 1_000_000)
     members = {f"{n}.md": b"# A\n\n" + b" " * 400_000 for n in range(8)}
     data = zipped({"inner.zip": zipped(members), "other.zip": zipped(members)}) if nested else zipped(members)
     (tmp_path / "bomb.zip").write_bytes(data)
@@ -134,7 +134,7 @@ def test_an_archive_ends_where_its_time_does_and_keeps_what_was_read(name, data,
 def test_what_a_caller_does_between_documents_is_not_the_archives_time(tmp_path, monkeypatch):
     (tmp_path / "many.zip").write_bytes(zipped(PAGES))
     now = [0.0]
-    monkeypatch.setattr(budget.time, "process_time", lambda: now[0])
+    monkeypatch.setattr(unpacking_limits.time, "process_time", lambda: now[0])
     ids = set()
     for document in read(tmp_path / "many.zip"):
         ids.add(document.id)
@@ -188,7 +188,7 @@ def test_a_packed_dump_ends_where_its_time_or_its_ratio_does(suffix, pack, tmp_p
     assert isinstance(next(late)[0], bytes)
     with pytest.raises(ReadError, match="took over 11 s of processor time in all"):
         list(late)
-    monkeypatch.setattr(budget, "_RATIO_BYTES", 1_000_000)
+    monkeypatch.setattr(unpacking_limits, "_RATIO_BYTES", 1_000_000)
     with pytest.raises(ReadError, match="unpacks to over 2 times its size: the rest is skipped"):
         list(pieces(path, records, Limits(ratio=2), workers=1, now=lambda: 0.0))
 

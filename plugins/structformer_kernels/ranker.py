@@ -42,7 +42,7 @@ class KernelModel(torch.nn.Module):
         super().__init__()
         names = [kind.name for kind in KINDS]
         if architecture not in names:
-            raise ModelError(f"no kernel ranker {architecture!r}; there are: {', '.join(names)}")
+            raise ModelError(f"no kernel ranker {architecture!r}; choose {', '.join(names)}")
         self.architecture = architecture
         self.special = special
         self.embedding = torch.nn.Embedding(vocabulary, dimensions, padding_idx=pad)

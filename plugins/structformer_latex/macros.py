@@ -130,7 +130,7 @@ class Macros:
         return arguments
 
     def _delimited(self, pattern: str) -> list[str]:
-        """Arguments of a macro like \\def\\a#1;#2.{...}: each up to what stands behind it in the definition."""
+        """Arguments of a macro like \\def\\a#1;#2.{...}: each up to what follows it in the definition."""
         cursor = self._cursor
         arguments: list[str] = []
         pieces = re.split(r"#[1-9]", pattern)

@@ -1,4 +1,4 @@
-"""Theorems and their like: \\newtheorem, \\declaretheorem, and what stands at the beginning of one."""
+"""Theorems and their like: \\newtheorem, \\declaretheorem, and how one begins."""
 
 from __future__ import annotations
 
