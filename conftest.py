@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from structformer.extras import MissingPackage
 
 # The suite says the same of the same code each time it runs; HYPOTHESIS_PROFILE=search draws new inputs.
 settings.register_profile("same", derandomize=True)
@@ -42,10 +43,11 @@ PAGES = {
 def pytest_pyfunc_call() -> Iterator[None]:
     try:
         return (yield)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in FOR_TEST_ALL:
+    except (ModuleNotFoundError, MissingPackage) as error:
+        its = error.packages if isinstance(error, MissingPackage) else {(error.name or "").partition(".")[0]}
+        if not its or not its <= FOR_TEST_ALL:
             raise
-        pytest.skip(f"no {error.name}: install the extra test-all")
+        pytest.skip(f"no {', '.join(its)}: install the extra test-all")
 
 
 def shared_folder() -> Path | None:

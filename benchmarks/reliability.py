@@ -126,8 +126,8 @@ def kills(part: str, documents: Path, times: int) -> tuple[int, int]:
     with tempfile.TemporaryDirectory() as folder:
         prepared, work = Path(folder) / "prepared", Path(folder) / "work"
         if part == "merge":
-            for part in ("2/2", "1/2"):
-                run("ingest", documents, "-w", prepared, "--part", part, "-q")
+            for number in ("2/2", "1/2"):
+                run("ingest", documents, "-w", prepared, "--part", number, "-q")
         elif part != "ingest":
             run("ingest", documents, "-w", prepared, "-q")
         if part == "train":

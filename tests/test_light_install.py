@@ -6,13 +6,18 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from structformer.errors import UsageError
-from structformer.extras import needed_for, require
-from structformer.retrieval.index import build_index
+from structformer.extras import needed_for, needs, require
+from structformer.retrieval.exporting import export_model
+from structformer.retrieval.index import build_index, would_lose_vectors
+from structformer.training import train_ranker
+from structformer.workspace import Workspace
 
+from boats import TINY
 from conftest import write_pages
 
 _HIDDEN = (
@@ -51,6 +56,39 @@ def test_documents_are_read_indexed_searched_and_judged(light, pages, tmp_path):
         done = light(*command, "-w", workspace)
         assert done.returncode == 0, (command, done.stderr)
     assert "BM25" in done.stdout
+
+
+def test_pipelines_that_need_torch_are_left_out_of_a_comparison(light, workspace, tmp_path):
+    build_index(workspace, encoders=["base"])
+    export_model(workspace, "base", int8=True)
+    train_ranker(Workspace(workspace), replace(TINY, name="mine"))  # neither indexed nor exported
+    done = light("evaluate", *judged(tmp_path), "-w", workspace, "--json")
+    assert done.returncode == 0, done.stderr
+    rows = [row["pipeline"] for row in json.loads(done.stdout)["results"][0]["rows"]]
+    assert rows == ["lexical", "lexical[of=documents]", "dense:base", "hybrid:base[weights=rrf]", "hybrid:base"]
+
+
+def test_an_exported_encoder_without_its_runtime_says_so(light, workspace):
+    build_index(workspace, encoders=["base"])
+    export_model(workspace, "base", int8=True)
+    asked = ["search", "rope", "--pipeline", "dense:base", "-w", str(workspace)]
+    code = f"{_HIDDEN}sys.modules['onnxruntime'] = None\nfrom structformer.cli.main import main\nmain({asked!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "the exported encoder base needs onnxruntime: pip install 'structformer[serve]'" in done.stderr
+
+
+def test_an_index_that_torch_made_is_not_made_again_without_it(workspace, monkeypatch):
+    build_index(workspace, encoders=["base"])
+    assert not would_lose_vectors(Workspace(workspace))
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert would_lose_vectors(Workspace(workspace))
+
+
+def test_the_smallest_extra_that_brings_all_is_named():
+    assert needs("an export", ["onnx", "onnxscript", "onnxruntime"]).endswith("'structformer[onnx]'")
+    assert needs("an encoder", ["onnxruntime"]).endswith("'structformer[serve]'")
+    assert needs("both", ["torch", "uvicorn"]).endswith("'structformer[train,serve]'")
 
 
 def test_what_needs_torch_says_how_to_install_it(light, workspace):

@@ -578,7 +578,7 @@ def test_a_model_that_does_not_fit_is_a_message(corpus, tmp_path):
         train(corpus, replace(TINY, document_tokens=600))
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelError, match=r"no (tokenizer|weights) can be loaded from"):
-        train(corpus, replace(TINY, base_model=str(tmp_path / "empty")))
+        train(corpus, replace(TINY, base_model=str(tmp_path / "empty"), size=TrainingOptions().size))
 
 
 def test_running_out_of_memory_says_what_to_make_smaller(corpus):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from structformer.models.loading import load_encoder, load_tokenizer
 from structformer.models.registry import RECORD, ModelRecord, read_record
 from structformer.models.scratch import make_scratch_model
 from structformer.retrieval.index import encoder_place
+from structformer.training import TrainingOptions
 from structformer.workspace import Workspace
 
 from boats import TINY, boats
@@ -53,6 +55,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(folder, package / folder.name)
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, folder.parent.name, raising=False)
     found = packaged_minilm()
     assert found is not None
     assert found.parent == package
@@ -138,7 +141,15 @@ def test_a_folder_with_an_at_sign_is_a_folder(hub, tmp_path, monkeypatch):
 
 def test_a_model_keeps_the_commit_of_its_base_and_the_search_loads_that(hub, tmp_path):
     workspace = Workspace(boats(tmp_path))
-    options = replace(TINY, base_model="org/boats@v1", side="both", mix={"ict": 1.0}, max_steps=1, name="bi-encoder")
+    options = replace(
+        TINY,
+        base_model="org/boats@v1",
+        size=TrainingOptions().size,
+        side="both",
+        mix={"ict": 1.0},
+        max_steps=1,
+        name="bi-encoder",
+    )
     folder = train(workspace, options).folder
     record = read_record(workspace, "bi-encoder")
     assert (record.base, record.base_revision) == ("org/boats", TAGGED)

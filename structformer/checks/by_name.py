@@ -140,7 +140,10 @@ def _ranker(name: str, given: Sequence[str], app: click.Command) -> Checked:
 def _stage(name: str, given: Sequence[str], app: click.Command) -> Checked:
     from structformer.checks.stages import STAGE_RULES, check_stage
 
-    return Checked("stage", name, STAGE_RULES, check_stage(stage_kinds()[name]))
+    kind = stage_kinds()[name]
+    if kind.model:
+        return Checked("stage", name, remarks=[f"the stage {name} uses a model, so it is not run here"])
+    return Checked("stage", name, STAGE_RULES, check_stage(kind))
 
 
 def _search_engine(name: str, given: Sequence[str], app: click.Command) -> Checked:

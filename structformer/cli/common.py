@@ -252,10 +252,11 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
 
 def _check_config(ctx: click.Context, settings: dict[str, Any], where: str) -> None:
     """Raise UsageError on a table that does not name a command, or a key outside any table that no command has. ctx:
-    the outermost, whose command is the group of all.
+    the outermost, whose command is the group of all; of a command that runs by itself nothing is known of others.
     """
     app = ctx.command
-    assert isinstance(app, click.Group)
+    if not isinstance(app, click.Group):
+        return
     names = app.list_commands(ctx)
     for key, value in settings.items():
         if isinstance(value, dict):

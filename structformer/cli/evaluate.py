@@ -10,6 +10,7 @@ import click
 
 from structformer.cli.common import OutputPath, common_options, output, printable, save_config, table
 from structformer.cli.searching import fresh_index, stale_option
+from structformer.extras import needed_for
 
 if TYPE_CHECKING:
     from structformer.evaluation.comparison import Evaluation
@@ -158,9 +159,9 @@ def command(
     documents = Retriever.open(workspace).documents
     with new_folder(target, workspace, force=force, own=own) as made, out.progress("evaluating") as progress:
         if not asked and chosen is None:
-            from structformer.evaluation.held_out_openings import evaluate_openings
-
             try:
+                with needed_for("comparing ways to search on openings"):
+                    from structformer.evaluation.held_out_openings import evaluate_openings
                 results.append(
                     evaluate_openings(
                         workspace,

@@ -16,7 +16,7 @@ from structformer.cli.serve import (
     server_options,
     serving_options,
 )
-from structformer.extras import require
+from structformer.extras import TORCH, needs, require
 
 if TYPE_CHECKING:
     from structformer.workspace import Workspace
@@ -91,8 +91,11 @@ def command(
 
 def _first_index(out: Output, workspace: Workspace, paths: tuple[Path, ...]) -> None:
     """Read the files, and make what they are searched by words with, unless there is more already."""
-    from structformer.retrieval.index import is_stale
+    from structformer.retrieval.index import is_stale, would_lose_vectors
 
+    if would_lose_vectors(workspace):
+        out.note(needs("reading what has changed, since the index has vectors,", list(TORCH)))
+        return
     _run(out, workspace, "reading", "ingest", *map(str, paths))
     if not workspace.has("index"):
         _run(out, workspace, "indexing words", "index", "--encoder", "none")

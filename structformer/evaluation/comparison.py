@@ -12,11 +12,13 @@ from structformer.errors import ModelError, UsageError
 from structformer.evaluation.judgements import Judgements
 from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test, t_test
+from structformer.extras import TORCH, are_installed
 from structformer.graph import ReferenceGraph
 from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import read_record, trained_models
 from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
 from structformer.retrieval.index import encoder_place
+from structformer.retrieval.opened import searches_without_torch
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical, rerank
 from structformer.retrieval.registry import make_stage, stage_kind
 from structformer.retrieval.retriever import AnyPipeline, Retriever
@@ -201,15 +203,18 @@ class Comparison:
 
 def default_pipelines(workspace: Workspace) -> list[Pipeline]:
     """BM25 of sections and of documents; dense, RRF and hybrid, untrained; dense and hybrid of each trained bi-encoder;
-    late interaction; reranking with each model that reads pairs; as far as the models are there.
+    late interaction; reranking with each model that reads pairs; as far as the models are there, and without torch
+    those that are exported and indexed.
     """
     stages: list[Stage] = [lexical(), lexical(of="documents")]
+    torch = are_installed(*TORCH)
     try:
         encoder_place(workspace, UNTRAINED)
-        stages += [dense(UNTRAINED), hybrid(UNTRAINED, weights="rrf"), hybrid(UNTRAINED)]
+        if torch or searches_without_torch(workspace, UNTRAINED):
+            stages += [dense(UNTRAINED), hybrid(UNTRAINED, weights="rrf"), hybrid(UNTRAINED)]
     except ModelError:
         pass
-    models = trained_models(workspace)
+    models = [name for name in trained_models(workspace) if torch or searches_without_torch(workspace, name)]
     kinds = {name: ranker_kind(read_record(workspace, name).kind) for name in models}
     alone: list[Stage] = []
     for name in sorted(models, key=lambda name: (name != ENCODER, name)):
@@ -219,7 +224,7 @@ def default_pipelines(workspace: Workspace) -> list[Pipeline]:
             alone.append(make_stage(kinds[name].first_stage, name))
     default = hybrid(ENCODER) if ENCODER in kinds and _by_vectors(kinds[ENCODER]) else stages[-1]
     pipelines = [as_pipeline(stage) for stage in (*stages, *alone)]
-    return pipelines + [default >> rerank(name) for name in models if kinds[name].joint]
+    return pipelines + [default >> rerank(name) for name in models if kinds[name].joint and torch]
 
 
 def _by_vectors(kind: RankerKind) -> bool:

@@ -25,8 +25,11 @@ def exported(folder: Path) -> Path | None:
     """The exported file that the search should use: the 8-bit one when there is one; None without any, or without
     onnxruntime.
     """
-    if not are_installed("onnxruntime"):
-        return None
+    return export_in(folder) if are_installed("onnxruntime") else None
+
+
+def export_in(folder: Path) -> Path | None:
+    """The exported file of a folder, whatever can read it here."""
     return next((folder / FOLDER / name for name in (QUANTIZED, PLAIN) if (folder / FOLDER / name).exists()), None)
 
 

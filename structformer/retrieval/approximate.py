@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import WorkspaceError
-from structformer.extras import are_installed, needed_for
+from structformer.extras import MissingPackage, needed_for
 from structformer.retrieval.encoding import Vector, Vectors
 from structformer.storage.files import read_json, write_json
 
@@ -71,7 +71,11 @@ def faiss_module() -> Any:
 
 def is_installed() -> bool:
     """Whether an approximate index can be made and read here."""
-    return are_installed("faiss")
+    try:
+        faiss_module()
+    except (MissingPackage, ImportError):  # one that is there may lack what it needs itself
+        return False
+    return True
 
 
 def write_approximate(

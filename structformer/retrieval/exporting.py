@@ -21,7 +21,8 @@ def export_model(workspace: str | Path | Workspace, name: str, *, int8: bool = F
     """Write a model's ONNX file, with `int8` one with 8-bit weights too; gives the one that the search will use.
 
     name: of a trained model, or "base" for the untrained bi-encoder, whose export is kept in the workspace's cache.
-    Raises ModelError on an unknown model, one of a kind that cannot be exported, or without structformer[onnx].
+    Raises ModelError on an unknown model or one of a kind that cannot be exported, MissingPackage without
+    structformer[onnx].
     """
     from structformer.models.onnx import export_onnx
 

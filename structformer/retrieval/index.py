@@ -71,7 +71,8 @@ def build_index(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Index the workspace's corpus. encoders: names of bi-encoders ("base": the untrained one) whose vectors are made;
-    None takes the trained bi-encoder if it is better than its base, else the base where one is at hand. language: whose
+    None takes the trained bi-encoder if it is better than its base, else the base where one is at hand, and without
+    torch none, unless that would lose vectors that are there (MissingPackage). language: whose
     stemmer is used; "auto" takes the one that most documents declare, else English.
 
     vector_bits: 32, or 16 for half of the room. Texts that the index before held already keep their vectors, and a run
@@ -149,9 +150,18 @@ def encoders_to_index(workspace: Workspace) -> list[str]:
     """
     if are_installed(*TORCH):
         return default_encoders(workspace)
-    if workspace.has("index") and any((workspace.folder("index") / "dense").glob("*.npy")):
+    if would_lose_vectors(workspace):
         require("an index with vectors, as this workspace has (--encoder none: one of words alone),", *TORCH)
     return []
+
+
+def would_lose_vectors(workspace: Workspace) -> bool:
+    """Whether an index made here would lack vectors that the index of today has, which only torch makes."""
+    return (
+        not are_installed(*TORCH)
+        and workspace.has("index")
+        and any((workspace.folder("index") / "dense").glob("*.npy"))
+    )
 
 
 def default_encoders(workspace: Workspace) -> list[str]:
@@ -335,6 +345,7 @@ def _make_vectors(
     """Encode units and overviews into an index's folder, and learn the hybrid's weights. before: the folder of the
     index before; made: one of vectors that were made elsewhere.
     """
+    require(f"making vectors by the encoder {place.name}", *TORCH)
     from structformer.models.bi_encoder import BiEncoder
     from structformer.retrieval.dense import overview_path
     from structformer.retrieval.encoding import KnownVectors, VectorJournal, encode_texts

@@ -25,8 +25,8 @@ from structformer.text.lexical_analysis import analyzer, any_term_query, query_t
 
 # Boosts of the fields' BM25 scores, which are summed. Titles, paths and anchor texts are short, so their scores are
 # high by themselves; with boosts near 1 they drown the text. A text counts by its stemmed words and, a third as much,
-# by its words as they stand: the corpora's own openings (see learning.py) are found best so, and a stemmer alone throws
-# "image" together with "imaging".
+# by its words as they stand: the corpora's own openings (see hybrid_weights.py) are found best so, and a stemmer alone
+# throws "image" together with "imaging".
 INCOMING = "incoming"  # what others call a section; not all that is in the index may be known to who asks
 FIELDS = {"title": 0.1, "path": 0.1, "text": 0.75, "exact": 0.25, INCOMING: 0.2}
 DOCUMENT_FIELDS = {"text": 0.75, "exact": 0.25}

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from structformer.errors import UsageError, WorkspaceError
-from structformer.extras import TORCH, require
+from structformer.errors import ModelError, UsageError, WorkspaceError
+from structformer.extras import TORCH, are_installed, require
 from structformer.models.kinds import ranker_kind
-from structformer.models.onnx_encoder import exported
+from structformer.models.onnx_encoder import export_in, exported
 from structformer.models.registry import checked_model, model_kind, read_record, trained_models
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.encoder_names import UNTRAINED
@@ -214,6 +214,7 @@ class OpenedIndex:
         return self._kept(self._late, name, self._open_token_index)
 
     def _open_token_index(self, name: str) -> TokenIndex:
+        require(f"the late-interaction model {name}", *TORCH)
         from structformer.retrieval.token_index import TokenIndex, nearest_files, token_files, write_token_vectors
 
         kind = ranker_kind(model_kind(self.workspace, name))
@@ -240,6 +241,8 @@ def load_query_encoder(workspace: Workspace, name: str) -> QueryEncoder:
     folder = query_encoder_folder(workspace, name)
     if (path := exported(folder)) is not None:
         return OnnxQueryEncoder(folder, path)
+    if not are_installed(*TORCH) and export_in(folder) is not None:
+        require(f"the exported encoder {name}", "onnxruntime")
     require(
         f"the encoder {name}, which is not exported (structformer export {name} --onnx, where torch is installed; "
         "--pipeline lexical searches by words),",
@@ -258,6 +261,14 @@ def query_encoder_folder(workspace: Workspace, name: str) -> Path:
     return workspace.cache / "onnx" / place.vectors if name == UNTRAINED else Path(place.queries)
 
 
+def searches_without_torch(workspace: Workspace, name: str) -> bool:
+    """Whether the index has an encoder's vectors, and queries are encoded by an export."""
+    try:
+        return Index(workspace).has_vectors(name) and exported(query_encoder_folder(workspace, name)) is not None
+    except (ModelError, WorkspaceError):
+        return False
+
+
 def model_fingerprint(workspace: Workspace, name: str) -> str:
     """The digest of a trained model's weights; "" of an untrained one's, which don't change."""
     return "" if name == UNTRAINED else read_record(workspace, name).fingerprint
@@ -265,6 +276,7 @@ def model_fingerprint(workspace: Workspace, name: str) -> str:
 
 def untrained_scorer() -> Scorer:
     """A cross-encoder of the base model with a random head, the same each time."""
+    require("reranking", *TORCH)
     import torch
 
     from structformer.models.base import resolve_base_model
@@ -277,6 +289,7 @@ def untrained_scorer() -> Scorer:
 def load_scorer(workspace: Workspace, name: str) -> Scorer:
     """A ranker of any kind that scores query-document pairs. Raises ModelError on an unknown model."""
     kind, location = ranker_kind(model_kind(workspace, name)), str(checked_model(workspace, name))
+    require(f"the ranker {name}", *TORCH)
     if not kind.exported:
         return kind.load(location)
     from structformer.models.onnx import load_for_search

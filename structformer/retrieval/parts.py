@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from structformer.corpus import Corpus
+from structformer.extras import TORCH, require
 from structformer.graph import ReferenceGraph
 from structformer.parts import Part, PartsFolder
 from structformer.retrieval.index import AUTO, Progress, build_index, encoder_place, encoders_to_index
@@ -32,9 +33,6 @@ def index_part(
     The index stays as it is until `merge_index`, which also makes the lexical index: two minutes for a million
     passages. Raises what `build_index` raises, and UsageError where parts of another request are there.
     """
-    from structformer.models.bi_encoder import BiEncoder
-    from structformer.retrieval.encoding import KnownVectors, VectorJournal, encode_missing
-
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
     graph = ReferenceGraph.open(workspace, corpus)
@@ -56,6 +54,10 @@ def index_part(
     before = workspace.folder("index") if workspace.has("index") else None
     encoded = 0
     for place in places:
+        require(f"making vectors by the encoder {place.name}", *TORCH)
+        from structformer.models.bi_encoder import BiEncoder
+        from structformer.retrieval.encoding import KnownVectors, VectorJournal, encode_missing
+
         model = BiEncoder.load(place.passages).for_bulk()
         known = [
             KnownVectors(before / "dense" / f"{place.vectors}{suffix}.npy", vector_bits)

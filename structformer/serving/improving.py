@@ -19,7 +19,7 @@ from pathlib import Path
 from structformer.errors import StructformerError, WorkspaceError
 from structformer.extras import TORCH, are_installed, needs
 from structformer.retrieval.encoder_names import UNTRAINED
-from structformer.retrieval.index import Index, trained_encoder
+from structformer.retrieval.index import Index, trained_encoder, would_lose_vectors
 from structformer.serving.exports import missing_export
 from structformer.serving.service import SearchService
 from structformer.workspace import Workspace
@@ -150,6 +150,9 @@ class Improver(threading.Thread):
         ours = self._workspace.path.resolve()
         for changes in watch(*self._paths, stop_event=self._ended, debounce=1000, raise_interrupt=False):
             if all(Path(path).resolve().is_relative_to(ours) for _, path in changes):
+                continue
+            if would_lose_vectors(self._workspace):
+                self._say(needs("reading what has changed, since the index has vectors,", list(TORCH)))
                 continue
             try:
                 self._step("Reading what has changed", "ingest")
