@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from structformer.errors import UsageError
@@ -49,7 +49,7 @@ def require(what: str, *packages: str) -> None:
         raise MissingPackage(needs(what, missing), missing)
 
 
-def needs(what: str, packages: list[str]) -> str:
+def needs(what: str, packages: Sequence[str]) -> str:
     """The message that something needs packages, with the line that installs them."""
     extras: list[str] = []
     left = set(packages)

@@ -12,8 +12,8 @@ _MAX_FOOTNOTES = 1000  # of a paragraph
 class Output:
     """The builder that is written to. typeset: reads LaTeX into it, as its readers see it.
 
-    While only the text of an argument, or only definitions, are asked for, another builder stands in for the
-    document's."""
+    While only the text of an argument, or only definitions, are asked for, another builder takes the place of
+    the document's."""
 
     def __init__(self, builder: TreeBuilder, typeset: Callable[[str], None]) -> None:
         self.builder = builder

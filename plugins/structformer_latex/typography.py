@@ -33,7 +33,7 @@ class Typography:
     # -- symbols and letters ---------------------------------------------------------------------------------------
 
     def symbol(self, name: str, start: int) -> None:
-        """A symbol of our table, whose command begins at `start`; a blank after it stays where it is no letter."""
+        """A symbol of our table, whose command begins at `start`; a blank is kept after one that is not a letter."""
         text = SYMBOLS[name]
         if text.strip():
             self._output.builder.text(text)
@@ -56,7 +56,7 @@ class Typography:
             self._output.builder.flow(" ")
 
     def control_symbol(self, symbol: str) -> None:
-        """A command whose name is no letter: \\\\, \\%, \\', \\,."""
+        """A command whose name is not a letter: \\\\, \\%, \\', \\,."""
         builder = self._output.builder
         if symbol == "\\":
             if self._cursor.peek() == "*":

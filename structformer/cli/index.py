@@ -97,7 +97,7 @@ def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], worksp
         f"{manifest['units']} passages indexed" + (f", with vectors of: {vectors}" if vectors else ", lexical only")
     )
     if ctx.params.get("encoders") == () and not are_installed(*TORCH):
-        out.note(needs("the search by meaning", list(TORCH)))
+        out.note(needs("the search by meaning", TORCH))
     if reads_english_only(Workspace(workspace), manifest["encoders"], manifest["language"]):
         out.note(
             f"the texts are mostly in {manifest['language']!r} and MiniLM reads English: train from a multilingual "

@@ -16,7 +16,7 @@ from structformer.cli.serve import (
     server_options,
     serving_options,
 )
-from structformer.extras import TORCH, needs, require
+from structformer.extras import require
 
 if TYPE_CHECKING:
     from structformer.workspace import Workspace
@@ -91,10 +91,10 @@ def command(
 
 def _first_index(out: Output, workspace: Workspace, paths: tuple[Path, ...]) -> None:
     """Read the files, and make what they are searched by words with, unless there is more already."""
-    from structformer.retrieval.index import is_stale, would_lose_vectors
+    from structformer.retrieval.index import is_stale, unrepeatable
 
-    if would_lose_vectors(workspace):
-        out.note(needs("reading what has changed, since the index has vectors,", list(TORCH)))
+    if why := unrepeatable(workspace):
+        out.note(why)
         return
     _run(out, workspace, "reading", "ingest", *map(str, paths))
     if not workspace.has("index"):

@@ -96,7 +96,7 @@ class RankerKind:
     first_stage: the search stage that finds with it, "" for none. token_vectors: keeps a vector of each token, searched
     in an index of them. sentence_encoder: starts best from a sentence encoder. masked_words: can be trained on masked
     words too. interpolates: half-way to the base is worth trying. frozen_words: word vectors may stay the base's.
-    exported: ONNX can stand in for the model. word_vectors: starts from a file of them too."""
+    exported: an ONNX file can replace the model. word_vectors: starts from a file of them too."""
 
     name: str
     model: str

@@ -19,7 +19,7 @@ import numpy as np
 from structformer._version import __version__
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, WorkspaceError
-from structformer.extras import TORCH, are_installed, require
+from structformer.extras import TORCH, are_installed, needs, require
 from structformer.graph import ReferenceGraph
 from structformer.models.base import BaseModel, resolve_base_model
 from structformer.models.registry import PASSAGE_ENCODER, checked_model, model_folder, read_record, trained_models
@@ -153,6 +153,13 @@ def encoders_to_index(workspace: Workspace) -> list[str]:
     if would_lose_vectors(workspace):
         require("an index with vectors, as this workspace has (--encoder none: one of words alone),", *TORCH)
     return []
+
+
+def unrepeatable(workspace: Workspace) -> str:
+    """Why what has changed is not read into this workspace: its new index would lack vectors; "" where it can be."""
+    return (
+        needs("reading what has changed, since the index has vectors,", TORCH) if would_lose_vectors(workspace) else ""
+    )
 
 
 def would_lose_vectors(workspace: Workspace) -> bool:

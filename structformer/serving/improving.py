@@ -19,7 +19,7 @@ from pathlib import Path
 from structformer.errors import StructformerError, WorkspaceError
 from structformer.extras import TORCH, are_installed, needs
 from structformer.retrieval.encoder_names import UNTRAINED
-from structformer.retrieval.index import Index, trained_encoder, would_lose_vectors
+from structformer.retrieval.index import Index, trained_encoder, unrepeatable
 from structformer.serving.exports import missing_export
 from structformer.serving.service import SearchService
 from structformer.workspace import Workspace
@@ -107,7 +107,7 @@ class Improver(threading.Thread):
 
     def _improve(self) -> None:
         if not are_installed(*TORCH):
-            self._say(needs("the search by meaning, where it is not there already,", list(TORCH)))
+            self._say(needs("the search by meaning, where it is not there already,", TORCH))
             return
         try:
             if not has_vectors(self._workspace):
@@ -151,8 +151,8 @@ class Improver(threading.Thread):
         for changes in watch(*self._paths, stop_event=self._ended, debounce=1000, raise_interrupt=False):
             if all(Path(path).resolve().is_relative_to(ours) for _, path in changes):
                 continue
-            if would_lose_vectors(self._workspace):
-                self._say(needs("reading what has changed, since the index has vectors,", list(TORCH)))
+            if why := unrepeatable(self._workspace):
+                self._say(why)
                 continue
             try:
                 self._step("Reading what has changed", "ingest")
