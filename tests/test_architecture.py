@@ -27,7 +27,7 @@ LAYERS = [
     {"corpus", "engines", "pages"},
     {"graph"},
     {"ingestion"},
-    {"sampling", "models"},
+    {"sampling", "models", "static_encoder"},
     {"training"},
     {"retrieval"},
     {"query_side", "search_engines"},

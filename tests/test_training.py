@@ -21,9 +21,10 @@ from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
 from structformer.models.registry import read_record
 from structformer.sampling import Example, Samples
+from structformer.sampling.mix import parse_mix
 from structformer.training import Listener, RunMode, TrainingOptions, train_ranker, training_options
 from structformer.training.concerns import CONCERNS, EVERY_TRAINING
-from structformer.training.example_order import ExampleOrder, parse_mix, permuted
+from structformer.training.example_order import ExampleOrder, permuted
 from structformer.training.in_batch import negatives_allowed
 from structformer.training.losses import group_softmax, info_nce
 

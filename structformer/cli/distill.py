@@ -45,8 +45,8 @@ def command(
     --loss margin-mse (the default) takes its margins between positive and negatives, kl its distribution over each
     group."""
     chosen, settings = chosen_options(flags)
+    from structformer.sampling.mix import parse_mix
     from structformer.training import RunMode, train_ranker, training_options
-    from structformer.training.example_order import parse_mix
 
     chosen.update(ranker=ranker, teacher=teacher, mix=parse_mix(task_mix) if task_mix else None)
     chosen["loss"] = chosen["loss"] or "margin-mse"

@@ -54,6 +54,11 @@ def show_search(
         out.say(
             f"score = {weights.dense:g} dense + {weights.overview:g} overview + "
             f"{weights.lexical:g} lexical/best + {weights.document:g} document"
+            + (
+                f" + {weights.structure:g} structure + {weights.structure_overview:g} structure_overview"
+                if weights.with_structure
+                else ""
+            )
         )
 
 

@@ -17,8 +17,8 @@ from structformer.extras import TORCH, are_installed, needs
     "encoders",
     multiple=True,
     metavar="NAME",
-    help="A trained bi-encoder, base (untrained), or none; may be repeated.  [default: the "
-    "trained one if it is better than its base, else base]",
+    help="structure (learned from the corpus here), a trained bi-encoder, base (untrained), or none; may be repeated.  "
+    "[default: structure, and with torch the trained one if it is better than its base, else base]",
 )
 @click.option(
     "--language",
@@ -56,10 +56,11 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> int:
-    """Index the corpus's sections for lexical (BM25) and dense search.
+    """Index the corpus's sections for search by words (BM25) and by meaning.
 
-    Texts that were indexed before keep their vectors; a run that was stopped is gone on with. The hybrid's weights are
-    learned from the corpus's own opening sentences."""
+    The encoder `structure` is learned from the corpus itself, in seconds to a minute, with nothing pretrained; a
+    pretrained one's vectors come beside it. Texts that were indexed before keep their vectors, and a run that was
+    stopped is gone on with. The hybrid's weights are learned from the corpus's own opening sentences."""
     from structformer.parts import Part
     from structformer.retrieval.index import build_index
     from structformer.retrieval.parts import index_part
@@ -97,7 +98,7 @@ def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], worksp
         f"{manifest['units']} passages indexed" + (f", with vectors of: {vectors}" if vectors else ", lexical only")
     )
     if ctx.params.get("encoders") == () and not are_installed(*TORCH):
-        out.note(needs("the search by meaning", TORCH))
+        out.note(needs("a pretrained encoder beside it", TORCH))
     if reads_english_only(Workspace(workspace), manifest["encoders"], manifest["language"]):
         out.note(
             f"the texts are mostly in {manifest['language']!r} and MiniLM reads English: train from a multilingual "

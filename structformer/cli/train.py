@@ -147,9 +147,14 @@ def command(
     yet. A run that was stopped continues with `--resume`, alone or with the flags it was begun with. A model of the
     same name is kept in models/earlier."""
     chosen, settings = chosen_options(flags)
+    if (trainer := _own_trainer(ranker)) is not None:
+        asked = {**chosen, "recipe": recipe, "side": side, "query-log": query_log, "dev-queries": dev_queries}
+        asked |= {"dev-qrels": dev_qrels, "resume": resume or None, "dry-run": dry_run or None, "set": settings or None}
+        _train_static(ctx, trainer, str(ranker), asked, task_mix, workspace)
+        return
     from structformer.query_side import train
+    from structformer.sampling.mix import parse_mix
     from structformer.training import training_options, unfinished_options
-    from structformer.training.example_order import parse_mix
 
     out = output(ctx)
     chosen.update(
@@ -182,6 +187,57 @@ def command(
     if not dry_run and of_first_process():
         save_config(ctx, result.folder)
     print_result(out, result, workspace, options.seed, dry_run)
+
+
+def _own_trainer(ranker: str | None) -> Any:
+    """What trains a kind of ranker that needs none of training's loop, None for the others. Raises UsageError."""
+    from structformer.models.kinds import imported, ranker_kind
+
+    place = ranker_kind(ranker).trainer if ranker else ""
+    return imported(place) if place else None
+
+
+def _train_static(
+    ctx: click.Context, trainer: Any, ranker: str, asked: dict[str, Any], task_mix: str | None, workspace: Path
+) -> None:
+    """Train a static encoder and say what it was learned from. Raises UsageError on a flag that means nothing to it."""
+    from structformer.errors import UsageError
+    from structformer.retrieval.encoder_names import STRUCTURE
+    from structformer.retrieval.structure import StructureOptions
+    from structformer.sampling import needs_attention
+    from structformer.sampling.mix import parse_mix
+    from structformer.static_encoder.contrastive import LearningOptions
+    from structformer.workspace import Workspace
+
+    learning = {key: value for key in _STATIC_FLAGS if (value := asked.pop(key)) is not None}
+    name = asked.pop("name") or STRUCTURE
+    flags = {parameter.name: parameter.opts[-1] for parameter in ctx.command.params} | {"max_seconds": "--max-time"}
+    if meaningless := [flags.get(key, f"--{key}") for key, value in asked.items() if value is not None]:
+        raise UsageError(f"{', '.join(meaningless)} mean nothing to a {ranker}, which is learned from the corpus alone")
+    options = StructureOptions(
+        parse_mix(task_mix) if task_mix else None,
+        learning=LearningOptions(**{_STATIC_FLAGS[key]: value for key, value in learning.items()}),
+    )
+    weights = None
+    if options.mix and needs_attention(options.mix):
+        from structformer.models.attention import AttentionWeights
+        from structformer.models.base import resolve_base_model
+
+        weights = AttentionWeights(resolve_base_model("auto", "cross-encoder").location, Workspace(workspace).cache)
+    out = output(ctx)
+    with out.progress("learning") as progress:
+        record = trainer(
+            Workspace(workspace), name, options, weights=weights, progress=lambda _, done, total: progress(done, total)
+        )
+    training = record.training
+    pairs = ", ".join(f"{count} {source}" for source, count in training["pairs"].items())
+    out.json({"model": name, **training})
+    out.result(f"{name}: {training['features']} words and n-grams, learned from {pairs} in {training['seconds']:g} s")
+    out.say(f"\nnext: structformer index -w {workspace}    (or compare: structformer evaluate -w {workspace})")
+
+
+# Flags of training that a static encoder has too, with their names in LearningOptions.
+_STATIC_FLAGS = {"max_epochs": "epochs", "learning_rate": "learning_rate", "groups": "batch", "seed": "seed"}
 
 
 def _development(workspace: Path, options: TrainingOptions) -> DevelopmentSet | None:

@@ -96,11 +96,13 @@ class RankerKind:
     first_stage: the search stage that finds with it, "" for none. token_vectors: keeps a vector of each token, searched
     in an index of them. sentence_encoder: starts best from a sentence encoder. masked_words: can be trained on masked
     words too. interpolates: half-way to the base is worth trying. frozen_words: word vectors may stay the base's.
-    exported: an ONNX file can replace the model. word_vectors: starts from a file of them too."""
+    exported: an ONNX file can replace the model. word_vectors: starts from a file of them too. trainer: what trains it,
+    "module:function" of a workspace, a name and the options of StructureOptions, where neither training's loop nor an
+    objective does; it needs no torch then."""
 
     name: str
     model: str
-    objective: str
+    objective: str  # "" with a trainer
     losses: tuple[str, ...]
     mix: Mapping[str, float]
     cpu: Defaults
@@ -117,14 +119,20 @@ class RankerKind:
     exported: bool = False
     in_batch_negatives: bool = False
     word_vectors: bool = False
+    trainer: str = ""
 
     def __post_init__(self) -> None:
         checked_name(self.name, "the ranker's name")
         if not self.losses:
             raise ValueError(f"the ranker {self.name} names no loss")
-        for place in (self.model, self.objective):
+        for place in (self.model, self.trainer or self.objective):
             if ":" not in place:
                 raise ValueError(f"{place!r}: write module:Class")
+
+    @property
+    def needs_torch(self) -> bool:
+        """Whether nothing of it works without torch."""
+        return not self.trainer
 
     def defaults(self, device: str) -> Defaults:
         """The choices for a device, "cpu" or "cuda"."""
@@ -199,6 +207,25 @@ _BUILT_IN = (
         first_stage="late",
         token_vectors=True,
         in_batch_negatives=True,
+    ),
+    RankerKind(
+        "static-encoder",
+        model="structformer.static_encoder.encoder:StaticEncoder",
+        objective="",
+        losses=("infonce",),
+        mix={"passage": 1.0, "opening": 1.0, "link": 1.0, "sentence": 1.0},
+        cpu=Defaults(512, 1e-3, 160),
+        gpu=Defaults(512, 1e-3, 160),
+        card=Card(
+            "StaticEncoder",
+            'model.encode_queries(["how do I ..."])',
+            "sentence-similarity",
+            "structformer",
+            "structformer.static_encoder",
+        ),
+        first_stage="dense",
+        in_batch_negatives=True,
+        trainer="structformer.retrieval.structure_training:train_structure",
     ),
 )
 

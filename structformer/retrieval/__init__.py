@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structformer.retrieval.bm25 import idf, saturation
-from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
+from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
 from structformer.retrieval.hits import Filter, Hit, parse_filter
 from structformer.retrieval.index import build_index
 from structformer.retrieval.opened import OpenedIndex
@@ -16,6 +16,7 @@ from structformer.retrieval.stage import Pipeline, Stage, StageKind
 
 __all__ = [
     "ENCODER",
+    "STRUCTURE",
     "UNTRAINED",
     "Filter",
     "Hit",

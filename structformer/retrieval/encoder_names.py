@@ -1,4 +1,7 @@
-"""The two encoders that every workspace may have: the one that was trained on it, and the one before any training."""
+"""The encoders that every workspace may have: the one that was trained on it, the one before any training, and the
+static one, which is learned from the corpus alone.
+"""
 
 ENCODER = "bi-encoder"  # the name of the trained model
 UNTRAINED = "base"
+STRUCTURE = "structure"  # the name of the static model

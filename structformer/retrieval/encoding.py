@@ -8,19 +8,29 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING
+from typing import IO, Protocol
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from structformer.models.bi_encoder import BiEncoder
 
 _CHUNK = 1024  # texts that are encoded, and kept, together: ten seconds on a slow machine
 _DIGEST_BYTES = 8
 Vectors = npt.NDArray[np.float32]
 Vector = npt.NDArray[np.floating]  # float16 or float32
 FLOAT_TYPES: dict[int, type[np.floating]] = {16: np.float16, 32: np.float32}  # by bits
+
+
+class Encoder(Protocol):
+    """What makes vectors of texts."""
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        ...
+
+    def encode_documents(self, documents: Sequence[str]) -> Vectors:
+        """(documents, dimensions) float32, unit length."""
+        ...
 
 
 class KnownVectors:
@@ -39,6 +49,14 @@ class KnownVectors:
         if len(digests) == len(vectors) and vectors.dtype == FLOAT_TYPES[bits]:
             self._vectors = vectors
             self._rows = {digest.tobytes(): row for row, digest in enumerate(digests)}
+
+    @staticmethod
+    def digests(path: Path) -> set[bytes]:
+        """The digests of the texts whose vectors are in a file; none where there is no such file."""
+        try:
+            return {each.tobytes() for each in np.load(digest_path(path), allow_pickle=False)}
+        except (OSError, ValueError):
+            return set()
 
     def get(self, digest: bytes) -> Vector | None:
         """The vector of a text of that digest, None where there is none."""
@@ -112,7 +130,7 @@ def _check(row: np.void) -> int:
 
 
 def encode_missing(
-    texts: Sequence[str], encoder: BiEncoder, known: Sequence[KnownVectors], journal: VectorJournal
+    texts: Sequence[str], encoder: Encoder, known: Sequence[KnownVectors], journal: VectorJournal
 ) -> int:
     """Put the vectors of the texts that have none yet into a journal; returns how many these were."""
     missing: dict[bytes, str] = {}
@@ -134,7 +152,7 @@ def _digest(text: str) -> bytes:
 def encode_texts(
     texts: Iterable[str],
     count: int,
-    encoder: BiEncoder,
+    encoder: Encoder,
     path: Path,
     known: KnownVectors,
     journal: VectorJournal,
@@ -173,6 +191,13 @@ def encode_texts(
     vectors.flush()
     digests.flush()
     return encoded
+
+
+def new_share(texts: Iterable[str], path: Path) -> float:
+    """The share of texts that have no vector in a file of an earlier index; 1 where there is no such file."""
+    known = KnownVectors.digests(path)
+    found = [_digest(text) in known for text in texts]
+    return 1 - sum(found) / max(1, len(found))
 
 
 def digest_path(path: Path) -> Path:

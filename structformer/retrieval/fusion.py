@@ -5,7 +5,7 @@ itself.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -20,25 +20,36 @@ Floats = npt.NDArray[np.float64]
 @dataclass(frozen=True, slots=True)
 class FusionWeights:
     """Weights of a unit's cosine, its document's overview's cosine, its BM25 score and its whole document's BM25 score,
-    the latter two as shares of the query's best.
+    the latter two as shares of the query's best; and of the two cosines of the static encoder, 0 where it takes no
+    part.
     """
 
     dense: float = 1.0
     overview: float = 1.0
     lexical: float = 0.3
     document: float = 0.3
+    structure: float = 0.0
+    structure_overview: float = 0.0
 
     def as_array(self) -> Floats:
-        """(4,) float64."""
+        """(6,) float64."""
         return np.array(astuple(self), np.float64)
+
+    @property
+    def with_structure(self) -> bool:
+        """Whether the static encoder takes part."""
+        return self.structure > 0 or self.structure_overview > 0
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> FusionWeights:
         """From stored JSON."""
-        return cls(**{name: float(value[name]) for name in ("dense", "overview", "lexical", "document")})
+        return cls(**{name: float(value[name]) for name in _NAMES})
 
 
+_NAMES = tuple(each.name for each in fields(FusionWeights))
 DEFAULT_WEIGHTS = FusionWeights()
+# Beside a pretrained encoder the static one counts as much; chosen on six sets, see docs/why-it-works.md.
+WITH_STRUCTURE = FusionWeights(structure=1.0, structure_overview=0.5)
 
 
 def reciprocal_rank_fusion(lists: Sequence[Sequence[tuple[int, float]]], k: int) -> Ranked:
@@ -58,21 +69,22 @@ def learn_weights(
 ) -> FusionWeights:
     """Weights under which the first row of each group, the relevant one, is likeliest.
 
-    groups: (candidates, 4) features of one query each. Minimises the mean softmax cross-entropy of the rows' weighted
+    groups: (candidates, 6) features of one query each. Minimises the mean softmax cross-entropy of the rows' weighted
     sums plus ridge / scale x |w - scale x prior|^2 / 2, a convex problem, by Newton's method; weights below zero are
-    set to zero and the others learned again. The result is divided by the weight of the cosine. The prior counts the
-    same however many queries there are: it guards against their bias, which more of them don't lessen."""
+    set to zero and the others learned again, and those that the prior has at zero stay there. The result is divided by
+    the weight of the cosine, or where that is the smaller one by the static encoder's. The prior counts the same
+    however many queries there are: it guards against their bias, which more of them don't lessen."""
     if not groups:
         return prior
     centre = prior.as_array() * scale
     ridge *= len(groups)
-    free = np.ones(4, bool)
+    free = centre > 0
     weights = centre.copy()
     while True:
         weights = np.where(free, weights, 0.0)
         for _ in range(50):
             gradient = -(weights - centre) * ridge / scale
-            curvature = np.eye(4) * ridge / scale
+            curvature = np.eye(len(centre)) * ridge / scale
             for rows in groups:
                 scores = rows @ weights
                 likely = np.exp(scores - scores.max())
@@ -80,17 +92,16 @@ def learn_weights(
                 mean = likely @ rows
                 gradient += rows[0] - mean
                 curvature += (rows * likely[:, None]).T @ rows - np.outer(mean, mean)
-            step = np.zeros(4)
+            step = np.zeros(len(centre))
             step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
             weights = weights + step
             if np.abs(step).max() < 1e-6:
                 break
         below = free & (weights < 0)
-        below[0] = False
         if not below.any():
             break
         free &= ~below
-    if weights[0] <= 0:
+    largest = max(weights[0], weights[4])
+    if largest <= 0:
         return prior
-    found = np.maximum(weights, 0.0) / weights[0]
-    return FusionWeights(*(round(float(each), 4) for each in found))
+    return FusionWeights(*(round(float(each), 4) for each in np.maximum(weights, 0.0) / largest))

@@ -22,6 +22,7 @@ from structformer.errors import ModelError, WorkspaceError
 from structformer.extras import TORCH, are_installed, needs, require
 from structformer.graph import ReferenceGraph
 from structformer.models.base import BaseModel, resolve_base_model
+from structformer.models.kinds import ranker_kind
 from structformer.models.registry import PASSAGE_ENCODER, checked_model, model_folder, read_record, trained_models
 from structformer.retrieval.approximate import (
     APPROXIMATE_FROM,
@@ -32,10 +33,11 @@ from structformer.retrieval.approximate import (
     is_installed,
     write_approximate,
 )
-from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
-from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights
+from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
+from structformer.retrieval.fusion import DEFAULT_WEIGHTS, WITH_STRUCTURE, FusionWeights
 from structformer.retrieval.lexical import LexicalIndex, LexicalWriter
 from structformer.retrieval.metadata import MetadataWriter
+from structformer.retrieval.structure import StructureOptions, current_structure, learn_structure
 from structformer.retrieval.units import IndexedDocuments, Units, corpus_units, document_writer, unit_writer
 from structformer.storage.files import (
     building_folder,
@@ -53,7 +55,7 @@ from structformer.workspace import Workspace
 if TYPE_CHECKING:
     from structformer.models.bi_encoder import BiEncoder
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 AUTO, EXACT, APPROXIMATE = NEAREST = ("auto", "exact", "approximate")
 _LANGUAGE_SAMPLE = 50  # documents
 _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before something is added to the index
@@ -70,9 +72,11 @@ def build_index(
     made: Path | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Index the workspace's corpus. encoders: names of bi-encoders ("base": the untrained one) whose vectors are made;
-    None takes the trained bi-encoder if it is better than its base, else the base where one is at hand, and without
-    torch none, unless that would lose vectors that are there (MissingPackage). language: whose
+    """Index the workspace's corpus. encoders: names of encoders whose vectors are made ("base": the untrained
+    bi-encoder; "structure": the static one, which is learned from the corpus first where there is none, or where more
+    than a fifth of the texts are new since it was); None takes the static one, and the trained bi-encoder if it is
+    better than its base, else the base where one is at hand, but without torch no bi-encoder, unless that would lose
+    vectors that are there (MissingPackage). language: whose
     stemmer is used; "auto" takes the one that most documents declare, else English.
 
     vector_bits: 32, or 16 for half of the room. Texts that the index before held already keep their vectors, and a run
@@ -84,8 +88,11 @@ def build_index(
     corpus = Corpus.open(workspace)
     if encoders is None:
         encoders = encoders_to_index(workspace)
+    # First the static one, which takes part in the others' weights.
+    encoders = sorted(dict.fromkeys(encoders), key=lambda name: name != STRUCTURE)
     for encoder in encoders:
-        encoder_place(workspace, encoder)  # a wrong name fails before the work begins
+        if encoder != STRUCTURE:
+            encoder_place(workspace, encoder)  # a wrong name fails before the work begins
     if nearest == APPROXIMATE:
         faiss_module()
     if language == "auto":
@@ -122,10 +129,27 @@ def build_index(
         write_json(folder / "manifest.json", manifest)
         (folder / "dense").mkdir()
         before = workspace.folder("index") if workspace.has("index") else None
+        if STRUCTURE in encoders and not _learn_structure(folder, before, workspace, progress):
+            encoders.remove(STRUCTURE)
         for encoder in encoders:
             _make_vectors(folder, before, workspace, encoder_place(workspace, encoder), manifest, progress, made)
         remove(_journals(workspace))
     return {**manifest, "encoders": encoders}
+
+
+def _learn_structure(folder: Path, before: Path | None, workspace: Workspace, progress: Progress | None) -> bool:
+    """Make the static encoder where there is none, or the one there is is of texts that have changed; False where the
+    corpus has nothing that it can be learned from.
+    """
+    from structformer.retrieval.encoding import new_share
+
+    units = Units(folder / "units.arrow")
+
+    def new(fingerprint: str) -> float:
+        earlier = before / "dense" / f"{fingerprint}.npy" if before is not None else None
+        return 1.0 if earlier is None else new_share((unit.ranker_text for unit in units), earlier)
+
+    return current_structure(workspace, units, IndexedDocuments(folder / "documents.arrow"), new, progress)
 
 
 def corpus_language(corpus: Corpus) -> str:
@@ -141,18 +165,19 @@ def corpus_language(corpus: Corpus) -> str:
 
 def reads_english_only(workspace: Workspace, encoders: Sequence[str], language: str) -> bool:
     """Whether the vectors are MiniLM's, which has learned English, and the texts are in another language."""
-    return language != "en" and any("minilm" in encoder_place(workspace, each).vectors.lower() for each in encoders)
+    bi_encoders = [each for each in encoders if each != STRUCTURE]
+    return language != "en" and any("minilm" in encoder_place(workspace, each).vectors.lower() for each in bi_encoders)
 
 
 def encoders_to_index(workspace: Workspace) -> list[str]:
-    """`default_encoders`, or none without torch, which makes vectors. Raises MissingPackage where the index of today
-    has vectors, which the new one would then lack.
+    """The static encoder and `default_encoders`, the latter but with torch, which makes their vectors. Raises
+    MissingPackage where the index of today has such vectors, which the new one would then lack.
     """
     if are_installed(*TORCH):
-        return default_encoders(workspace)
+        return [STRUCTURE, *default_encoders(workspace)]
     if would_lose_vectors(workspace):
-        require("an index with vectors, as this workspace has (--encoder none: one of words alone),", *TORCH)
-    return []
+        require("an index with an encoder's vectors, as this workspace has (--encoder structure: one without),", *TORCH)
+    return [STRUCTURE]
 
 
 def unrepeatable(workspace: Workspace) -> str:
@@ -164,11 +189,11 @@ def unrepeatable(workspace: Workspace) -> str:
 
 def would_lose_vectors(workspace: Workspace) -> bool:
     """Whether an index made here would lack vectors that the index of today has, which only torch makes."""
-    return (
-        not are_installed(*TORCH)
-        and workspace.has("index")
-        and any((workspace.folder("index") / "dense").glob("*.npy"))
-    )
+    if are_installed(*TORCH) or not workspace.has("index"):
+        return False
+    ours = {read_record(workspace, STRUCTURE).fingerprint} if STRUCTURE in trained_models(workspace) else set()
+    made = (workspace.folder("index") / "dense").glob("*.fusion.json")
+    return any(path.name.removesuffix(".fusion.json") not in ours for path in made)
 
 
 def default_encoders(workspace: Workspace) -> list[str]:
@@ -235,6 +260,14 @@ def base_place(base: BaseModel) -> EncoderPlace:
 def _base_vectors(base: str, revision: str) -> str:
     """The name of an untrained encoder's vectors: those of another commit are others."""
     return "base-" + re.sub(r"[/\\]", "--", base) + (f"--{revision[:12]}" if revision else "")
+
+
+def load_encoder(workspace: Workspace, name: str, location: str, what: str) -> Any:
+    """An encoder of texts. what: for which it is loaded, where it needs torch. Raises ModelError, MissingPackage."""
+    kind = ranker_kind("bi-encoder" if name == UNTRAINED else read_record(workspace, name).kind)
+    if kind.needs_torch:
+        require(f"{what} {name}", *TORCH)
+    return kind.load(location)
 
 
 class Index:
@@ -352,8 +385,6 @@ def _make_vectors(
     """Encode units and overviews into an index's folder, and learn the hybrid's weights. before: the folder of the
     index before; made: one of vectors that were made elsewhere.
     """
-    require(f"making vectors by the encoder {place.name}", *TORCH)
-    from structformer.models.bi_encoder import BiEncoder
     from structformer.retrieval.dense import overview_path
     from structformer.retrieval.encoding import KnownVectors, VectorJournal, encode_texts
 
@@ -361,7 +392,7 @@ def _make_vectors(
         return  # two encoders of queries may share one of passages
     if place.name != UNTRAINED:
         checked_model(workspace, place.name)
-    model = BiEncoder.load(place.passages).for_bulk()
+    model = load_encoder(workspace, place.name, place.passages, "making vectors by the encoder").for_bulk()
     units, documents = Units(folder / "units.arrow"), IndexedDocuments(folder / "documents.arrow")
     earlier = (before or folder) / "dense" / f"{place.vectors}.npy"
     total = len(units) + len(documents)
@@ -385,8 +416,11 @@ def _make_vectors(
                 progress=lambda done, _, start=start: progress(place.name, start + done, total) if progress else None,  # type: ignore[misc]
             )
         weights, floor = DEFAULT_WEIGHTS, 0.0
+        with_structure = place.name != STRUCTURE and _has_structure(folder, workspace)
         if place.untrained:
-            weights, floor = _learned(folder, workspace, manifest, units, documents, path, model)
+            weights, floor = _learned(folder, workspace, manifest, units, documents, path, model, with_structure)
+        elif with_structure:
+            weights = WITH_STRUCTURE
         write_json(building.folder / f"{place.vectors}.fusion.json", {"weights": asdict(weights), "floor": floor})
         if is_approximate(manifest, len(units)):
             write_approximate(
@@ -411,6 +445,13 @@ def is_approximate(manifest: dict[str, Any], units: int) -> bool:
     return units >= (FEWEST if chosen == APPROXIMATE else APPROXIMATE_FROM) and chosen != EXACT and is_installed()
 
 
+def _has_structure(folder: Path, workspace: Workspace) -> bool:
+    """Whether an index's folder has the static encoder's vectors."""
+    if STRUCTURE not in trained_models(workspace):
+        return False
+    return (folder / _vectors(encoder_place(workspace, STRUCTURE).vectors)[0]).exists()
+
+
 def _learned(
     folder: Path,
     workspace: Workspace,
@@ -419,17 +460,23 @@ def _learned(
     documents: IndexedDocuments,
     vectors: Path,
     encoder: BiEncoder,
+    with_structure: bool,
 ) -> tuple[FusionWeights, float]:
     """The hybrid's weights and the floor of confidence, learned with the untrained encoder and its vectors."""
     from structformer.retrieval.dense import DenseIndex
-    from structformer.retrieval.hybrid_weights import learned_from_openings
+    from structformer.retrieval.hybrid_weights import asking, learned_from_openings
     from structformer.retrieval.pseudo_query_scores import UntrainedSearch
 
     corpus = Corpus.open(workspace)
     lexical = LexicalIndex(folder / "lexical", manifest["language"])
     index = DenseIndex(vectors, units.numbers("document"))
+    static = None
+    if with_structure:
+        options = StructureOptions.of(read_record(workspace, STRUCTURE).training["options"]).repeatable
+        static = learn_structure(workspace, units, documents, options, asking=asking).encoder
     return learned_from_openings(
         corpus,
         ReferenceGraph.open(workspace, corpus),
         UntrainedSearch(units, documents, lexical, index, encoder),
+        static,
     )

@@ -18,7 +18,7 @@ from structformer.models.kinds import ranker_kind
 from structformer.models.onnx_encoder import export_in, exported
 from structformer.models.registry import checked_model, model_kind, read_record, trained_models
 from structformer.retrieval.allowed import Allowed
-from structformer.retrieval.encoder_names import UNTRAINED
+from structformer.retrieval.encoder_names import STRUCTURE, UNTRAINED
 from structformer.retrieval.exact import CollectionStatistics
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter
@@ -144,6 +144,11 @@ class OpenedIndex:
         """What encodes queries, with its vectors of this index and its fusion weights, made where they are missing."""
         return self._kept(self._dense, name, self._open_encoder)
 
+    @property
+    def has_structure(self) -> bool:
+        """Whether the static encoder is there, with its vectors of this index."""
+        return STRUCTURE in trained_models(self.workspace) and self.index.has_vectors(STRUCTURE)
+
     def floor(self, name: str) -> float:
         """The cosine below which an encoder's passages are not found with confidence; 0 where none was learned."""
         return self._kept(self._floors, name, self.index.floor)
@@ -238,6 +243,10 @@ def load_query_encoder(workspace: Workspace, name: str) -> QueryEncoder:
     """
     from structformer.models.onnx_encoder import OnnxQueryEncoder
 
+    kind = ranker_kind("bi-encoder" if name == UNTRAINED else read_record(workspace, name).kind)
+    if not kind.needs_torch:
+        encoder: QueryEncoder = kind.load(encoder_place(workspace, name).queries)  # type: ignore[assignment]
+        return encoder
     folder = query_encoder_folder(workspace, name)
     if (path := exported(folder)) is not None:
         return OnnxQueryEncoder(folder, path)
@@ -262,9 +271,12 @@ def query_encoder_folder(workspace: Workspace, name: str) -> Path:
 
 
 def searches_without_torch(workspace: Workspace, name: str) -> bool:
-    """Whether the index has an encoder's vectors, and queries are encoded by an export."""
+    """Whether the index has an encoder's vectors, and queries are encoded by an export, or need none."""
     try:
-        return Index(workspace).has_vectors(name) and exported(query_encoder_folder(workspace, name)) is not None
+        if not Index(workspace).has_vectors(name):
+            return False
+        needless = name != UNTRAINED and not ranker_kind(read_record(workspace, name).kind).needs_torch
+        return needless or exported(query_encoder_folder(workspace, name)) is not None
     except (ModelError, WorkspaceError):
         return False
 
@@ -289,7 +301,8 @@ def untrained_scorer() -> Scorer:
 def load_scorer(workspace: Workspace, name: str) -> Scorer:
     """A ranker of any kind that scores query-document pairs. Raises ModelError on an unknown model."""
     kind, location = ranker_kind(model_kind(workspace, name)), str(checked_model(workspace, name))
-    require(f"the ranker {name}", *TORCH)
+    if kind.needs_torch:
+        require(f"the ranker {name}", *TORCH)
     if not kind.exported:
         return kind.load(location)
     from structformer.models.onnx import load_for_search

@@ -7,10 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from structformer.corpus import Corpus
-from structformer.extras import TORCH, require
 from structformer.graph import ReferenceGraph
 from structformer.parts import Part, PartsFolder
-from structformer.retrieval.index import AUTO, Progress, build_index, encoder_place, encoders_to_index
+from structformer.retrieval.encoder_names import STRUCTURE
+from structformer.retrieval.index import (
+    AUTO,
+    Progress,
+    build_index,
+    encoder_place,
+    encoders_to_index,
+    load_encoder,
+)
 from structformer.retrieval.units import shard_units
 from structformer.workspace import Workspace
 
@@ -37,7 +44,8 @@ def index_part(
     corpus = Corpus.open(workspace)
     graph = ReferenceGraph.open(workspace, corpus)
     chosen = encoders_to_index(workspace) if encoders is None else list(encoders)
-    places = [encoder_place(workspace, encoder) for encoder in chosen]
+    # The static encoder is learned, and its vectors are made, where the index is: it takes less time than its parts.
+    places = [encoder_place(workspace, encoder) for encoder in chosen if encoder != STRUCTURE]
     parts = PartsFolder(workspace.parts, COMMAND)
     with workspace.writing("structformer index", wait=_WAIT_SECONDS):
         parts.begin(
@@ -54,11 +62,9 @@ def index_part(
     before = workspace.folder("index") if workspace.has("index") else None
     encoded = 0
     for place in places:
-        require(f"making vectors by the encoder {place.name}", *TORCH)
-        from structformer.models.bi_encoder import BiEncoder
         from structformer.retrieval.encoding import KnownVectors, VectorJournal, encode_missing
 
-        model = BiEncoder.load(place.passages).for_bulk()
+        model = load_encoder(workspace, place.name, place.passages, "making vectors by the encoder").for_bulk()
         known = [
             KnownVectors(before / "dense" / f"{place.vectors}{suffix}.npy", vector_bits)
             for suffix in ("", ".overviews")

@@ -18,6 +18,7 @@ from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.pseudo_queries import OPENING, PseudoQuery
 from structformer.retrieval.ranking import normalize_by_max
+from structformer.retrieval.sample import evenly_taken
 from structformer.retrieval.units import IndexedDocuments, Units
 
 NOTHING = -1e9  # the score of what may not be found
@@ -54,9 +55,7 @@ class PseudoQueryScores:
         owners = index.owners
         count = len(documents)
         share = min(1.0, _MOST_UNITS / max(1, len(owners)))
-        # A fixed stride through the documents is a sample that depends on nothing else.
-        taken = np.zeros(count, bool)
-        taken[np.unique((np.arange(max(1, round(count * share))) / share).astype(np.int64).clip(max=count - 1))] = True
+        taken = evenly_taken(count, share)
         self.units = np.flatnonzero(taken[owners])
         places = np.full(len(owners), -1, np.int64)
         places[self.units] = np.arange(len(self.units))

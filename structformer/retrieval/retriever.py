@@ -10,7 +10,7 @@ from pathlib import Path
 
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.retrieval.allowed import Allowed
-from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
+from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter, Hit
 from structformer.retrieval.index import trained_encoder
@@ -47,10 +47,11 @@ class Retriever:
         return cls(opened.workspace, opened)
 
     def default_pipeline(self) -> Pipeline:
-        """Hybrid with the trained bi-encoder, or the untrained one whose vectors there are; lexical without any. A
-        trained one that is not better than its base comes last.
+        """Hybrid with the trained bi-encoder, or the untrained one whose vectors there are, else with the static one;
+        lexical without any. A trained one that is not better than its base comes after it.
         """
-        for encoder in (ENCODER, UNTRAINED) if trained_encoder(self.workspace) else (UNTRAINED, ENCODER):
+        bi_encoders = (ENCODER, UNTRAINED) if trained_encoder(self.workspace) else (UNTRAINED, ENCODER)
+        for encoder in (*bi_encoders, STRUCTURE):
             try:
                 if self.opened.index.has_vectors(encoder):
                     return as_pipeline(hybrid(encoder))

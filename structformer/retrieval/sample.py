@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
+
 
 @dataclass(slots=True)
 class Sampled:
@@ -47,3 +50,14 @@ class EvenSample:
     def _digest(self, key: str) -> int:
         data = f"{self.salt}/{key}".encode("utf-8", "surrogatepass")
         return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
+
+
+def evenly_taken(count: int, share: float) -> npt.NDArray[np.bool_]:
+    """(count,) which of so many are in a sample of a share of them, at a fixed stride, which depends on nothing
+    else.
+    """
+    taken = np.zeros(count, bool)
+    if count:
+        places = (np.arange(max(1, round(count * share))) / share).astype(np.int64)
+        taken[np.unique(places.clip(max=count - 1))] = True
+    return taken

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from structformer.word_counts import SPACELESS, pieces_of
+from structformer.word_counts import MARKS, SPACELESS, pieces_of
 
 _WORDS = 40
 _UNSPACED = re.compile(f"[{SPACELESS}]")
-# Python's \\w leaves out the marks that stand on letters, which in Indic scripts are half of a word.
-_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0981-\u0dff"
-_PART = re.compile(f"[{SPACELESS}]+|(?:[^\\W{SPACELESS}]|[{_MARKS}])+")
+_PART = re.compile(f"[{SPACELESS}]+|(?:[^\\W{SPACELESS}]|[{MARKS}])+")
 
 
 class Matches(dict[str, bool]):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import tantivy
 
-from structformer.word_counts import SPACELESS
+from structformer.word_counts import UNSPACED
 
 _STEMMED = {
     "ar": "arabic",
@@ -32,8 +32,7 @@ _STEMMED = {
     "tr": "turkish",
 }
 _MAX_QUERY_TERMS = 512
-# Scripts that are written without spaces between words, or, as Hangul, with endings that grow on to them.
-_UNSPACED = re.compile(f"[{SPACELESS}\uac00-\ud7a3]+")
+_UNSPACED = re.compile(f"[{UNSPACED}]+")
 
 
 def spaced(text: str) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
-from structformer.errors import UsageError
 from structformer.sampling import Example
 
 _MOST_REPEATED = 4
@@ -27,20 +26,6 @@ class ExampleSource(Protocol):
     def example(self, task: str, number: int) -> Example:
         """The number-th Example of a task."""
         ...
-
-
-def parse_mix(text: str) -> dict[str, float]:
-    """A task mix from "srr=1,ict=2"; a task without a number weighs 1. Raises UsageError."""
-    mix: dict[str, float] = {}
-    for part in text.split(","):
-        task, _, weight = part.strip().partition("=")
-        try:
-            mix[task] = float(weight or 1)
-        except ValueError:
-            raise UsageError(f"task mix {text!r}: {weight!r} is not a number; write for example srr=1,ict=2") from None
-        if not task or not 0 < mix[task] < 1e6:
-            raise UsageError(f"task mix {text!r}: write for example srr=1,ict=2, weights above 0")
-    return mix
 
 
 def permuted(index: int, size: int, key: str) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from structformer.retrieval.encoder_names import STRUCTURE
 from structformer.retrieval.fusion import reciprocal_rank_fusion
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.ranking import Ranked, Ranking, append_tail, normalize_by_max, top_k
@@ -41,16 +42,36 @@ def _dense(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docum
 
 def _hybrid(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
     learned = stage.learned_weights
-    for ranking, vector, by_vector in _found(opened, stage, rankings, documents, with_overviews=learned):
+    by_structure = _by_structure(opened, stage, rankings, documents) if learned else [[] for _ in rankings]
+    found = _found(opened, stage, rankings, documents, with_overviews=learned)
+    for (ranking, vector, by_vector), more in zip(found, by_structure, strict=True):
         lexical = opened.lexical.search(ranking.query, stage.k, documents)
         if learned:
             whole = normalize_by_max(opened.lexical.search_documents(ranking.query, stage.k, documents))
-            units = sorted({unit for unit, _ in (*lexical, *by_vector)})
+            units = sorted({unit for unit, _ in (*lexical, *by_vector, *more)})
             ranking.add(stage.name, _weighed(opened, ranking, vector, units, normalize_by_max(lexical), whole, stage))
         else:
             ranking.scores["dense"] = dict(by_vector)
             ranking.add(stage.name, reciprocal_rank_fusion([lexical, by_vector], stage.k))
         ranking.scores["lexical"] = dict(lexical)
+
+
+def _by_structure(
+    opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None
+) -> list[Ranked]:
+    """For each query the units that the static encoder finds, where it takes part beside the stage's own."""
+    if not _with_structure(opened, stage):
+        return [[] for _ in rankings]
+    _, _, weights = opened.encoder(stage.model)
+    encoder, index, _ = opened.encoder(STRUCTURE)
+    vectors = encoder.encode_queries([ranking.query for ranking in rankings])
+    share = weights.structure_overview / max(weights.structure, _LEAST)
+    return index.search_all(vectors, stage.k, overview_weight=share, documents=documents)
+
+
+def _with_structure(opened: OpenedIndex, stage: Stage) -> bool:
+    """Whether the static encoder takes part: it has a weight, and its vectors are there."""
+    return stage.model != STRUCTURE and opened.encoder(stage.model)[2].with_structure and opened.has_structure
 
 
 def _fusion(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
@@ -80,24 +101,25 @@ def _weighed(
     whole: Mapping[int, float],
     stage: Stage,
 ) -> Ranked:
-    """The best units by the weighted sum of their four scores, which the ranking keeps."""
+    """The best units by the weighted sum of their scores, which the ranking keeps."""
     _, index, weights = opened.encoder(stage.model)
     numbers = np.array(units, np.int64)
     cosines, overviews = index.scores(vector, numbers)
     owners = index.owners[numbers].tolist() if units else []
     by_document = [whole.get(owner, 0.0) for owner in owners]
-    features = np.stack(
-        [cosines, overviews, np.array([lexical.get(unit, 0.0) for unit in units]), np.array(by_document)], axis=1
-    )
+    kept: dict[str, Sequence[float] | Vector] = {"dense": cosines, "overview": overviews, "document": by_document}
+    static = np.zeros((2, len(units)), np.float32)
+    if _with_structure(opened, stage):
+        encoder, by_structure, _ = opened.encoder(STRUCTURE)
+        static = np.stack(by_structure.scores(encoder.encode_queries([ranking.query])[0], numbers))
+        kept |= {"structure": static[0], "structure_overview": static[1]}
+    features = np.stack([cosines, overviews, [lexical.get(unit, 0.0) for unit in units], by_document, *static], axis=1)
     totals = features.astype(np.float64) @ weights.as_array() if units else np.empty(0)
-    ranking.scores.update(
-        dense=dict(zip(units, map(float, cosines), strict=True)),
-        overview=dict(zip(units, map(float, overviews), strict=True)),
-        document=dict(zip(units, by_document, strict=True)),
-    )
+    ranking.scores.update({name: dict(zip(units, map(float, found), strict=True)) for name, found in kept.items()})
     return top_k(dict(zip(units, map(float, totals), strict=True)), stage.k)
 
 
+_LEAST = 1e-6
 _CHOICES = {"weights": (LEARNED, _RRF)}
 DENSE = StageKind("dense", _dense, finds=True, options={"k": 200}, model="bi-encoder", vectors=True)
 HYBRID = StageKind(

@@ -1,0 +1,258 @@
+"""The static encoder of a corpus: learned from what its own structure says belongs together, and kept as a model of the
+workspace, without labels, pretrained weights or torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from structformer._version import __version__
+from structformer.corpus import Corpus
+from structformer.errors import ModelError, UsageError
+from structformer.models.kinds import ranker_kind
+from structformer.models.registry import ModelRecord, checked_model, read_record, trained_models, write_record
+from structformer.retrieval.encoder_names import STRUCTURE
+from structformer.retrieval.structure_pairs import (
+    StructurePairs,
+    structure_pairs,
+    structure_sources,
+    unknown_sources,
+)
+from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.sampling import needs_attention
+from structformer.sampling.neighbourhood import WordWeights
+from structformer.static_encoder import StaticEncoder
+from structformer.static_encoder.contrastive import LearningOptions, learn
+from structformer.static_encoder.encoder import FEATURES, KIND, VECTORS
+from structformer.static_encoder.starting_vectors import starting_vectors
+from structformer.static_encoder.words import chosen_features
+from structformer.workspace import Workspace
+
+_MOST_SEEN = 60_000  # pairs in all, however many there are
+_MORE_EPOCHS = 2.0  # where it goes on from the vectors of an earlier corpus
+_STALE = 0.2  # share of a corpus's texts that are new, from which on its encoder is learned again
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class StructureOptions:
+    """How a corpus's static encoder is learned. mix: weights of the sources of pairs, None for the default ones;
+    dimensions: of its vectors; features: words and n-grams that have one, at most.
+    """
+
+    mix: Mapping[str, float] | None = None
+    dimensions: int = 256
+    features: int = 60_000
+    learning: LearningOptions = field(default_factory=LearningOptions)
+
+    def __post_init__(self) -> None:
+        if unknown := unknown_sources(self.mix or ()):
+            raise UsageError(
+                f"no source of pairs {', '.join(unknown)}; there are: {', '.join(sorted(structure_sources()))}"
+            )
+
+    @property
+    def repeatable(self) -> StructureOptions:
+        """The same without sources that need a model's attention, which is not at hand when an index is made."""
+        if self.mix is None:
+            return self
+        left = {source: weight for source, weight in self.mix.items() if not needs_attention([source])}
+        return replace(self, mix=left or None)
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> StructureOptions:
+        """From a model's record."""
+        return cls(**{**value, "learning": LearningOptions(**value["learning"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A static encoder with what it was learned from."""
+
+    encoder: StaticEncoder
+    counts: dict[str, int]
+    passages: int
+    seconds: float
+
+
+def learn_structure(
+    workspace: Workspace,
+    units: Units,
+    documents: IndexedDocuments,
+    options: StructureOptions | None = None,
+    *,
+    start: StaticEncoder | None = None,
+    weights: WordWeights | None = None,
+    asking: Callable[[int], bool] | None = None,
+    progress: Progress | None = None,
+) -> Learned:
+    """Learn a static encoder of the indexed texts.
+
+    start: one of an earlier corpus, whose vectors it goes on from for a quarter of the epochs; without it from the SVD
+    of the passages. weights: the attention that some tasks draw words by. asking: whether what a document of that
+    number says is asked with; None for all. The same for the same index, options and
+    start. Raises ModelError on a corpus without a text to learn from."""
+    options = options or StructureOptions()
+    begun = time.monotonic()
+    drawn = structure_pairs(
+        workspace, units, documents, mix=options.mix, seed=options.learning.seed, weights=weights, asking=asking
+    )
+    encoder = learned_from(drawn, options, start, progress)
+    return Learned(encoder, drawn.counts, int(drawn.passages.shape[0]), time.monotonic() - begun)
+
+
+def learned_from(
+    drawn: StructurePairs,
+    options: StructureOptions,
+    start: StaticEncoder | None = None,
+    progress: Progress | None = None,
+) -> StaticEncoder:
+    """The encoder that some pairs teach."""
+    features = chosen_features(drawn.passages, drawn.words, most=options.features)
+    if not len(features):
+        raise ModelError("the corpus has no word that two of its passages share: there is nothing to learn from")
+    table = features.table(drawn.words)
+    learning = options.learning
+    if start is not None and start.dimensions == options.dimensions:
+        vectors = _carried_over(start, features.names)
+        learning = replace(learning, epochs=min(_MORE_EPOCHS, learning.epochs))
+    else:
+        of_passages = table[: drawn.passages.shape[1]]
+        vectors = starting_vectors(drawn.passages, of_passages, options.dimensions, seed=learning.seed)
+    learning = replace(learning, epochs=min(learning.epochs, _MOST_SEEN / max(1, len(drawn.pairs))))
+    learn(
+        vectors,
+        table,
+        drawn.pairs,
+        learning,
+        (lambda done, steps: progress("structure", done, steps)) if progress else None,
+    )
+    return StaticEncoder(features, vectors)
+
+
+def _carried_over(start: StaticEncoder, names: list[str]) -> Any:
+    """(features, dimensions) the vectors that an earlier encoder has of these features, zeros for others."""
+    places = {name: place for place, name in enumerate(start.features.names)}
+    found = np.zeros((len(names), start.dimensions), np.float32)
+    known = [(number, places[name]) for number, name in enumerate(names) if name in places]
+    if known:
+        ours, theirs = np.array(known).T
+        found[ours] = start.vectors[theirs]
+        # As long as the vectors that an SVD gives, which the learning rate is made for.
+        found /= np.sqrt((found**2).sum(0).mean()) or 1.0
+    return found
+
+
+def save_structure(
+    workspace: Workspace, learned: Learned, options: StructureOptions, corpus: Corpus, name: str
+) -> ModelRecord:
+    """Save an encoder as a model of the workspace, in the place of one of its name; returns its record."""
+    with workspace.replacing_model(name, keep=False) as folder:
+        learned.encoder.save(folder)
+        record = ModelRecord(KIND, "", "", _digest(folder), _training(learned, options, corpus))
+        write_record(folder, record)
+        _write_card(folder, record, name, corpus)
+    return record
+
+
+def _digest(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for name in (FEATURES, VECTORS):
+        digest.update((folder / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _training(learned: Learned, options: StructureOptions, corpus: Corpus) -> dict[str, Any]:
+    return {
+        "tool_version": __version__,
+        "corpus": corpus.fingerprint,
+        "options": asdict(options),
+        "pairs": learned.counts,
+        "passages": learned.passages,
+        "features": len(learned.encoder.features),
+        "seconds": round(learned.seconds, 1),
+    }
+
+
+def current_structure(
+    workspace: Workspace,
+    units: Units,
+    documents: IndexedDocuments,
+    new: Callable[[str], float],
+    progress: Progress | None = None,
+) -> bool:
+    """Make the workspace's static encoder where there is none, and learn it again, going on from its vectors and with
+    its options, where more than a fifth of the texts are new since; False where there is nothing to learn from.
+
+    new: the share of texts that have no vector of the encoder of a fingerprint. Raises UsageError where another kind of
+    model has its name."""
+    corpus = Corpus.open(workspace)
+    options, start = StructureOptions(), None
+    if STRUCTURE in trained_models(workspace):
+        record = read_record(workspace, STRUCTURE)
+        if ranker_kind(record.kind).needs_torch:
+            raise UsageError(f"{workspace.model(STRUCTURE)} is a {record.kind}: give it another name")
+        if record.training["corpus"] == corpus.fingerprint or new(record.fingerprint) <= _STALE:
+            return True
+        options = StructureOptions.of(record.training["options"]).repeatable
+        start = StaticEncoder.load(checked_model(workspace, STRUCTURE))
+    try:
+        learned = learn_structure(workspace, units, documents, options, start=start, progress=progress)
+    except ModelError:
+        return False
+    save_structure(workspace, learned, options, corpus, STRUCTURE)
+    return True
+
+
+def _write_card(folder: Path, record: ModelRecord, name: str, corpus: Corpus) -> None:
+    """The model's README.md."""
+    training = record.training
+    options = training["options"]
+    rows = "\n".join(f"| {source} | {count} |" for source, count in training["pairs"].items())
+    (folder / "README.md").write_text(
+        f"""---
+library_name: structformer
+pipeline_tag: sentence-similarity
+tags:
+- structformer
+- {record.kind}
+license: other
+license_name: of-the-corpus
+---
+# {name}
+
+A static encoder of {options["dimensions"]} dimensions, learned by structformer {training["tool_version"]} from the
+structure of a corpus alone: no labels, no pretrained weights. A text is the sum of the vectors of its words, each the
+sum of those of its n-grams of letters.
+
+## Use
+
+```python
+from structformer.static_encoder import StaticEncoder
+
+encoder = StaticEncoder.load("path/to/{name}")
+encoder.encode_queries(["how do I ..."]) @ encoder.encode_documents(["a passage"]).T
+```
+
+## Corpus
+
+{corpus.document_count} documents, {training["passages"]} passages learned from (fingerprint `{training["corpus"]}`).
+Pairs:
+
+| source | pairs |
+|---|---|
+{rows}
+
+{training["features"]} words and n-grams; {options["learning"]["epochs"]:g} epochs at most, temperature
+{options["learning"]["temperature"]:g}, batches of {options["learning"]["batch"]}, learning rate
+{options["learning"]["learning_rate"]:g}, seed {options["learning"]["seed"]}; {training["seconds"]:.0f} s.
+""",
+        encoding="utf-8",
+    )

@@ -1,0 +1,242 @@
+"""Pairs that a static encoder learns from: what the corpus says in one place, and where else it says the like.
+
+Sources are those of pseudo-queries, the sampling tasks, and `passage`: sentences of a passage, each with another
+passage of its document."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from structformer.corpus import Corpus
+from structformer.graph import ReferenceGraph
+from structformer.retrieval.pseudo_queries import ALL_SOURCES, SOURCES, PseudoQuery, draw_pseudo_queries
+from structformer.retrieval.sample import evenly_taken
+from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.sampling import Samples, SamplingOptions, tasks
+from structformer.sampling.draw_examples import draw
+from structformer.sampling.neighbourhood import WordWeights
+from structformer.sampling.request import SampleRequest
+from structformer.static_encoder.contrastive import Pairs
+from structformer.static_encoder.words import Table, WordNumbers, stacked
+from structformer.storage.files import building_folder
+from structformer.text.passages import sentences
+from structformer.text.query_like import plain
+from structformer.word_counts import word_count
+from structformer.workspace import Workspace
+
+PASSAGE = "passage"
+STRUCTURE_SOURCES = (PASSAGE, *SOURCES)  # those that are learned from unless others are asked for
+MOST_PASSAGES = 100_000  # of which a larger corpus's are a sample
+_SENTENCES, _LOOKED_AT = 3, 9  # of a passage: those that are taken, of so many
+_WORDS = range(4, 33)  # of a sentence
+_MOST_EXAMPLES = 60_000  # of a task
+
+
+@dataclass(frozen=True, slots=True)
+class StructurePairs:
+    """The pairs of a corpus, with what they are made of. words: by the number of their column; passages: (units of the
+    sample, words); counts: of pairs by source; sources: (pairs,) the place of each one's source among these.
+    """
+
+    words: WordNumbers
+    passages: Table
+    pairs: Pairs
+    counts: dict[str, int]
+    sources: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A text with the document that it is of, and the passages, or the text, of which one is its positive. own: a
+    passage that is not; -1 for none.
+    """
+
+    text: str
+    source: str
+    document: int
+    first: int = 0
+    last: int = 0
+    own: int = -1
+    positive: str = ""
+
+
+def structure_sources() -> tuple[str, ...]:
+    """The names of all sources."""
+    return (PASSAGE, *ALL_SOURCES, *tasks())
+
+
+def structure_pairs(
+    workspace: Workspace,
+    units: Units,
+    documents: IndexedDocuments,
+    *,
+    mix: Mapping[str, float] | None = None,
+    seed: int = 0,
+    weights: WordWeights | None = None,
+    asking: Callable[[int], bool] | None = None,
+) -> StructurePairs:
+    """The pairs of the sources of the mix, drawn with its weights; of the default ones without it.
+
+    weights: the attention that some tasks draw words by. asking: whether there are pairs of a document of that number;
+    None for all. What is drawn depends on the index, the corpus and the seed."""
+    mix = mix or dict.fromkeys(STRUCTURE_SOURCES, 1.0)
+    taken = evenly_taken(len(documents), min(1.0, MOST_PASSAGES / max(1, len(units))))
+    words = WordNumbers()
+    drawn = _Sentences(seed)
+    owners: list[int] = []
+    places: list[int] = []
+
+    def texts() -> Iterator[str]:
+        for number, unit in enumerate(units):
+            if not taken[unit.document]:
+                continue
+            if PASSAGE in mix:
+                drawn.read(unit.text, unit.document, len(owners))
+            owners.append(unit.document)
+            places.append(number)
+            yield unit.ranker_text
+
+    passages = words.bags(texts())
+    owned = _Owned(np.array(owners, np.int64), np.array(places, np.int64), len(documents))
+    found = [pair for each in drawn.pairs() if (pair := owned.elsewhere(each, units)) is not None]
+    corpus = Corpus.open(workspace)
+    if asked := [source for source in mix if source in ALL_SOURCES]:
+        graph = ReferenceGraph.open(workspace, corpus)
+        questions = draw_pseudo_queries(corpus, graph, units, sources=asked, seed=seed)
+        answered = (owned.answered(question, units) for question in questions if taken[question.document])
+        found += [pair for pair in answered if pair is not None]
+    if others := [source for source in mix if source in tasks()]:
+        found += _of_tasks(workspace, others, documents, taken, seed, weights)
+    if asking is not None:
+        found = [pair for pair in found if asking(pair.document)]
+    return _assembled(words, passages, found, mix)
+
+
+class _Sentences:
+    """A few sentences of every passage, chosen by their digests among those that no other document has: what stands on
+    many pages, such as who translated them, says nothing of any.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._passages: list[tuple[int, int, list[tuple[bytes, str]]]] = []
+        self._documents: dict[bytes, int] = {}  # by digest; -1 of several
+
+    def read(self, text: str, document: int, passage: int) -> None:
+        """Read a passage."""
+        able = dict.fromkeys(each for each in sentences(text) if word_count(each) in _WORDS)
+        digests = sorted((self._digest(each), each) for each in able)
+        for digest, _ in digests:
+            if self._documents.setdefault(digest, document) != document:
+                self._documents[digest] = -1
+        self._passages.append((document, passage, digests[:_LOOKED_AT]))
+
+    def pairs(self) -> Iterator[_Pair]:
+        """The sentences, each with its passage as the one that is not its positive."""
+        for document, passage, found in self._passages:
+            own = [text for digest, text in found if self._documents[digest] >= 0]
+            for text in own[:_SENTENCES]:
+                yield _Pair(text, PASSAGE, document, own=passage)
+
+    def _digest(self, text: str) -> bytes:
+        return hashlib.blake2b(f"{self._seed}/{plain(text)}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+class _Owned:
+    """Which passages of the sample are whose. owners: (passages,) their documents; places: (passages,) the numbers of
+    their units.
+    """
+
+    def __init__(self, owners: npt.NDArray[np.int64], places: npt.NDArray[np.int64], documents: int) -> None:
+        self._places = places
+        self._bounds = np.searchsorted(owners, np.arange(documents + 1)).tolist()
+
+    def elsewhere(self, pair: _Pair, units: Units) -> _Pair | None:
+        """A sentence's pair: with another passage of its document, or where there is none, with the rest of its own."""
+        first, last = self._bounds[pair.document : pair.document + 2]
+        if last - first > 1:
+            return _Pair(pair.text, pair.source, pair.document, first, last, pair.own)
+        return self._with_rest(pair.text, pair.source, pair.document, units)
+
+    def answered(self, question: PseudoQuery, units: Units) -> _Pair | None:
+        """A pseudo-query's pair: with a passage of its document that does not hold it, or with the rest of the one that
+        does.
+        """
+        first, last = self._bounds[question.document : question.document + 2]
+        held = np.searchsorted(self._places, question.holders)
+        own = [int(place) for place in held if first <= place < last]
+        if last - first > 1 or (last > first and not own):
+            return _Pair(question.text, question.source, question.document, first, last, own[0] if own else -1)
+        return self._with_rest(question.text, question.source, question.document, units) if last > first else None
+
+    def _with_rest(self, text: str, source: str, document: int, units: Units) -> _Pair | None:
+        """The pair of a text and the only passage of its document, without the text; None where nothing is left."""
+        rest = units[int(self._places[self._bounds[document]])].ranker_text.replace(text, " ")
+        return _Pair(text, source, document, positive=rest) if rest.strip() else None
+
+
+def _of_tasks(
+    workspace: Workspace,
+    names: Sequence[str],
+    documents: IndexedDocuments,
+    taken: npt.NDArray[np.bool_],
+    seed: int,
+    weights: WordWeights | None,
+) -> Iterator[_Pair]:
+    """Pairs of sampling tasks: the query and the positive of each Example, at most 60,000 a task, evenly."""
+    numbers = {document.id: number for number, document in enumerate(documents)}
+    with building_folder(workspace.cache) as building:
+        request = SampleRequest(tuple(names), SamplingOptions(negatives=1), seed, held_out=0.0, weights=weights)
+        draw(request, workspace, building.folder)
+        samples = Samples.at(building.folder)
+        for task, count in samples.counts.items():
+            step = max(1, -(-count // _MOST_EXAMPLES))
+            for number in range(0, count, step):
+                example = samples.example(task, number)
+                document = numbers.get(example.document_id, -1)
+                if document >= 0 and taken[document]:
+                    yield _Pair(example.queries[0], task, document, positive=example.documents[0])
+
+
+def _assembled(words: WordNumbers, passages: Table, found: Sequence[_Pair], mix: Mapping[str, float]) -> StructurePairs:
+    """The pairs as tables of words."""
+    units = passages.shape[0]
+    first, last = [], []
+    texts: list[str] = []
+    for pair in found:
+        if pair.positive:
+            first.append(units + len(texts))
+            last.append(units + len(texts) + 1)
+            texts.append(pair.positive)
+        else:
+            first.append(pair.first)
+            last.append(pair.last)
+    queries = words.bags(pair.text for pair in found)
+    others = words.bags(texts)
+    every = list(dict.fromkeys(pair.source for pair in found))
+    pairs = Pairs(
+        queries=stacked([queries], len(words)),
+        passages=stacked([passages, others], len(words)),
+        documents=_numbers(pair.document for pair in found),
+        first=_numbers(first),
+        last=_numbers(last),
+        own=_numbers(-1 if pair.positive else pair.own for pair in found),
+        shares=np.array([mix[pair.source] for pair in found], np.float64),
+    )
+    sources = _numbers(every.index(pair.source) for pair in found)
+    counts = {source: int((sources == place).sum()) for place, source in enumerate(every)}
+    return StructurePairs(words, passages, pairs, counts, sources)
+
+
+def _numbers(values: Iterable[int]) -> npt.NDArray[np.int64]:
+    return np.array(list(values), np.int64)
+
+
+def unknown_sources(names: Collection[str]) -> list[str]:
+    """Those of some names that are no sources."""
+    return [name for name in names if name not in structure_sources()]

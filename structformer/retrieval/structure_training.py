@@ -1,0 +1,28 @@
+"""Training a static encoder as users ask for it: with sources and options of their own, under a name of their own."""
+
+from __future__ import annotations
+
+from structformer.corpus import Corpus
+from structformer.models.registry import ModelRecord
+from structformer.retrieval.index import Index
+from structformer.retrieval.structure import Progress, StructureOptions, learn_structure, save_structure
+from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.sampling.neighbourhood import WordWeights
+from structformer.workspace import Workspace
+
+
+def train_structure(
+    workspace: Workspace,
+    name: str,
+    options: StructureOptions,
+    *,
+    weights: WordWeights | None = None,
+    progress: Progress | None = None,
+) -> ModelRecord:
+    """Learn a static encoder of the indexed texts, and save it as a model of that name, in the place of one that is
+    there. Raises WorkspaceError without an index, ModelError on a corpus without a text to learn from.
+    """
+    index = Index(workspace)
+    units, documents = Units(index.path("units.arrow")), IndexedDocuments(index.path("documents.arrow"))
+    learned = learn_structure(workspace, units, documents, options, weights=weights, progress=progress)
+    return save_structure(workspace, learned, options, Corpus.open(workspace), name)

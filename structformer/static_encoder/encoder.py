@@ -1,0 +1,110 @@
+"""The static encoder: a text's vector is the sum of its words', each the sum of its features'."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structformer.errors import ModelError
+from structformer.static_encoder.words import Features, WordNumbers
+from structformer.storage.files import write_json
+
+Vectors = npt.NDArray[np.float32]
+KIND = "static-encoder"
+FEATURES, VECTORS = "features.json", "vectors.npy"
+_FORMAT = 1
+_AT_ONCE = 512  # texts
+
+
+class StaticEncoder:
+    """Encodes texts by sums of vectors of words and of their n-grams; no order, no context, microseconds a query.
+
+    features: what has a vector; vectors: (features, dimensions) float16 or float32."""
+
+    kind = KIND
+
+    def __init__(self, features: Features, vectors: npt.NDArray[np.floating]) -> None:
+        self.features = features
+        self.vectors = vectors
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        return int(self.vectors.shape[1])
+
+    @classmethod
+    def load(cls, location: str | Path) -> StaticEncoder:
+        """A saved encoder, its vectors memory-mapped. Raises ModelError."""
+        folder = Path(location)
+        try:
+            value = json.loads((folder / FEATURES).read_bytes())
+            if value["format"] != _FORMAT:
+                raise ModelError(f"{folder / FEATURES} is of another version: run `structformer index` again")
+            vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
+            features = Features(value["names"], np.array(value["weights"], np.float32))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ModelError(f"{folder} is not a static encoder ({error})") from error
+        if vectors.ndim != 2 or not len(vectors) == len(features) == len(features.weights):
+            raise ModelError(f"{folder} is not a static encoder: {FEATURES} and {VECTORS} are not of one length")
+        return cls(features, vectors)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the features and their vectors, the latter in 16 bits."""
+        folder = Path(folder)
+        largest = float(np.abs(self.vectors).max(initial=0)) or 1.0  # the numbers of 16 bits lie close below 1
+        np.save(folder / VECTORS, (self.vectors / largest).astype(np.float16))
+        weights = [round(float(weight), 5) for weight in self.features.weights]
+        write_json(folder / FEATURES, {"format": _FORMAT, "names": self.features.names, "weights": weights})
+
+    def encode_queries(self, queries: Sequence[str]) -> Vectors:
+        """(queries, dimensions) float32, unit length; zeros for one without a known feature."""
+        return self.encode_documents(queries)
+
+    def encode_documents(self, documents: Iterable[str]) -> Vectors:
+        """(documents, dimensions) float32, unit length; zeros for one without a known feature."""
+        parts = list(self._encoded(iter(documents)))
+        return np.concatenate(parts) if parts else np.empty((0, self.dimensions), np.float32)
+
+    def _encoded(self, texts: Iterator[str]) -> Iterator[Vectors]:
+        while chunk := list(islice(texts, _AT_ONCE)):
+            words = WordNumbers()
+            bags = words.bags(chunk)
+            yield unit(bags @ self.words(words))
+
+    def words(self, words: Iterable[str]) -> Vectors:
+        """(words, dimensions) float32: the vectors of words, as they count in a text's sum."""
+        table = self.features.table(words)
+        used = np.unique(table.indices)
+        places = np.zeros(len(self.features), np.int32)
+        places[used] = np.arange(len(used))
+        table.indices = places[table.indices]
+        table.resize(table.shape[0], len(used))
+        found: Vectors = table @ np.asarray(self.vectors[used], np.float32)
+        return found
+
+    def for_bulk(self) -> StaticEncoder:
+        """Itself, its vectors in memory: made for many texts."""
+        return StaticEncoder(self.features, np.asarray(self.vectors, np.float32))
+
+    def score(self, queries: Sequence[str], documents: Sequence[str]) -> Vectors:
+        """(pairs,) float32: the cosine of queries[i] and documents[i]."""
+        found: Vectors = (self.encode_queries(queries) * self.encode_documents(documents)).sum(1)
+        return found
+
+    def score_all(self, queries: Sequence[str], documents: Sequence[str]) -> Vectors:
+        """(queries, documents) float32: the cosines of all pairs."""
+        found: Vectors = self.encode_queries(queries) @ self.encode_documents(documents).T
+        return found
+
+
+def unit(vectors: npt.NDArray[Any]) -> Vectors:
+    """Vectors of length one; zeros stay."""
+    lengths = np.sqrt((vectors * vectors).sum(-1, keepdims=True))
+    found: Vectors = (vectors / np.maximum(lengths, 1e-9)).astype(np.float32)
+    return found

@@ -1,0 +1,52 @@
+"""Where learning starts from: the truncated SVD of the passages' weighted features (latent semantic analysis).
+
+Sources: Deerwester et al., JASIS 1990; randomised subspace iteration: Halko, Martinsson and Tropp, SIAM Review 2011,
+algorithm 4.4."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from structformer.static_encoder.words import Table
+
+_ITERATIONS = 3
+_MORE = 10  # columns beyond those wanted
+_AT_ONCE = 2048  # passages
+Vectors = npt.NDArray[np.float32]
+
+
+def starting_vectors(bags: Table, table: Table, dimensions: int, *, seed: int) -> Vectors:
+    """(features, dimensions) float32: the right singular vectors of the passages' rows, each made of length one.
+
+    bags: (passages, words); table: (words, features). Where there are fewer passages, words or features than
+    dimensions, the last columns are zeros. Passages are never multiplied out but a chunk at a time."""
+    rows = bags.multiply(1 / np.maximum(_lengths(bags, table), 1e-9)[:, None]).tocsr().astype(np.float32)
+    width = min(dimensions + _MORE, *bags.shape, table.shape[1])
+    found = np.random.default_rng(seed).standard_normal((table.shape[1], width), np.float32)
+    for _ in range(_ITERATIONS):
+        found = _basis(rows @ (table @ found))
+        found = _basis(table.T @ (rows.T @ found))
+    projected = (rows @ (table @ found)).astype(np.float64)
+    _, directions = np.linalg.eigh(projected.T @ projected)
+    vectors = (found @ directions[:, ::-1].astype(np.float32))[:, :dimensions]
+    # Directions have no sign of their own: the same one each time.
+    signs = np.sign(vectors[np.abs(vectors).argmax(0), np.arange(vectors.shape[1])])
+    result = np.zeros((table.shape[1], dimensions), np.float32)
+    result[:, : vectors.shape[1]] = vectors * np.where(signs == 0, 1, signs)
+    return result
+
+
+def _lengths(bags: Table, table: Table) -> npt.NDArray[np.float32]:
+    """(passages,) the lengths of the passages' rows of features."""
+    found = np.empty(bags.shape[0], np.float32)
+    for start in range(0, bags.shape[0], _AT_ONCE):
+        part = bags[start : start + _AT_ONCE] @ table
+        found[start : start + _AT_ONCE] = np.sqrt(np.asarray(part.multiply(part).sum(1)).ravel())
+    return found
+
+
+def _basis(columns: npt.NDArray[np.floating]) -> Vectors:
+    """An orthonormal basis of the columns' space."""
+    found: Vectors = np.linalg.qr(columns)[0].astype(np.float32)
+    return found

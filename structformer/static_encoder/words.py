@@ -1,0 +1,151 @@
+"""What a static encoder reads of a text: its words, and of each word itself and its n-grams of letters.
+
+Source of n-grams as parts of a word's vector: Bojanowski et al., TACL 2017, section 3.2."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, vstack
+
+from structformer.word_counts import MARKS, UNSPACED
+
+LENGTHS = (3, 4, 5)  # of n-grams, in characters, the blanks before and after a word among them
+_LONGEST = 40  # characters of a word; what is longer is a digest or a path
+_SATURATION = 1.5  # a word that occurs c times in a text counts c (1 + this) / (c + this), as in BM25
+_WORD = re.compile(f"[\\w{MARKS}]+")
+_RUN = re.compile(f"[{UNSPACED}]+")
+_AT_ONCE = 4096  # texts
+_FEWEST_TEXTS = 2  # that have a feature which is learned
+# How a whole word, and a character of a script without spaces, are told from n-grams.
+_WHOLE, _UNSPACED = "\1", "\2"
+Table = Any  # scipy.sparse.csr_matrix of float32, which has no types
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in lower case; of scripts without spaces, and of Hangul, every character and every pair of
+    neighbours, each behind a mark.
+    """
+    found: list[str] = []
+    for word in _WORD.findall(text.lower()):
+        if word.isascii() or _RUN.search(word) is None:
+            found.append(word[:_LONGEST])
+            continue
+        place = 0
+        for run in _RUN.finditer(word):
+            if run.start() > place:
+                found.append(word[place : run.start()][:_LONGEST])
+            characters = run.group()
+            found += [_UNSPACED + character for character in characters]
+            found += [_UNSPACED + characters[at : at + 2] for at in range(len(characters) - 1)]
+            place = run.end()
+        if place < len(word):
+            found.append(word[place:][:_LONGEST])
+    return found
+
+
+def features_of(word: str) -> list[str]:
+    """A word's features: itself, and its n-grams with a blank at either end; a character or a pair of a script without
+    spaces is one feature.
+    """
+    if word[0] == _UNSPACED:
+        return [word]
+    spaced = f" {word} "
+    grams = [spaced[at : at + length] for length in LENGTHS for at in range(len(spaced) - length + 1)]
+    return [*grams, _WHOLE + word]
+
+
+class WordNumbers:
+    """Words by number, in the order in which they were first read."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def bags(self, texts: Iterable[str]) -> Table:
+        """(texts, words so far) how much every word counts in every text; new words get numbers."""
+        places: list[int] = [0]
+        numbers: list[int] = []
+        counts: list[int] = []
+        for text in texts:
+            found = Counter(words_of(text))
+            numbers += [self._numbers.setdefault(word, len(self._numbers)) for word in found]
+            counts += found.values()
+            places.append(len(numbers))
+        values = np.array(counts, np.float32)
+        values = values * np.float32(1 + _SATURATION) / (values + np.float32(_SATURATION))
+        return csr_matrix(
+            (values, np.array(numbers, np.int32), np.array(places, np.int64)), (len(places) - 1, len(self._numbers))
+        )
+
+
+def stacked(tables: Sequence[Table], columns: int) -> Table:
+    """Tables one under another, with so many columns."""
+    wide = [csr_matrix((each.data, each.indices, each.indptr), (each.shape[0], columns)) for each in tables]
+    return vstack(wide, "csr")
+
+
+class Features:
+    """The features that a static encoder has vectors of, by number, with their weights.
+
+    names: of the features; weights: (features,) what each counts in the sum that a word is."""
+
+    def __init__(self, names: Sequence[str], weights: npt.NDArray[np.float32]) -> None:
+        self.names = list(names)
+        self.weights = weights
+        self._numbers = {name: number for number, name in enumerate(self.names)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def table(self, words: Iterable[str]) -> Table:
+        """(words, features) how much each feature counts in each word."""
+        places, numbers, counts = [0], [], []
+        for word in words:
+            for name, count in Counter(features_of(word)).items():
+                number = self._numbers.get(name)
+                if number is not None:
+                    numbers.append(number)
+                    counts.append(count)
+            places.append(len(numbers))
+        found = np.array(numbers, np.int32)
+        return csr_matrix(
+            (np.array(counts, np.float32) * self.weights[found], found, np.array(places, np.int64)),
+            (len(places) - 1, len(self)),
+        )
+
+
+def chosen_features(bags: Table, words: Iterable[str], *, most: int) -> Features:
+    """The features to learn: of those that at least two texts have and at most half of them, the `most` that occur in
+    the most texts, in that order, weighted by ln((1 + texts) / (1 + texts that have it)) + 1.
+
+    bags: (texts, words) as `WordNumbers.bags` gives them; words: those of its columns, and maybe more."""
+    names: dict[str, int] = {}
+    places, numbers = [0], []
+    for word in islice(words, bags.shape[1]):
+        numbers += [names.setdefault(name, len(names)) for name in dict.fromkeys(features_of(word))]
+        places.append(len(numbers))
+    held = csr_matrix(
+        (np.ones(len(numbers), np.float32), np.array(numbers, np.int32), np.array(places, np.int64)),
+        (len(places) - 1, len(names)),
+    )
+    texts = np.zeros(len(names), np.int64)
+    for start in range(0, bags.shape[0], _AT_ONCE):
+        part = bags[start : start + _AT_ONCE] @ held
+        texts += np.bincount(part.indices, minlength=len(names))
+    possible = np.flatnonzero((texts >= _FEWEST_TEXTS) & (texts <= max(1, bags.shape[0] // 2)))
+    every = list(names)
+    order = sorted(possible.tolist(), key=lambda number: (-texts[number], every[number]))[:most]
+    weights = np.log((1 + bags.shape[0]) / (1 + texts[order])) + 1
+    return Features([every[number] for number in order], weights.astype(np.float32))
