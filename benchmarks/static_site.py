@@ -1,5 +1,5 @@
-"""The search without a server, in a real browser: its quality on judged queries against BM25 and the server's hybrid,
-its bytes over the wire, its time.
+"""The search without a server, in a real browser: its quality on judged queries against BM25, the hybrid of the same
+static encoder and the server's default, its bytes over the wire, its time.
 
     python benchmarks/static_site.py WORKSPACE QUERIES QRELS [WORKSPACE QUERIES QRELS ...]
 
@@ -50,7 +50,11 @@ def measure(workspace: Path, queries: Path, qrels: Path) -> None:
         )
         runs, cost = in_browser(Path(folder) / "site", list(asked.items()))
     retriever = Retriever.open(workspace)
-    for name, pipeline in (("BM25", "lexical"), ("hybrid, served", None)):
+    for name, pipeline in (
+        ("BM25", "lexical"),
+        ("hybrid:structure, served", "hybrid:structure"),
+        ("the default, served", None),
+    ):
         found = retriever.rank_documents(list(asked.values()), pipeline, _DEPTH)
         runs[name] = dict(zip(asked, found, strict=True))
     evaluator = Evaluator([parse_measure("nDCG@10")], {query: judged.qrels[query] for query in asked})
@@ -60,7 +64,7 @@ def measure(workspace: Path, queries: Path, qrels: Path) -> None:
         scores = [its.get(query, 0.0) for query in asked]
         mean, difference = sum(scores) / len(scores), (sum(scores) - sum(bm25)) / len(scores)
         p = randomisation_test(scores, bm25) if name != "BM25" else 1.0
-        print(f"  {name:22} nDCG@10 {mean:.3f}  {difference:+.3f} against BM25 (p {p:.4f})")
+        print(f"  {name:24} nDCG@10 {mean:.3f}  {difference:+.3f} against BM25 (p {p:.4f})")
     print(
         f"  first search {cost['first'] / 1000:.0f} kB ({cost['first'] / _FIRST_BYTES:.2f} of the limit), later ones "
         f"{cost['later'] / 1000:.1f} kB on average ({cost['later'] / _LATER_BYTES:.2f}), {cost['ms']:.0f} ms each"

@@ -21,6 +21,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
 DEMO = Path(os.environ.get("STRUCTFORMER_DEMO", ".demo"))
+QUERY = "write a progress bar in the terminal"
 MIN_WORDS = 60
 MAX_QUERIES = 8  # per document
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -116,10 +117,14 @@ def main() -> None:
     )
     print("on a folder of your own.")
     run("ingest", str(DEMO / "docs"), "--workspace", workspace)
+    print("\nMeaning, learned from these documents alone, before any model is loaded:")
+    run("index", "--encoder", "structure", "--workspace", workspace)
+    run("search", QUERY, "-k", "3", "--workspace", workspace)
+    print("\nA pretrained encoder beside it, trained on what the documents' structure asks:")
     run("sample", "--show", "1", "--workspace", workspace)
     run("train", "--max-time", minutes, "--workspace", workspace)
     run("index", "--workspace", workspace)
-    run("search", "write a progress bar in the terminal", "-k", "3", "--workspace", workspace)
+    run("search", QUERY, "-k", "3", "--workspace", workspace)
     run(
         "evaluate",
         "--queries",

@@ -17,8 +17,13 @@ _ALPHABETS = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ede\u1000-\u109f\u1780-\u17d3"
 _LETTER = 0.25
 SPACELESS = f"{_CHARACTERS}{_ALPHABETS}"
 UNSPACED = f"{SPACELESS}\uac00-\ud7a3"  # with Hangul, in which endings grow on to words
-# Python's \\w leaves out the marks that stand on letters, which in Indic scripts are half of a word.
-MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0981-\u0dff"
+# Python's \\w leaves out the marks that stand on letters, which in Indic scripts are half of a word; the last ones are
+# of scripts without spaces.
+MARKS = (
+    "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0981-\u0dff"
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064"
+    "\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d\u17b4-\u17d3\u3099\u309a"
+)
 _SPACELESS = re.compile(f"[{SPACELESS}]+")
 _HAN_OR_KANA = re.compile(f"[{_CHARACTERS}]")
 _PIECE = re.compile(f"[{_CHARACTERS}]|[{_ALPHABETS}]{{1,4}}|[^\\s{SPACELESS}]+")

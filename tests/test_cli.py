@@ -66,7 +66,7 @@ def test_the_whole_way_from_a_folder_to_a_search_result(run, pages):
     assert "2 steps in" in trained.out
     run("index", "--encoder", "none")
     assert "the trained bi-encoder is not indexed yet" in run("search", "knots").err
-    assert run("index").out.startswith("7 passages indexed, with vectors of: bi-encoder")
+    assert run("index").out.startswith("7 passages indexed, with vectors of: structure, bi-encoder\n")
     found = run("search", "loop", "that", "does", "not", "slip", "-k", 1)
     assert found.code == 0
     assert "1. " in found.out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,8 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from structformer import Retriever
 from structformer.errors import UsageError
-from structformer.extras import needed_for, needs, require
+from structformer.extras import MissingPackage, needed_for, needs, require
 from structformer.retrieval.exporting import export_model
 from structformer.retrieval.index import build_index, would_lose_vectors
 from structformer.training import train_ranker
@@ -48,8 +50,11 @@ def test_documents_are_read_indexed_searched_and_judged(light, pages, tmp_path):
     workspace = tmp_path / "w"
     assert light("ingest", pages, "-w", workspace).returncode == 0
     indexed = light("index", "-w", workspace)
-    assert "lexical only" in indexed.stdout
-    assert INSTALL in indexed.stderr
+    assert "with vectors of: structure\n" in indexed.stdout
+    assert f"a pretrained encoder beside it needs torch, transformers: {INSTALL}" in indexed.stderr
+    found = light("search", "a loop that does not slip", "--json", "-w", workspace)
+    assert json.loads(found.stdout)["pipeline"] == "hybrid:structure"
+    assert "Bowline" in found.stdout
     assert light("index", "--encoder", "none", "-w", workspace).stderr == ""  # words alone were asked for
     assert "Bowline" in light("search", "a loop that does not slip", "-w", workspace).stdout
     for command in (["sample"], ["check"], ["inspect"], ["graph", "stats"], ["evaluate", *judged(tmp_path)]):
@@ -115,9 +120,35 @@ def test_vectors_are_not_lost_where_none_can_be_made(light, workspace, tmp_path)
     assert light("ingest", "-w", workspace).returncode == 0
     done = light("index", "-w", workspace)
     assert done.returncode == 2
-    assert "--encoder none: one of words alone" in done.stderr
-    assert light("index", "--encoder", "none", "-w", workspace).returncode == 0
+    assert "a pretrained encoder's vectors" in done.stderr
+    assert "--encoder structure: one without" in done.stderr
+    assert light("index", "--encoder", "structure", "-w", workspace).returncode == 0
     assert "oars.md" in light("search", "oar", "-w", workspace).stdout
+
+
+def test_what_was_learned_without_torch_is_learned_again_without_it(light, workspace):
+    """The index's static vectors may be of an encoder that was learned anew since, or be somebody's own."""
+    assert light("index", "-w", workspace).returncode == 0
+    for name in ("structure", "mine"):
+        trained = ["--ranker", "static-encoder", "--name", name, "--seed", 5, "--task-mix", "passage=1"]
+        assert light("train", *trained, "-w", workspace).returncode == 0
+    both = light("index", "--encoder", "mine", "--encoder", "structure", "-w", workspace)
+    assert "with vectors of: structure, mine\n" in both.stdout, both.stderr
+    shutil.rmtree(Workspace(workspace).models / "structure")
+    again = light("index", "-w", workspace)
+    assert (again.returncode, "with vectors of: structure\n" in again.stdout) == (0, True), again.stderr
+
+
+def test_without_torch_a_search_says_what_works(light, workspace, monkeypatch):
+    build_index(workspace, encoders=["structure", "base"])
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "torch", None)
+        with pytest.raises(MissingPackage, match="--pipeline hybrid:structure searches without it"):
+            Retriever.open(workspace).search("rope", pipeline="dense:base")
+    found = light("search", "rope", "--json", "-w", workspace)  # nothing that base is made of is there
+    assert json.loads(found.stdout)["pipeline"] == "hybrid:structure"
+    exported = light("export", "structure", "--onnx", "-w", workspace)
+    assert "structure is a static-encoder model, which runs without torch as it is" in exported.stderr
 
 
 def test_an_extra_is_named_once_for_all_that_is_missing():

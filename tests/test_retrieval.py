@@ -10,7 +10,13 @@ from structformer import Retriever, train
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.ingestion import ingest
 from structformer.models.bi_encoder import BiEncoder
-from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights, learn_weights, reciprocal_rank_fusion
+from structformer.retrieval.fusion import (
+    DEFAULT_WEIGHTS,
+    WITH_STRUCTURE,
+    FusionWeights,
+    learn_weights,
+    reciprocal_rank_fusion,
+)
 from structformer.retrieval.index import build_index
 from structformer.retrieval.pipeline import dense, dense_fusion, hybrid, lexical, parse_pipeline, rerank
 from structformer.workspace import Workspace
@@ -62,11 +68,11 @@ def test_the_default_is_hybrid_once_there_are_vectors(indexed):
     retriever = Retriever.open(indexed)
     assert str(retriever.default_pipeline()) == "hybrid:bi-encoder"
     hit = retriever.search("clove hitch", k=3)[0]
-    assert set(hit.scores) <= {"lexical", "dense", "overview", "document", "hybrid"}
+    assert {"dense", "overview", "document", "structure", "structure_overview", "hybrid"} <= set(hit.scores)
     assert hit.score == hit.scores["hybrid"]
 
 
-def test_the_hybrid_is_the_weighted_sum_of_its_four_scores(indexed):
+def test_the_hybrid_is_the_weighted_sum_of_its_six_scores(indexed):
     retriever = Retriever.open(indexed)
     weights = retriever.weights(retriever.pipeline("hybrid"))
     [ranking] = retriever.rank(["clove hitch"], "hybrid")
@@ -77,6 +83,8 @@ def test_the_hybrid_is_the_weighted_sum_of_its_four_scores(indexed):
             weights.overview * ranking.scores["overview"][unit],
             weights.lexical * ranking.scores["lexical"].get(unit, 0.0) / best,
             weights.document * ranking.scores["document"][unit],
+            weights.structure * ranking.scores["structure"][unit],
+            weights.structure_overview * ranking.scores["structure_overview"][unit],
         )
         assert score == pytest.approx(sum(parts), abs=1e-6)
 
@@ -112,7 +120,7 @@ def test_learned_weights_follow_what_tells_the_relevant_apart():
     generator = np.random.default_rng(0)
     groups = []
     for _ in range(100):
-        rows = generator.random((20, 4)) * 0.2
+        rows = generator.random((20, 6)) * 0.2
         rows[0, 1] += 0.3  # only the overview knows
         groups.append(rows)
     found = learn_weights(groups, ridge=0.01)
@@ -122,6 +130,8 @@ def test_learned_weights_follow_what_tells_the_relevant_apart():
     assert DEFAULT_WEIGHTS.overview < held_back.overview < found.overview
     assert learn_weights(groups * 3).overview == pytest.approx(held_back.overview)  # more of the same moves it no more
     assert min(found.lexical, found.document) >= 0.0
+    assert found.structure == found.structure_overview == 0.0  # what the prior leaves out stays out
+    assert learn_weights(groups, prior=WITH_STRUCTURE).structure > 0.0
     assert learn_weights([]) == FusionWeights(*DEFAULT_WEIGHTS.as_array())
 
 

@@ -46,8 +46,48 @@ def test_search_explains_groups_and_filters(run, harbour):
     assert all(stage in found.out for stage in ("lexical ", "overview ", "document ", "hybrid "))
     as_json = run("search", "mend the mast", "-w", harbour, "--json", "-k", 1).json
     assert set(as_json["hits"][0]["scores"]) == {"lexical", "dense", "overview", "document", "hybrid"}
-    assert len(as_json["weights"]) == 4
+    assert len(as_json["weights"]) == 6
+    assert as_json["weights"][4:] == [0, 0]  # the index has no static encoder
     assert as_json["hits"][0]["highlights"]
+
+
+def test_what_the_corpus_taught_is_explained_beside_a_pretrained_encoder(run, harbour):
+    assert (
+        "vectors of: structure, base" in run("index", "--encoder", "base", "--encoder", "structure", "-w", harbour).out
+    )
+    found = run("search", "mend the mast", "-w", harbour, "--json", "-k", 1).json
+    assert found["pipeline"] == "hybrid:base"
+    assert {"structure", "structure_overview"} < set(found["hits"][0]["scores"])
+    names = ("dense", "overview", "lexical", "document", "structure", "structure_overview")
+    values = {**found["hits"][0]["scores"], "lexical": 1.0}  # it is the best by words
+    total = sum(weight * values[name] for name, weight in zip(names, found["weights"], strict=True))
+    assert total == pytest.approx(found["hits"][0]["score"], abs=1e-3)
+    alone = run("search", "mend the mast", "-w", harbour, "--pipeline", "hybrid:structure", "--explain", "-k", 1).out
+    assert "The mast > Mend the mast" in alone
+    assert "structure_overview" not in alone  # its own cosines are the dense ones there
+
+
+def test_every_command_on_models_knows_what_a_static_encoder_is(run, harbour, judged):
+    run("train", "--ranker", "static-encoder", "-w", harbour)
+    assert "learned from the corpus alone" in Path(run("report", "structure", "-w", harbour).out.strip()).read_text()
+    for command, message in (
+        (["export", "structure", "--onnx"], "which runs without torch as it is"),
+        (["finetune", "--model", "structure", *judged], "it cannot be fine-tuned"),
+        (["distill", "--teacher", "structure", "--base-model", "scratch", "--size", "tiny"], "only a cross-encoder"),
+        (["search", "mast", "--pipeline", "late:structure"], "structure is not a late-interaction model"),
+    ):
+        done = run(*command, "-w", harbour)
+        assert (done.code, done.err.count("\n")) in ((1, 1), (2, 1)), done.err
+        assert message in done.err
+    rows = run("evaluate", *judged, "-w", harbour, "--json").json["results"][0]["rows"]
+    assert {"dense:structure", "hybrid:structure"} <= {row["pipeline"] for row in rows}
+
+
+def test_a_model_that_a_static_encoder_replaces_is_kept_unless_forced(run, harbour):
+    earlier = Workspace(harbour).earlier_models
+    for flags, kept in (([], 0), ([], 1), (["--force"], 1)):
+        assert run("train", "--ranker", "static-encoder", *flags, "-w", harbour).code == 0
+        assert len(list(earlier.glob("structure.*"))) == kept
 
 
 def test_a_pipeline_file_is_a_pipeline(run, harbour, tmp_path):

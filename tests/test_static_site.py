@@ -7,22 +7,25 @@ import http.server
 import json
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from structformer import Retriever, train
+from structformer import Retriever
 from structformer.errors import UsageError
 from structformer.retrieval.bm25 import idf, saturation
 from structformer.retrieval.index import build_index
 from structformer.retrieval.units import Unit
+from structformer.static_encoder import StaticEncoder
+from structformer.static_encoder.words import words_of
 from structformer.static_site import export_site
-from structformer.static_site.distilling import DIMENSIONS, distil, unit
+from structformer.static_site.vectors import DIMENSIONS, in_8_bits, short_vectors, word_rows
 from structformer.static_site.words import postings, word_files
+from structformer.static_site.writing import _surfaces
+from structformer.workspace import Workspace
 
-from boats import TINY, boats
+from boats import boats
 from test_page import CHROMIUM, expect
 from test_page import browser as browser  # the fixture
 
@@ -68,42 +71,26 @@ def test_every_word_stands_in_the_file_of_its_longest_beginning():
         assert list(zip(numbers, row[1::2], strict=True)) == found.of[term]
 
 
-def test_a_static_encoder_learns_what_its_tokens_add_up_to():
-    rng = np.random.default_rng(0)
-    vocabulary = [f"t{number}" for number in range(40)]
-    vectors = {token: rng.normal(size=80) for token in vocabulary}
-
-    def encode(texts):
-        return unit(np.array([sum((vectors[token] for token in text.split()), np.zeros(80)) for text in texts]))
-
-    def tokenize(texts):
-        return [text.split() for text in texts]
-
-    texts = [" ".join(rng.choice(vocabulary, 6)) for _ in range(600)]
-    static = distil(texts, texts, encode(texts), encode, tokenize)
-    assert static.vectors.shape == (40, min(DIMENSIONS, 80))
-    new = [" ".join(rng.choice(vocabulary, 4)) for _ in range(50)]
-    places = {token: place for place, token in enumerate(static.tokens)}
-    made = unit(
-        np.stack(
-            [
-                sum(static.weights[places[token]] * static.vectors[places[token]] for token in text.split())
-                for text in new
-            ]
-        )
-    )
-    cosines = (made * static.shortened(encode(new))).sum(1)
-    assert cosines.mean() > 0.9
-    again = distil(texts, texts, encode(texts), encode, tokenize)
-    assert again.tokens == static.tokens
-    assert np.array_equal(again.vectors, static.vectors)
+def test_short_vectors_of_words_add_up_to_those_of_texts(harbour):
+    encoder = StaticEncoder.load(Workspace(harbour).model("structure"))
+    texts = [f"Clean the {thing} with a cloth" for thing in ("mast", "keel", "jib")] + ["帆を畳む"]
+    vectors = encoder.encode_documents(texts)
+    short = short_vectors(encoder, texts, vectors, vectors)
+    assert short.words == sorted({word for text in texts for word in words_of(text)})
+    assert short.of_words.shape == (len(short.words), DIMENSIONS)
+    for text, wanted in zip(texts[:3], short.passages, strict=False):
+        summed = short.of_words[[short.words.index(word) for word in words_of(text)]].sum(0)
+        assert summed / np.linalg.norm(summed) == pytest.approx(wanted, abs=1e-4)
+    content = [each for _, each in word_rows(short, 4)]
+    assert content[0].endswith("\n".join(short.words[:4]).encode())
+    scales, rows = in_8_bits(short.of_words)
+    assert rows * scales[:, None] / 127 == pytest.approx(short.of_words, abs=float(scales.max()) / 250)
 
 
 @pytest.fixture(scope="module")
 def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = boats(tmp_path_factory.mktemp("static"))
-    train(folder, replace(TINY, max_steps=3, mix={"ict": 1.0}))
-    build_index(folder, encoders=["base"])
+    build_index(folder, encoders=["structure"])
     return folder
 
 
@@ -111,7 +98,7 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def site(harbour: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("site") / "out"
     report = export_site(harbour, folder, base_url="https://boats.example/docs", title="Boats")
-    assert report.tokens > 20
+    assert report.words > 50
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -130,11 +117,16 @@ def test_the_same_workspace_gives_the_same_files(harbour, tmp_path):
         export_site(harbour, tmp_path / "one")
 
 
+def test_a_word_of_two_terms_stands_for_the_longer_one_whatever_the_order_of_sets(harbour):
+    opened = Retriever.open(harbour).opened
+    assert [term for _, term in _surfaces(opened, "a_mast_b of_the_sheet")] == ["mast", "a", "b", "sheet", "the", "of"]
+
+
 def test_without_vectors_it_searches_by_words_and_says_so(tmp_path):
     folder = boats(tmp_path)
     build_index(folder, encoders=[])
     report = export_site(folder, tmp_path / "site")
-    assert report.tokens == 0
+    assert report.words == 0
     assert "vectors" not in json.loads((tmp_path / "site" / "meta.json").read_text())
 
 
@@ -171,6 +163,41 @@ def test_a_browser_finds_what_the_server_finds(page, site, harbour):
         "async () => (await window.structformer.search('keel', { meaning: false })).hits.map((hit) => hit.document)"
     )
     assert words[0] == "keel.md"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
+def test_a_browser_reads_words_and_makes_vectors_as_the_encoder_does(page, site, harbour):
+    page.goto(site)
+    page.wait_for_function("window.structformer")
+    texts = [
+        "Clean THE mast_2, the jib's İ ΟΔΟΣ naïve x\u0301y",
+        "a" * 60 + " no\u0301" + "b" * 60,
+        "帆を畳む, GIT帆x ภาษาไทย 한국어 हिन्दी 𠀀𠀁 ٣ Ⅷ ½",
+        "!?",
+    ]
+    read = """async (texts) => {
+        const { wordsOf } = await import(new URL("static-search.js", location.href));
+        return texts.map((text) => wordsOf(text, window.structformer.meta.vectors.reading));
+    }"""
+    assert page.evaluate(read, texts) == [words_of(text) for text in texts]
+    queries = ["mend the mast", "clean clean the wet keel", "stow it", "帆"]
+    made = page.evaluate(
+        "(all) => Promise.all(all.map(async (q) => [...((await structformer.encode(q)) || [])]))", queries
+    )
+    encoder, index, weights = Retriever.open(harbour).opened.encoder("structure")
+    vectors = np.asarray(index.vectors)
+    short = short_vectors(encoder, queries, vectors, np.asarray(index.overviews))
+    for query, found in zip(queries[:3], made, strict=False):
+        wanted = encoder.encode_queries([query])[0] @ vectors.T
+        assert np.array(found, np.float32) @ short.passages.T == pytest.approx(wanted, abs=0.03)
+    assert made[3] == []
+    mean, known = page.evaluate(
+        "Promise.all(['mastless', 'mast'].map(async (w) => [...(await structformer.vector(w))]))"
+    )
+    assert mean == pytest.approx(known)
+    assert page.evaluate("structformer.meta.weights") == {
+        name: getattr(weights, name) for name in ("dense", "overview", "lexical", "document")
+    }
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")

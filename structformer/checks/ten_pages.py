@@ -79,8 +79,7 @@ def documents() -> list[EngineDocument]:
 def facts(of_units: Sequence[EngineUnit], of_documents: Sequence[EngineDocument]) -> dict[str, Any]:
     """What is written of them, in the form that `structformer export` gives it."""
     return {
-        "encoder": "base",
-        "encoder_fingerprint": "0" * 16,
+        "encoders": [["base", "0" * 16]],
         "corpus": CHECKED,
         "language": "en",
         "weights": {"dense": 1.0, "overview": 0.5, "lexical": 0.25, "document": 0.125},

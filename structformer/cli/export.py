@@ -16,6 +16,12 @@ from structformer.cli.common import Output, OutputPath, common_options, force_op
 @click.option(
     "--int8", is_flag=True, help="With --onnx: also with 8-bit weights: about twice as fast, scores within about 0.01."
 )
+@click.option(
+    "--static",
+    type=OutputPath(),
+    help="Write MODEL, a static encoder such as structure, as a folder that needs no workspace; sentence-transformers "
+    "loads it too.",
+)
 @click.option("--datasets", type=OutputPath(), help="Write the Examples as a folder for datasets.load_dataset.")
 @click.option(
     "--training-rows",
@@ -56,6 +62,7 @@ def command(
     model: str | None,
     onnx: bool,
     int8: bool,
+    static: Path | None,
     datasets: Path | None,
     training_rows: Path | None,
     write_beir: Path | None,
@@ -72,8 +79,8 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Export MODEL (a name in the workspace, or base, the untrained encoder) for onnxruntime, the Examples, or the
-    corpus.
+    """Export MODEL (a name in the workspace, or base, the untrained encoder) for onnxruntime or as a folder of its own,
+    the Examples, or the corpus.
 
     On a CPU the search uses a model's exported file from then on; that needs structformer[onnx].
     """
@@ -88,20 +95,28 @@ def command(
     from structformer.workspace import Workspace
 
     out = output(ctx)
-    if onnx != (model is not None):
-        raise click.UsageError("--onnx exports a model: name it" if onnx else "say what to export MODEL to: --onnx")
+    if (onnx or static is not None) != (model is not None):
+        raise click.UsageError(
+            "say what to export MODEL to: --onnx, --static" if model else "--onnx and --static export a model: name it"
+        )
     if bool(queries) != bool(qrels) or (queries and not write_beir):
         raise click.UsageError("--queries and --qrels go together, with --write-beir")
     if int8 and not onnx:
         raise click.UsageError("--int8 goes with --onnx")
-    if not (onnx or datasets or training_rows or write_beir or docsearch or write_word_vectors or site or engine):
+    if not (
+        onnx or static or datasets or training_rows or write_beir or docsearch or write_word_vectors or site or engine
+    ):
         raise click.UsageError(
-            "say what to export: MODEL --onnx, --datasets, --training-rows, --write-beir, --docsearch, --site, "
-            "--write-word-vectors, --engine"
+            "say what to export: MODEL --onnx, MODEL --static, --datasets, --training-rows, --write-beir, --docsearch, "
+            "--site, --write-word-vectors, --engine"
         )
-    if model is not None:
+    if model is not None and onnx:
         _onnx(out, workspace, model, int8)
     written: list[tuple[Path | str, int, str]] = []
+    if model is not None and static:
+        from structformer.adapters.static_embedding import export_static
+
+        written.append((static, export_static(workspace, model, static, force=force), "words"))
     if datasets:
         written.append((datasets, export_datasets(workspace, datasets, force=force), "Examples"))
     if training_rows:
@@ -119,7 +134,8 @@ def command(
 
         made = export_site(workspace, site, base_url=base_url, force=force)
         written.append((site, made.documents, "documents"))
-        how = f"words and meaning ({made.tokens} tokens)" if made.tokens else "words alone: the index has no vectors"
+        without = "words alone: the index has no vectors of the static encoder"
+        how = f"words and meaning (vectors of {made.words} words)" if made.words else without
         out.note(f"{made.files} files, {made.bytes / 1e6:.1f} MB, searched by {how}")
     if write_word_vectors:
         count = export_word_vectors(workspace, write_word_vectors, force=force)
@@ -127,12 +143,15 @@ def command(
     if engine:
         from structformer.outputs import check_place
         from structformer.retrieval.index import default_encoders
+        from structformer.retrieval.retriever import Retriever
         from structformer.search_engines import folder_of, open_engine, without_password, write_engine
 
         if (folder := folder_of(engine)) is not None:
             check_place(folder, workspace)
 
-        encoders = default_encoders(Workspace(workspace))
+        # The one that the search uses, else one whose vectors are made now.
+        used = Retriever.open(workspace).default_pipeline().encoder
+        encoders = [used] if used else default_encoders(Workspace(workspace))
         if not encoders:
             raise click.UsageError("an engine's index needs vectors: run structformer index with an encoder")
         with closing(open_engine(engine)) as index:

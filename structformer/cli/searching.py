@@ -23,7 +23,7 @@ def search_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--pipeline",
             metavar="SPEC",
-            help='For example lexical, dense, "hybrid[weights=rrf] >> rerank[k=20]", or a TOML file.  '
+            help='For example lexical, hybrid:structure, "hybrid[weights=rrf] >> rerank[k=20]", or a TOML file.  '
             "[default: the best there is]",
         ),
         click.option("--group", is_flag=True, help="Show each document once, with its other sections below it."),

@@ -150,7 +150,7 @@ def command(
     if (trainer := _own_trainer(ranker)) is not None:
         asked = {**chosen, "recipe": recipe, "side": side, "query-log": query_log, "dev-queries": dev_queries}
         asked |= {"dev-qrels": dev_qrels, "resume": resume or None, "dry-run": dry_run or None, "set": settings or None}
-        _train_static(ctx, trainer, str(ranker), asked, task_mix, workspace)
+        _train_static(ctx, trainer, str(ranker), asked, task_mix, workspace, force=flags["force"])
         return
     from structformer.query_side import train
     from structformer.sampling.mix import parse_mix
@@ -198,7 +198,14 @@ def _own_trainer(ranker: str | None) -> Any:
 
 
 def _train_static(
-    ctx: click.Context, trainer: Any, ranker: str, asked: dict[str, Any], task_mix: str | None, workspace: Path
+    ctx: click.Context,
+    trainer: Any,
+    ranker: str,
+    asked: dict[str, Any],
+    task_mix: str | None,
+    workspace: Path,
+    *,
+    force: bool,
 ) -> None:
     """Train a static encoder and say what it was learned from. Raises UsageError on a flag that means nothing to it."""
     from structformer.errors import UsageError
@@ -227,7 +234,12 @@ def _train_static(
     out = output(ctx)
     with out.progress("learning") as progress:
         record = trainer(
-            Workspace(workspace), name, options, weights=weights, progress=lambda _, done, total: progress(done, total)
+            Workspace(workspace),
+            name,
+            options,
+            force=force,
+            weights=weights,
+            progress=lambda _, done, total: progress(done, total),
         )
     training = record.training
     pairs = ", ".join(f"{count} {source}" for source, count in training["pairs"].items())

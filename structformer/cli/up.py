@@ -53,7 +53,8 @@ def command(
 ) -> None:
     """From files to a search page: read PATHS, serve them, and make the search better while it is used.
 
-    Words can be searched at once; meaning follows, and training. What was done before is not done again."""
+    The search begins with words and with meaning learned from the documents alone; where torch is installed, a
+    pretrained encoder follows, and training. What was done before is not done again."""
     check_packages()
     from structformer.serving.improving import Improver
     from structformer.serving.service import SearchService, Serving
@@ -90,7 +91,10 @@ def command(
 
 
 def _first_index(out: Output, workspace: Workspace, paths: tuple[Path, ...]) -> None:
-    """Read the files, and make what they are searched by words with, unless there is more already."""
+    """Read the files, and make what they are searched with at once: words, and meaning as far as the documents
+    themselves teach it; unless there is more already.
+    """
+    from structformer.retrieval.encoder_names import STRUCTURE
     from structformer.retrieval.index import is_stale, unrepeatable
 
     if why := unrepeatable(workspace):
@@ -98,7 +102,7 @@ def _first_index(out: Output, workspace: Workspace, paths: tuple[Path, ...]) -> 
         return
     _run(out, workspace, "reading", "ingest", *map(str, paths))
     if not workspace.has("index"):
-        _run(out, workspace, "indexing words", "index", "--encoder", "none")
+        _run(out, workspace, "indexing", "index", "--encoder", STRUCTURE)
     elif is_stale(workspace):
         _run(out, workspace, "indexing", "index")
 

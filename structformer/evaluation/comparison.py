@@ -16,7 +16,7 @@ from structformer.extras import TORCH, are_installed
 from structformer.graph import ReferenceGraph
 from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import read_record, trained_models
-from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
+from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
 from structformer.retrieval.index import encoder_place
 from structformer.retrieval.opened import searches_without_torch
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical, rerank
@@ -48,6 +48,8 @@ _BASELINES = (
 )
 _LABELS = {
     **dict(zip(_BASELINES, ("BM25", "BM25 of documents", "dense untrained", "RRF untrained"), strict=True)),
+    str(as_pipeline(dense(STRUCTURE))): "structure alone",
+    str(as_pipeline(hybrid(STRUCTURE))): "structure and words",
     str(as_pipeline(hybrid(UNTRAINED))): "hybrid untrained",
     str(as_pipeline(dense())): "dense trained",
     str(as_pipeline(hybrid())): "hybrid trained",
@@ -202,19 +204,22 @@ class Comparison:
 
 
 def default_pipelines(workspace: Workspace) -> list[Pipeline]:
-    """BM25 of sections and of documents; dense, RRF and hybrid, untrained; dense and hybrid of each trained bi-encoder;
-    late interaction; reranking with each model that reads pairs; as far as the models are there, and without torch
-    those that are exported and indexed.
+    """BM25 of sections and of documents; the static encoder alone and with words; dense, RRF and hybrid, untrained;
+    dense and hybrid of each trained bi-encoder; late interaction; reranking with each model that reads pairs; as far as
+    the models are there, and without torch those that are exported and indexed.
     """
     stages: list[Stage] = [lexical(), lexical(of="documents")]
     torch = are_installed(*TORCH)
+    models = [name for name in trained_models(workspace) if torch or searches_without_torch(workspace, name)]
+    if STRUCTURE in models:
+        models.remove(STRUCTURE)
+        stages += [dense(STRUCTURE), hybrid(STRUCTURE)]
     try:
         encoder_place(workspace, UNTRAINED)
         if torch or searches_without_torch(workspace, UNTRAINED):
             stages += [dense(UNTRAINED), hybrid(UNTRAINED, weights="rrf"), hybrid(UNTRAINED)]
     except ModelError:
         pass
-    models = [name for name in trained_models(workspace) if torch or searches_without_torch(workspace, name)]
     kinds = {name: ranker_kind(read_record(workspace, name).kind) for name in models}
     alone: list[Stage] = []
     for name in sorted(models, key=lambda name: (name != ENCODER, name)):

@@ -19,8 +19,9 @@ from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.registry import read_record, trained_models
 from structformer.retrieval.document_shares import DocumentShares
-from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
-from structformer.retrieval.fusion import FusionWeights, reciprocal_rank_fusion
+from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
+from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights, reciprocal_rank_fusion
+from structformer.retrieval.hybrid_weights import asking
 from structformer.retrieval.index import encoder_place
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical
 from structformer.retrieval.pseudo_queries import OPENING, SOURCES, PseudoQuery, draw_pseudo_queries
@@ -28,6 +29,7 @@ from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScore
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.run_files import Run
 from structformer.retrieval.stage import Stage
+from structformer.retrieval.structure import StructureOptions, learn_structure
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.workspace import Workspace
 
@@ -41,7 +43,7 @@ _ALL_OPENINGS = "openings of documents, each answered by the rest of its documen
 _FEWEST, _MOST = 20, 1000
 _DEPTH = 100
 _FUSED = 200  # passages of each list of reciprocal rank fusion
-Way = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+Way = Callable[..., torch.Tensor]  # of the six parts that `_ways` names
 
 
 def evaluate_openings(
@@ -75,10 +77,11 @@ def evaluate_openings(
     if title == _ALL_OPENINGS:
         models = []
     texts = [question.text for question in asked.questions]
+    static = _static(retriever, asked, answered)
     vectors = {UNTRAINED: asked.vectors}
     for name in models:
         vectors[name] = torch.from_numpy(opened.encoder(name)[0].encode_queries(texts))
-    ways = list(_ways(models, weights))
+    ways = list(_ways(models, weights, with_structure=static is not None))
     runs: list[Run] = [{} for _ in ways]
     shares = DocumentShares(asked, opened.units, opened.lexical)
     for done, number in enumerate(answered, 1):
@@ -86,10 +89,11 @@ def evaluate_openings(
         for document, its_share in shares.of(asked.questions[number]).items():
             by_document[document] = its_share
         right, wrong = (part[0] for part in asked.allowed([number]))
-        parts = {name: asked.parts(its[[number]], [number]) for name, its in vectors.items()}
+        parts = {name: [part[0] for part in asked.parts(its[[number]], [number])] for name, its in vectors.items()}
+        by_structure = static(number) if static is not None else [torch.zeros(len(asked.units))] * 2
         for run, (_, encoder, way) in zip(runs, ways, strict=True):
-            passages, overviews, words = (part[0] for part in parts[encoder])
-            total = way(passages, overviews, words, by_document[asked.owners]).masked_fill(~(right | wrong), NOTHING)
+            six = [*parts[encoder], by_document[asked.owners], *by_structure]
+            total = way(*six).masked_fill(~(right | wrong), NOTHING)
             run[f"opening-{number}"] = [
                 (opened.documents[document].id, float(_DEPTH - rank))
                 for rank, document in enumerate(_documents(total, asked))
@@ -126,11 +130,43 @@ def _asked(corpus: Corpus, retriever: Retriever, held_out_by: int | None) -> tup
     )
 
 
+def _static(
+    retriever: Retriever, asked: PseudoQueryScores, answered: Sequence[int]
+) -> Callable[[int], list[torch.Tensor]] | None:
+    """By a question's number the cosines of a static encoder with passages and with their documents' overviews,
+    (units,) each; None where the index has none. It is learned here, as the index's own was, but without asking what
+    the documents of the questions say, which that one has read.
+    """
+    opened = retriever.opened
+    if not opened.has_structure:
+        return None
+    judged = {asked.questions[number].document for number in answered}
+    options = StructureOptions.of(read_record(retriever.workspace, STRUCTURE).training["options"]).repeatable
+    static = learn_structure(
+        retriever.workspace, opened.units, opened.documents, options, asking=lambda document: document not in judged
+    ).encoder
+    passages = static.encode_documents(opened.units[int(unit)].ranker_text for unit in asked.units)
+    overviews = static.encode_documents(document.overview for document in opened.documents)
+    owners = asked.owners.numpy()
+
+    def cosines(number: int) -> list[torch.Tensor]:
+        question = asked.questions[number]
+        vector = static.encode_queries([question.text])[0]
+        of_documents = overviews @ vector
+        own = opened.documents[question.document].overview
+        if question.source == OPENING and question.text in own:
+            of_documents[question.document] = static.encode_documents([own.replace(question.text, " ")])[0] @ vector
+        return [torch.from_numpy(passages @ vector), torch.from_numpy(of_documents[owners])]
+
+    return cosines
+
+
 def _questions(
     corpus: Corpus, retriever: Retriever, held_out_by: int | None
 ) -> Iterator[tuple[str, list[PseudoQuery]]]:
     """What may be asked, with a title, the best first: openings of held-out documents; where those are few, all
-    questions of these; of a corpus of which nothing was held out, all openings, which trained encoders have read.
+    questions of these; of a corpus of which nothing was held out, openings of every other document, or of all, which
+    trained encoders have read.
     """
     graph = ReferenceGraph.open(retriever.workspace, corpus)
     documents, units = retriever.documents, retriever.units
@@ -145,7 +181,10 @@ def _questions(
                     if is_held_out(documents[question.document].id, held_out_by, share)
                 ][:_MOST],
             )
-    yield _ALL_OPENINGS, draw_pseudo_queries(corpus, graph, units, sources=(OPENING,))[:_MOST]
+    drawn = draw_pseudo_queries(corpus, graph, units, sources=(OPENING,))
+    # A static encoder is to learn from the other half, see `_static`.
+    yield _ALL_OPENINGS, [question for question in drawn if not asking(question.document)][:_MOST]
+    yield _ALL_OPENINGS, drawn[:_MOST]
 
 
 def _held_out_alike(workspace: Workspace) -> tuple[int | None, list[str]]:
@@ -158,31 +197,35 @@ def _held_out_alike(workspace: Workspace) -> tuple[int | None, list[str]]:
     return next(iter(by_seed.items()), (None, []))
 
 
-def _ways(models: Sequence[str], learned: FusionWeights) -> Iterator[tuple[Stage, str, Way]]:
-    """The rows, each with its encoder and how it scores passages from the four parts of the search."""
+def _ways(models: Sequence[str], learned: FusionWeights, *, with_structure: bool) -> Iterator[tuple[Stage, str, Way]]:
+    """The rows, each with its encoder and how it scores passages from the six parts of the search: cosines, overviews'
+    cosines, words, documents' words, and the static encoder's two.
+    """
 
     def weighted(weights: FusionWeights) -> Way:
-        one, two, three, four = weights.as_array().tolist()
-        return lambda cosines, overviews, words, documents: (
-            one * cosines + two * overviews + three * words + four * documents
+        return lambda *parts: sum(
+            (weight * part for weight, part in zip(weights.as_array().tolist(), parts, strict=True)),
+            torch.zeros_like(parts[0]),
         )
 
-    yield lexical(), UNTRAINED, lambda cosines, overviews, words, documents: words.masked_fill(words == 0, NOTHING)
-    yield (
-        lexical(of="documents"),
-        UNTRAINED,
-        lambda cosines, overviews, words, documents: documents.masked_fill(documents == 0, NOTHING),
-    )
+    yield lexical(), UNTRAINED, lambda *parts: parts[2].masked_fill(parts[2] == 0, NOTHING)
+    yield lexical(of="documents"), UNTRAINED, lambda *parts: parts[3].masked_fill(parts[3] == 0, NOTHING)
+    if with_structure:
+        words = DEFAULT_WEIGHTS
+        yield dense(STRUCTURE), UNTRAINED, lambda *parts: parts[4]
+        yield (
+            hybrid(STRUCTURE),
+            UNTRAINED,
+            weighted(FusionWeights(0.0, 0.0, words.lexical, words.document, words.dense, words.overview)),
+        )
     for name in (UNTRAINED, *models):
-        yield dense(name), name, lambda cosines, overviews, words, documents: cosines
+        yield dense(name), name, lambda *parts: parts[0]
         if name == UNTRAINED:
-            yield hybrid(name, weights="rrf"), name, _fused
+            yield hybrid(name, weights="rrf"), name, lambda *parts: _fused(parts[0], parts[2])
         yield hybrid(name), name, weighted(learned)
 
 
-def _fused(
-    cosines: torch.Tensor, overviews: torch.Tensor, words: torch.Tensor, documents: torch.Tensor
-) -> torch.Tensor:
+def _fused(cosines: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
     lists = []
     for scores in (cosines, words.masked_fill(words == 0, NOTHING)):
         best = torch.topk(scores, min(_FUSED, len(scores)))

@@ -97,8 +97,8 @@ class RankerKind:
     in an index of them. sentence_encoder: starts best from a sentence encoder. masked_words: can be trained on masked
     words too. interpolates: half-way to the base is worth trying. frozen_words: word vectors may stay the base's.
     exported: an ONNX file can replace the model. word_vectors: starts from a file of them too. trainer: what trains it,
-    "module:function" of a workspace, a name and the options of StructureOptions, where neither training's loop nor an
-    objective does; it needs no torch then."""
+    "module:function" of a workspace, a name, the options of StructureOptions and `force`, where neither training's loop
+    nor an objective does; it needs no torch then."""
 
     name: str
     model: str

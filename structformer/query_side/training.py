@@ -16,6 +16,7 @@ from structformer.query_side.log import read_query_log
 from structformer.query_side.objective import QuerySideObjective
 from structformer.query_side.training_queries import ROUND_TRIP, training_queries
 from structformer.retrieval.dense import DenseIndex
+from structformer.retrieval.encoder_names import STRUCTURE
 from structformer.retrieval.index import Index, base_place, build_index, is_stale
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.pseudo_queries import ALL_SOURCES, SOURCES
@@ -127,7 +128,7 @@ def _current_index(workspace: Workspace, mode: RunMode, progress: Progress | Non
         if mode.dry_run:
             raise ModelError("a dry run of query-side training needs an index: run `structformer index` first")
         mode.listener.say("no index of this corpus yet: making it (structformer index); its time does not count")
-        build_index(workspace, encoders=[], progress=progress)
+        build_index(workspace, encoders=[STRUCTURE], progress=progress)
     return Index(workspace)
 
 

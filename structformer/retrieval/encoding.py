@@ -44,7 +44,7 @@ class KnownVectors:
         try:
             digests = np.load(digest_path(path), allow_pickle=False)
             vectors: Vector = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError):
+        except (OSError, EOFError, ValueError):
             return
         if len(digests) == len(vectors) and vectors.dtype == FLOAT_TYPES[bits]:
             self._vectors = vectors
@@ -55,7 +55,7 @@ class KnownVectors:
         """The digests of the texts whose vectors are in a file; none where there is no such file."""
         try:
             return {each.tobytes() for each in np.load(digest_path(path), allow_pickle=False)}
-        except (OSError, ValueError):
+        except (OSError, EOFError, ValueError):
             return set()
 
     def get(self, digest: bytes) -> Vector | None:
@@ -193,8 +193,13 @@ def encode_texts(
     return encoded
 
 
+def digests_of(texts: Iterable[str]) -> npt.NDArray[np.uint8]:
+    """(texts, 8) the digests by which texts are known."""
+    return np.frombuffer(b"".join(map(_digest, texts)), np.uint8).reshape(-1, _DIGEST_BYTES)
+
+
 def new_share(texts: Iterable[str], path: Path) -> float:
-    """The share of texts that have no vector in a file of an earlier index; 1 where there is no such file."""
+    """The share of texts whose digests do not stand beside a file; 1 where none do."""
     known = KnownVectors.digests(path)
     found = [_digest(text) in known for text in texts]
     return 1 - sum(found) / max(1, len(found))

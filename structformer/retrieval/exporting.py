@@ -24,8 +24,6 @@ def export_model(workspace: str | Path | Workspace, name: str, *, int8: bool = F
     Raises ModelError on an unknown model or one of a kind that cannot be exported, MissingPackage without
     structformer[onnx].
     """
-    from structformer.models.onnx import export_onnx
-
     workspace = Workspace(workspace)
     if name == UNTRAINED:
         return _export_base(workspace, int8)
@@ -33,7 +31,10 @@ def export_model(workspace: str | Path | Workspace, name: str, *, int8: bool = F
     kind = ranker_kind(read_record(workspace, name).kind)
     if not kind.exported:
         able = ", ".join(each for each, its in ranker_kinds().items() if its.exported)
-        raise ModelError(f"{name} is a {kind.name} model; {able} models can be exported")
+        why = "" if kind.needs_torch else ", which runs without torch as it is"
+        raise ModelError(f"{name} is a {kind.name} model{why}; {able} models can be exported")
+    from structformer.models.onnx import export_onnx
+
     with workspace.writing("structformer export"):
         checked_model(workspace, name)
         path = export_onnx(kind.load(str(folder)), folder, int8=int8)

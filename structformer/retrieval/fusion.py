@@ -40,6 +40,11 @@ class FusionWeights:
         """Whether the static encoder takes part."""
         return self.structure > 0 or self.structure_overview > 0
 
+    @property
+    def learned(self) -> bool:
+        """Whether they were learned from the corpus, and are not those that everything begins with."""
+        return self not in (DEFAULT_WEIGHTS, WITH_STRUCTURE)
+
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> FusionWeights:
         """From stored JSON."""

@@ -22,7 +22,7 @@ from structformer.errors import ModelError, WorkspaceError
 from structformer.extras import TORCH, are_installed, needs, require
 from structformer.graph import ReferenceGraph
 from structformer.models.base import BaseModel, resolve_base_model
-from structformer.models.kinds import ranker_kind
+from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import PASSAGE_ENCODER, checked_model, model_folder, read_record, trained_models
 from structformer.retrieval.approximate import (
     APPROXIMATE_FROM,
@@ -129,27 +129,13 @@ def build_index(
         write_json(folder / "manifest.json", manifest)
         (folder / "dense").mkdir()
         before = workspace.folder("index") if workspace.has("index") else None
-        if STRUCTURE in encoders and not _learn_structure(folder, before, workspace, progress):
+        indexed = Units(folder / "units.arrow"), IndexedDocuments(folder / "documents.arrow")
+        if STRUCTURE in encoders and not current_structure(workspace, *indexed, progress):
             encoders.remove(STRUCTURE)
         for encoder in encoders:
             _make_vectors(folder, before, workspace, encoder_place(workspace, encoder), manifest, progress, made)
         remove(_journals(workspace))
     return {**manifest, "encoders": encoders}
-
-
-def _learn_structure(folder: Path, before: Path | None, workspace: Workspace, progress: Progress | None) -> bool:
-    """Make the static encoder where there is none, or the one there is is of texts that have changed; False where the
-    corpus has nothing that it can be learned from.
-    """
-    from structformer.retrieval.encoding import new_share
-
-    units = Units(folder / "units.arrow")
-
-    def new(fingerprint: str) -> float:
-        earlier = before / "dense" / f"{fingerprint}.npy" if before is not None else None
-        return 1.0 if earlier is None else new_share((unit.ranker_text for unit in units), earlier)
-
-    return current_structure(workspace, units, IndexedDocuments(folder / "documents.arrow"), new, progress)
 
 
 def corpus_language(corpus: Corpus) -> str:
@@ -176,14 +162,19 @@ def encoders_to_index(workspace: Workspace) -> list[str]:
     if are_installed(*TORCH):
         return [STRUCTURE, *default_encoders(workspace)]
     if would_lose_vectors(workspace):
-        require("an index with an encoder's vectors, as this workspace has (--encoder structure: one without),", *TORCH)
+        require(
+            "an index with a pretrained encoder's vectors, as this workspace has (--encoder structure: one without),",
+            *TORCH,
+        )
     return [STRUCTURE]
 
 
 def unrepeatable(workspace: Workspace) -> str:
     """Why what has changed is not read into this workspace: its new index would lack vectors; "" where it can be."""
     return (
-        needs("reading what has changed, since the index has vectors,", TORCH) if would_lose_vectors(workspace) else ""
+        needs("reading what has changed, since the index has a pretrained encoder's vectors,", TORCH)
+        if would_lose_vectors(workspace)
+        else ""
     )
 
 
@@ -191,9 +182,8 @@ def would_lose_vectors(workspace: Workspace) -> bool:
     """Whether an index made here would lack vectors that the index of today has, which only torch makes."""
     if are_installed(*TORCH) or not workspace.has("index"):
         return False
-    ours = {read_record(workspace, STRUCTURE).fingerprint} if STRUCTURE in trained_models(workspace) else set()
     made = (workspace.folder("index") / "dense").glob("*.fusion.json")
-    return any(path.name.removesuffix(".fusion.json") not in ours for path in made)
+    return any(read_json(path).get("needs_torch", True) for path in made)
 
 
 def default_encoders(workspace: Workspace) -> list[str]:
@@ -264,10 +254,15 @@ def _base_vectors(base: str, revision: str) -> str:
 
 def load_encoder(workspace: Workspace, name: str, location: str, what: str) -> Any:
     """An encoder of texts. what: for which it is loaded, where it needs torch. Raises ModelError, MissingPackage."""
-    kind = ranker_kind("bi-encoder" if name == UNTRAINED else read_record(workspace, name).kind)
+    kind = encoder_kind(workspace, name)
     if kind.needs_torch:
         require(f"{what} {name}", *TORCH)
     return kind.load(location)
+
+
+def encoder_kind(workspace: Workspace, name: str) -> RankerKind:
+    """The kind of an encoder by its name. Raises ModelError on an unknown one."""
+    return ranker_kind("bi-encoder" if name == UNTRAINED else read_record(workspace, name).kind)
 
 
 class Index:
@@ -416,12 +411,15 @@ def _make_vectors(
                 progress=lambda done, _, start=start: progress(place.name, start + done, total) if progress else None,  # type: ignore[misc]
             )
         weights, floor = DEFAULT_WEIGHTS, 0.0
-        with_structure = place.name != STRUCTURE and _has_structure(folder, workspace)
+        needs_torch = encoder_kind(workspace, place.name).needs_torch
+        with_structure = needs_torch and _has_structure(folder, workspace)  # another static one stands alone
         if place.untrained:
             weights, floor = _learned(folder, workspace, manifest, units, documents, path, model, with_structure)
         elif with_structure:
             weights = WITH_STRUCTURE
-        write_json(building.folder / f"{place.vectors}.fusion.json", {"weights": asdict(weights), "floor": floor})
+        # Whether torch made the vectors is kept with them: the model may be another one by the time that it matters.
+        facts = {"weights": asdict(weights), "floor": floor, "needs_torch": needs_torch}
+        write_json(building.folder / f"{place.vectors}.fusion.json", facts)
         if is_approximate(manifest, len(units)):
             write_approximate(
                 path,
@@ -473,7 +471,10 @@ def _learned(
     static = None
     if with_structure:
         options = StructureOptions.of(read_record(workspace, STRUCTURE).training["options"]).repeatable
-        static = learn_structure(workspace, units, documents, options, asking=asking).encoder
+        try:
+            static = learn_structure(workspace, units, documents, options, asking=asking).encoder
+        except ModelError:  # what it was learned from has left the corpus
+            return WITH_STRUCTURE, 0.0
     return learned_from_openings(
         corpus,
         ReferenceGraph.open(workspace, corpus),

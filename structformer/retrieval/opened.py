@@ -4,6 +4,7 @@ first needed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from threading import RLock
@@ -22,7 +23,7 @@ from structformer.retrieval.encoder_names import STRUCTURE, UNTRAINED
 from structformer.retrieval.exact import CollectionStatistics
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter
-from structformer.retrieval.index import Index, encoder_place
+from structformer.retrieval.index import Index, encoder_kind, encoder_place
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.metadata import MetadataTable
 from structformer.retrieval.ranking import Ranking
@@ -146,8 +147,14 @@ class OpenedIndex:
 
     @property
     def has_structure(self) -> bool:
-        """Whether the static encoder is there, with its vectors of this index."""
-        return STRUCTURE in trained_models(self.workspace) and self.index.has_vectors(STRUCTURE)
+        """Whether the static encoder is there, with its vectors of this index, or a place to make them. Once opened it
+        stays: another one may be learned in its place while this index is searched.
+        """
+        if STRUCTURE in self._dense:
+            return True
+        if STRUCTURE not in trained_models(self.workspace):
+            return False
+        return self.index.has_vectors(STRUCTURE) or os.access(self.index.folder, os.W_OK)
 
     def floor(self, name: str) -> float:
         """The cosine below which an encoder's passages are not found with confidence; 0 where none was learned."""
@@ -243,7 +250,7 @@ def load_query_encoder(workspace: Workspace, name: str) -> QueryEncoder:
     """
     from structformer.models.onnx_encoder import OnnxQueryEncoder
 
-    kind = ranker_kind("bi-encoder" if name == UNTRAINED else read_record(workspace, name).kind)
+    kind = encoder_kind(workspace, name)
     if not kind.needs_torch:
         encoder: QueryEncoder = kind.load(encoder_place(workspace, name).queries)  # type: ignore[assignment]
         return encoder
@@ -252,9 +259,10 @@ def load_query_encoder(workspace: Workspace, name: str) -> QueryEncoder:
         return OnnxQueryEncoder(folder, path)
     if not are_installed(*TORCH) and export_in(folder) is not None:
         require(f"the exported encoder {name}", "onnxruntime")
+    without = f"hybrid:{STRUCTURE}" if STRUCTURE in trained_models(workspace) else "lexical"
     require(
         f"the encoder {name}, which is not exported (structformer export {name} --onnx, where torch is installed; "
-        "--pipeline lexical searches by words),",
+        f"--pipeline {without} searches without it),",
         *TORCH,
     )
     from structformer.models.bi_encoder import BiEncoder
@@ -275,7 +283,7 @@ def searches_without_torch(workspace: Workspace, name: str) -> bool:
     try:
         if not Index(workspace).has_vectors(name):
             return False
-        needless = name != UNTRAINED and not ranker_kind(read_record(workspace, name).kind).needs_torch
+        needless = not encoder_kind(workspace, name).needs_torch
         return needless or exported(query_encoder_folder(workspace, name)) is not None
     except (ModelError, WorkspaceError):
         return False

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from structformer._version import __version__
 from structformer.corpus import Corpus
@@ -19,6 +20,7 @@ from structformer.errors import ModelError, UsageError
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import ModelRecord, checked_model, read_record, trained_models, write_record
 from structformer.retrieval.encoder_names import STRUCTURE
+from structformer.retrieval.encoding import digest_path, digests_of, new_share
 from structformer.retrieval.structure_pairs import (
     StructurePairs,
     structure_pairs,
@@ -57,6 +59,10 @@ class StructureOptions:
             raise UsageError(
                 f"no source of pairs {', '.join(unknown)}; there are: {', '.join(sorted(structure_sources()))}"
             )
+        if self.learning.seed < 0:
+            raise UsageError(f"the seed {self.learning.seed}: write 0 or more")
+        if self.learning.batch < 2:
+            raise UsageError("a batch of one pair has nothing to be told from: write 2 or more")
 
     @property
     def repeatable(self) -> StructureOptions:
@@ -74,9 +80,10 @@ class StructureOptions:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A static encoder with what it was learned from."""
+    """A static encoder with what it was learned from. digests: (units, 8) of the corpus's texts."""
 
     encoder: StaticEncoder
+    digests: npt.NDArray[np.uint8]
     counts: dict[str, int]
     passages: int
     seconds: float
@@ -105,7 +112,8 @@ def learn_structure(
         workspace, units, documents, mix=options.mix, seed=options.learning.seed, weights=weights, asking=asking
     )
     encoder = learned_from(drawn, options, start, progress)
-    return Learned(encoder, drawn.counts, int(drawn.passages.shape[0]), time.monotonic() - begun)
+    digests = digests_of(unit.ranker_text for unit in units)
+    return Learned(encoder, digests, drawn.counts, int(drawn.passages.shape[0]), time.monotonic() - begun)
 
 
 def learned_from(
@@ -127,13 +135,16 @@ def learned_from(
         of_passages = table[: drawn.passages.shape[1]]
         vectors = starting_vectors(drawn.passages, of_passages, options.dimensions, seed=learning.seed)
     learning = replace(learning, epochs=min(learning.epochs, _MOST_SEEN / max(1, len(drawn.pairs))))
-    learn(
-        vectors,
-        table,
-        drawn.pairs,
-        learning,
-        (lambda done, steps: progress("structure", done, steps)) if progress else None,
-    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        learn(
+            vectors,
+            table,
+            drawn.pairs,
+            learning,
+            (lambda done, steps: progress("structure", done, steps)) if progress else None,
+        )
+        if not np.isfinite(np.vdot(vectors, vectors)):
+            raise UsageError(f"the learning rate {learning.learning_rate:g} is too high: the vectors grow without end")
     return StaticEncoder(features, vectors)
 
 
@@ -151,11 +162,20 @@ def _carried_over(start: StaticEncoder, names: list[str]) -> Any:
 
 
 def save_structure(
-    workspace: Workspace, learned: Learned, options: StructureOptions, corpus: Corpus, name: str
+    workspace: Workspace,
+    learned: Learned,
+    options: StructureOptions,
+    corpus: Corpus,
+    name: str,
+    *,
+    keep: bool = False,
 ) -> ModelRecord:
-    """Save an encoder as a model of the workspace, in the place of one of its name; returns its record."""
-    with workspace.replacing_model(name, keep=False) as folder:
+    """Save an encoder as a model of the workspace, in the place of one of its name; returns its record. keep: that one
+    goes to models/earlier.
+    """
+    with workspace.replacing_model(name, keep=keep) as folder:
         learned.encoder.save(folder)
+        np.save(digest_path(folder / VECTORS), learned.digests)
         record = ModelRecord(KIND, "", "", _digest(folder), _training(learned, options, corpus))
         write_record(folder, record)
         _write_card(folder, record, name, corpus)
@@ -185,24 +205,24 @@ def current_structure(
     workspace: Workspace,
     units: Units,
     documents: IndexedDocuments,
-    new: Callable[[str], float],
     progress: Progress | None = None,
 ) -> bool:
     """Make the workspace's static encoder where there is none, and learn it again, going on from its vectors and with
     its options, where more than a fifth of the texts are new since; False where there is nothing to learn from.
 
-    new: the share of texts that have no vector of the encoder of a fingerprint. Raises UsageError where another kind of
-    model has its name."""
+    Raises UsageError where another kind of model has its name.
+    """
     corpus = Corpus.open(workspace)
     options, start = StructureOptions(), None
     if STRUCTURE in trained_models(workspace):
         record = read_record(workspace, STRUCTURE)
         if ranker_kind(record.kind).needs_torch:
             raise UsageError(f"{workspace.model(STRUCTURE)} is a {record.kind}: give it another name")
-        if record.training["corpus"] == corpus.fingerprint or new(record.fingerprint) <= _STALE:
+        folder = checked_model(workspace, STRUCTURE)
+        if new_share((unit.ranker_text for unit in units), folder / VECTORS) <= _STALE:
             return True
         options = StructureOptions.of(record.training["options"]).repeatable
-        start = StaticEncoder.load(checked_model(workspace, STRUCTURE))
+        start = StaticEncoder.load(folder)
     try:
         learned = learn_structure(workspace, units, documents, options, start=start, progress=progress)
     except ModelError:

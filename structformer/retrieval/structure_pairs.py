@@ -164,18 +164,25 @@ class _Owned:
         return self._with_rest(pair.text, pair.source, pair.document, units)
 
     def answered(self, question: PseudoQuery, units: Units) -> _Pair | None:
-        """A pseudo-query's pair: with a passage of its document that does not hold it, or with the rest of the one that
-        does.
+        """A pseudo-query's pair: with a passage of its document that does not hold it, or where all do, with the first
+        without it.
         """
         first, last = self._bounds[question.document : question.document + 2]
-        held = np.searchsorted(self._places, question.holders)
-        own = [int(place) for place in held if first <= place < last]
-        if last - first > 1 or (last > first and not own):
-            return _Pair(question.text, question.source, question.document, first, last, own[0] if own else -1)
-        return self._with_rest(question.text, question.source, question.document, units) if last > first else None
+        if first == last:
+            return None
+        offset = first - int(self._places[first])  # a document's units are neighbours
+        own = sorted({unit + offset for unit in question.holders if first <= unit + offset < last})
+        if own:
+            # Where several hold it, the longest run of passages with one of these.
+            edges = [first - 1, *own, last]
+            widest = max(range(1, len(edges) - 1), key=lambda place: edges[place + 1] - edges[place - 1])
+            first, last = edges[widest - 1] + 1, edges[widest + 1]
+            if last - first == 1:
+                return self._with_rest(question.text, question.source, question.document, units)
+        return _Pair(question.text, question.source, question.document, first, last, edges[widest] if own else -1)
 
     def _with_rest(self, text: str, source: str, document: int, units: Units) -> _Pair | None:
-        """The pair of a text and the only passage of its document, without the text; None where nothing is left."""
+        """The pair of a text and the first passage of its document, without the text; None where nothing is left."""
         rest = units[int(self._places[self._bounds[document]])].ranker_text.replace(text, " ")
         return _Pair(text, source, document, positive=rest) if rest.strip() else None
 
@@ -199,7 +206,7 @@ def _of_tasks(
             for number in range(0, count, step):
                 example = samples.example(task, number)
                 document = numbers.get(example.document_id, -1)
-                if document >= 0 and taken[document]:
+                if document >= 0 and taken[document] and example.documents[0]:
                     yield _Pair(example.queries[0], task, document, positive=example.documents[0])
 
 

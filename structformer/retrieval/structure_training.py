@@ -16,13 +16,15 @@ def train_structure(
     name: str,
     options: StructureOptions,
     *,
+    force: bool = False,
     weights: WordWeights | None = None,
     progress: Progress | None = None,
 ) -> ModelRecord:
-    """Learn a static encoder of the indexed texts, and save it as a model of that name, in the place of one that is
-    there. Raises WorkspaceError without an index, ModelError on a corpus without a text to learn from.
+    """Learn a static encoder of the indexed texts, and save it as a model of that name. One that is there goes to
+    models/earlier, or away with `force`. Raises WorkspaceError without an index, ModelError on a corpus without a text
+    to learn from.
     """
     index = Index(workspace)
     units, documents = Units(index.path("units.arrow")), IndexedDocuments(index.path("documents.arrow"))
     learned = learn_structure(workspace, units, documents, options, weights=weights, progress=progress)
-    return save_structure(workspace, learned, options, Corpus.open(workspace), name)
+    return save_structure(workspace, learned, options, Corpus.open(workspace), name, keep=not force)

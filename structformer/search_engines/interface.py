@@ -1,8 +1,8 @@
 """What a search engine does for the hybrid: it keeps units with one vector and their terms, and ranks by each.
 
-The vector is u + w o, of a unit's vector and its document's overview's by the learned weight, so that one inner product
-is the meaning's whole share of the score. Terms are ours, stemmed and joined by spaces, so that every engine counts the
-same words, whatever its own analysis.
+The vector is w u + x o, of a unit's vector and its document's overview's by the learned weights, and behind it the same
+of the static encoder's where that counts too, so that one inner product is the meaning's whole share of the score.
+Terms are ours, stemmed and joined by spaces, so that every engine counts the same words, whatever its own analysis.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class EngineIndex(Protocol):
         ...
 
     def facts(self) -> dict[str, Any]:
-        """What was written of the index: its encoder, its weights, its language."""
+        """What was written of the index: its encoders, its weights, its language."""
         ...
 
     def nearest(self, vector: Vector, k: int) -> Ranked:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from structformer.errors import WorkspaceError
+from structformer.retrieval.encoder_names import STRUCTURE
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Hit
 from structformer.retrieval.lexical import document_text
@@ -27,18 +28,26 @@ _FOUND = 200  # units by words, and by meaning, as the workspace's own hybrid ta
 def write_engine(workspace: str | Path | Workspace, engine: EngineIndex, encoder: str = "base") -> int:
     """Write the workspace's index to an engine, in the place of what it had of us; returns the number of units.
 
-    encoder: whose vectors are written, with the weights that were learned for it. Raises WorkspaceError without an
-    index.
+    encoder: whose vectors are written, with the weights that were learned for it; where these count the static encoder
+    too, its vectors stand behind. Raises WorkspaceError without an index.
     """
     opened = OpenedIndex(Workspace(workspace))
     _, index, weights = opened.encoder(encoder)
+    encoders = {encoder: (index, weights.dense, weights.overview)}
+    if encoder != STRUCTURE and weights.with_structure and opened.has_structure:
+        encoders[STRUCTURE] = opened.encoder(STRUCTURE)[1], weights.structure, weights.structure_overview
+    else:
+        weights = replace(weights, structure=0.0, structure_overview=0.0)
     of_units = [len(terms) for terms in _unit_terms(opened)]
     of_documents = [len(terms) for terms in _document_terms(opened)]
 
     def units() -> Iterator[EngineUnit]:
         for number, (unit, terms) in enumerate(zip(opened.units, _unit_terms(opened), strict=True)):
-            vector = np.asarray(index.vectors[number], np.float32) * np.float32(weights.dense)
-            vector = vector + np.float32(weights.overview) * np.asarray(index.overviews[unit.document], np.float32)
+            parts = [
+                np.float32(own) * np.asarray(its.vectors[number], np.float32)
+                + np.float32(whole) * np.asarray(its.overviews[unit.document], np.float32)
+                for its, own, whole in encoders.values()
+            ]
             fields = {
                 "document_id": unit.document_id,
                 "section": unit.section,
@@ -48,12 +57,11 @@ def write_engine(workspace: str | Path | Workspace, engine: EngineIndex, encoder
                 "text": unit.text,
                 "metadata": opened.documents[unit.document].values(),
             }
-            yield EngineUnit(number, unit.document, vector, terms, fields)
+            yield EngineUnit(number, unit.document, np.concatenate(parts), terms, fields)
 
     documents = (EngineDocument(number, terms) for number, terms in enumerate(_document_terms(opened)))
     facts = {
-        "encoder": encoder,
-        "encoder_fingerprint": model_fingerprint(opened.workspace, encoder),
+        "encoders": [[name, model_fingerprint(opened.workspace, name)] for name in encoders],
         "corpus": opened.index.manifest["corpus"],
         "language": opened.index.manifest["language"],
         "weights": asdict(weights),
@@ -61,7 +69,8 @@ def write_engine(workspace: str | Path | Workspace, engine: EngineIndex, encoder
         "terms_of_a_unit": sum(of_units) / max(1, len(of_units)),
         "terms_of_a_document": sum(of_documents) / max(1, len(of_documents)),
     }
-    engine.write(_batches(units()), _batches(documents), index.vectors.shape[1], facts)
+    dimensions = sum(its.vectors.shape[1] for its, _, _ in encoders.values())
+    engine.write(_batches(units()), _batches(documents), dimensions, facts)
     return len(of_units)
 
 
@@ -85,28 +94,30 @@ class EngineRetriever:
     """The hybrid search from a search engine: words and meaning found there, weighed here as the corpus taught."""
 
     def __init__(self, engine: EngineIndex, workspace: str | Path | Workspace) -> None:
-        """workspace: where the encoder is. Raises WorkspaceError where the engine's index was written with another
-        one.
+        """workspace: where the encoders are. Raises WorkspaceError where the engine's index was written with other
+        ones.
         """
         self.engine = engine
         self.facts = engine.facts()
-        name = self.facts["encoder"]
         place = Workspace(workspace)
-        if model_fingerprint(place, name) != self.facts["encoder_fingerprint"]:
-            raise WorkspaceError(
-                f"the engine's vectors are of another {name}: write them again with structformer export"
-            )
-        self.encoder: QueryEncoder = load_query_encoder(place, name)
+        if "encoders" not in self.facts:
+            raise WorkspaceError("the engine's index is of another version: write it again with structformer export")
+        for name, fingerprint in self.facts["encoders"]:
+            if model_fingerprint(place, name) != fingerprint:
+                raise WorkspaceError(
+                    f"the engine's vectors are of another {name}: write them again with structformer export"
+                )
+        self.encoders: list[QueryEncoder] = [load_query_encoder(place, name) for name, _ in self.facts["encoders"]]
         self.weights = FusionWeights.of(self.facts["weights"])
         self._analyzer = analyzer(self.facts["language"], stemmed=True)
 
     def search(self, query: str, k: int = 10) -> list[Hit]:
         """Up to k hits, best first: a unit's inner product, its share of the best BM25 score and its document's."""
         terms = query_terms(self._analyzer, query)
-        vector = self.encoder.encode_queries([query])[0]
+        vector = np.concatenate([encoder.encode_queries([query])[0] for encoder in self.encoders])
         by_words = normalize_by_max(self.engine.by_words(terms, _FOUND))
         whole = normalize_by_max(self.engine.by_words(terms, _FOUND, documents=True))
-        by_meaning = self.engine.nearest(vector, _FOUND)
+        by_meaning = self.engine.nearest(vector, _FOUND) if vector.any() else []
         kept = self.engine.units(sorted({*by_words, *(unit for unit, _ in by_meaning)}))
         scores = {
             unit: {

@@ -18,6 +18,7 @@ from structformer.models.registry import read_record
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.encoder_names import ENCODER
 from structformer.retrieval.hits import Filter
+from structformer.retrieval.index import encoder_kind
 from structformer.retrieval.metadata import Facet, open_facets
 from structformer.retrieval.pipeline import as_pipeline
 from structformer.retrieval.retriever import Retriever
@@ -50,7 +51,8 @@ def state_of(workspace: Workspace) -> str:
 
 class Generation:
     """An opened index. id: names it in answers. pipelines: by name; "best" is the retriever's own choice, "words" BM25.
-    deleted: its documents that the corpus has no more, which nobody sees.
+    deleted: its documents that the corpus has no more, which nobody sees. static: its encoders that were
+    learned from the corpus alone.
 
     Raises WorkspaceError where there is no index that belongs to the corpus, UsageError on a pipeline that cannot be
     parsed."""
@@ -75,6 +77,9 @@ class Generation:
         self._allowed: OrderedDict[tuple[Any, ...], Allowed] = OrderedDict()
         self.encoders: list[BatchedEncoder] = []
         self._warm()
+        # Found now: the models may be others by the time that an answer says how it was found.
+        names = {pipeline.encoder for pipeline in self.pipelines.values()} - {""}
+        self.static = frozenset(name for name in names if not encoder_kind(workspace, name).needs_torch)
 
     def _warm(self) -> None:
         """Load what the first request would wait for; encoders gather the queries of several requests."""
@@ -100,6 +105,11 @@ class Generation:
     def searches_by_meaning(self) -> bool:
         """Whether the best pipeline uses vectors."""
         return bool(self.pipelines[BEST].encoder)
+
+    @property
+    def learned_alone(self) -> bool:
+        """Whether the best pipeline's encoder was learned from the documents alone, with nothing pretrained."""
+        return self.pipelines[BEST].encoder in self.static
 
     def pipeline(self, name: str) -> Pipeline:
         """A pipeline by its name. Raises UsageError."""

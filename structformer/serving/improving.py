@@ -18,8 +18,13 @@ from pathlib import Path
 
 from structformer.errors import StructformerError, WorkspaceError
 from structformer.extras import TORCH, are_installed, needs
-from structformer.retrieval.encoder_names import UNTRAINED
-from structformer.retrieval.index import Index, trained_encoder, unrepeatable
+from structformer.retrieval.index import (
+    Index,
+    default_encoders,
+    trained_encoder,
+    unrepeatable,
+    would_lose_vectors,
+)
 from structformer.serving.exports import missing_export
 from structformer.serving.service import SearchService
 from structformer.workspace import Workspace
@@ -70,9 +75,10 @@ class Command:
 
 
 def has_vectors(workspace: Workspace) -> bool:
-    """Whether the current index searches by meaning."""
+    """Whether the current index has the vectors of the bi-encoder that one made now would have, if any."""
     try:
-        return Index(workspace).has_vectors(UNTRAINED)
+        index = Index(workspace)
+        return all(index.has_vectors(name) for name in default_encoders(workspace))
     except StructformerError:
         return False
 
@@ -107,7 +113,8 @@ class Improver(threading.Thread):
 
     def _improve(self) -> None:
         if not are_installed(*TORCH):
-            self._say(needs("the search by meaning, where it is not there already,", TORCH))
+            if not would_lose_vectors(self._workspace):
+                self._say(needs("a pretrained encoder beside what the documents themselves teach", TORCH))
             return
         try:
             if not has_vectors(self._workspace):

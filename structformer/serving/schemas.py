@@ -80,8 +80,12 @@ class FeedbackRequest(_Request):
 class Part(BaseModel):
     """One part of a score."""
 
-    name: str
-    label: str
+    name: str = Field(
+        description="dense and overview: cosines of the passage and of its document; lexical and document: BM25 scores "
+        "of the passage and of its document; structure and structure_overview: cosines of the encoder that was learned "
+        "from these documents alone, where it takes part beside another one."
+    )
+    label: str = Field(description="What that is, in plain words.")
     value: float
     weight: float
     gives: float
@@ -221,6 +225,9 @@ class Status(BaseModel):
     documents: int
     sections: int
     meaning: bool = Field(description="Whether it searches by meaning too, or by words alone.")
-    trained: bool
+    trained: bool = Field(description="Whether a pretrained encoder was trained on these documents.")
+    learned_alone: bool = Field(
+        description="Whether meaning is learned from these documents alone, with nothing pretrained."
+    )
     stage: str = Field(description="What is being done, empty when nothing is.")
     feedback: bool

@@ -60,7 +60,10 @@ _LABELS = {
     "overview": "what the document is about",
     "lexical": "words of the passage",
     "document": "words of the whole document",
+    "structure": "meaning of the passage, by what these documents teach",
+    "structure_overview": "what the document is about, by what these documents teach",
 }
+_STATIC = frozenset({"structure", "structure_overview"})  # those of the static encoder beside another one
 _SHARES = frozenset({"lexical"})  # scores that count as shares of the query's best one
 
 
@@ -129,7 +132,8 @@ class SearchService:
             documents=len(seen),
             sections=0 if access.where else current.corpus.section_count,
             meaning=current.searches_by_meaning,
-            trained=trained_encoder(self.workspace, current.pipelines[BEST].encoder),
+            trained=not current.learned_alone and trained_encoder(self.workspace, current.pipelines[BEST].encoder),
+            learned_alone=current.learned_alone,
             stage=self.stage,
             feedback=self.serving.feedback,
         )
@@ -151,8 +155,9 @@ class SearchService:
         seen = current.seen(access.where, parse_filter(tuple(request.path), tuple(request.where)))
         allowed = None if seen.whole else seen
         retriever = current.retriever
-        name = WORDS if request.typing else request.pipeline
-        pipeline = current.pipeline(name)
+        pipeline = current.pipeline(request.pipeline)  # a wrong name is wrong while it is typed too
+        if request.typing:
+            pipeline = current.pipelines[WORDS]
         if request.typing:
             ranked, _ = complete(retriever.opened, request.q, max(50, request.k), allowed)
             ranking = Ranking(request.q)
@@ -308,7 +313,7 @@ class _Explained:
         self._query = list(dict.fromkeys(_WORD.findall(ranking.query)))
         weights = current.retriever.weights(pipeline)
         self._weights = None if weights is None else _by_name(weights)
-        self._learned = _learned(pipeline, weights)
+        self._learned = _learned(pipeline, weights, current.static)
         self._by_words = sorted(ranking.scores.get("lexical", {}).values(), reverse=True)
         self._best = self._by_words[0] if self._by_words else 1.0
 
@@ -329,14 +334,25 @@ class _Explained:
 
 
 def _by_name(weights: FusionWeights) -> dict[str, float]:
-    return {name: getattr(weights, name) for name in _LABELS}
+    shown = [name for name in _LABELS if weights.with_structure or name not in _STATIC]
+    return {name: getattr(weights, name) for name in shown}
 
 
-def _learned(pipeline: Pipeline, weights: FusionWeights | None) -> str:
-    if weights is None:
+def _learned(pipeline: Pipeline, weights: FusionWeights | None, static: Collection[str]) -> str:
+    """What of a pipeline is learned, in words. static: encoders that were learned from the corpus alone."""
+    if not pipeline.encoder:
         return "BM25: words alone, nothing is learned"
-    how = "the untrained encoder" if pipeline.encoder == UNTRAINED else "an encoder trained on this corpus"
-    return f"{how}; the weights are learned from the documents' own opening sentences"
+    if pipeline.encoder in static:
+        how = "an encoder learned from this corpus alone, nothing pretrained"
+    else:
+        how = "the untrained encoder" if pipeline.encoder == UNTRAINED else "an encoder trained on this corpus"
+        how += ", and one learned from this corpus alone" if weights is not None and weights.with_structure else ""
+    if weights is None:
+        return how
+    said = (
+        "learned from the documents' own opening sentences" if weights.learned else "those that all corpora begin with"
+    )
+    return f"{how}; the weights are {said}"
 
 
 def _found(hit: Hit, explained: _Explained | None) -> Found:

@@ -69,7 +69,7 @@ def learn(
         return
     rng = np.random.default_rng(options.seed)
     adam = _Adam(vectors, options.learning_rate)
-    steps = max(1, round(options.epochs * len(pairs) / size))
+    steps = math.ceil(options.epochs * len(pairs) / size)
     order = np.empty(0, np.int64)
     for step in range(steps):
         if len(order) < size:

@@ -48,9 +48,13 @@ class StaticEncoder:
                 raise ModelError(f"{folder / FEATURES} is of another version: run `structformer index` again")
             vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
             features = Features(value["names"], np.array(value["weights"], np.float32))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
             raise ModelError(f"{folder} is not a static encoder ({error})") from error
-        if vectors.ndim != 2 or not len(vectors) == len(features) == len(features.weights):
+        if (
+            not isinstance(vectors, np.ndarray)
+            or vectors.ndim != 2
+            or not len(vectors) == len(features) == len(features.weights)
+        ):
             raise ModelError(f"{folder} is not a static encoder: {FEATURES} and {VECTORS} are not of one length")
         return cls(features, vectors)
 

@@ -17,14 +17,14 @@ from scipy.sparse import csr_matrix, vstack
 from structformer.word_counts import MARKS, UNSPACED
 
 LENGTHS = (3, 4, 5)  # of n-grams, in characters, the blanks before and after a word among them
-_LONGEST = 40  # characters of a word; what is longer is a digest or a path
-_SATURATION = 1.5  # a word that occurs c times in a text counts c (1 + this) / (c + this), as in BM25
+LONGEST = 40  # characters of a word; what is longer is a digest or a path
+SATURATION = 1.5  # a word that occurs c times in a text counts c (1 + this) / (c + this), as in BM25
 _WORD = re.compile(f"[\\w{MARKS}]+")
 _RUN = re.compile(f"[{UNSPACED}]+")
 _AT_ONCE = 4096  # texts
 _FEWEST_TEXTS = 2  # that have a feature which is learned
 # How a whole word, and a character of a script without spaces, are told from n-grams.
-_WHOLE, _UNSPACED = "\1", "\2"
+_WHOLE, OF_UNSPACED = "\1", "\2"
 Table = Any  # scipy.sparse.csr_matrix of float32, which has no types
 
 
@@ -35,18 +35,18 @@ def words_of(text: str) -> list[str]:
     found: list[str] = []
     for word in _WORD.findall(text.lower()):
         if word.isascii() or _RUN.search(word) is None:
-            found.append(word[:_LONGEST])
+            found.append(word[:LONGEST])
             continue
         place = 0
         for run in _RUN.finditer(word):
             if run.start() > place:
-                found.append(word[place : run.start()][:_LONGEST])
+                found.append(word[place : run.start()][:LONGEST])
             characters = run.group()
-            found += [_UNSPACED + character for character in characters]
-            found += [_UNSPACED + characters[at : at + 2] for at in range(len(characters) - 1)]
+            found += [OF_UNSPACED + character for character in characters]
+            found += [OF_UNSPACED + characters[at : at + 2] for at in range(len(characters) - 1)]
             place = run.end()
         if place < len(word):
-            found.append(word[place:][:_LONGEST])
+            found.append(word[place:][:LONGEST])
     return found
 
 
@@ -54,7 +54,7 @@ def features_of(word: str) -> list[str]:
     """A word's features: itself, and its n-grams with a blank at either end; a character or a pair of a script without
     spaces is one feature.
     """
-    if word[0] == _UNSPACED:
+    if word[0] == OF_UNSPACED:
         return [word]
     spaced = f" {word} "
     grams = [spaced[at : at + length] for length in LENGTHS for at in range(len(spaced) - length + 1)]
@@ -84,7 +84,7 @@ class WordNumbers:
             counts += found.values()
             places.append(len(numbers))
         values = np.array(counts, np.float32)
-        values = values * np.float32(1 + _SATURATION) / (values + np.float32(_SATURATION))
+        values = values * np.float32(1 + SATURATION) / (values + np.float32(SATURATION))
         return csr_matrix(
             (values, np.array(numbers, np.int32), np.array(places, np.int64)), (len(places) - 1, len(self._numbers))
         )

@@ -7,35 +7,37 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 
-from structformer.errors import ModelError, UsageError, WorkspaceError
+from structformer.errors import UsageError
 from structformer.outputs import check_folder, new_folder
+from structformer.retrieval.encoder_names import STRUCTURE
+from structformer.retrieval.fusion import DEFAULT_WEIGHTS
 from structformer.retrieval.hits import web_address
-from structformer.retrieval.index import encoder_place
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.units import Unit
 from structformer.serving.pages import static
 from structformer.serving.service import default_title
-from structformer.static_site.distilling import DIMENSIONS, Floats, StaticEncoder, distil
+from structformer.static_encoder import StaticEncoder
+from structformer.static_encoder.words import LONGEST, OF_UNSPACED, SATURATION
+from structformer.static_site.vectors import Floats, ShortVectors, in_8_bits, short_vectors, word_rows
 from structformer.static_site.words import Postings, postings, word_files
 from structformer.text.lexical_analysis import spaced
-from structformer.text.passages import sentences
 from structformer.text.visible import visible
+from structformer.word_counts import MARKS, UNSPACED
 
-_FORMAT = 1
+_FORMAT = 2
 _UNITS, _DOCUMENTS = 12, 200  # of a file
-_TOKENS = 128
-_VECTORS = 64
+_WORDS = 32  # whose vectors are one file
+_VECTORS = 16
 _ALL_AT_ONCE = 3000  # passages whose vectors are one file
 _SHOWN = 220  # characters of a passage
-_SENTENCES = 6  # of a passage, that are learned from
-_SENTENCE_WORDS = range(3, 26)
 _MOST_UNITS = 200_000
 _FROM_SERVER = ("page.css", "box.css", "search-box.js", "icon.svg")
 _OWN = ("static-search.js", "static-page.js", "index.html")
@@ -44,12 +46,12 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class SiteReport:
-    """What was written. tokens: of the static encoder, 0 where the search is by words alone."""
+    """What was written. words: that have a vector, 0 where the search is by words alone."""
 
     folder: str
     documents: int
     passages: int
-    tokens: int
+    words: int
     files: int
     bytes: int
 
@@ -64,7 +66,7 @@ def export_site(
     """Write a search page that needs no server into a new folder, with `force` in the place of an earlier one.
 
     base_url: what stands before documents' ids in their addresses, where these are not known. Where the index has
-    vectors, queries are compared by a static encoder distilled from the search's own; else by words alone. Raises
+    vectors of the corpus's own static encoder, they are searched beside the words; else words alone. Raises
     WorkspaceError without an index, UsageError where the folder must not be written (outputs.py), or the corpus is too
     large."""
     check_folder(folder, workspace, force=force)  # before minutes of work
@@ -72,7 +74,8 @@ def export_site(
     opened = retriever.opened
     if len(opened.units) > _MOST_UNITS:
         raise UsageError(f"{len(opened.units):,} passages are too many for a search without a server: serve them")
-    encoder = _static_encoder(retriever)
+    short = _short_vectors(opened)
+    weights = opened.weights(STRUCTURE) if short is not None else DEFAULT_WEIGHTS
     with new_folder(folder, workspace, force=force) as made:
         writer = _Writer(made)
         found = postings(opened.units, opened.lexical.words, lambda text: _surfaces(opened, text))
@@ -86,13 +89,14 @@ def export_site(
             "language": opened.index.manifest["language"],
             "units": len(opened.units),
             "documents": len(opened.documents),
-            "chunk": {"u": _UNITS, "d": _DOCUMENTS, "t": _TOKENS, "v": _VECTORS},
+            "chunk": {"u": _UNITS, "d": _DOCUMENTS, "r": _WORDS, "v": _VECTORS},
+            "weights": {name: getattr(weights, name) for name in ("dense", "overview", "lexical", "document")},
             "words": prefixes,
             "common": found.common,
         }
         writer.binary("starts.bin", np.array([*starts, len(opened.units)], "<u4").tobytes())
-        if encoder is not None:
-            meta["vectors"] = writer.vectors(retriever, encoder)
+        if short is not None:
+            meta["vectors"] = writer.vectors(short)
         writer.json("meta.json", meta)
         for name in _FROM_SERVER:
             writer.binary(name, static(name))
@@ -102,57 +106,31 @@ def export_site(
         str(folder),
         len(opened.documents),
         len(opened.units),
-        len(encoder.tokens) if encoder else 0,
+        len(short.words) if short is not None else 0,
         writer.files,
         writer.bytes,
     )
 
 
-def _static_encoder(retriever: Retriever) -> StaticEncoder | None:
-    """The static encoder of the search's own, None where it searches by words alone."""
-    from tokenizers import Tokenizer
-
-    opened, stage = retriever.opened, retriever.default_pipeline().first
-    if not stage.model:
+def _short_vectors(opened: OpenedIndex) -> ShortVectors | None:
+    """The corpus's own static encoder, None where the index has no vectors of it."""
+    if not opened.has_structure:
         return None
-    try:
-        place = encoder_place(retriever.workspace, stage.model)
-        tokenizer = Tokenizer.from_file(str(Path(place.queries) / "tokenizer.json"))
-    except (ModelError, WorkspaceError, OSError, ValueError):
+    encoder, index, _ = opened.encoder(STRUCTURE)
+    if not isinstance(encoder, StaticEncoder):  # another kind of model has its name
         return None
-    tokenizer.enable_truncation(256)
-    tokenizer.no_padding()
-    encoder, index, _ = opened.encoder(stage.model)
-
-    def tokenize(texts: Sequence[str]) -> list[list[str]]:
-        return [each.tokens for each in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
-
-    return distil(
-        (unit.ranker_text for unit in opened.units),
-        list(_learned_from(opened)),
+    return short_vectors(
+        encoder.for_bulk(),
+        chain((unit.ranker_text for unit in opened.units), (document.overview for document in opened.documents)),
         np.asarray(index.vectors, np.float32),
-        encoder.encode_queries,
-        tokenize,
+        np.asarray(index.overviews, np.float32),
     )
-
-
-def _learned_from(opened: OpenedIndex) -> Iterator[str]:
-    """Short texts that read like queries: titles, paths, and the first sentences of passages."""
-    for unit in opened.units:
-        yield unit.title
-        yield " ".join(unit.path[-2:])
-        taken = 0
-        for sentence in sentences(unit.text):
-            if len(sentence.split()) in _SENTENCE_WORDS:
-                yield sentence
-                taken += 1
-            if taken == _SENTENCES:
-                break
 
 
 def _surfaces(opened: OpenedIndex, text: str) -> Iterator[tuple[str, str]]:
     for word in _WORD.findall(spaced(text)):
-        for term in opened.lexical.word_terms(word):
+        # The longest first, which stands for a word that is more than one term, such as var_a.
+        for term in sorted(opened.lexical.word_terms(word), key=lambda term: (-len(term), term)):
             yield word.lower(), term
 
 
@@ -203,29 +181,33 @@ class _Writer:
             self.json(f"w/{number}.json", content)
         return prefixes
 
-    def vectors(self, retriever: Retriever, encoder: StaticEncoder) -> dict[str, Any]:
-        """The vectors of tokens, passages and documents' overviews in 8 bits; gives what reads them."""
-        _, index, _ = retriever.opened.encoder(retriever.default_pipeline().first.model)
-        passages = encoder.shortened(np.asarray(index.vectors, np.float32))
-        overviews = encoder.shortened(np.asarray(index.overviews, np.float32))
-        weighted = encoder.vectors * encoder.weights[:, None]
-        self._int8("o.bin", overviews)
-        whole = len(passages) <= _ALL_AT_ONCE
+    def vectors(self, short: ShortVectors) -> dict[str, Any]:
+        """The vectors of words, passages and documents' overviews; gives what reads them."""
+        self._unit_vectors("o.bin", short.overviews)
+        whole = len(short.passages) <= _ALL_AT_ONCE
         if whole:
-            self._int8("v.bin", passages)
+            self._unit_vectors("v.bin", short.passages)
         else:
-            for start in range(0, len(passages), _VECTORS):
-                self._int8(f"v/{start // _VECTORS}.bin", passages[start : start + _VECTORS])
-        # Each token's row has a scale of its own: rare tokens count more.
-        scales = np.abs(weighted).max(1)
-        for start in range(0, len(weighted), _TOKENS):
-            part, scale = weighted[start : start + _TOKENS], scales[start : start + _TOKENS]
-            rows = np.round(part / np.maximum(scale, 1e-9)[:, None] * 127).astype(np.int8)
-            self.binary(f"t/{start // _TOKENS}.bin", scale.astype("<f4").tobytes() + rows.tobytes())
-        self.json("tokens.json", encoder.tokens)
-        return {"dimensions": DIMENSIONS, "tokens": len(encoder.tokens), "whole": whole}
+            for start in range(0, len(short.passages), _VECTORS):
+                self._unit_vectors(f"v/{start // _VECTORS}.bin", short.passages[start : start + _VECTORS])
+        firsts = []
+        for number, (first, content) in enumerate(word_rows(short, _WORDS)):
+            firsts.append(first)
+            self.binary(f"r/{number}.bin", content)
+        return {
+            "dimensions": short.passages.shape[1],
+            "words": len(short.words),
+            "firsts": firsts,
+            "whole": whole,
+            "reading": {
+                "marks": MARKS,
+                "unspaced": UNSPACED,
+                "before": OF_UNSPACED,
+                "longest": LONGEST,
+                "saturation": SATURATION,
+            },
+        }
 
-    def _int8(self, name: str, vectors: Floats) -> None:
-        """Unit vectors, each row by a scale of its own, which is gone again when they are made of length one."""
-        scale = np.maximum(np.abs(vectors).max(1, keepdims=True), 1e-9)
-        self.binary(name, np.round(vectors / scale * 127).astype(np.int8).tobytes())
+    def _unit_vectors(self, name: str, vectors: Floats) -> None:
+        """Without their scales, which are gone again when the rows are made of length one."""
+        self.binary(name, in_8_bits(vectors)[1].tobytes())

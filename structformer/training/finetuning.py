@@ -54,6 +54,8 @@ def finetuning_options(workspace: Workspace, model: str | None, chosen: Mapping[
         }
         return {**settings, **{key: value for key, value in chosen.items() if value is not None}}
     record = read_record(workspace, model)
+    if ranker_kind(record.kind).trainer:
+        raise UsageError(f"{model} is a {record.kind}, which is learned from the corpus alone: it cannot be fine-tuned")
     settings = {
         "ranker": record.training["options"]["ranker"],
         "base_model": str(model_folder(workspace, model)),

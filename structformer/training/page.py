@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from structformer.errors import ModelError
+from structformer.models.kinds import ranker_kind
 from structformer.models.registry import RECORD, model_folder
 from structformer.outputs import new_file
 from structformer.pages import curve, render
@@ -41,6 +42,8 @@ def write_report(
 
 
 def _page(model: str, log: list[dict[str, Any]], record: dict[str, Any] | None) -> bytes:
+    if record and ranker_kind(record["kind"]).trainer:
+        return _page_without_steps(model, record)
     training = record["training"] if record else None
     sections: list[tuple[str, list[tuple[str, str, Any]]]] = []
     scored = [(line["step"], line["development"]) for line in log if "development" in line]
@@ -66,6 +69,23 @@ def _page(model: str, log: list[dict[str, Any]], record: dict[str, Any] | None) 
         figures=_figures(log, training),
         sections=sections,
         options=_options(training) if training else [],
+    )
+
+
+def _page_without_steps(model: str, record: dict[str, Any]) -> bytes:
+    """The page of a model that was learned without training's loop, which has no curves and was not judged."""
+    training = record["training"]
+    counts = {"passages": training.get("passages"), "words and n-grams": training.get("features")}
+    counts |= {f"pairs: {source}": count for source, count in training.get("pairs", {}).items()}
+    figures = [(f"{count:,}", name) for name, count in counts.items() if count is not None]
+    return render(
+        "training.html",
+        title=f"Training run: {model}",
+        about="",
+        verdict=f"A {record['kind']}, learned from the corpus alone; nothing was held out to judge it by.",
+        figures=figures,
+        sections=[],
+        options=_shown({**training.get("options", {}), "corpus": training.get("corpus")}),
     )
 
 
@@ -137,6 +157,10 @@ def _options(training: dict[str, Any]) -> list[tuple[str, str]]:
         "best_step": training["best_step"],
         "corpus": training["corpus"],
     }
+    return _shown(chosen)
+
+
+def _shown(chosen: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         (name, json.dumps(value, ensure_ascii=False))
         for name, value in sorted(chosen.items())

@@ -15,10 +15,10 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
 from structformer.corpus import Corpus
-from structformer.errors import ModelError
+from structformer.errors import ModelError, UsageError
 from structformer.models.attention import AttentionWeights
 from structformer.models.base import BaseModel, resolve_base_model
-from structformer.models.kinds import Ranker
+from structformer.models.kinds import Ranker, ranker_kind
 from structformer.models.scratch import make_scratch_model
 from structformer.sampling import needs_attention
 from structformer.sampling.held_out import DevelopmentSet, development_set
@@ -87,7 +87,13 @@ def train_ranker(
 
 
 def _refuse_meaningless(workspace: Workspace, options: TrainingOptions, mode: RunMode, source: Source | None) -> None:
-    """Raises UsageError on an option that means nothing here; not on what a run that is resumed was begun with."""
+    """Raises UsageError on an option that means nothing here; not on what a run that is resumed was begun with. And on
+    a kind of ranker that has a trainer of its own.
+    """
+    if ranker_kind(options.ranker).trainer:
+        raise UsageError(
+            f"a {options.ranker} is learned from the corpus alone, by structformer train --ranker {options.ranker}"
+        )
     side = QUERY if source and source.passages else BOTH
     training = Training(options, side, judged=mode.development is not None, drawn=source is None)
     begun = begun_with(workspace, options) if mode.resume else None

@@ -62,6 +62,14 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def both(indexed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with the static encoder's vectors too."""
+    workspace = example_workspace(tmp_path_factory.mktemp("both"))
+    build_index(workspace, encoders=["base", "structure"])
+    return workspace.path
+
+
+@pytest.fixture(scope="module")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a PostgreSQL server with pgvector that runs for these tests."""
     pytest.importorskip("psycopg")
@@ -148,6 +156,24 @@ def test_hits_are_those_of_the_workspace(indexed, written):
         shares.append(len(wanted & {(hit.document_id, hit.section) for hit in found}) / 10)
         assert all(hit.text and hit.breadcrumb for hit in found)
     assert np.mean(shares) > 0.7  # one field of words there, five here
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_two_encoders_vectors_are_one_in_each(both, address, name):
+    engine = open_engine(address(name))
+    write_engine(both, engine)
+    ours, theirs = Retriever.open(both), EngineRetriever(engine, both)
+    weights = theirs.weights
+    assert weights.structure > 0
+    for query in QUERIES:
+        wanted = {(hit.document_id, hit.section): hit.scores for hit in ours.search(query, 60, "hybrid:base")}
+        found = {(hit.document_id, hit.section): hit.scores for hit in theirs.search(query, 10)}
+        assert len(wanted.keys() & found.keys()) >= 9
+        for place in wanted.keys() & found.keys():
+            its = wanted[place]
+            meaning = weights.dense * its["dense"] + weights.overview * its["overview"]
+            meaning += weights.structure * its["structure"] + weights.structure_overview * its["structure_overview"]
+            assert found[place]["meaning"] == pytest.approx(meaning, abs=1e-3)
 
 
 @pytest.mark.parametrize("name", ENGINES)

@@ -5,6 +5,7 @@ found otherwise.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,9 @@ from structformer.retrieval.fusion import reciprocal_rank_fusion
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.ranking import Ranked, Ranking, append_tail, normalize_by_max, top_k
 from structformer.retrieval.stage import LEARNED, Stage, StageKind
+
+if TYPE_CHECKING:
+    from structformer.retrieval.dense import DenseIndex
 
 _RRF = "rrf"
 Vector = npt.NDArray[np.float32]
@@ -31,8 +35,18 @@ def _found(
     encoder, index, weights = opened.encoder(stage.model)
     vectors = encoder.encode_queries([ranking.query for ranking in rankings])
     weight = weights.overview if with_overviews else 0.0
-    found = index.search_all(vectors, stage.k, overview_weight=weight, documents=documents)
+    found = _nearest(index, vectors, stage, weight, documents)
     return list(zip(rankings, vectors, found, strict=True))
+
+
+def _nearest(
+    index: DenseIndex, vectors: Vector, stage: Stage, weight: float, documents: Collection[int] | None
+) -> list[Ranked]:
+    """The units that are nearest to each of the (queries, dimensions) vectors; none where a vector is all zeros, as the
+    static encoder's is of a query without a known word.
+    """
+    found = index.search_all(vectors, stage.k, overview_weight=weight, documents=documents)
+    return [ranked if vector.any() else [] for ranked, vector in zip(found, vectors, strict=True)]
 
 
 def _dense(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
@@ -66,7 +80,7 @@ def _by_structure(
     encoder, index, _ = opened.encoder(STRUCTURE)
     vectors = encoder.encode_queries([ranking.query for ranking in rankings])
     share = weights.structure_overview / max(weights.structure, _LEAST)
-    return index.search_all(vectors, stage.k, overview_weight=share, documents=documents)
+    return _nearest(index, vectors, stage, share, documents)
 
 
 def _with_structure(opened: OpenedIndex, stage: Stage) -> bool:

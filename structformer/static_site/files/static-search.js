@@ -1,8 +1,8 @@
-// A search in files: words by BM25, meaning by a static encoder; a document's parts count for it as on the server.
+// A search in files: words by BM25, meaning by the corpus's static encoder; a document's parts count for it as on the server.
 
 const CONSIDERED = 400; // passages that words find
 const OPENED = 25; // documents whose passages are compared, where not all of them are at hand
-const WEIGHTS = { passage: 1, overview: 1, words: 0.5, document: 0.5 };
+const ALIKE = 4; // letters that an unknown word has in common with those that stand for it
 const SHARES = [1, 0.5, 0.25, 0.125]; // of a document's best passages by words
 
 const kept = new Map();
@@ -115,26 +115,47 @@ class Search {
     return merged;
   }
 
-  /** A query's vector: the sum of its tokens' vectors, of length one; null where it has none. */
+  /** A query's vector: the sum of its words', of length one; null where none of them is known. */
   async encode(query) {
-    const { tokens, dimensions } = this.meta.vectors;
-    this.numbers ??= file(this.base, "tokens.json", "json").then((list) => new Map(list.map((token, number) => [token, number])));
-    const numbers = await this.numbers;
-    const wanted = pieces(query, numbers).map((token) => numbers.get(token));
-    if (!wanted.length) return null;
-    const size = this.meta.chunk.t;
+    const { dimensions, reading } = this.meta.vectors;
+    const counts = new Map();
+    for (const word of wordsOf(query, reading)) counts.set(word, (counts.get(word) || 0) + 1);
+    const rows = await Promise.all([...counts.keys()].map((word) => this.vector(word)));
     const sum = new Float32Array(dimensions);
-    await Promise.all([...new Set(wanted.map((number) => Math.floor(number / size)))].map((chunk) => file(this.base, `t/${chunk}.bin`)));
-    for (const number of wanted) {
-      const chunk = Math.floor(number / size);
-      const bytes = await file(this.base, `t/${chunk}.bin`);
-      const count = Math.min(size, tokens - chunk * size);
-      const scale = new DataView(bytes).getFloat32(4 * (number % size), true) / 127;
-      const row = new Int8Array(bytes, 4 * count + (number % size) * dimensions, dimensions);
-      for (let place = 0; place < dimensions; place++) sum[place] += scale * row[place];
-    }
+    [...counts.values()].forEach((count, number) => {
+      const times = (count * (1 + reading.saturation)) / (count + reading.saturation);
+      rows[number].forEach((value, place) => (sum[place] += times * value));
+    });
     const length = Math.hypot(...sum);
     return length ? sum.map((value) => value / length) : null;
+  }
+
+  /** A word's vector; of one that the corpus does not have the mean of those that begin like it. */
+  async vector(word) {
+    const { dimensions, words, firsts } = this.meta.vectors;
+    let low = 0;
+    let high = firsts.length;
+    while (low + 1 < high) {
+      const middle = (low + high) >> 1;
+      if (firsts[middle] <= word) low = middle;
+      else high = middle;
+    }
+    const sum = new Float32Array(dimensions);
+    if (!firsts.length) return sum;
+    const size = this.meta.chunk.r;
+    const bytes = await file(this.base, `r/${low}.bin`);
+    const count = Math.min(size, words - low * size);
+    const its = new TextDecoder().decode(new Uint8Array(bytes, count * (4 + dimensions))).split("\n");
+    const same = its.map((other) => common(other, word));
+    const most = Math.max(...same);
+    let wanted = [its.indexOf(word)];
+    if (wanted[0] < 0) wanted = most < ALIKE ? [] : its.flatMap((_, place) => (same[place] === most ? [place] : []));
+    for (const number of wanted) {
+      const scale = new DataView(bytes).getFloat32(4 * number, true) / 127 / wanted.length;
+      const row = new Int8Array(bytes, 4 * count + number * dimensions, dimensions);
+      for (let place = 0; place < dimensions; place++) sum[place] += scale * row[place];
+    }
+    return sum;
   }
 
   /** The score of every passage that may be shown. */
@@ -152,22 +173,23 @@ class Search {
       byDocument.set(document, sum);
       highest = Math.max(highest, sum);
     }
-    const words = (unit) => WEIGHTS.words * (byWords.get(unit) || 0) + WEIGHTS.document * (highest ? (byDocument.get(this.owner(unit)) || 0) / highest : 0);
+    const weights = this.meta.weights;
+    const whole = (document) => (highest ? (byDocument.get(document) || 0) / highest : 0);
+    const words = (unit) => weights.lexical * (byWords.get(unit) || 0) + weights.document * whole(this.owner(unit));
     if (!vector) return new Map([...byWords.keys()].map((unit) => [unit, words(unit)]));
-    const { whole } = this.meta.vectors;
     const overviews = cosines(await file(this.base, "o.bin"), vector);
     const scores = new Map();
     const compare = (first, found) => {
       found.forEach((cosine, place) => {
         const unit = first + place;
-        scores.set(unit, WEIGHTS.passage * cosine + WEIGHTS.overview * overviews[this.owner(unit)] + words(unit));
+        scores.set(unit, weights.dense * cosine + weights.overview * overviews[this.owner(unit)] + words(unit));
       });
     };
-    if (whole) {
+    if (this.meta.vectors.whole) {
       compare(0, cosines(await file(this.base, "v.bin"), vector));
       return scores;
     }
-    const documents = Array.from(overviews, (cosine, document) => [document, cosine + 2 * WEIGHTS.document * (highest ? (byDocument.get(document) || 0) / highest : 0)]);
+    const documents = Array.from(overviews, (cosine, document) => [document, weights.overview * cosine + (weights.lexical + weights.document) * whole(document)]);
     documents.sort((one, two) => two[1] - one[1] || one[0] - two[0]);
     const size = this.meta.chunk.v;
     const wanted = new Set();
@@ -261,26 +283,29 @@ function near(form, word, unfinished) {
   );
 }
 
-/** The tokens of a text as BERT's tokenizer cuts it, of those that the corpus has. */
-export function pieces(text, known) {
-  const plain = text.toLowerCase().normalize("NFD").replace(/\p{Mn}/gu, "");
+/** The words of a text as the static encoder reads them: of scripts without spaces characters, and pairs of them. */
+export function wordsOf(text, { marks, unspaced, before, longest }) {
   const found = [];
-  for (const word of plain.match(/[\p{P}\p{S}]|[\u4e00-\u9fff\u3400-\u4dbf]|[^\s\p{P}\p{S}\u4e00-\u9fff\u3400-\u4dbf]+/gu) || []) {
-    const letters = Array.from(word);
-    let start = 0;
-    while (start < letters.length) {
-      let end = letters.length;
-      let token = "";
-      for (; end > start; end--) {
-        token = (start ? "##" : "") + letters.slice(start, end).join("");
-        if (known.has(token)) break;
+  const runs = new RegExp(`([${unspaced}]+)`, "u");
+  for (const word of text.toLowerCase().match(new RegExp(`[\\p{L}\\p{N}_${marks}]+`, "gu")) || []) {
+    word.split(runs).forEach((part, place) => {
+      const letters = Array.from(part);
+      if (place % 2) {
+        found.push(...letters.map((letter) => before + letter));
+        found.push(...letters.slice(1).map((letter, number) => before + letters[number] + letter));
+      } else if (part) {
+        found.push(letters.slice(0, longest).join(""));
       }
-      if (end === start) break; // a word with a part that the corpus does not have
-      found.push(token);
-      start = end;
-    }
+    });
   }
   return found;
+}
+
+/** How many letters two words begin with alike. */
+function common(one, other) {
+  let place = 0;
+  while (place < one.length && one[place] === other[place]) place++;
+  return place;
 }
 
 /** The cosines of a vector with rows of 8-bit numbers. */

@@ -1,0 +1,250 @@
+"""What is a retriever worth that is learned from a corpus's structure alone, and what is each part of the structure?
+
+    python benchmarks/structure.py SHARED [--sets git docker ...] [--seeds 3] [--sources] [--peers] [--work DIR]
+
+SHARED holds corpora/NAME.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. Prints nDCG@10 of documents, all rows of a set
+from one run: BM25 of sections and of documents, LSA (the static encoder before it has learned), MiniLM, reciprocal rank
+fusion, the hybrid without structure (the default before), the static encoder alone and with words, the hybrid with it;
+means over the seeds; for every row the mean over the sets, how many sets are worse than the default before by 0.005,
+and one randomisation test of all queries of all sets together. Then seconds, megabytes and milliseconds a query.
+
+With --peers: what else can be learned from a corpus alone: fastText and doc2vec (gensim, 256 dimensions, their defaults
+otherwise, 10 epochs), a passage of the former being the mean of its words' vectors, weighted by idf.
+
+With --sources: the static encoder from every source of pairs alone, and from the default ones with each left out or
+added, one seed. A workspace that is there already keeps its vectors."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import resource
+import shutil
+import sys
+import tarfile
+import time
+from collections import Counter
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from structformer.evaluation.judgements import Judgements, read_judgements
+from structformer.evaluation.measures import Evaluator, parse_measure
+from structformer.evaluation.significance import randomisation_test
+from structformer.ingestion import ingest
+from structformer.retrieval import Retriever
+from structformer.retrieval.index import build_index
+from structformer.retrieval.structure import StructureOptions
+from structformer.retrieval.structure_pairs import STRUCTURE_SOURCES, structure_sources
+from structformer.retrieval.structure_training import train_structure
+from structformer.sampling import needs_attention
+from structformer.static_encoder.contrastive import LearningOptions
+from structformer.static_encoder.encoder import unit
+from structformer.static_encoder.words import words_of
+from structformer.workspace import Workspace
+
+CORPORA = {
+    "npm": "npm-markdown",
+    "cargo": "cargo-markdown",
+    "docker": "docker-markdown",
+    "podman": "podman-markdown",
+    "git": "git-html",
+    "systemd": "systemd-docbook",
+    "man-fr": "man-fr-html",
+    "man-zh": "man-zh-html",
+    "stacks": "stacks-sections",
+    "man": "man-html",
+}
+BEFORE = "hybrid, without structure"
+BASELINES = {
+    "BM25, sections": "lexical",
+    "BM25, documents": "lexical[of=documents]",
+    "MiniLM": "dense:base",
+    "RRF": "hybrid:base[weights=rrf]",
+}
+LEARNED = {
+    "structure": "dense:structure",
+    "structure + words": "hybrid:structure",
+    "hybrid with structure": "hybrid:base",
+}
+_WORSE = 0.005
+Scores = dict[str, dict[str, float]]  # by row and query
+
+
+def prepared(shared: Path, name: str, work: Path) -> tuple[Workspace, Judgements]:
+    """A set's workspace, with an index of the untrained encoder alone, and its judgements."""
+    corpus = work / name / "corpus"
+    if not corpus.exists():
+        with tarfile.open(shared / "corpora" / f"{CORPORA[name]}.tar.xz") as tar:
+            tar.extractall(corpus, filter="data")
+    workspace = Workspace(work / name / "ws")
+    ingest([corpus], workspace)
+    shutil.rmtree(workspace.models / "structure", ignore_errors=True)
+    build_index(workspace, encoders=["base"])
+    folder = shared / "eval" / name
+    return workspace, read_judgements(folder / "queries.jsonl", folder / "qrels.tsv")
+
+
+def scored(workspace: Workspace, judgements: Judgements, pipelines: dict[str, str]) -> Scores:
+    """nDCG@10 of every query by row."""
+    retriever = Retriever.open(workspace)
+    asked = judgements.asked()
+    evaluator = Evaluator([parse_measure("nDCG@10")], {query: judgements.qrels[query] for query in asked})
+    found: Scores = {}
+    for row, pipeline in pipelines.items():
+        ranked = retriever.rank_documents(list(asked.values()), pipeline, k=10)
+        run = dict(zip(asked, ranked, strict=True))
+        found[row] = dict.fromkeys(asked, 0.0) | {query: value for _, query, value in evaluator.values(run)}
+    return found
+
+
+def mean(values: dict[str, float]) -> float:
+    return sum(values.values()) / len(values)
+
+
+def over_seeds(runs: list[Scores]) -> Scores:
+    """Each query's mean over the seeds."""
+    return {
+        row: {query: float(np.mean([run[row][query] for run in runs])) for query in runs[0][row]} for row in runs[0]
+    }
+
+
+def measured(workspace: Workspace, judgements: Judgements, seeds: int) -> tuple[Scores, dict[str, float]]:
+    """All rows of a set, and what learning costs."""
+    found = scored(workspace, judgements, {**BASELINES, BEFORE: "hybrid:base"})
+    runs, seconds = [], []
+    for seed in range(seeds):
+        shutil.rmtree(workspace.models / "structure", ignore_errors=True)
+        train_structure(
+            workspace, "structure", StructureOptions(learning=LearningOptions(epochs=0, seed=seed)), force=True
+        )
+        lsa = scored(workspace, judgements, {"LSA": "dense:structure"})
+        begun = time.process_time()
+        train_structure(workspace, "structure", StructureOptions(learning=LearningOptions(seed=seed)), force=True)
+        seconds.append(time.process_time() - begun)
+        build_index(workspace, encoders=["structure", "base"])
+        runs.append(lsa | scored(workspace, judgements, LEARNED))
+    model = workspace.models / "structure"
+    asked = list(judgements.asked().values())
+    encoder = Retriever.open(workspace).opened.encoder("structure")[0]
+    begun = time.perf_counter()
+    for query in asked:
+        encoder.encode_queries([query])
+    costs = {
+        "CPU seconds": float(np.mean(seconds)),
+        "MB on disk": sum(path.stat().st_size for path in model.iterdir()) / 1e6,
+        "ms a query": 1000 * (time.perf_counter() - begun) / len(asked),
+    }
+    return found | over_seeds(runs), costs
+
+
+def by_source(workspace: Workspace, judgements: Judgements) -> Scores:
+    """The static encoder alone, from each source of pairs."""
+    default = dict.fromkeys(STRUCTURE_SOURCES, 1.0)
+    mixes = {"the default": default}
+    for source in structure_sources():
+        if not needs_attention([source]):
+            mixes[f"{source} alone"] = {source: 1.0}
+            if source in default:
+                mixes[f"without {source}"] = {other: 1.0 for other in default if other != source}
+            else:
+                mixes[f"with {source}"] = {**default, source: 1.0}
+    found: Scores = {}
+    for row, mix in mixes.items():
+        options = replace(StructureOptions(), mix=mix)
+        train_structure(workspace, "structure", options, force=True)
+        found[row] = scored(workspace, judgements, {row: "dense:structure"})[row]
+        print(f"  {row}: {mean(found[row]):.4f}", file=sys.stderr, flush=True)
+    return found
+
+
+def peers(workspace: Workspace, judgements: Judgements) -> Scores:
+    """Static vectors that other tools learn from the same passages, compared as the static encoder's are."""
+    from gensim.models import Doc2Vec, FastText
+    from gensim.models.doc2vec import TaggedDocument
+
+    retriever = Retriever.open(workspace)
+    passages = [words_of(unit.ranker_text) for unit in retriever.units]
+    asked = judgements.asked()
+    texts = [words_of(text) for text in asked.values()]
+    counts = Counter(word for passage in passages for word in set(passage))
+    idf = {word: np.log((1 + len(passages)) / (1 + count)) for word, count in counts.items()}
+
+    def sums(model: FastText, texts: list[list[str]]) -> np.ndarray:
+        rare = np.log(1 + len(passages))
+        return np.array(
+            [sum((idf.get(word, rare) * model.wv[word] for word in text), np.zeros(256, np.float32)) for text in texts]
+        )
+
+    fasttext = FastText(passages, vector_size=256, epochs=10, workers=2, seed=1)
+    tagged = [TaggedDocument(passage, [number]) for number, passage in enumerate(passages)]
+    doc2vec = Doc2Vec(tagged, vector_size=256, epochs=10, workers=2, seed=1)
+    found: Scores = {}
+    evaluator = Evaluator([parse_measure("nDCG@10")], {query: judgements.qrels[query] for query in asked})
+    for row, vectors, queries in (
+        ("fastText", sums(fasttext, passages), sums(fasttext, texts)),
+        ("doc2vec", doc2vec.dv.vectors, np.array([doc2vec.infer_vector(text) for text in texts])),
+    ):
+        scores = unit(queries) @ unit(vectors).T
+        run = {}
+        for query, its in zip(asked, scores, strict=True):
+            best = np.argsort(-its, kind="stable")[:1000]
+            run[query] = retriever.documents_of([(int(place), float(its[place])) for place in best], 10)
+        found[row] = dict.fromkeys(asked, 0.0) | {query: value for _, query, value in evaluator.values(run)}
+    return found
+
+
+def table(results: dict[str, Scores], against: str) -> str:
+    """A Markdown table: a line for each row, a column for each set."""
+    rows = list(next(iter(results.values())))
+    lines = [
+        f"| nDCG@10 | {' | '.join(results)} | mean | worse by {_WORSE} | p |",
+        f"|---|{'---|' * (len(results) + 3)}",
+    ]
+    for row in rows:
+        values = [mean(scores[row]) for scores in results.values()]
+        compared = [mean(scores[against]) for scores in results.values()]
+        worse = sum(value < other - _WORSE for value, other in zip(values, compared, strict=True))
+        ours = [value for scores in results.values() for value in scores[row].values()]
+        theirs = [value for scores in results.values() for value in scores[against].values()]
+        p = "" if row == against else f"{randomisation_test(ours, theirs):.4f}"
+        cells = " | ".join(f"{value:.3f}" for value in values)
+        lines.append(f"| {row} | {cells} | {np.mean(values):.3f} | {'' if row == against else worse} | {p} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("shared", type=Path)
+    parser.add_argument("--sets", nargs="+", default=list(CORPORA), choices=list(CORPORA))
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--sources", action="store_true")
+    parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--work", type=Path, default=Path(".benchmarks"))
+    arguments = parser.parse_args()
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "tantivy"))
+    print(f"{platform.machine()}, Python {platform.python_version()}, {packages}\n")
+    results: dict[str, Scores] = {}
+    costs: dict[str, dict[str, float]] = {}
+    for name in arguments.sets:
+        workspace, judgements = prepared(arguments.shared, name, arguments.work)
+        if arguments.sources:
+            build_index(workspace, encoders=["structure"])
+            results[name] = by_source(workspace, judgements)
+        else:
+            results[name], costs[name] = measured(workspace, judgements, arguments.seeds)
+            if arguments.peers:
+                results[name] |= peers(workspace, judgements)
+        rows = {row: round(mean(values), 4) for row, values in results[name].items()}
+        print(name, json.dumps(rows), costs.get(name, ""), flush=True)
+    print("\n" + table(results, "the default" if arguments.sources else BEFORE))
+    for name, its in costs.items():
+        print(f"{name}: {', '.join(f'{value:.2f} {what}' for what, value in its.items())}")
+    print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
