@@ -486,7 +486,7 @@ def test_encoding_goes_on_where_a_killed_run_was(manual, base, monkeypatch):
 def vectors_of(workspace: Path) -> np.ndarray:
     (path,) = [
         path
-        for path in (Workspace(workspace).folder("index") / "dense").glob("*.npy")
+        for path in (Workspace(workspace).folder("index") / "dense").glob("base-*.npy")
         if "digests" not in path.name and "overviews" not in path.name
     ]
     return np.load(path)
@@ -528,6 +528,8 @@ def test_without_judgements_openings_are_asked_that_the_rest_of_their_document_a
     assert [row.label for row in found.rows] == [
         "BM25",
         "BM25 of documents",
+        "structure alone",
+        "structure and words",
         "dense untrained",
         "RRF untrained",
         "hybrid untrained",

@@ -533,12 +533,12 @@ def test_the_same_seed_gives_the_same_bytes_and_another_gives_others(twenty, tmp
 def test_learning_goes_on_from_the_vectors_of_an_earlier_encoder(twenty):
     found, *_ = drawn(twenty)
     options = StructureOptions(dimensions=16)
-    first = learned_from(found, options)
-    again = learned_from(found, options, start=first)
+    first, _ = learned_from(found, options)
+    again, _ = learned_from(found, options, start=first)
     texts = ["clean the anchor with a cloth", "mend the sheet", "stow the oar in the dark"]
     near = (first.encode_queries(texts) * again.encode_queries(texts)).sum(1)
     assert near.min() > 0.5
-    other = learned_from(found, replace(options, dimensions=8), start=first)  # of another length: from the beginning
+    other, _ = learned_from(found, replace(options, dimensions=8), start=first)  # of another length: from the beginning
     assert other.dimensions == 8
 
 

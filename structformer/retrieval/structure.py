@@ -37,7 +37,6 @@ from structformer.static_encoder.starting_vectors import starting_vectors
 from structformer.static_encoder.words import chosen_features
 from structformer.workspace import Workspace
 
-_MOST_SEEN = 60_000  # pairs in all, however many there are
 _MORE_EPOCHS = 2.0  # where it goes on from the vectors of an earlier corpus
 _STALE = 0.2  # share of a corpus's texts that are new, from which on its encoder is learned again
 Progress = Callable[[str, int, int], None]
@@ -80,12 +79,15 @@ class StructureOptions:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A static encoder with what it was learned from. digests: (units, 8) of the corpus's texts."""
+    """A static encoder with what it was learned from. digests: (units, 8) of the corpus's texts; counts: of pairs, by
+    source; passages: of the sample; epochs: how often each pair was seen, in the mean.
+    """
 
     encoder: StaticEncoder
     digests: npt.NDArray[np.uint8]
     counts: dict[str, int]
     passages: int
+    epochs: float
     seconds: float
 
 
@@ -111,9 +113,9 @@ def learn_structure(
     drawn = structure_pairs(
         workspace, units, documents, mix=options.mix, seed=options.learning.seed, weights=weights, asking=asking
     )
-    encoder = learned_from(drawn, options, start, progress)
+    encoder, epochs = learned_from(drawn, options, start, progress)
     digests = digests_of(unit.ranker_text for unit in units)
-    return Learned(encoder, digests, drawn.counts, int(drawn.passages.shape[0]), time.monotonic() - begun)
+    return Learned(encoder, digests, drawn.counts, int(drawn.passages.shape[0]), epochs, time.monotonic() - begun)
 
 
 def learned_from(
@@ -121,8 +123,8 @@ def learned_from(
     options: StructureOptions,
     start: StaticEncoder | None = None,
     progress: Progress | None = None,
-) -> StaticEncoder:
-    """The encoder that some pairs teach."""
+) -> tuple[StaticEncoder, float]:
+    """The encoder that some pairs teach, and in how many epochs."""
     features = chosen_features(drawn.passages, drawn.words, most=options.features)
     if not len(features):
         raise ModelError("the corpus has no word that two of its passages share: there is nothing to learn from")
@@ -130,11 +132,10 @@ def learned_from(
     learning = options.learning
     if start is not None and start.dimensions == options.dimensions:
         vectors = _carried_over(start, features.names)
-        learning = replace(learning, epochs=min(_MORE_EPOCHS, learning.epochs))
+        learning = replace(learning, epochs=min(_MORE_EPOCHS, drawn.pairs.epochs(learning)))
     else:
         of_passages = table[: drawn.passages.shape[1]]
         vectors = starting_vectors(drawn.passages, of_passages, options.dimensions, seed=learning.seed)
-    learning = replace(learning, epochs=min(learning.epochs, _MOST_SEEN / max(1, len(drawn.pairs))))
     with np.errstate(over="ignore", invalid="ignore"):
         learn(
             vectors,
@@ -145,7 +146,7 @@ def learned_from(
         )
         if not np.isfinite(np.vdot(vectors, vectors)):
             raise UsageError(f"the learning rate {learning.learning_rate:g} is too high: the vectors grow without end")
-    return StaticEncoder(features, vectors)
+    return StaticEncoder(features, vectors), drawn.pairs.epochs(learning)
 
 
 def _carried_over(start: StaticEncoder, names: list[str]) -> Any:
@@ -197,6 +198,7 @@ def _training(learned: Learned, options: StructureOptions, corpus: Corpus) -> di
         "pairs": learned.counts,
         "passages": learned.passages,
         "features": len(learned.encoder.features),
+        "epochs": round(learned.epochs, 2),
         "seconds": round(learned.seconds, 1),
     }
 
@@ -270,7 +272,7 @@ Pairs:
 |---|---|
 {rows}
 
-{training["features"]} words and n-grams; {options["learning"]["epochs"]:g} epochs at most, temperature
+{training["features"]} words and n-grams; {training["epochs"]:.1f} epochs, temperature
 {options["learning"]["temperature"]:g}, batches of {options["learning"]["batch"]}, learning rate
 {options["learning"]["learning_rate"]:g}, seed {options["learning"]["seed"]}; {training["seconds"]:.0f} s.
 """,

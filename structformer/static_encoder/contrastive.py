@@ -19,15 +19,18 @@ from structformer.static_encoder.words import Table
 Vectors = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int64]
 _NEVER = np.float32(-1e4)
+# More than so many pairs in all, and what helps nobody's queries is learned too: docs/why-it-works.md has the figures.
+_EPOCHS, _MOST_SEEN = 8.0, 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class LearningOptions:
-    """How the vectors are learned. temperature: cosines are divided by it before the softmax; batch: pairs of a step;
-    learning_rate: of the first step, from which it falls to zero.
+    """How the vectors are learned. epochs: None for eight, or as many as show it 60,000 pairs, whichever are fewer;
+    learning_rate: of the first step, from which it falls to zero; temperature: cosines are divided by it before the
+    softmax; batch: pairs of a step.
     """
 
-    epochs: float = 8.0
+    epochs: float | None = None
     learning_rate: float = 1e-3
     temperature: float = 0.05
     batch: int = 512
@@ -53,6 +56,10 @@ class Pairs:
     def __len__(self) -> int:
         return int(self.queries.shape[0])
 
+    def epochs(self, options: LearningOptions) -> float:
+        """How often each of them is seen, in the mean."""
+        return min(_EPOCHS, _MOST_SEEN / max(1, len(self))) if options.epochs is None else options.epochs
+
 
 def learn(
     vectors: Vectors,
@@ -69,7 +76,7 @@ def learn(
         return
     rng = np.random.default_rng(options.seed)
     adam = _Adam(vectors, options.learning_rate)
-    steps = math.ceil(options.epochs * len(pairs) / size)
+    steps = math.ceil(pairs.epochs(options) * len(pairs) / size)
     order = np.empty(0, np.int64)
     for step in range(steps):
         if len(order) < size:
