@@ -20,7 +20,7 @@ from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.bi_encoder import BiEncoder
-from structformer.models.registry import read_record
+from structformer.models.registry import read_record, trained_models
 from structformer.query_side.log import log_queries, read_query_log
 from structformer.query_side.training import trained_side
 from structformer.query_side.training_queries import Judge, query_weights, training_queries
@@ -484,10 +484,12 @@ def test_encoding_goes_on_where_a_killed_run_was(manual, base, monkeypatch):
 
 
 def vectors_of(workspace: Path) -> np.ndarray:
+    """Those of the bi-encoder, not those of the static encoder."""
+    static = read_record(workspace, "structure").fingerprint if "structure" in trained_models(workspace) else ""
     (path,) = [
         path
-        for path in (Workspace(workspace).folder("index") / "dense").glob("base-*.npy")
-        if "digests" not in path.name and "overviews" not in path.name
+        for path in (Workspace(workspace).folder("index") / "dense").glob("*.npy")
+        if "digests" not in path.name and "overviews" not in path.name and path.stem != static
     ]
     return np.load(path)
 

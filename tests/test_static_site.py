@@ -168,7 +168,8 @@ def test_a_browser_finds_what_the_server_finds(page, site, harbour):
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_a_browser_reads_words_and_makes_vectors_as_the_encoder_does(page, site, harbour):
     page.goto(site)
-    page.wait_for_function("window.structformer")
+    # Not wait_for_function: it evaluates text in the page, which the page's own policy forbids.
+    page.evaluate("new Promise((done) => (function look() { window.structformer ? done() : setTimeout(look, 20) })())")
     texts = [
         "Clean THE mast_2, the jib's İ ΟΔΟΣ naïve x\u0301y",
         "a" * 60 + " no\u0301" + "b" * 60,
