@@ -777,7 +777,7 @@ def test_its_options_are_kept_and_learned_with_again(indexed, pages):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--task-mix", "srr=1,tea=2"], "no source of pairs tea; there are: "),
+        (["--task-mix", "srr=1,tea=2"], "unknown source of pairs: tea; known: "),
         (["--task-mix", "srr=x"], "'x' is not a number"),
         (["--size", "tiny", "--mlm", "0.1"], "--size, --mlm mean nothing to a static-encoder"),
         (["--recipe", "docs", "--dry-run"], "--recipe, --dry-run mean nothing"),
@@ -809,7 +809,7 @@ def test_training_it_needs_an_index_with_words_in_it(workspace, tmp_path):
 
 
 def test_sources_and_seeds_are_checked_in_python_too():
-    with pytest.raises(UsageError, match="no source of pairs tea"):
+    with pytest.raises(UsageError, match="unknown source of pairs: tea"):
         StructureOptions({"tea": 1.0})
     with pytest.raises(UsageError, match="seed -2"):
         StructureOptions(learning=LearningOptions(seed=-2))

@@ -150,8 +150,8 @@ model = SentenceTransformer("path/to/this/folder")
 model.encode(["how do I ..."])
 ```
 
-This gives about the same vectors, from one vector for each of the corpus's {words} words. What differs: a word that the
-corpus does not have counts nothing, where the encoder above knows its n-grams; a word that stands in a text c times
+This gives about the same vectors, from one vector for each of the corpus's {words} words. The differences: it
+ignores words that the corpus lacks, where the encoder above reads their n-grams; a word that occurs c times in a text
 counts c times, not {1 + SATURATION:g} c / (c + {SATURATION:g}); a word of over {LONGEST} letters is unknown; and of
 scripts without spaces single characters are read, no pairs.
 """

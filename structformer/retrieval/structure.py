@@ -56,7 +56,7 @@ class StructureOptions:
     def __post_init__(self) -> None:
         if unknown := unknown_sources(self.mix or ()):
             raise UsageError(
-                f"no source of pairs {', '.join(unknown)}; there are: {', '.join(sorted(structure_sources()))}"
+                f"unknown source of pairs: {', '.join(unknown)}; known: {', '.join(sorted(structure_sources()))}"
             )
         if self.learning.seed < 0:
             raise UsageError(f"the seed {self.learning.seed}: write 0 or more")

@@ -118,8 +118,8 @@ def structure_pairs(
 
 
 class _Sentences:
-    """A few sentences of every passage, chosen by their digests among those that no other document has: what stands on
-    many pages, such as who translated them, says nothing of any.
+    """A few sentences of every passage, chosen by their digests. A sentence that several documents share is never
+    chosen: it names the translator, or a standard, and tells nothing about the page.
     """
 
     def __init__(self, seed: int) -> None:

@@ -23,7 +23,7 @@ _WORD = re.compile(f"[\\w{MARKS}]+")
 _RUN = re.compile(f"[{UNSPACED}]+")
 _AT_ONCE = 4096  # texts
 _FEWEST_TEXTS = 2  # that have a feature which is learned
-# How a whole word, and a character of a script without spaces, are told from n-grams.
+# Marks that keep whole words, and characters of scripts without spaces, apart from n-grams.
 _WHOLE, OF_UNSPACED = "\1", "\2"
 Table = Any  # scipy.sparse.csr_matrix of float32, which has no types
 
