@@ -17,7 +17,7 @@ _ALPHABETS = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ede\u1000-\u109f\u1780-\u17d3"
 _LETTER = 0.25
 SPACELESS = f"{_CHARACTERS}{_ALPHABETS}"
 UNSPACED = f"{SPACELESS}\uac00-\ud7a3"  # with Hangul, in which endings grow on to words
-# Python's \\w leaves out the marks that stand on letters, which in Indic scripts are half of a word; the last ones are
+# Python's \\w leaves out combining marks, which in Indic scripts are half of a word; the last ones are
 # of scripts without spaces.
 MARKS = (
     "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0981-\u0dff"

@@ -53,7 +53,7 @@ class FusionWeights:
 
 _NAMES = tuple(each.name for each in fields(FusionWeights))
 DEFAULT_WEIGHTS = FusionWeights()
-# Beside a pretrained encoder the static one counts as much; chosen on six sets, see docs/why-it-works.md.
+# Beside a pretrained encoder the static one counts as much.
 WITH_STRUCTURE = FusionWeights(structure=1.0, structure_overview=0.5)
 
 

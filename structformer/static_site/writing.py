@@ -129,7 +129,7 @@ def _short_vectors(opened: OpenedIndex) -> ShortVectors | None:
 
 def _surfaces(opened: OpenedIndex, text: str) -> Iterator[tuple[str, str]]:
     for word in _WORD.findall(spaced(text)):
-        # The longest first, which stands for a word that is more than one term, such as var_a.
+        # The longest first: it represents a word of several terms, such as var_a.
         for term in sorted(opened.lexical.word_terms(word), key=lambda term: (-len(term), term)):
             yield word.lower(), term
 

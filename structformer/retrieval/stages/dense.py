@@ -56,45 +56,53 @@ def _dense(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docum
 
 def _hybrid(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
     learned = stage.learned_weights
-    by_structure = _by_structure(opened, stage, rankings, documents) if learned else [[] for _ in rankings]
+    static = _static_vectors(opened, stage, rankings) if learned else [None] * len(rankings)
     found = _found(opened, stage, rankings, documents, with_overviews=learned)
-    for (ranking, vector, by_vector), more in zip(found, by_structure, strict=True):
+    by_structure = _by_structure(opened, stage, static, documents)
+    for (ranking, vector, by_vector), asked, more in zip(found, static, by_structure, strict=True):
         lexical = opened.lexical.search(ranking.query, stage.k, documents)
         if learned:
             whole = normalize_by_max(opened.lexical.search_documents(ranking.query, stage.k, documents))
             units = sorted({unit for unit, _ in (*lexical, *by_vector, *more)})
-            ranking.add(stage.name, _weighed(opened, ranking, vector, units, normalize_by_max(lexical), whole, stage))
+            words = normalize_by_max(lexical)
+            ranking.add(stage.name, _weighed(opened, ranking, vector, asked, units, words, whole, stage))
         else:
             ranking.scores["dense"] = dict(by_vector)
             ranking.add(stage.name, reciprocal_rank_fusion([lexical, by_vector], stage.k))
         ranking.scores["lexical"] = dict(lexical)
 
 
+def _static_vectors(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking]) -> Sequence[Vector | None]:
+    """Each query's vector by the static encoder where that takes part beside the stage's own: it has a weight, and its
+    vectors are there; else None for each.
+    """
+    if stage.model == STRUCTURE or not opened.encoder(stage.model)[2].with_structure or not opened.has_structure:
+        return [None] * len(rankings)
+    encoder, _, _ = opened.encoder(STRUCTURE)
+    return list(encoder.encode_queries([ranking.query for ranking in rankings]))
+
+
 def _by_structure(
-    opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None
+    opened: OpenedIndex, stage: Stage, static: Sequence[Vector | None], documents: Collection[int] | None
 ) -> list[Ranked]:
-    """For each query the units that the static encoder finds, where it takes part beside the stage's own."""
-    if not _with_structure(opened, stage):
-        return [[] for _ in rankings]
+    """For each query the units that the static encoder finds, none for one without its vector."""
+    vectors = [vector for vector in static if vector is not None]
+    if not vectors:
+        return [[] for _ in static]
     _, _, weights = opened.encoder(stage.model)
-    encoder, index, _ = opened.encoder(STRUCTURE)
-    vectors = encoder.encode_queries([ranking.query for ranking in rankings])
     share = weights.structure_overview / max(weights.structure, _LEAST)
-    return _nearest(index, vectors, stage, share, documents)
-
-
-def _with_structure(opened: OpenedIndex, stage: Stage) -> bool:
-    """Whether the static encoder takes part: it has a weight, and its vectors are there."""
-    return stage.model != STRUCTURE and opened.encoder(stage.model)[2].with_structure and opened.has_structure
+    return _nearest(opened.encoder(STRUCTURE)[1], np.stack(vectors), stage, share, documents)
 
 
 def _fusion(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
     encoder, index, _ = opened.encoder(stage.model)
     vectors = encoder.encode_queries([ranking.query for ranking in rankings])
-    for ranking, vector in zip(rankings, vectors, strict=True):
+    fused_by_rank = stage.option("weights") == _RRF
+    static = [None] * len(rankings) if fused_by_rank else _static_vectors(opened, stage, rankings)
+    for ranking, vector, asked in zip(rankings, vectors, static, strict=True):
         head, tail = ranking.ranked[: stage.k], ranking.ranked[stage.k :]
         units = [unit for unit, _ in head]
-        if stage.option("weights") == _RRF:
+        if fused_by_rank:
             cosines, _ = index.scores(vector, np.array(units, np.int64))
             dense = top_k(dict(zip(units, map(float, cosines), strict=True)), stage.k)
             ranking.scores["dense"] = dict(dense)
@@ -102,7 +110,7 @@ def _fusion(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
         else:
             # The share is of the best that may be found, as in `hybrid`: a filter must not change it.
             whole = normalize_by_max(opened.lexical.search_documents(ranking.query, stage.k, documents))
-            fused = _weighed(opened, ranking, vector, units, normalize_by_max(head), whole, stage)
+            fused = _weighed(opened, ranking, vector, asked, units, normalize_by_max(head), whole, stage)
         ranking.add(stage.name, append_tail(fused, tail))
 
 
@@ -110,12 +118,15 @@ def _weighed(
     opened: OpenedIndex,
     ranking: Ranking,
     vector: Vector,
+    asked: Vector | None,
     units: list[int],
     lexical: Mapping[int, float],
     whole: Mapping[int, float],
     stage: Stage,
 ) -> Ranked:
-    """The best units by the weighted sum of their scores, which the ranking keeps."""
+    """The best units by the weighted sum of their scores, which the ranking keeps. asked: the query's vector by the
+    static encoder, None where that takes no part.
+    """
     _, index, weights = opened.encoder(stage.model)
     numbers = np.array(units, np.int64)
     cosines, overviews = index.scores(vector, numbers)
@@ -123,9 +134,8 @@ def _weighed(
     by_document = [whole.get(owner, 0.0) for owner in owners]
     kept: dict[str, Sequence[float] | Vector] = {"dense": cosines, "overview": overviews, "document": by_document}
     static = np.zeros((2, len(units)), np.float32)
-    if _with_structure(opened, stage):
-        encoder, by_structure, _ = opened.encoder(STRUCTURE)
-        static = np.stack(by_structure.scores(encoder.encode_queries([ranking.query])[0], numbers))
+    if asked is not None:
+        static = np.stack(opened.encoder(STRUCTURE)[1].scores(asked, numbers))
         kept |= {"structure": static[0], "structure_overview": static[1]}
     features = np.stack([cosines, overviews, [lexical.get(unit, 0.0) for unit in units], by_document, *static], axis=1)
     totals = features.astype(np.float64) @ weights.as_array() if units else np.empty(0)
