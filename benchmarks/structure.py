@@ -25,7 +25,6 @@ import sys
 import tarfile
 import time
 from collections import Counter
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -36,7 +35,7 @@ from structformer.evaluation.significance import randomisation_test
 from structformer.ingestion import ingest
 from structformer.retrieval import Retriever
 from structformer.retrieval.index import build_index
-from structformer.retrieval.structure import StructureOptions
+from structformer.retrieval.structure import StructureLessons, StructureOptions
 from structformer.retrieval.structure_pairs import STRUCTURE_SOURCES, structure_sources
 from structformer.retrieval.structure_training import train_structure
 from structformer.sampling import needs_attention
@@ -70,7 +69,8 @@ LEARNED = {
     "hybrid with structure": "hybrid:base",
 }
 _WORSE = 0.005
-Scores = dict[str, dict[str, float]]  # by row and query
+Values = dict[str, float]  # by query
+Scores = dict[str, Values]  # by row
 
 
 def prepared(shared: Path, name: str, work: Path) -> tuple[Workspace, Judgements]:
@@ -140,23 +140,50 @@ def measured(workspace: Workspace, judgements: Judgements, seeds: int) -> tuple[
     return found | over_seeds(runs), costs
 
 
+def by_vectors(retriever: Retriever, judgements: Judgements, passages: np.ndarray, queries: np.ndarray) -> Values:
+    """nDCG@10 of every query where a document scores as its best passage's cosine."""
+    asked = judgements.asked()
+    run = {}
+    for query, scores in zip(asked, queries @ passages.T, strict=True):
+        best = np.argsort(-scores, kind="stable")[:1000]
+        run[query] = retriever.documents_of([(int(place), float(scores[place])) for place in best], 10)
+    evaluator = Evaluator([parse_measure("nDCG@10")], {query: judgements.qrels[query] for query in asked})
+    return dict.fromkeys(asked, 0.0) | {query: value for _, query, value in evaluator.values(run)}
+
+
+def mixes() -> dict[str, dict[str, float]]:
+    """The sources of every row."""
+    default = dict.fromkeys(STRUCTURE_SOURCES, 1.0)
+    found = {"the default": default}
+    for source in _drawn_sources():
+        found[f"{source} alone"] = {source: 1.0}
+        if source in default:
+            found[f"without {source}"] = {other: 1.0 for other in default if other != source}
+        else:
+            found[f"with {source}"] = {**default, source: 1.0}
+    return found
+
+
+def _drawn_sources() -> list[str]:
+    return [source for source in structure_sources() if not needs_attention([source])]
+
+
 def by_source(workspace: Workspace, judgements: Judgements) -> Scores:
     """The static encoder alone, from each source of pairs."""
-    default = dict.fromkeys(STRUCTURE_SOURCES, 1.0)
-    mixes = {"the default": default}
-    for source in structure_sources():
-        if not needs_attention([source]):
-            mixes[f"{source} alone"] = {source: 1.0}
-            if source in default:
-                mixes[f"without {source}"] = {other: 1.0 for other in default if other != source}
-            else:
-                mixes[f"with {source}"] = {**default, source: 1.0}
+    retriever = Retriever.open(workspace)
+    options = StructureOptions(mix=dict.fromkeys(_drawn_sources(), 1.0))
+    lessons = StructureLessons(workspace, retriever.units, retriever.documents, options)
+    asked = list(judgements.asked().values())
     found: Scores = {}
-    for row, mix in mixes.items():
-        options = replace(StructureOptions(), mix=mix)
-        train_structure(workspace, "structure", options, force=True)
-        found[row] = scored(workspace, judgements, {row: "dense:structure"})[row]
-        print(f"  {row}: {mean(found[row]):.4f}", file=sys.stderr, flush=True)
+    counts: dict[str, int] = {}
+    for row, mix in mixes().items():
+        learned = lessons.learned(mix=mix)
+        encoder = learned.encoder
+        passages = encoder.encode_documents(unit.ranker_text for unit in retriever.units)
+        found[row] = by_vectors(retriever, judgements, passages, encoder.encode_queries(asked))
+        counts |= learned.counts
+        print(f"  {row}: {mean(found[row]):.4f} {learned.counts}", file=sys.stderr, flush=True)
+    print("pairs:", json.dumps(counts))
     return found
 
 
@@ -167,8 +194,7 @@ def peers(workspace: Workspace, judgements: Judgements) -> Scores:
 
     retriever = Retriever.open(workspace)
     passages = [words_of(unit.ranker_text) for unit in retriever.units]
-    asked = judgements.asked()
-    texts = [words_of(text) for text in asked.values()]
+    texts = [words_of(text) for text in judgements.asked().values()]
     counts = Counter(word for passage in passages for word in set(passage))
     idf = {word: np.log((1 + len(passages)) / (1 + count)) for word, count in counts.items()}
 
@@ -182,17 +208,11 @@ def peers(workspace: Workspace, judgements: Judgements) -> Scores:
     tagged = [TaggedDocument(passage, [number]) for number, passage in enumerate(passages)]
     doc2vec = Doc2Vec(tagged, vector_size=256, epochs=10, workers=2, seed=1)
     found: Scores = {}
-    evaluator = Evaluator([parse_measure("nDCG@10")], {query: judgements.qrels[query] for query in asked})
     for row, vectors, queries in (
         ("fastText", sums(fasttext, passages), sums(fasttext, texts)),
         ("doc2vec", doc2vec.dv.vectors, np.array([doc2vec.infer_vector(text) for text in texts])),
     ):
-        scores = unit(queries) @ unit(vectors).T
-        run = {}
-        for query, its in zip(asked, scores, strict=True):
-            best = np.argsort(-its, kind="stable")[:1000]
-            run[query] = retriever.documents_of([(int(place), float(its[place])) for place in best], 10)
-        found[row] = dict.fromkeys(asked, 0.0) | {query: value for _, query, value in evaluator.values(run)}
+        found[row] = by_vectors(retriever, judgements, unit(vectors), unit(queries))
     return found
 
 
@@ -232,7 +252,6 @@ def main() -> None:
     for name in arguments.sets:
         workspace, judgements = prepared(arguments.shared, name, arguments.work)
         if arguments.sources:
-            build_index(workspace, encoders=["structure"])
             results[name] = by_source(workspace, judgements)
         else:
             results[name], costs[name] = measured(workspace, judgements, arguments.seeds)

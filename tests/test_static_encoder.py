@@ -24,11 +24,12 @@ from structformer.evaluation.comparison import evaluate
 from structformer.evaluation.judgements import Judgements
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
+from structformer.models.base import packaged_minilm
 from structformer.models.registry import read_record, trained_models
 from structformer.retrieval.encoding import KnownVectors, new_share
 from structformer.retrieval.index import Index, build_index, encoder_place
 from structformer.retrieval.pseudo_queries import PseudoQuery
-from structformer.retrieval.structure import StructureOptions, learn_structure, learned_from
+from structformer.retrieval.structure import StructureLessons, StructureOptions, asking
 from structformer.retrieval.structure_pairs import StructurePairs, _Owned, structure_pairs, structure_sources
 from structformer.retrieval.structure_training import train_structure
 from structformer.retrieval.units import IndexedDocuments, Units
@@ -505,15 +506,28 @@ def test_every_source_alone_gives_pairs_of_its_own(twenty, source):
 
 
 def test_a_mix_weighs_its_sources_and_half_of_the_documents_can_be_left_unasked(twenty):
-    found, *_ = drawn(twenty, mix={"srr": 1.0, "passage": 3.0}, asking=lambda document: document % 2 == 0)
-    names = list(found.counts)
-    assert set(names) == {"srr", "passage"}
-    for place, share in zip(found.sources, found.pairs.shares, strict=True):
-        assert share == {"srr": 1.0, "passage": 3.0}[names[place]]
-    assert not (found.pairs.documents % 2).any()
     every, *_ = drawn(twenty, mix={"srr": 1.0, "passage": 3.0})
+    found = every.asking(lambda document: document % 2 == 0)
+    assert set(found.counts) == {"srr", "passage"}
+    for place, share in zip(found.sources, found.pairs.shares, strict=True):
+        assert share == {"srr": 1.0, "passage": 3.0}[found.names[place]]
+    assert not (found.pairs.documents % 2).any()
     assert found.passages.shape[0] == every.passages.shape[0]
     assert len(found.pairs) < len(every.pairs)
+    assert found.of({"srr": 2.0}).counts == {"srr": found.counts["srr"]}
+    assert set(found.of({"srr": 2.0}).pairs.shares) == {2.0}
+
+
+def test_encoders_of_one_drawing_are_those_that_are_learned_alone(twenty):
+    index = Index(Workspace(twenty))
+    units, documents = Units(index.path("units.arrow")), IndexedDocuments(index.path("documents.arrow"))
+    lessons = StructureLessons(Workspace(twenty), units, documents, StructureOptions(dimensions=16))
+    first = lessons.learned().encoder.vectors
+    half = lessons.learned(asking=asking)
+    assert half.counts["passage"] < lessons.learned().counts["passage"]
+    assert not np.allclose(half.encoder.vectors, first)
+    assert np.array_equal(lessons.learned().encoder.vectors, first)
+    assert set(lessons.learned(mix={"opening": 1.0}).counts) == {"opening"}
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_gives_others(twenty, tmp_path):
@@ -524,22 +538,23 @@ def test_the_same_seed_gives_the_same_bytes_and_another_gives_others(twenty, tmp
         options = StructureOptions(learning=LearningOptions(seed=seed))
         folder = tmp_path / str(number)
         folder.mkdir()
-        learn_structure(Workspace(twenty), units, documents, options).encoder.save(folder)
+        StructureLessons(Workspace(twenty), units, documents, options).learned().encoder.save(folder)
         made.append([(folder / name).read_bytes() for name in (FEATURES, VECTORS)])
     assert made[0] == made[1]
     assert made[0][1] != made[2][1]
 
 
 def test_learning_goes_on_from_the_vectors_of_an_earlier_encoder(twenty):
-    found, *_ = drawn(twenty)
-    options = StructureOptions(dimensions=16)
-    first, _ = learned_from(found, options)
-    again, _ = learned_from(found, options, start=first)
+    index = Index(Workspace(twenty))
+    indexed = Units(index.path("units.arrow")), IndexedDocuments(index.path("documents.arrow"))
+    lessons = StructureLessons(Workspace(twenty), *indexed, StructureOptions(dimensions=16))
+    first = lessons.learned().encoder
+    again = lessons.learned(start=first).encoder
     texts = ["clean the anchor with a cloth", "mend the sheet", "stow the oar in the dark"]
     near = (first.encode_queries(texts) * again.encode_queries(texts)).sum(1)
     assert near.min() > 0.5
-    other, _ = learned_from(found, replace(options, dimensions=8), start=first)  # of another length: from the beginning
-    assert other.dimensions == 8
+    shorter = StructureLessons(Workspace(twenty), *indexed, StructureOptions(dimensions=8))
+    assert shorter.learned(start=first).encoder.dimensions == 8  # of another length: from the beginning
 
 
 def test_what_is_learned_finds_the_right_page(twenty):
@@ -612,6 +627,26 @@ def test_few_new_texts_keep_the_encoder_and_many_have_it_learned_again(indexed, 
     index = retriever.opened.encoder("structure")[1]
     wanted = encoder.encode_documents([unit.ranker_text for unit in retriever.units])
     assert np.asarray(index.vectors) == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.skipif(packaged_minilm() is None, reason="structformer[offline] is not installed")
+def test_the_hybrids_weights_stay_while_the_static_encoder_stays(indexed, pages, monkeypatch):
+    build_index(indexed, encoders=["structure", "base"])
+
+    def again(*_arguments: object) -> None:
+        raise AssertionError("nothing is learned again")
+
+    monkeypatch.setattr("structformer.retrieval.structure.structure_pairs", again)
+    monkeypatch.setattr("structformer.retrieval.hybrid_weights.learned_from_openings", again)
+    write_pages(pages, {"oars.md": "# Oars\n\nAn oar moves a boat.\n"})
+    ingest(pages, indexed, workers=1)
+    build_index(indexed, encoders=["structure", "base"])
+    monkeypatch.undo()
+    index = Index(Workspace(indexed))
+    assert index.vectors("base")[1].with_structure
+    # Without the static encoder they are others.
+    build_index(indexed, encoders=["base"])
+    assert not Index(Workspace(indexed)).vectors("base")[1].with_structure
 
 
 def test_what_is_new_is_counted_since_it_was_learned(indexed, pages):

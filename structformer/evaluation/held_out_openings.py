@@ -21,7 +21,6 @@ from structformer.models.registry import read_record, trained_models
 from structformer.retrieval.document_shares import DocumentShares
 from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights, reciprocal_rank_fusion
-from structformer.retrieval.hybrid_weights import asking
 from structformer.retrieval.index import encoder_place
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical
 from structformer.retrieval.pseudo_queries import OPENING, SOURCES, PseudoQuery, draw_pseudo_queries
@@ -29,7 +28,7 @@ from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScore
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.run_files import Run
 from structformer.retrieval.stage import Stage
-from structformer.retrieval.structure import StructureOptions, learn_structure
+from structformer.retrieval.structure import StructureLessons, StructureOptions, asking
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.workspace import Workspace
 
@@ -142,9 +141,8 @@ def _static(
         return None
     judged = {asked.questions[number].document for number in answered}
     options = StructureOptions.of(read_record(retriever.workspace, STRUCTURE).training["options"]).repeatable
-    static = learn_structure(
-        retriever.workspace, opened.units, opened.documents, options, asking=lambda document: document not in judged
-    ).encoder
+    lessons = StructureLessons(retriever.workspace, opened.units, opened.documents, options)
+    static = lessons.learned(asking=lambda document: document not in judged).encoder
     passages = static.encode_documents(opened.units[int(unit)].ranker_text for unit in asked.units)
     overviews = static.encode_documents(document.overview for document in opened.documents)
     owners = asked.owners.numpy()

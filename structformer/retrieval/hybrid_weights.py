@@ -20,6 +20,7 @@ from structformer.retrieval.document_shares import DocumentShares
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, WITH_STRUCTURE, Floats, FusionWeights, learn_weights
 from structformer.retrieval.pseudo_queries import OPENING, PseudoQuery, draw_pseudo_queries
 from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
+from structformer.retrieval.structure import asking
 from structformer.static_encoder import StaticEncoder
 
 _MOST_OPENINGS = 400
@@ -50,11 +51,6 @@ def learned_from_openings(
     if len(found) < _FEWEST_OPENINGS:
         return prior, 0.0
     return learn_weights([rows for _, rows, _ in found], prior=prior), _floor(found)
-
-
-def asking(document: int) -> bool:
-    """Whether a document's texts may be asked with by a static encoder that weights are learned with."""
-    return document % 2 == 0
 
 
 def _floor(found: Sequence[tuple[PseudoQuery, Floats, list[int]]]) -> float:

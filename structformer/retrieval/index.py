@@ -37,8 +37,9 @@ from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, WITH_STRUCTURE, FusionWeights
 from structformer.retrieval.lexical import LexicalIndex, LexicalWriter
 from structformer.retrieval.metadata import MetadataWriter
-from structformer.retrieval.structure import StructureOptions, current_structure, learn_structure
+from structformer.retrieval.structure import IndexStructure
 from structformer.retrieval.units import IndexedDocuments, Units, corpus_units, document_writer, unit_writer
+from structformer.static_encoder import StaticEncoder
 from structformer.storage.files import (
     building_folder,
     fsync_folder,
@@ -130,10 +131,12 @@ def build_index(
         (folder / "dense").mkdir()
         before = workspace.folder("index") if workspace.has("index") else None
         indexed = Units(folder / "units.arrow"), IndexedDocuments(folder / "documents.arrow")
-        if STRUCTURE in encoders and not current_structure(workspace, *indexed, progress):
+        structure = IndexStructure(workspace, *indexed)
+        if STRUCTURE in encoders and not structure.make(progress):
             encoders.remove(STRUCTURE)
         for encoder in encoders:
-            _make_vectors(folder, before, workspace, encoder_place(workspace, encoder), manifest, progress, made)
+            place = encoder_place(workspace, encoder)
+            _make_vectors(folder, before, workspace, place, manifest, structure, progress, made)
         remove(_journals(workspace))
     return {**manifest, "encoders": encoders}
 
@@ -318,7 +321,9 @@ class Index:
         names = _vectors(place.vectors)
         if not all(self.has(name) for name in names):
             with self.adding(f"making the vectors of {place.name}", names, _nearest_files(place.vectors)):
-                _make_vectors(self.folder, None, self.workspace, place, self.manifest, progress)
+                indexed = Units(self.path("units.arrow")), IndexedDocuments(self.path("documents.arrow"))
+                structure = IndexStructure(self.workspace, *indexed)
+                _make_vectors(self.folder, None, self.workspace, place, self.manifest, structure, progress)
                 remove(_journals(self.workspace))
         path, *_, weights = [self.path(name) for name in names]
         try:
@@ -374,11 +379,12 @@ def _make_vectors(
     workspace: Workspace,
     place: EncoderPlace,
     manifest: dict[str, Any],
+    structure: IndexStructure,
     progress: Progress | None,
     made: Path | None = None,
 ) -> None:
-    """Encode units and overviews into an index's folder, and learn the hybrid's weights. before: the folder of the
-    index before; made: one of vectors that were made elsewhere.
+    """Encode units and overviews into an index's folder, and learn the hybrid's weights; those that were learned beside
+    the same static encoder stay. before: the folder of the index before; made: one of vectors that were made elsewhere.
     """
     from structformer.retrieval.dense import overview_path
     from structformer.retrieval.encoding import KnownVectors, VectorJournal, encode_texts
@@ -410,15 +416,24 @@ def _make_vectors(
                 bits=bits,
                 progress=lambda done, _, start=start: progress(place.name, start + done, total) if progress else None,  # type: ignore[misc]
             )
-        weights, floor = DEFAULT_WEIGHTS, 0.0
         needs_torch = encoder_kind(workspace, place.name).needs_torch
-        with_structure = needs_torch and _has_structure(folder, workspace)  # another static one stands alone
-        if place.untrained:
-            weights, floor = _learned(folder, workspace, manifest, units, documents, path, model, with_structure)
-        elif with_structure:
-            weights = WITH_STRUCTURE
+        beside = _structure_of(folder, workspace) if needs_torch else ""  # another static encoder stands alone
         # Whether torch made the vectors is kept with them: the model may be another one by the time that it matters.
-        facts = {"weights": asdict(weights), "floor": floor, "needs_torch": needs_torch}
+        facts = {"needs_torch": needs_torch, "structure": beside}
+        facts |= {"language": manifest["language"], "tool_version": __version__}
+        if place.untrained:
+            stayed = read_json(_fusion_path(earlier)) if beside and _fusion_path(earlier).exists() else {}
+            if any(stayed.get(name) != value for name, value in facts.items()):
+                static = structure.for_weights() if beside else None
+                if beside and static is None:
+                    stayed = {"weights": asdict(WITH_STRUCTURE), "floor": 0.0}
+                else:
+                    stayed = _learned(folder, workspace, manifest, (units, documents), path, model, static)
+            weights = FusionWeights.of(stayed["weights"])
+            facts["floor"] = stayed["floor"]
+        else:
+            weights = WITH_STRUCTURE if beside else DEFAULT_WEIGHTS
+        facts["weights"] = asdict(weights)
         write_json(building.folder / f"{place.vectors}.fusion.json", facts)
         if is_approximate(manifest, len(units)):
             write_approximate(
@@ -443,41 +458,35 @@ def is_approximate(manifest: dict[str, Any], units: int) -> bool:
     return units >= (FEWEST if chosen == APPROXIMATE else APPROXIMATE_FROM) and chosen != EXACT and is_installed()
 
 
-def _has_structure(folder: Path, workspace: Workspace) -> bool:
-    """Whether an index's folder has the static encoder's vectors."""
+def _structure_of(folder: Path, workspace: Workspace) -> str:
+    """The fingerprint of the static encoder whose vectors an index's folder has; "" where there are none."""
     if STRUCTURE not in trained_models(workspace):
-        return False
-    return (folder / _vectors(encoder_place(workspace, STRUCTURE).vectors)[0]).exists()
+        return ""
+    place = encoder_place(workspace, STRUCTURE)
+    return place.vectors if (folder / _vectors(place.vectors)[0]).exists() else ""
+
+
+def _fusion_path(vectors: Path) -> Path:
+    return vectors.with_name(f"{vectors.stem}.fusion.json")
 
 
 def _learned(
     folder: Path,
     workspace: Workspace,
     manifest: dict[str, Any],
-    units: Units,
-    documents: IndexedDocuments,
+    indexed: tuple[Units, IndexedDocuments],
     vectors: Path,
     encoder: BiEncoder,
-    with_structure: bool,
-) -> tuple[FusionWeights, float]:
+    static: StaticEncoder | None,
+) -> dict[str, Any]:
     """The hybrid's weights and the floor of confidence, learned with the untrained encoder and its vectors."""
     from structformer.retrieval.dense import DenseIndex
-    from structformer.retrieval.hybrid_weights import asking, learned_from_openings
+    from structformer.retrieval.hybrid_weights import learned_from_openings
     from structformer.retrieval.pseudo_query_scores import UntrainedSearch
 
     corpus = Corpus.open(workspace)
     lexical = LexicalIndex(folder / "lexical", manifest["language"])
-    index = DenseIndex(vectors, units.numbers("document"))
-    static = None
-    if with_structure:
-        options = StructureOptions.of(read_record(workspace, STRUCTURE).training["options"]).repeatable
-        try:
-            static = learn_structure(workspace, units, documents, options, asking=asking).encoder
-        except ModelError:  # what it was learned from has left the corpus
-            return WITH_STRUCTURE, 0.0
-    return learned_from_openings(
-        corpus,
-        ReferenceGraph.open(workspace, corpus),
-        UntrainedSearch(units, documents, lexical, index, encoder),
-        static,
-    )
+    index = DenseIndex(vectors, indexed[0].numbers("document"))
+    search = UntrainedSearch(*indexed, lexical, index, encoder)
+    weights, floor = learned_from_openings(corpus, ReferenceGraph.open(workspace, corpus), search, static)
+    return {"weights": asdict(weights), "floor": floor}

@@ -8,6 +8,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,7 @@ from structformer.models.kinds import ranker_kind
 from structformer.models.registry import ModelRecord, checked_model, read_record, trained_models, write_record
 from structformer.retrieval.encoder_names import STRUCTURE
 from structformer.retrieval.encoding import digest_path, digests_of, new_share
-from structformer.retrieval.structure_pairs import (
-    StructurePairs,
-    structure_pairs,
-    structure_sources,
-    unknown_sources,
-)
+from structformer.retrieval.structure_pairs import structure_pairs, structure_sources, unknown_sources
 from structformer.retrieval.units import IndexedDocuments, Units
 from structformer.sampling import needs_attention
 from structformer.sampling.neighbourhood import WordWeights
@@ -34,7 +30,7 @@ from structformer.static_encoder import StaticEncoder
 from structformer.static_encoder.contrastive import LearningOptions, learn
 from structformer.static_encoder.encoder import FEATURES, KIND, VECTORS
 from structformer.static_encoder.starting_vectors import starting_vectors
-from structformer.static_encoder.words import chosen_features
+from structformer.static_encoder.words import Features, Table, chosen_features
 from structformer.workspace import Workspace
 
 _MORE_EPOCHS = 2.0  # where it goes on from the vectors of an earlier corpus
@@ -91,62 +87,82 @@ class Learned:
     seconds: float
 
 
-def learn_structure(
-    workspace: Workspace,
-    units: Units,
-    documents: IndexedDocuments,
-    options: StructureOptions | None = None,
-    *,
-    start: StaticEncoder | None = None,
-    weights: WordWeights | None = None,
-    asking: Callable[[int], bool] | None = None,
-    progress: Progress | None = None,
-) -> Learned:
-    """Learn a static encoder of the indexed texts.
+class StructureLessons:
+    """What static encoders of the indexed texts are learned from: drawn once, also for those that ask only some of the
+    documents.
 
-    start: one of an earlier corpus, whose vectors it goes on from for a quarter of the epochs; without it from the SVD
-    of the passages. weights: the attention that some tasks draw words by. asking: whether what a document of that
-    number says is asked with; None for all. The same for the same index, options and
-    start. Raises ModelError on a corpus without a text to learn from."""
-    options = options or StructureOptions()
-    begun = time.monotonic()
-    drawn = structure_pairs(
-        workspace, units, documents, mix=options.mix, seed=options.learning.seed, weights=weights, asking=asking
-    )
-    encoder, epochs = learned_from(drawn, options, start, progress)
-    digests = digests_of(unit.ranker_text for unit in units)
-    return Learned(encoder, digests, drawn.counts, int(drawn.passages.shape[0]), epochs, time.monotonic() - begun)
+    weights: the attention that some tasks draw words by. Raises ModelError, when an encoder is learned, on a corpus
+    without a text to learn from."""
 
+    def __init__(
+        self,
+        workspace: Workspace,
+        units: Units,
+        documents: IndexedDocuments,
+        options: StructureOptions,
+        *,
+        weights: WordWeights | None = None,
+    ) -> None:
+        self.options = options
+        self._units = units
+        self._begun = time.monotonic()
+        seed = options.learning.seed
+        self._drawn = structure_pairs(workspace, units, documents, mix=options.mix, seed=seed, weights=weights)
+        self._start: npt.NDArray[np.float32] | None = None
 
-def learned_from(
-    drawn: StructurePairs,
-    options: StructureOptions,
-    start: StaticEncoder | None = None,
-    progress: Progress | None = None,
-) -> tuple[StaticEncoder, float]:
-    """The encoder that some pairs teach, and in how many epochs."""
-    features = chosen_features(drawn.passages, drawn.words, most=options.features)
-    if not len(features):
-        raise ModelError("the corpus has no word that two of its passages share: there is nothing to learn from")
-    table = features.table(drawn.words)
-    learning = options.learning
-    if start is not None and start.dimensions == options.dimensions:
-        vectors = _carried_over(start, features.names)
-        learning = replace(learning, epochs=min(_MORE_EPOCHS, drawn.pairs.epochs(learning)))
-    else:
-        of_passages = table[: drawn.passages.shape[1]]
-        vectors = starting_vectors(drawn.passages, of_passages, options.dimensions, seed=learning.seed)
-    with np.errstate(over="ignore", invalid="ignore"):
-        learn(
-            vectors,
-            table,
-            drawn.pairs,
-            learning,
-            (lambda done, steps: progress("structure", done, steps)) if progress else None,
+    @cached_property
+    def _features(self) -> tuple[Features, Table]:
+        features = chosen_features(self._drawn.passages, self._drawn.words, most=self.options.features)
+        if not len(features):
+            raise ModelError("the corpus has no word that two of its passages share: there is nothing to learn from")
+        return features, features.table(self._drawn.words)
+
+    def learned(
+        self,
+        *,
+        start: StaticEncoder | None = None,
+        asking: Callable[[int], bool] | None = None,
+        mix: Mapping[str, float] | None = None,
+        progress: Progress | None = None,
+    ) -> Learned:
+        """Learn an encoder. start: one of an earlier corpus, whose vectors it goes on from for a quarter of the epochs;
+        without it from the SVD of the passages. asking: whether what a document of that number says is asked with; None
+        for all. mix: weights of those sources, of the ones drawn, that are learned from. The same for the same index,
+        options and start.
+        """
+        features, table = self._features
+        drawn = self._drawn if asking is None else self._drawn.asking(asking)
+        if mix is not None:
+            drawn = drawn.of(mix)
+        learning = self.options.learning
+        if start is not None and start.dimensions == self.options.dimensions:
+            vectors = _carried_over(start, features.names)
+            learning = replace(learning, epochs=min(_MORE_EPOCHS, drawn.pairs.epochs(learning)))
+        else:
+            vectors = self._singular_vectors().copy()
+        steps = (lambda done, of: progress("structure", done, of)) if progress else None
+        with np.errstate(over="ignore", invalid="ignore"):
+            learn(vectors, table, drawn.pairs, learning, steps)
+            if not np.isfinite(np.vdot(vectors, vectors)):
+                rate = learning.learning_rate
+                raise UsageError(f"the learning rate {rate:g} is too high: the vectors grow without end")
+        return Learned(
+            StaticEncoder(features, vectors),
+            digests_of(unit.ranker_text for unit in self._units),
+            drawn.counts,
+            int(drawn.passages.shape[0]),
+            drawn.pairs.epochs(learning),
+            time.monotonic() - self._begun,
         )
-        if not np.isfinite(np.vdot(vectors, vectors)):
-            raise UsageError(f"the learning rate {learning.learning_rate:g} is too high: the vectors grow without end")
-    return StaticEncoder(features, vectors), drawn.pairs.epochs(learning)
+
+    def _singular_vectors(self) -> npt.NDArray[np.float32]:
+        if self._start is None:
+            _, table = self._features
+            of_passages = table[: self._drawn.passages.shape[1]]
+            self._start = starting_vectors(
+                self._drawn.passages, of_passages, self.options.dimensions, seed=self.options.learning.seed
+            )
+        return self._start
 
 
 def _carried_over(start: StaticEncoder, names: list[str]) -> Any:
@@ -203,34 +219,58 @@ def _training(learned: Learned, options: StructureOptions, corpus: Corpus) -> di
     }
 
 
-def current_structure(
-    workspace: Workspace,
-    units: Units,
-    documents: IndexedDocuments,
-    progress: Progress | None = None,
-) -> bool:
-    """Make the workspace's static encoder where there is none, and learn it again, going on from its vectors and with
-    its options, where more than a fifth of the texts are new since; False where there is nothing to learn from.
+def asking(document: int) -> bool:
+    """Whether a document's texts may be asked with by a static encoder that weights are learned with."""
+    return document % 2 == 0
 
-    Raises UsageError where another kind of model has its name.
-    """
-    corpus = Corpus.open(workspace)
-    options, start = StructureOptions(), None
-    if STRUCTURE in trained_models(workspace):
-        record = read_record(workspace, STRUCTURE)
-        if ranker_kind(record.kind).needs_torch:
-            raise UsageError(f"{workspace.model(STRUCTURE)} is a {record.kind}: give it another name")
-        folder = checked_model(workspace, STRUCTURE)
-        if new_share((unit.ranker_text for unit in units), folder / VECTORS) <= _STALE:
-            return True
-        options = StructureOptions.of(record.training["options"]).repeatable
-        start = StaticEncoder.load(folder)
-    try:
-        learned = learn_structure(workspace, units, documents, options, start=start, progress=progress)
-    except ModelError:
-        return False
-    save_structure(workspace, learned, options, corpus, STRUCTURE)
-    return True
+
+class IndexStructure:
+    """The static encoder of texts that are being indexed, and what the index's other parts learn beside it."""
+
+    def __init__(self, workspace: Workspace, units: Units, documents: IndexedDocuments) -> None:
+        self._workspace, self._units, self._documents = workspace, units, documents
+        self._lessons: StructureLessons | None = None
+
+    def make(self, progress: Progress | None = None) -> bool:
+        """Make the workspace's static encoder where there is none, and learn it again, going on from its vectors and
+        with its options, where more than a fifth of the texts are new since; False where there is nothing to learn
+        from.
+
+        Raises UsageError where another kind of model has its name.
+        """
+        workspace = self._workspace
+        corpus = Corpus.open(workspace)
+        options, start = StructureOptions(), None
+        if STRUCTURE in trained_models(workspace):
+            record = read_record(workspace, STRUCTURE)
+            if ranker_kind(record.kind).needs_torch:
+                raise UsageError(f"{workspace.model(STRUCTURE)} is a {record.kind}: give it another name")
+            folder = checked_model(workspace, STRUCTURE)
+            if new_share((unit.ranker_text for unit in self._units), folder / VECTORS) <= _STALE:
+                return True
+            options = StructureOptions.of(record.training["options"]).repeatable
+            start = StaticEncoder.load(folder)
+        try:
+            learned = self._drawn(options).learned(start=start, progress=progress)
+        except ModelError:
+            return False
+        save_structure(workspace, learned, options, corpus, STRUCTURE)
+        return True
+
+    def for_weights(self) -> StaticEncoder | None:
+        """One learned as the workspace's own, but `asking` of every other document alone; None where there is nothing
+        to learn from any more.
+        """
+        options = StructureOptions.of(read_record(self._workspace, STRUCTURE).training["options"]).repeatable
+        try:
+            return self._drawn(options).learned(asking=asking).encoder
+        except ModelError:
+            return None
+
+    def _drawn(self, options: StructureOptions) -> StructureLessons:
+        if self._lessons is None or self._lessons.options != options:
+            self._lessons = StructureLessons(self._workspace, self._units, self._documents, options)
+        return self._lessons
 
 
 def _write_card(folder: Path, record: ModelRecord, name: str, corpus: Corpus) -> None:

@@ -40,14 +40,43 @@ _MOST_EXAMPLES = 60_000  # of a task
 @dataclass(frozen=True, slots=True)
 class StructurePairs:
     """The pairs of a corpus, with what they are made of. words: by the number of their column; passages: (units of the
-    sample, words); counts: of pairs by source; sources: (pairs,) the place of each one's source among these.
+    sample, words); names: of the sources; sources: (pairs,) the place of each one's source among these.
     """
 
     words: WordNumbers
     passages: Table
     pairs: Pairs
-    counts: dict[str, int]
+    names: tuple[str, ...]
     sources: npt.NDArray[np.int64]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many pairs there are of each source."""
+        found = np.bincount(self.sources, minlength=len(self.names)).tolist()
+        return {name: count for name, count in zip(self.names, found, strict=True) if count}
+
+    def asking(self, asked: Callable[[int], bool]) -> StructurePairs:
+        """Those of the documents whose numbers are asked of."""
+        return self._only([asked(int(document)) for document in self.pairs.documents], self.pairs.shares)
+
+    def of(self, mix: Mapping[str, float]) -> StructurePairs:
+        """Those of some sources, with new weights."""
+        weights = np.array([mix.get(name, 0.0) for name in self.names])
+        return self._only(weights[self.sources] > 0, weights[self.sources])
+
+    def _only(self, kept: npt.ArrayLike, shares: npt.NDArray[np.float64]) -> StructurePairs:
+        numbers = np.flatnonzero(kept)
+        its = self.pairs
+        pairs = Pairs(
+            its.queries[numbers],
+            its.passages,
+            its.documents[numbers],
+            its.first[numbers],
+            its.last[numbers],
+            its.own[numbers],
+            shares[numbers],
+        )
+        return StructurePairs(self.words, self.passages, pairs, self.names, self.sources[numbers])
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +107,11 @@ def structure_pairs(
     mix: Mapping[str, float] | None = None,
     seed: int = 0,
     weights: WordWeights | None = None,
-    asking: Callable[[int], bool] | None = None,
 ) -> StructurePairs:
     """The pairs of the sources of the mix, drawn with its weights; of the default ones without it.
 
-    weights: the attention that some tasks draw words by. asking: whether there are pairs of a document of that number;
-    None for all. What is drawn depends on the index, the corpus and the seed."""
+    weights: the attention that some tasks draw words by. What is drawn depends on the index, the corpus and the
+    seed."""
     mix = mix or dict.fromkeys(STRUCTURE_SOURCES, 1.0)
     taken = evenly_taken(len(documents), min(1.0, MOST_PASSAGES / max(1, len(units))))
     words = WordNumbers()
@@ -112,8 +140,6 @@ def structure_pairs(
         found += [pair for pair in answered if pair is not None]
     if others := [source for source in mix if source in tasks()]:
         found += _of_tasks(workspace, others, documents, taken, seed, weights)
-    if asking is not None:
-        found = [pair for pair in found if asking(pair.document)]
     return _assembled(words, passages, found, mix)
 
 
@@ -225,7 +251,7 @@ def _assembled(words: WordNumbers, passages: Table, found: Sequence[_Pair], mix:
             last.append(pair.last)
     queries = words.bags(pair.text for pair in found)
     others = words.bags(texts)
-    every = list(dict.fromkeys(pair.source for pair in found))
+    names = tuple(dict.fromkeys(pair.source for pair in found))
     pairs = Pairs(
         queries=stacked([queries], len(words)),
         passages=stacked([passages, others], len(words)),
@@ -235,9 +261,8 @@ def _assembled(words: WordNumbers, passages: Table, found: Sequence[_Pair], mix:
         own=_numbers(-1 if pair.positive else pair.own for pair in found),
         shares=np.array([mix[pair.source] for pair in found], np.float64),
     )
-    sources = _numbers(every.index(pair.source) for pair in found)
-    counts = {source: int((sources == place).sum()) for place, source in enumerate(every)}
-    return StructurePairs(words, passages, pairs, counts, sources)
+    sources = _numbers(names.index(pair.source) for pair in found)
+    return StructurePairs(words, passages, pairs, names, sources)
 
 
 def _numbers(values: Iterable[int]) -> npt.NDArray[np.int64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from structformer.corpus import Corpus
 from structformer.models.registry import ModelRecord
 from structformer.retrieval.index import Index
-from structformer.retrieval.structure import Progress, StructureOptions, learn_structure, save_structure
+from structformer.retrieval.structure import Progress, StructureLessons, StructureOptions, save_structure
 from structformer.retrieval.units import IndexedDocuments, Units
 from structformer.sampling.neighbourhood import WordWeights
 from structformer.workspace import Workspace
@@ -26,5 +26,6 @@ def train_structure(
     """
     index = Index(workspace)
     units, documents = Units(index.path("units.arrow")), IndexedDocuments(index.path("documents.arrow"))
-    learned = learn_structure(workspace, units, documents, options, weights=weights, progress=progress)
+    lessons = StructureLessons(workspace, units, documents, options, weights=weights)
+    learned = lessons.learned(progress=progress)
     return save_structure(workspace, learned, options, Corpus.open(workspace), name, keep=not force)
