@@ -21,6 +21,8 @@ from structformer.retrieval.index import Index, base_place, build_index, is_stal
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.pseudo_queries import ALL_SOURCES, SOURCES
 from structformer.retrieval.pseudo_query_scores import UntrainedSearch
+from structformer.retrieval.static_scores import CrossFitted
+from structformer.retrieval.structure import IndexStructure
 from structformer.retrieval.units import IndexedDocuments, Units
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.batching import Batching
@@ -86,13 +88,15 @@ def _question_source(
     base = resolve_base_model(options.base_model, options.ranker)
     index = _current_index(workspace, mode, progress)
     path, _ = index.vectors(base_place(base), progress)
-    units = Units(index.folder / "units.arrow")
+    units, documents = Units(index.folder / "units.arrow"), IndexedDocuments(index.folder / "documents.arrow")
+    halves = IndexStructure(workspace, units, documents).halves() if index.has_structure() else None
     search = UntrainedSearch(
         units,
-        IndexedDocuments(index.folder / "documents.arrow"),
+        documents,
         LexicalIndex(index.folder / "lexical", index.manifest["language"]),
         DenseIndex(path, units.numbers("document")),
         BiEncoder.load(base.location),
+        CrossFitted(halves) if halves else None,
     )
     asked, samples, judge, drawn = training_queries(
         corpus,

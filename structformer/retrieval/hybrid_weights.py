@@ -17,11 +17,9 @@ import torch
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
 from structformer.retrieval.document_shares import DocumentShares
-from structformer.retrieval.fusion import DEFAULT_WEIGHTS, WITH_STRUCTURE, Floats, FusionWeights, learn_weights
+from structformer.retrieval.fusion import DEFAULT_WEIGHTS, Floats, FusionWeights, learn_weights
 from structformer.retrieval.pseudo_queries import OPENING, PseudoQuery, draw_pseudo_queries
 from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
-from structformer.retrieval.structure import asking
-from structformer.static_encoder import StaticEncoder
 
 _MOST_OPENINGS = 400
 _IN_PLACE = "opening in place"
@@ -32,25 +30,21 @@ _BATCH = 64
 
 
 def learned_from_openings(
-    corpus: Corpus, graph: ReferenceGraph, search: UntrainedSearch, static: StaticEncoder | None = None
+    corpus: Corpus, graph: ReferenceGraph, search: UntrainedSearch
 ) -> tuple[FusionWeights, float]:
     """The hybrid's weights for this corpus, and the cosine below which nothing is found with confidence; the defaults
     and 0 where it has too few opening sentences.
 
     search: by the untrained encoder. A trained one has read the openings, so that its own scores on them say too much;
-    so has a static one: `static`, where it takes part, is one that was learned `asking` of every other document alone,
-    and the weights are learned on the openings of the rest.
+    that is also why the static one is cross-fitted.
     """
     drawn = draw_pseudo_queries(corpus, graph, search.units, sources=(OPENING,), most=3 * _MOST_OPENINGS)
-    if static is not None:
-        drawn = [question for question in drawn if not asking(question.document)]
-    prior = DEFAULT_WEIGHTS if static is None else WITH_STRUCTURE
     owners = search.index.owners
     questions = [_left_in_place(question, owners) if number % 2 else question for number, question in enumerate(drawn)]
-    found = list(weighed_groups(questions, search, static))
+    found = list(weighed_groups(questions, search))
     if len(found) < _FEWEST_OPENINGS:
-        return prior, 0.0
-    return learn_weights([rows for _, rows, _ in found], prior=prior), _floor(found)
+        return search.weights, 0.0
+    return learn_weights([rows for _, rows, _ in found], prior=search.weights), _floor(found)
 
 
 def _floor(found: Sequence[tuple[PseudoQuery, Floats, list[int]]]) -> float:
@@ -68,19 +62,19 @@ def _floor(found: Sequence[tuple[PseudoQuery, Floats, list[int]]]) -> float:
 
 
 def weighed_groups(
-    questions: Sequence[PseudoQuery], search: UntrainedSearch, static: StaticEncoder | None = None
+    questions: Sequence[PseudoQuery], search: UntrainedSearch
 ) -> Iterator[tuple[PseudoQuery, Floats, list[int]]]:
     """For each question that another unit of its document can answer, the (units, 6) features of the document's best
     unit, then of the best of other documents, and the documents' numbers. The first row is the relevant one; the last
-    two features are zeros without `static`.
+    two features are zeros without a static encoder.
     """
     asked = PseudoQueryScores(questions, search)
     shares = DocumentShares(asked, search.units, search.lexical)
     for start in range(0, len(asked), _BATCH):
         numbers = list(range(start, min(start + _BATCH, len(asked))))
         vectors = asked.vectors[numbers]
-        parts = torch.stack(asked.parts(vectors, numbers))
-        right, wrong = asked.scores(vectors, numbers, DEFAULT_WEIGHTS)
+        parts = torch.stack([*asked.parts(vectors, numbers), *asked.static_parts(numbers)])
+        right, wrong = asked.scores(vectors, numbers, search.weights)
         kept = min(_CANDIDATES, wrong.shape[1])
         best = torch.topk(wrong, kept)
         for row, number in enumerate(numbers):
@@ -91,34 +85,8 @@ def weighed_groups(
             owners = asked.owners[places].tolist()
             found = shares.of(question)
             whole = torch.tensor([found.get(owner, 0.0) for owner in owners])
-            features = torch.cat([parts[:, row, places], whole[None]]).T.double().numpy()
-            cosines = np.zeros((len(places), 2))
-            if static is not None:
-                cosines = _static_cosines(static, question, search, asked.units[places], owners)
-            yield question, np.hstack([features, cosines]), owners
-
-
-def _static_cosines(
-    static: StaticEncoder,
-    question: PseudoQuery,
-    search: UntrainedSearch,
-    units: npt.NDArray[np.int64],
-    owners: Sequence[int],
-) -> Floats:
-    """(units, 2) the static encoder's cosines of a question with units and with their documents' overviews, its own
-    document's without the question.
-    """
-    vector = static.encode_queries([question.text])[0]
-    of_units = static.encode_documents(search.units.ranker_texts(units.tolist())) @ vector
-    every = sorted(set(owners))
-    texts = [
-        search.documents[owner].overview.replace(question.text, " ")
-        if owner == question.document and question.source == OPENING
-        else search.documents[owner].overview
-        for owner in every
-    ]
-    of_documents = dict(zip(every, (static.encode_documents(texts) @ vector).tolist(), strict=True))
-    return np.column_stack([of_units, [of_documents[owner] for owner in owners]]).astype(np.float64)
+            its = parts[:, row, places]
+            yield question, torch.cat([its[:3], whole[None], its[3:]]).T.double().numpy(), owners
 
 
 def _left_in_place(question: PseudoQuery, owners: npt.NDArray[np.int64]) -> PseudoQuery:

@@ -315,6 +315,10 @@ class Index:
         """
         return self.has(_vectors(encoder_place(self.workspace, encoder).vectors)[0])
 
+    def has_structure(self) -> bool:
+        """Whether the index has the vectors of the corpus's own static encoder."""
+        return bool(_structure_of(self.folder, self.workspace))
+
     def vectors(self, encoder: str | EncoderPlace, progress: Progress | None = None) -> tuple[Path, FusionWeights]:
         """The file of an encoder's vectors, made when it is missing, and the hybrid's weights learned for it."""
         place = encoder_place(self.workspace, encoder) if isinstance(encoder, str) else encoder
@@ -424,11 +428,11 @@ def _make_vectors(
         if place.untrained:
             stayed = read_json(_fusion_path(earlier)) if beside and _fusion_path(earlier).exists() else {}
             if any(stayed.get(name) != value for name, value in facts.items()):
-                static = structure.for_weights() if beside else None
-                if beside and static is None:
+                halves = structure.halves() if beside else None
+                if beside and halves is None:
                     stayed = {"weights": asdict(WITH_STRUCTURE), "floor": 0.0}
                 else:
-                    stayed = _learned(folder, workspace, manifest, (units, documents), path, model, static)
+                    stayed = _learned(folder, workspace, manifest, (units, documents), path, model, halves)
             weights = FusionWeights.of(stayed["weights"])
             facts["floor"] = stayed["floor"]
         else:
@@ -477,16 +481,17 @@ def _learned(
     indexed: tuple[Units, IndexedDocuments],
     vectors: Path,
     encoder: BiEncoder,
-    static: StaticEncoder | None,
+    halves: tuple[StaticEncoder, StaticEncoder] | None,
 ) -> dict[str, Any]:
     """The hybrid's weights and the floor of confidence, learned with the untrained encoder and its vectors."""
     from structformer.retrieval.dense import DenseIndex
     from structformer.retrieval.hybrid_weights import learned_from_openings
     from structformer.retrieval.pseudo_query_scores import UntrainedSearch
+    from structformer.retrieval.static_scores import CrossFitted
 
     corpus = Corpus.open(workspace)
     lexical = LexicalIndex(folder / "lexical", manifest["language"])
     index = DenseIndex(vectors, indexed[0].numbers("document"))
-    search = UntrainedSearch(*indexed, lexical, index, encoder)
-    weights, floor = learned_from_openings(corpus, ReferenceGraph.open(workspace, corpus), search, static)
+    search = UntrainedSearch(*indexed, lexical, index, encoder, CrossFitted(halves) if halves else None)
+    weights, floor = learned_from_openings(corpus, ReferenceGraph.open(workspace, corpus), search)
     return {"weights": asdict(weights), "floor": floor}

@@ -14,11 +14,12 @@ import torch
 
 from structformer.models.bi_encoder import BiEncoder
 from structformer.retrieval.dense import DenseIndex
-from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights
+from structformer.retrieval.fusion import DEFAULT_WEIGHTS, WITH_STRUCTURE, FusionWeights
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.pseudo_queries import OPENING, PseudoQuery
 from structformer.retrieval.ranking import normalize_by_max
 from structformer.retrieval.sample import evenly_taken
+from structformer.retrieval.static_scores import CrossFitted, StaticScores
 from structformer.retrieval.units import IndexedDocuments, Units
 
 NOTHING = -1e9  # the score of what may not be found
@@ -29,13 +30,21 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class UntrainedSearch:
-    """The hybrid that pseudo-queries are asked of. encoder: the one that the index's vectors were made with."""
+    """The hybrid that pseudo-queries are asked of. encoder: the one that the index's vectors were made with; static:
+    where the static encoder takes part.
+    """
 
     units: Units
     documents: IndexedDocuments
     lexical: LexicalIndex
     index: DenseIndex
     encoder: BiEncoder
+    static: CrossFitted | None = None
+
+    @property
+    def weights(self) -> FusionWeights:
+        """Those that everything begins with."""
+        return DEFAULT_WEIGHTS if self.static is None else WITH_STRUCTURE
 
 
 class PseudoQueryScores:
@@ -66,7 +75,13 @@ class PseudoQueryScores:
         self.passages = torch.from_numpy(np.ascontiguousarray(index.vectors[self.units], np.float32))
         self.overviews = torch.from_numpy(np.array(index.overviews, np.float32))
         self.vectors = torch.from_numpy(encoder.encode_queries([question.text for question in self.questions]))
-        self._combined = DEFAULT_WEIGHTS.dense * self.passages + DEFAULT_WEIGHTS.overview * self.overviews[self.owners]
+        self.weights = search.weights
+        self._combined = self.weights.dense * self.passages + self.weights.overview * self.overviews[self.owners]
+        self._static = (
+            StaticScores(search.static, self.questions, search.units, documents, self.units, self.owners)
+            if search.static is not None
+            else None
+        )
         bounds = np.searchsorted(self.owners.numpy(), np.arange(count + 1))
         self._slices = np.stack([bounds[:-1], bounds[1:]], axis=1)
         self._own_overviews = self._without_openings(documents, encoder)
@@ -138,6 +153,20 @@ class PseudoQueryScores:
             overviews = overviews.scatter(1, answers[:, None], cosines[:, None])
         return vectors @ self.passages.T, overviews[:, self.owners], self._words(numbers)
 
+    def static_parts(self, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Two more (questions, units): the static encoder's cosines of units and of overviews, zeros without one."""
+        if self._static is None:
+            return (torch.zeros(len(numbers), len(self.units)),) * 2
+        return self._static.parts(numbers)
+
+    def _fixed(self, numbers: Sequence[int], weights: FusionWeights) -> torch.Tensor:
+        """(questions, units) the score of words and of the static encoder, which no trained vector changes."""
+        total = weights.lexical * self._words(numbers)
+        if self._static is not None and weights.with_structure:
+            cosines, overviews = self._static.parts(numbers)
+            total += weights.structure * cosines + weights.structure_overview * overviews
+        return total
+
     def _words(self, numbers: Sequence[int]) -> torch.Tensor:
         """(questions, units) lexical shares."""
         words = torch.zeros(len(numbers), len(self.units))
@@ -157,9 +186,9 @@ class PseudoQueryScores:
         """Two (questions, units) tables of the hybrid's score, without whole documents' words, which hold the question:
         one in which only right answers have theirs, one in which only wrong ones have; NOTHING elsewhere.
         """
-        cosines, overviews, words = self.parts(vectors, numbers)
+        cosines, overviews, _ = self.parts(vectors, numbers)
         right, wrong = self.allowed(numbers)
-        total = weights.dense * cosines + weights.overview * overviews + weights.lexical * words
+        total = weights.dense * cosines + weights.overview * overviews + self._fixed(numbers, weights)
         return total.masked_fill(~right, NOTHING), total.masked_fill(~wrong, NOTHING)
 
     def allowed(self, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -176,13 +205,13 @@ class PseudoQueryScores:
         return right & ~held, ~skipped[:, self.owners] & ~right
 
     def best_and_wrong(self, vectors: torch.Tensor, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
-        """What `scores` gives for the default weights, made for training: (questions,) the best right answer's score,
-        NOTHING where there is none, and (questions, units) the wrong answers'.
+        """What `scores` gives for the weights that everything begins with, made for training: (questions,) the best
+        right answer's score, NOTHING where there is none, and (questions, units) the wrong answers'.
 
         One product of matrices for both cosines; all else is a table without gradients, in which a document's units
         are one slice."""
         cosines = vectors @ self._combined.T
-        fixed = DEFAULT_WEIGHTS.lexical * self._words(numbers)
+        fixed = self._fixed(numbers, self.weights)
         right: list[torch.Tensor] = []
         for row, number in enumerate(numbers):
             question = self.questions[number]
@@ -194,7 +223,7 @@ class PseudoQueryScores:
             best = scores.masked_fill(held, NOTHING).max()
             if (overview := self._own_overviews.get(number)) is not None and best > NOTHING / 2:
                 moved = vectors[row] @ (overview - self.overviews[question.document])
-                best = best + DEFAULT_WEIGHTS.overview * moved
+                best = best + self.weights.overview * moved
             right.append(best)
             for document in (question.document, *self.skipped(question)):
                 start, end = self._slices[document].tolist()
@@ -202,7 +231,7 @@ class PseudoQueryScores:
         return torch.stack(right), cosines + fixed
 
     def ranks(self, vectors: torch.Tensor, numbers: Sequence[int]) -> npt.NDArray[np.int64]:
-        """(questions,) the rank from 1 of each question's document by its best unit under the default weights; ties
+        """(questions,) the rank from 1 of each question's document by its best unit under these weights; ties
         count against it. A document that has no other unit ranks behind all.
         """
         best, wrong = self.best_and_wrong(vectors, numbers)

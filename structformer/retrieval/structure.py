@@ -220,7 +220,9 @@ def _training(learned: Learned, options: StructureOptions, corpus: Corpus) -> di
 
 
 def asking(document: int) -> bool:
-    """Whether a document's texts may be asked with by a static encoder that weights are learned with."""
+    """Whether a document is of the half whose pairs the first of two static encoders is learned from, where questions
+    are asked of encoders that have not read them.
+    """
     return document % 2 == 0
 
 
@@ -257,15 +259,19 @@ class IndexStructure:
         save_structure(workspace, learned, options, corpus, STRUCTURE)
         return True
 
-    def for_weights(self) -> StaticEncoder | None:
-        """One learned as the workspace's own, but `asking` of every other document alone; None where there is nothing
-        to learn from any more.
+    def halves(self) -> tuple[StaticEncoder, StaticEncoder] | None:
+        """Two learned as the workspace's own, but one from pairs of documents with even numbers alone, the other from
+        those of odd ones, so that each can be asked what the other's documents say. None where there is nothing to
+        learn from any more.
         """
         options = StructureOptions.of(read_record(self._workspace, STRUCTURE).training["options"]).repeatable
         try:
-            return self._drawn(options).learned(asking=asking).encoder
+            lessons = self._drawn(options)
+            even = lessons.learned(asking=asking).encoder
+            odd = lessons.learned(asking=lambda document: not asking(document)).encoder
         except ModelError:
             return None
+        return even, odd
 
     def _drawn(self, options: StructureOptions) -> StructureLessons:
         if self._lessons is None or self._lessons.options != options:

@@ -1,0 +1,83 @@
+"""What the static encoder adds to the score of a pseudo-query, by one that has asked nothing of the question's
+document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from structformer.retrieval.pseudo_queries import OPENING, PseudoQuery
+from structformer.retrieval.structure import asking
+from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.static_encoder import StaticEncoder
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFitted:
+    """Two static encoders of a corpus, the first learned from the pairs of documents that are `asking`, the second from
+    those of the others.
+    """
+
+    halves: tuple[StaticEncoder, StaticEncoder]
+
+    def unread(self, document: int) -> int:
+        """The place of the encoder that has learned from no pair of a document."""
+        return 1 if asking(document) else 0
+
+
+class StaticScores:
+    """Cosines of pseudo-queries with units and with documents' overviews, their own documents' without the question
+    where that is an opening.
+
+    numbers: of the units that take part; owners: (units,) their documents."""
+
+    def __init__(
+        self,
+        static: CrossFitted,
+        questions: Sequence[PseudoQuery],
+        units: Units,
+        documents: IndexedDocuments,
+        numbers: npt.NDArray[np.int64],
+        owners: torch.Tensor,
+    ) -> None:
+        self._owners = owners
+        self._documents = torch.tensor([question.document for question in questions], dtype=torch.int64)
+        self._halves = [static.unread(question.document) for question in questions]
+        self._passages, self._overviews = [], []
+        for encoder in static.halves:
+            passages = encoder.encode_documents(units[int(unit)].ranker_text for unit in numbers)
+            self._passages.append(torch.from_numpy(passages))
+            overviews = encoder.encode_documents(document.overview for document in documents)
+            self._overviews.append(torch.from_numpy(overviews))
+        self._vectors = torch.zeros(len(questions), self._passages[0].shape[1])
+        self._moved = torch.zeros(len(questions))
+        for half, encoder in enumerate(static.halves):
+            its = [number for number, each in enumerate(self._halves) if each == half]
+            self._vectors[its] = torch.from_numpy(encoder.encode_queries([questions[number].text for number in its]))
+            rests = {
+                number: overview.replace(questions[number].text, " ")
+                for number in its
+                if questions[number].source == OPENING
+                and questions[number].text in (overview := documents[questions[number].document].overview)
+            }
+            found = torch.from_numpy(encoder.encode_documents(rests.values()))
+            for number, rest in zip(rests, found, strict=True):
+                whole = self._overviews[half][questions[number].document]
+                self._moved[number] = self._vectors[number] @ (rest - whole)
+
+    def parts(self, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Two (questions, units): cosines of units, and of their documents' overviews."""
+        cosines = torch.empty(len(numbers), len(self._owners))
+        overviews = torch.empty(len(numbers), len(self._overviews[0]))
+        for half in range(len(self._passages)):
+            rows = [row for row, number in enumerate(numbers) if self._halves[number] == half]
+            vectors = self._vectors[[numbers[row] for row in rows]]
+            cosines[rows] = vectors @ self._passages[half].T
+            overviews[rows] = vectors @ self._overviews[half].T
+        overviews[torch.arange(len(numbers)), self._documents[list(numbers)]] += self._moved[list(numbers)]
+        return cosines, overviews[:, self._owners]
