@@ -10,9 +10,10 @@ import struct
 import sys
 import tarfile
 import zipfile
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import structformer
 import zstandard
@@ -25,6 +26,7 @@ from structformer.formats.link_names import path_names
 from structformer.ingestion import ingest, unpacking_limits
 from structformer.ingestion.ranges import pieces
 from structformer.ingestion.reading import Reader
+from structformer.models.judged import compared
 from structformer.models.registry import ModelRecord, write_record
 from structformer.plugins import load_plugins
 from structformer.retrieval.index import build_index, default_encoders
@@ -338,7 +340,15 @@ def test_a_dry_run_writes_nothing_into_the_workspace(tmp_path):
 def recorded(workspace: Workspace, name: str, kind: str, better: bool | None) -> None:
     """A model's record without the model."""
     with workspace.replacing_model(name) as folder:
-        write_record(folder, ModelRecord(kind, "scratch", "", "0", {"better_than_base": better}))
+        write_record(
+            folder, ModelRecord(kind, "scratch", "", "0", {} if better is None else {"judged": judged(better)})
+        )
+
+
+def judged(better: bool) -> dict[str, object]:
+    """What a record says of a model that is better than untrained on twenty questions, or worse."""
+    before, after = np.full(20, 3), np.full(20, 1 if better else 9)
+    return asdict(compared(before, after, np.ones(20), by="held-out questions", against="the untrained model"))
 
 
 def test_a_model_that_is_not_better_than_its_base_is_not_what_the_search_takes(workspace):

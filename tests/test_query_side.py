@@ -20,6 +20,7 @@ from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.bi_encoder import BiEncoder
+from structformer.models.judged import compared, verdict
 from structformer.models.registry import read_record, trained_models
 from structformer.query_side.log import log_queries, read_query_log
 from structformer.query_side.training import trained_side
@@ -287,12 +288,15 @@ def test_a_judge_turns_down_an_encoder_that_lost_its_way(manual):
     asked, *_ = asked_of(manual, location)
     judge = Judge(asked, list(range(len(asked))))
     encoder = BiEncoder.load(location)
-    assert not judge.worse(encoder)
+    before = judge.ranks(encoder)
     with torch.no_grad():
         for parameter in encoder.model.parameters():
             parameter.copy_(torch.randn_like(parameter))
-    assert judge.score(encoder) < judge.score(BiEncoder.load(location))
-    assert judge.worse(encoder)
+    found = compared(before, judge.ranks(encoder), judge.weights, by="questions", against="the untrained model")
+    assert found.gain < 0
+    assert not found.is_gain
+    assert "No gain: the search goes on without it." in verdict(found, by_itself=True)
+    assert not compared(before, before, judge.weights, by="questions", against="itself").is_gain
 
 
 @pytest.mark.parametrize(

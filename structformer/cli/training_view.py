@@ -138,6 +138,9 @@ def print_plan(out: Output, plan: TrainingPlan) -> None:
 
 def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int, dry_run: bool) -> None:
     """Print a run's result."""
+    from structformer.models.judged import verdict
+    from structformer.models.registry import taken_by_itself
+
     if not of_first_process():
         return
     if dry_run:
@@ -151,17 +154,9 @@ def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int
     if result.development:
         scores = ", ".join(f"{_share(share)} {score:.3f}" for share, score in result.development.items())
         out.result(f"nDCG@10 on {result.judged_by}: {scores}")
-        if result.default_score is not None:
-            out.result(f"the encoder that the search uses without this model scores {result.default_score:.3f}")
-        if not result.better_than_base and result.kept:
-            out.result(
-                f"not better than untrained on {result.judged_by}: the search will not use it by "
-                "itself; give it more time"
-            )
-        elif not result.better_than_base:
-            out.result(f"not better than the base on {result.judged_by}: the base's weights are kept")
-        elif result.kept < 1:
+        if result.kept < 1:
             out.result(f"kept: {result.kept:.0%} of the way from the base to the trained weights, which did best")
+    out.result(verdict(result.judged, by_itself=taken_by_itself(result.plan.ranker, result.folder.name)))
     if result.steps == result.plan.steps:
         out.say(f"to repeat this exactly: --max-steps {result.steps} --seed {seed}")
     out.say(f"curves: structformer report {result.folder.name} -w {workspace}")
@@ -176,12 +171,12 @@ def _next(result: TrainingResult, workspace: Path) -> str:
 
     name = result.folder.name
     if result.side == "query":
-        pipeline = "" if name == ENCODER and result.better_than_base is not False else f"--pipeline hybrid:{name} "
+        pipeline = "" if name == ENCODER and result.used else f"--pipeline hybrid:{name} "
         return f'structformer search -w {workspace} {pipeline}"your question"'
     first = ranker_kind(result.plan.ranker).first_stage
     if first and stage_kind(first).vectors:
-        better = result.better_than_base is not False
-        return f"structformer index -w {workspace}" + ("" if better and name == ENCODER else f" --encoder {name}")
+        by_itself = result.used and name == ENCODER
+        return f"structformer index -w {workspace}" + ("" if by_itself else f" --encoder {name}")
     if first:
         return f'structformer search -w {workspace} --pipeline {first}:{name} "your question"'
     return f'structformer search -w {workspace} --pipeline "hybrid:base >> rerank:{name}" "your question"'

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from structformer.errors import ModelError
+from structformer.models.judged import Judged, recorded, verdict
+from structformer.models.kinds import ranker_kind
 from structformer.storage.files import read_json, write_json
 from structformer.storage.seal import Sealed
 from structformer.workspace import Workspace
@@ -37,9 +39,25 @@ class ModelRecord:
         return self.training.get("side") == "query"
 
     @property
-    def better_than_base(self) -> bool:
-        """False when the training's own judgement found it no better than what it started from."""
-        return self.training.get("better_than_base") is not False
+    def used(self) -> bool:
+        """Whether the search uses it by itself: not where its training was judged and saw no gain."""
+        judged = self.judged
+        return judged is None or judged.is_gain
+
+    @property
+    def judged(self) -> Judged | None:
+        """What held-out questions said of it, None where there were too few."""
+        return recorded(self.training)
+
+    @property
+    def verdict(self) -> str:
+        """The same in words."""
+        return verdict(self.judged, by_itself=taken_by_itself(self.kind, self.training["settings"]["name"]))
+
+
+def taken_by_itself(kind: str, name: str) -> bool:
+    """Whether the search takes a model of that kind and name without being asked to, once it is better."""
+    return name == kind and ranker_kind(kind).sentence_encoder
 
 
 def model_folder(workspace: str | Path | Workspace, name: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import torch
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
+from structformer.models.judged import Floats, Ranks
 from structformer.models.kinds import Ranker
 from structformer.query_side.log import log_queries, query_lengths
 from structformer.retrieval.pseudo_queries import MOST_PSEUDO_QUERIES, OPENING, SOURCES, draw_pseudo_queries
@@ -28,45 +28,27 @@ from structformer.text.query_like import FEWEST_WORDS, MOST_WORDS
 ROUND_TRIP = 11  # a question is kept if the untrained hybrid finds its document among the first so many
 _MOST_HELD_OUT = 300
 _FEWEST_HELD_OUT = 20
-_STANDARD_ERRORS = 1.64
 _OPENING_WEIGHT = 3.0  # openings are drawn so much more often than other questions
 _BATCH = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Held-out questions, by which a run is judged as the search would be: nDCG@10 of the hybrid, in which they count
-    as they would in training.
-    """
+    """Held-out questions, by which a run is judged as the search would be, by the hybrid's ranks."""
 
     asked: PseudoQueryScores
     numbers: list[int]
 
-    def score(self, ranker: Ranker) -> float:
-        """Mean nDCG@10 with the ranker's vectors of the questions and the index's of passages."""
-        return float(self._mean(self._gains(self._vectors(ranker))))
-
-    def worse(self, ranker: Ranker) -> bool:
-        """Whether it does worse than the untrained one by more than 1.64 standard errors of the paired difference (one
-        side, 5 %). A smaller loss does not bring the base back, since pseudo-queries are coarser than people's.
-        """
-        change = self._gains(self._vectors(ranker)) - self._gains(self.asked.vectors[self.numbers])
-        weights = query_weights(self.asked, self.numbers)
-        mean = self._mean(change)
-        error = math.sqrt(float((weights**2 * (change - mean) ** 2).sum())) / float(weights.sum())
-        return mean + _STANDARD_ERRORS * error < 0
-
-    def _mean(self, values: npt.NDArray[np.float64]) -> float:
-        return float(np.average(values, weights=query_weights(self.asked, self.numbers)))
-
-    def _vectors(self, ranker: Ranker) -> torch.Tensor:
+    def ranks(self, ranker: Ranker) -> Ranks:
+        """(questions,) with the ranker's vectors of the questions and the index's of passages."""
         assert isinstance(ranker, BiEncoder)
-        return torch.from_numpy(ranker.encode_queries([self.asked.questions[number].text for number in self.numbers]))
+        vectors = ranker.encode_queries([self.asked.questions[number].text for number in self.numbers])
+        return self.asked.ranks(torch.from_numpy(vectors), self.numbers)
 
-    def _gains(self, vectors: torch.Tensor) -> npt.NDArray[np.float64]:
-        ranks = self.asked.ranks(vectors, self.numbers).astype(np.float64)
-        gains: npt.NDArray[np.float64] = np.where(ranks <= 10, 1 / np.log2(ranks + 1), 0.0)
-        return gains
+    @property
+    def weights(self) -> Floats:
+        """(questions,) what each counts, as in training."""
+        return query_weights(self.asked, self.numbers)
 
 
 def query_weights(asked: PseudoQueryScores, numbers: Sequence[int]) -> npt.NDArray[np.float64]:

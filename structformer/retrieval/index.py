@@ -204,7 +204,7 @@ def default_encoders(workspace: Workspace) -> list[str]:
 
 def trained_encoder(workspace: Workspace, name: str = ENCODER) -> bool:
     """Whether there is a trained model of that name that its own training found better than the untrained one."""
-    return name in trained_models(workspace) and read_record(workspace, name).better_than_base
+    return name in trained_models(workspace) and read_record(workspace, name).used
 
 
 @dataclass(frozen=True, slots=True)

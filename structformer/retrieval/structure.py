@@ -46,7 +46,7 @@ class StructureOptions:
 
     mix: Mapping[str, float] | None = None
     dimensions: int = 256
-    features: int = 60_000
+    features: int = 100_000
     learning: LearningOptions = field(default_factory=LearningOptions)
 
     def __post_init__(self) -> None:

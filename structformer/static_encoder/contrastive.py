@@ -19,13 +19,14 @@ from structformer.static_encoder.words import Table
 Vectors = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int64]
 _NEVER = np.float32(-1e4)
-# More than so many pairs in all, and what helps nobody's queries is learned too: docs/why-it-works.md has the figures.
-_EPOCHS, _MOST_SEEN = 8.0, 60_000
+# More than so many pairs in all, and what helps nobody's queries is learned too; but a large corpus is read twice:
+# docs/why-it-works.md has the figures.
+_EPOCHS, _FEWEST_EPOCHS, _MOST_SEEN = 8.0, 2.0, 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class LearningOptions:
-    """How the vectors are learned. epochs: None for eight, or as many as show it 60,000 pairs, whichever are fewer;
+    """How the vectors are learned. epochs: None for as many as show it 60,000 pairs, two at least and eight at most;
     learning_rate: of the first step, from which it falls to zero; temperature: cosines are divided by it before the
     softmax; batch: pairs of a step.
     """
@@ -58,7 +59,9 @@ class Pairs:
 
     def epochs(self, options: LearningOptions) -> float:
         """How often each of them is seen, in the mean."""
-        return min(_EPOCHS, _MOST_SEEN / max(1, len(self))) if options.epochs is None else options.epochs
+        if options.epochs is not None:
+            return options.epochs
+        return min(_EPOCHS, max(_FEWEST_EPOCHS, _MOST_SEEN / max(1, len(self))))
 
 
 def learn(

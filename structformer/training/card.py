@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.models.kinds import ranker_kind
@@ -65,7 +64,7 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus) -> None:
         "## Curves",
         _curves(folder / "training.jsonl"),
         "## Scores",
-        _scores(training),
+        _scores(record),
         "## Licence",
         "The weights derive from the base model and from the corpus; their licences apply. "
         "structformer itself is under Apache-2.0.",
@@ -102,10 +101,11 @@ def _sparkline(values: list[float]) -> str:
     return "".join(_BARS[min(7, int(8 * (value - low) / (high - low or 1)))] for value in values)
 
 
-def _scores(training: dict[str, Any]) -> str:
+def _scores(record: ModelRecord) -> str:
+    training = record.training
     scores = training["development"]
     if not scores:
-        return "The corpus was too small to hold documents out; nothing was measured."
+        return record.verdict
     rows = [
         ["untrained" if share == "0" else f"{float(share):.0%} trained", f"{score:.3f}"]
         for share, score in scores.items()
@@ -119,4 +119,4 @@ def _scores(training: dict[str, Any]) -> str:
         f"nDCG@10 on {asked} of held-out documents; it says which weights are "
         "better, not how good they are for people's queries."
     )
-    return f"{_table(['weights', 'nDCG@10'], rows)}\n\n{kept} {note}"
+    return f"{record.verdict}\n\n{_table(['weights', 'nDCG@10'], rows)}\n\n{kept} {note}"

@@ -1,5 +1,5 @@
-"""Which weights a run keeps: the base's, the trained ones or a mixture, by their scores on a development set; and
-whether the search should use them.
+"""Which weights a run keeps, the trained ones or a mixture with the base's, by their scores on a development set; and
+what that says of them.
 """
 
 from __future__ import annotations
@@ -8,9 +8,18 @@ from dataclasses import dataclass
 
 from structformer.errors import ModelError
 from structformer.models.base import BaseModel, resolve_base_model
+from structformer.models.judged import Judged, Ranks, compared
 from structformer.models.kinds import Ranker, ranker_kind
 from structformer.sampling.held_out import DevelopmentSet
-from structformer.training.judging import Judge, Weights, development_score, mix_weights, weights_of
+from structformer.training.judging import (
+    Judge,
+    Weights,
+    mean_gain,
+    mix_weights,
+    question_weights,
+    ranks_on,
+    weights_of,
+)
 from structformer.training.options import TrainingOptions
 
 # People's queries are unlike those drawn from structure, and half-way between two sets of weights lies most of the gain
@@ -22,27 +31,25 @@ _SHARES = (0.25, 0.5)
 @dataclass(frozen=True, slots=True)
 class Judging:
     """What a run is judged by. judged_by: what the development set is made of; shares: of trained weights, to try;
-    base_score, base_weights: of the untrained ranker.
+    base_ranks, base_weights: of the untrained ranker.
     """
 
     development: DevelopmentSet | Judge | None
     judged_by: str
     shares: tuple[float, ...]
-    base_score: float
+    base_ranks: Ranks | None
     base_weights: Weights
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What judging came to. scores: by share of trained weights; kept: the best share; better_than_base: whether the
-    search should use the ranker instead of what it started from, None where nothing was held out; default_score: of the
-    encoder that the search would use without it, None where that is the ranker's own base.
+    """What judging came to. scores: nDCG@10 by share of trained weights, the untrained ones' at 0; kept: the best share
+    of the trained ones; judged: these against what the search has without them, None where nothing was held out.
     """
 
     scores: dict[float, float]
     kept: float
-    better_than_base: bool | None
-    default_score: float | None
+    judged: Judged | None
 
 
 def shares_to_try(ranker: Ranker, base: BaseModel, options: TrainingOptions) -> tuple[float, ...]:
@@ -51,48 +58,38 @@ def shares_to_try(ranker: Ranker, base: BaseModel, options: TrainingOptions) -> 
 
 
 def choose(ranker: Ranker, base: BaseModel, judging: Judging) -> Verdict:
-    """Judge a trained ranker, which is left with the weights that did best."""
-    scores, kept = _best_share(ranker, judging)
-    default = _default_score(ranker, base, judging.development)
-    return Verdict(scores, kept, _better(ranker, judging.development, scores, kept, default), default)
-
-
-def _best_share(ranker: Ranker, judging: Judging) -> tuple[dict[float, float], float]:
-    """Scores on the development set by share of trained weights, and the best share; the ranker is left with it."""
-    base, trained, shares = judging.base_weights, weights_of(ranker.model), judging.shares
-    if judging.development is None:
-        mix_weights(ranker.model, base, trained, shares[-1])
-        return {}, shares[-1]
-    scores = {0.0: judging.base_score}
+    """Judge a trained ranker, which is left with the share of its weights that did best."""
+    before, trained, shares = judging.base_weights, weights_of(ranker.model), judging.shares
+    development = judging.development
+    if development is None or judging.base_ranks is None:
+        mix_weights(ranker.model, before, trained, shares[-1])
+        return Verdict({}, shares[-1], None)
+    ranks = {}
     for share in shares:
-        mix_weights(ranker.model, base, trained, share)
-        scores[share] = development_score(ranker, judging.development)
-    # Untrained weights behind a fresh head are no ranker at all, so there the trained ones are kept whatever they
-    # score.
-    best = max(scores, key=lambda share: (scores[share], share)) if len(shares) > 1 else shares[0]
-    mix_weights(ranker.model, base, trained, best)
-    return scores, best
+        mix_weights(ranker.model, before, trained, share)
+        ranks[share] = ranks_on(ranker, development)
+    scores = {share: mean_gain(its, development) for share, its in ranks.items()}
+    kept = max(scores, key=lambda share: (scores[share], share))
+    mix_weights(ranker.model, before, trained, kept)
+    scores = {0.0: mean_gain(judging.base_ranks, development), **scores}
+    without, against = judging.base_ranks, "the untrained model"
+    if (encoder := _encoder_without(ranker, base)) is not None:
+        found = ranks_on(encoder, development)
+        if mean_gain(found, development) > scores[0.0]:
+            without, against = found, "the encoder that the search uses without it"
+    weights = question_weights(without, development)
+    return Verdict(scores, kept, compared(without, ranks[kept], weights, by=judging.judged_by, against=against))
 
 
-def _default_score(ranker: Ranker, base: BaseModel, development: DevelopmentSet | Judge | None) -> float | None:
-    if development is None or not base.scratch or not ranker_kind(ranker.kind).sentence_encoder:
+def _encoder_without(ranker: Ranker, base: BaseModel) -> Ranker | None:
+    """The encoder that the search would use without a model from scratch; None where that is the ranker's own base, or
+    none is at hand.
+    """
+    if not base.scratch or not ranker_kind(ranker.kind).sentence_encoder:
         return None
     try:
         default = resolve_base_model("auto", "bi-encoder")
     except ModelError:
         return None
-    return development_score(ranker_kind(ranker.kind).load(default.location), development)
-
-
-def _better(
-    ranker: Ranker,
-    development: DevelopmentSet | Judge | None,
-    scores: dict[float, float],
-    kept: float,
-    default_score: float | None,
-) -> bool | None:
-    if development is None:
-        return None
-    if not isinstance(development, DevelopmentSet):
-        return not development.worse(ranker)
-    return kept > 0 and scores[kept] > max(scores[0.0], default_score or 0.0)
+    found: Ranker = ranker_kind(ranker.kind).load(default.location)
+    return found

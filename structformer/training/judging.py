@@ -1,14 +1,14 @@
-"""The score on held-out structure by which a run judges itself, and the mixing of trained and base weights."""
+"""The ranks on held-out structure by which a run judges itself, and the mixing of trained and base weights."""
 
 from __future__ import annotations
 
-import math
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from structformer.models.judged import Floats, Ranks, gains
 from structformer.models.kinds import Ranker, ranker_kind
 from structformer.sampling.held_out import DevelopmentSet
 
@@ -19,32 +19,46 @@ Weights = dict[str, torch.Tensor]
 
 
 class Judge(Protocol):
-    """A development set that knows itself how it is scored."""
+    """Held-out questions that know themselves how they are ranked."""
 
-    def score(self, ranker: Ranker) -> float:
-        """A ranker's mean nDCG@10 on it."""
+    def ranks(self, ranker: Ranker) -> Ranks:
+        """(questions,) the rank from 1 of each one's right answer."""
         ...
 
-    def worse(self, ranker: Ranker) -> bool:
-        """Whether a ranker does worse on it than the untrained one beyond chance."""
+    @property
+    def weights(self) -> Floats:
+        """(questions,) what each counts."""
         ...
 
 
-def development_score(ranker: Ranker, task: DevelopmentSet | Judge) -> float:
-    """Mean nDCG@10 of a development set's queries, each with one relevant passage (any of a judged document's).
+def ranks_on(ranker: Ranker, task: DevelopmentSet | Judge) -> Ranks:
+    """(queries,) the rank from 1 of each query's relevant passage on a development set (any of a judged document's).
 
     A ranker that reads query and document together, too slow for the whole pool, orders the relevant passage among
     _CANDIDATES others."""
     if not isinstance(task, DevelopmentSet):
-        return task.score(ranker)
+        return task.ranks(ranker)
     if ranker_kind(ranker.kind).joint:
-        ranks = [_candidate_rank(ranker, task, number) for number in range(min(_MAX_DEV_QUERIES, len(task.queries)))]
-    else:
-        scores = ranker.score_all(task.queries, task.passages)
-        ranks = [
-            min(_rank(scores[query], passage) for passage in relevant) for query, relevant in enumerate(task.relevant)
-        ]
-    return sum(1 / math.log2(rank + 1) for rank in ranks if rank <= 10) / len(ranks)
+        asked = range(min(_MAX_DEV_QUERIES, len(task.queries)))
+        return np.array([_candidate_rank(ranker, task, number) for number in asked], np.int64)
+    scores = ranker.score_all(task.queries, task.passages)
+    found = [min(_rank(scores[query], passage) for passage in relevant) for query, relevant in enumerate(task.relevant)]
+    return np.array(found, np.int64)
+
+
+def question_weights(ranks: Ranks, task: DevelopmentSet | Judge) -> Floats:
+    """(queries,) what each query of a development set counts that has such a rank."""
+    return np.ones(len(ranks)) if isinstance(task, DevelopmentSet) else task.weights
+
+
+def mean_gain(ranks: Ranks, task: DevelopmentSet | Judge) -> float:
+    """Mean nDCG@10 of a development set's queries, each with one relevant passage."""
+    return float(np.average(gains(ranks), weights=question_weights(ranks, task)))
+
+
+def development_score(ranker: Ranker, task: DevelopmentSet | Judge) -> float:
+    """A ranker's mean nDCG@10 on a development set."""
+    return mean_gain(ranks_on(ranker, task), task)
 
 
 def _candidate_rank(ranker: Ranker, task: DevelopmentSet, query: int) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from structformer.errors import UsageError
+from structformer.models.judged import Judged
 from structformer.models.kinds import ranker_kind, ranker_kinds
 from structformer.training.schedule import SCHEDULES
 from structformer.workspace import checked_name
@@ -212,9 +213,9 @@ class TrainingStep:
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
     """The result of a run. development: nDCG@10 on the development set by share of the trained weights (0 the base, 1
-    the trained); kept: the share that was saved; best_step: the step whose weights were taken; resumed_at: the step
-    that the run continued from, 0 for a new one; default_score: of the encoder that the search uses without a model
-    trained from scratch; side: of a bi-encoder, what was trained.
+    the trained); kept: the share that was saved; best_step: the step whose weights were taken; judged: the saved
+    weights against what the search has without them, None where nothing was held out; resumed_at: the step that the
+    run continued from, 0 for a new one; side: of a bi-encoder, what was trained.
     """
 
     folder: Path
@@ -223,12 +224,16 @@ class TrainingResult:
     seconds: float
     development: dict[float, float] = field(default_factory=dict)
     kept: float = 1.0
-    better_than_base: bool | None = None
     best_step: int = 0
-    judged_by: str = "held-out structure"
+    judged_by: str = "queries of held-out documents"
+    judged: Judged | None = None
     resumed_at: int = 0
-    default_score: float | None = None
     side: str = BOTH
+
+    @property
+    def used(self) -> bool:
+        """Whether the search uses the model by itself, of a kind that it uses by itself."""
+        return self.judged is None or self.judged.is_gain
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from structformer.errors import ModelError
 from structformer.models.kinds import ranker_kind
-from structformer.models.registry import RECORD, model_folder
+from structformer.models.registry import RECORD, ModelRecord, model_folder
 from structformer.outputs import new_file
 from structformer.pages import curve, render
 from structformer.sampling import tasks
@@ -65,7 +65,7 @@ def _page(model: str, log: list[dict[str, Any]], record: dict[str, Any] | None) 
         "training.html",
         title=f"Training run: {model}",
         about="Thin: each step. Bold: the mean of a twentieth of the run.",
-        verdict=_verdict(training),
+        verdict="This run is not finished." if record is None else ModelRecord(**record).verdict,
         figures=_figures(log, training),
         sections=sections,
         options=_options(training) if training else [],
@@ -95,19 +95,6 @@ def _about(task: str) -> str:
         return "masked words"
     known = tasks().get(task)
     return known.draw.__name__.replace("_", " ") if known is not None and hasattr(known.draw, "__name__") else ""
-
-
-def _verdict(training: dict[str, Any] | None) -> str:
-    if training is None:
-        return "This run is not finished."
-    better = training["better_than_base"]
-    if better is None:
-        return "Not judged: too few documents to hold any out."
-    return (
-        "Better than the untrained model on held-out structure."
-        if better
-        else "Not better than the untrained model on held-out structure."
-    )
 
 
 def _figures(log: list[dict[str, Any]], training: dict[str, Any] | None) -> list[tuple[str, str]]:

@@ -12,10 +12,11 @@ from typing import Any
 import torch
 
 from structformer.models.base import BaseModel
+from structformer.models.judged import Ranks
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.checkpoint import read_state
 from structformer.training.example_order import ExampleOrder
-from structformer.training.judging import Judge, development_score
+from structformer.training.judging import Judge, development_score, ranks_on
 from structformer.training.loop import chunk_seed
 from structformer.training.objectives import Objective
 from structformer.training.options import TrainingOptions, TrainingPlan
@@ -31,12 +32,13 @@ _SCORED_SHARE = 0.05  # of the time, that one scoring of the development set may
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a run knows of this machine before it begins: seconds a step, pairs a second, the untrained ranker's score
-    on the development set, and seconds that one such scoring takes."""
+    """What a run knows of this machine before it begins: seconds a step, pairs a second, the untrained ranker's ranks
+    on the development set, None without one, and seconds that one such scoring takes.
+    """
 
     seconds: float
     pairs_per_second: float
-    base_score: float
+    base_ranks: Ranks | None
     scoring_seconds: float
 
 
@@ -82,8 +84,8 @@ def measure(
         if whole > affordable:
             development = development.reduced(affordable / whole)
     begun = time.monotonic()
-    score = development_score(objective.ranker, development) if development is not None else 0.0
-    return Measured(seconds, sum(pairs[steady]) / sum(times[steady]), score, time.monotonic() - begun), development
+    ranks = ranks_on(objective.ranker, development) if development is not None else None
+    return Measured(seconds, sum(pairs[steady]) / sum(times[steady]), ranks, time.monotonic() - begun), development
 
 
 def make_plan(

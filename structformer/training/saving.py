@@ -74,6 +74,5 @@ def _training(trained: Trained) -> dict[str, Any]:
         "processes": result.plan.processes,
         "development": {f"{share:g}": score for share, score in result.development.items()},
         "kept": result.kept,
-        "better_than_base": result.better_than_base,
-        "default_score": result.default_score,
+        "judged": None if result.judged is None else asdict(result.judged),
     }

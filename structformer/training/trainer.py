@@ -248,10 +248,10 @@ def _measured(request: _Request, ground: _Ground, start: _Start) -> tuple[Judgin
         development, judged_by = source.development, source.judged_by
     else:
         development = development_set(ground.corpus, seed=manifest["seed"], share=manifest["held_out"])
-        judged_by = "held-out structure"
+        judged_by = "queries of held-out documents"
     shares = (1.0,) if source and source.passages else shares_to_try(start.ranker, start.base, options)
     measured, development = measure(start.objective, start.order, ground.settings, ground.device, development, options)
-    return Judging(development, judged_by, shares, measured.base_score, weights_of(start.ranker.model)), measured
+    return Judging(development, judged_by, shares, measured.base_ranks, weights_of(start.ranker.model)), measured
 
 
 def _plan(request: _Request, ground: _Ground, start: _Start, measured: Measured, reserve: float) -> TrainingPlan:
@@ -294,8 +294,7 @@ def _judged_and_saved(
         development=verdict.scores,
         kept=verdict.kept,
         judged_by=judging.judged_by,
-        better_than_base=verdict.better_than_base,
-        default_score=verdict.default_score,
+        judged=verdict.judged,
     )
     if request.source and request.source.passages:
         ranker.passages = request.source.passages  # type: ignore[attr-defined]

@@ -1,0 +1,100 @@
+"""What held-out questions say of a trained ranker: the figures of its record, and the words for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ranks = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+_TOP = 10
+_STANDARD_ERRORS = 1.96  # of a 95 % interval
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Trained weights against what the search has without them, on the same held-out questions. by: what these are;
+    against: what the search has; untrained, trained: mean nDCG@10; low, high: of the 95 % interval of its gain;
+    first_untrained, first_trained: the share of questions whose document is found first (Success@1); first_low,
+    first_high: of its gain.
+    """
+
+    by: str
+    against: str
+    questions: int
+    untrained: float
+    trained: float
+    low: float
+    high: float
+    first_untrained: float
+    first_trained: float
+    first_low: float
+    first_high: float
+
+    @property
+    def gain(self) -> float:
+        """Of nDCG@10."""
+        return self.trained - self.untrained
+
+    @property
+    def first_gain(self) -> float:
+        """Of Success@1."""
+        return self.first_trained - self.first_untrained
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether the trained weights are better, as far as these questions tell."""
+        return self.gain > 0 and self.first_high >= 0
+
+    def in_words(self) -> str:
+        """The figures, in a sentence."""
+        return (
+            f"On {self.questions} {self.by} nDCG@10 is {self.trained:.3f}, where {self.against} has "
+            f"{self.untrained:.3f} ({self.gain:+.3f}, 95 % interval {self.low:+.3f} to {self.high:+.3f}); the right "
+            f"document comes first for {self.first_trained:.0%}, where it did for {self.first_untrained:.0%}."
+        )
+
+
+def gains(ranks: Ranks) -> Floats:
+    """nDCG@10 of questions with one right answer at these ranks from 1."""
+    found: Floats = np.where(ranks <= _TOP, 1 / np.log2(np.maximum(ranks, 1) + 1.0), 0.0)
+    return found
+
+
+def compared(untrained: Ranks, trained: Ranks, weights: Floats, *, by: str, against: str) -> Judged:
+    """Compare the ranks of the same questions' right answers. weights: what each question counts."""
+    means, intervals = [], []
+    for before, after in (
+        (gains(untrained), gains(trained)),
+        ((untrained == 1).astype(np.float64), (trained == 1).astype(np.float64)),
+    ):
+        change = after - before
+        mean = float(np.average(change, weights=weights))
+        error = math.sqrt(float((weights**2 * (change - mean) ** 2).sum())) / float(weights.sum())
+        means += [float(np.average(before, weights=weights)), float(np.average(after, weights=weights))]
+        intervals += [mean - _STANDARD_ERRORS * error, mean + _STANDARD_ERRORS * error]
+    figures = [round(value, 4) for value in (*means[:2], *intervals[:2], *means[2:], *intervals[2:])]
+    return Judged(by, against, len(untrained), *figures)
+
+
+def recorded(training: Mapping[str, Any]) -> Judged | None:
+    """From a model's record; None where nothing was held out."""
+    return Judged(**training["judged"]) if training.get("judged") else None
+
+
+def verdict(judged: Judged | None, *, by_itself: bool) -> str:
+    """What training came to, in words, with what the search makes of it. by_itself: whether the search takes such a
+    model without being asked to.
+    """
+    if judged is None:
+        return "Not judged: the corpus has too few questions to hold any out." + (
+            " The search uses what was trained; compare it with the untrained search." if by_itself else ""
+        )
+    if judged.is_gain:
+        return f"{judged.in_words()} A gain" + (": the search uses what was trained." if by_itself else ".")
+    return f"{judged.in_words()} No gain" + (": the search goes on without it." if by_itself else ".")
