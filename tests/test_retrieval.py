@@ -12,10 +12,10 @@ from structformer.ingestion import ingest
 from structformer.models.bi_encoder import BiEncoder
 from structformer.retrieval.fusion import (
     DEFAULT_WEIGHTS,
-    WITH_STRUCTURE,
     FusionWeights,
     learn_weights,
     reciprocal_rank_fusion,
+    starting_weights,
 )
 from structformer.retrieval.index import build_index
 from structformer.retrieval.pipeline import dense, dense_fusion, hybrid, lexical, parse_pipeline, rerank
@@ -72,7 +72,7 @@ def test_the_default_is_hybrid_once_there_are_vectors(indexed):
     assert hit.score == hit.scores["hybrid"]
 
 
-def test_the_hybrid_is_the_weighted_sum_of_its_six_scores(indexed):
+def test_the_hybrid_is_the_weighted_sum_of_its_seven_scores(indexed):
     retriever = Retriever.open(indexed)
     weights = retriever.weights(retriever.pipeline("hybrid"))
     [ranking] = retriever.rank(["clove hitch"], "hybrid")
@@ -85,6 +85,7 @@ def test_the_hybrid_is_the_weighted_sum_of_its_six_scores(indexed):
             weights.document * ranking.scores["document"][unit],
             weights.structure * ranking.scores["structure"][unit],
             weights.structure_overview * ranking.scores["structure_overview"][unit],
+            weights.described * ranking.scores["described"][unit],
         )
         assert score == pytest.approx(sum(parts), abs=1e-6)
 
@@ -120,7 +121,7 @@ def test_learned_weights_follow_what_tells_the_relevant_apart():
     generator = np.random.default_rng(0)
     groups = []
     for _ in range(100):
-        rows = generator.random((20, 6)) * 0.2
+        rows = generator.random((20, 7)) * 0.2
         rows[0, 1] += 0.3  # only the overview knows
         groups.append(rows)
     found = learn_weights(groups, ridge=0.01)
@@ -131,7 +132,9 @@ def test_learned_weights_follow_what_tells_the_relevant_apart():
     assert learn_weights(groups * 3).overview == pytest.approx(held_back.overview)  # more of the same moves it no more
     assert min(found.lexical, found.document) >= 0.0
     assert found.structure == found.structure_overview == 0.0  # what the prior leaves out stays out
-    assert learn_weights(groups, prior=WITH_STRUCTURE).structure > 0.0
+    assert found.described == 0.0
+    with_all = learn_weights(groups, prior=starting_weights(structure=True, described=True))
+    assert min(with_all.structure, with_all.described) > 0.0
     assert learn_weights([]) == FusionWeights(*DEFAULT_WEIGHTS.as_array())
 
 

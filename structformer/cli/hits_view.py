@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -28,7 +29,8 @@ def show_search(
     also: Mapping[str, Any] | None = None,
 ) -> None:
     """What a search found, and whether any hit may well be what was asked for. explain: with scores, the pipeline and
-    its weights. remark: what else is said of a hit then; trace: lines on how it was found; also: more of the JSON.
+    its weights. remark: what else is said of a hit then, in the place of the sentence that describes its document best;
+    trace: lines on how it was found; also: more of the JSON.
     """
     weights = retriever.weights(pipeline) if explain or out.as_json else None
     confident = retriever.is_confident(query, hits, pipeline)
@@ -36,7 +38,7 @@ def show_search(
         {
             "query": query,
             "pipeline": str(pipeline),
-            "weights": None if weights is None else [*map(float, weights.as_array())],
+            "weights": None if weights is None else asdict(weights),
             "confident": confident,
             **(also or {}),
             "hits": [hit.as_dict() for hit in hits],
@@ -44,7 +46,7 @@ def show_search(
     )
     if hits and not confident:
         out.result("nothing found with confidence; the nearest:\n")
-    show_hits(out, hits, scores=explain or out.verbose, remark=remark)
+    show_hits(out, hits, scores=explain or out.verbose, remark=remark or _witness(retriever, query, pipeline))
     if not hits or not (explain or out.verbose):
         return
     for line in trace if explain else ():
@@ -54,12 +56,19 @@ def show_search(
         out.say(
             f"score = {weights.dense:g} dense + {weights.overview:g} overview + "
             f"{weights.lexical:g} lexical/best + {weights.document:g} document"
-            + (
-                f" + {weights.structure:g} structure + {weights.structure_overview:g} structure_overview"
-                if weights.with_structure
-                else ""
-            )
+            + "".join(f" + {value:g} {name}" for name, value in weights.others.items())
         )
+
+
+def _witness(retriever: Retriever, query: str, pipeline: Pipeline) -> Callable[[H], str]:
+    """What the score's `described` is the cosine of."""
+    witness = retriever.witnesses(query, pipeline)
+
+    def remark(hit: H) -> str:
+        said = witness(hit.document_id)
+        return f"described: {said}" if said else ""
+
+    return remark
 
 
 def show_hits(out: Output, hits: Sequence[H], *, scores: bool, remark: Callable[[H], str] | None = None) -> None:

@@ -42,7 +42,7 @@ _ALL_OPENINGS = "openings of documents, each answered by the rest of its documen
 _FEWEST, _MOST = 20, 1000
 _DEPTH = 100
 _FUSED = 200  # passages of each list of reciprocal rank fusion
-Way = Callable[..., torch.Tensor]  # of the six parts that `_ways` names
+Way = Callable[..., torch.Tensor]  # of the seven parts that `_ways` names
 
 
 def evaluate_openings(
@@ -83,6 +83,15 @@ def evaluate_openings(
     ways = list(_ways(models, weights, with_structure=static is not None))
     runs: list[Run] = [{} for _ in ways]
     shares = DocumentShares(asked, opened.units, opened.lexical)
+    kept = opened.encoder(UNTRAINED)[1].descriptions
+    owners = asked.owners.numpy()
+
+    def descriptions(number: int, vector: torch.Tensor, cosines: torch.Tensor) -> torch.Tensor:
+        if kept is None:
+            return torch.zeros(len(owners))
+        best, _ = kept.best(vector.numpy(), kept.saying(asked.questions[number]))
+        return torch.from_numpy(kept.scores(best, owners, cosines.numpy())).float()
+
     for done, number in enumerate(answered, 1):
         by_document = torch.zeros(len(asked.overviews))
         for document, its_share in shares.of(asked.questions[number]).items():
@@ -91,8 +100,10 @@ def evaluate_openings(
         parts = {name: [part[0] for part in asked.parts(its[[number]], [number])] for name, its in vectors.items()}
         by_structure = static(number) if static is not None else [torch.zeros(len(asked.units))] * 2
         for run, (_, encoder, way) in zip(runs, ways, strict=True):
-            six = [*parts[encoder], by_document[asked.owners], *by_structure]
-            total = way(*six).masked_fill(~(right | wrong), NOTHING)
+            cosines, overviews, words = parts[encoder]
+            described = descriptions(number, vectors[encoder][number], cosines.masked_fill(~(right | wrong), NOTHING))
+            seven = [cosines, overviews, words, by_document[asked.owners], *by_structure, described]
+            total = way(*seven).masked_fill(~(right | wrong), NOTHING)
             run[f"opening-{number}"] = [
                 (opened.documents[document].id, float(_DEPTH - rank))
                 for rank, document in enumerate(_documents(total, asked))
@@ -196,8 +207,8 @@ def _held_out_alike(workspace: Workspace) -> tuple[int | None, list[str]]:
 
 
 def _ways(models: Sequence[str], learned: FusionWeights, *, with_structure: bool) -> Iterator[tuple[Stage, str, Way]]:
-    """The rows, each with its encoder and how it scores passages from the six parts of the search: cosines, overviews'
-    cosines, words, documents' words, and the static encoder's two.
+    """The rows, each with its encoder and how it scores passages from the seven parts of the search: cosines,
+    overviews' cosines, words, documents' words, the static encoder's two, and descriptions.
     """
 
     def weighted(weights: FusionWeights) -> Way:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from structformer.errors import WorkspaceError
 from structformer.retrieval.allowed import unit_numbers
 from structformer.retrieval.approximate import ApproximateIndex
+from structformer.retrieval.descriptions import Descriptions
 from structformer.retrieval.encoding import Vector, Vectors
 
 _SEARCH_ROWS = 65_536
@@ -29,14 +30,21 @@ def overview_path(path: Path) -> Path:
 
 class DenseIndex:
     """Unit vectors and overview vectors of one encoder. owners[i]: the document number of unit i. nearest: the
-    approximate index, where there is one.
+    approximate index, where there is one; descriptions: those of the documents, where they are kept.
     """
 
-    def __init__(self, path: Path, owners: npt.NDArray[np.int64], nearest: ApproximateIndex | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        owners: npt.NDArray[np.int64],
+        nearest: ApproximateIndex | None = None,
+        descriptions: Descriptions | None = None,
+    ) -> None:
         self.vectors = _opened(path)
         self.overviews = _opened(overview_path(path))
         self.owners = owners
         self.nearest = nearest
+        self.descriptions = descriptions
         self._files = [_Rows(table) for table in (self.vectors, self.overviews)]
         if len(self.vectors) != len(owners) or (len(owners) and owners[-1] >= len(self.overviews)):
             raise WorkspaceError(f"{path} is not of this index: run `structformer index` again")

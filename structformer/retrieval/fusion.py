@@ -1,11 +1,12 @@
-"""Fusing what the stages say: reciprocal ranks, or a weighted sum of four scores with weights learned from the corpus
-itself.
+"""Fusing what the stages say: reciprocal ranks, or a weighted sum of up to seven scores with weights learned from the
+corpus itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ Floats = npt.NDArray[np.float64]
 @dataclass(frozen=True, slots=True)
 class FusionWeights:
     """Weights of a unit's cosine, its document's overview's cosine, its BM25 score and its whole document's BM25 score,
-    the latter two as shares of the query's best; and of the two cosines of the static encoder, 0 where it takes no
-    part.
+    the latter two as shares of the query's best; of the two cosines of the static encoder, 0 where it takes no part;
+    and of the cosine of the sentence that describes the document best, which counts nothing where no sentences are kept
+    (descriptions.py).
     """
 
     dense: float = 1.0
@@ -30,9 +32,10 @@ class FusionWeights:
     document: float = 0.3
     structure: float = 0.0
     structure_overview: float = 0.0
+    described: float = 0.0
 
     def as_array(self) -> Floats:
-        """(6,) float64."""
+        """(7,) float64."""
         return np.array(astuple(self), np.float64)
 
     @property
@@ -41,20 +44,41 @@ class FusionWeights:
         return self.structure > 0 or self.structure_overview > 0
 
     @property
+    def others(self) -> dict[str, float]:
+        """The weights, by name, of those scores that not every hybrid has, where they count."""
+        found = {name: getattr(self, name) for name in _NAMES if name not in _OF_ALL}
+        return {name: value for name, value in found.items() if value}
+
+    @property
     def learned(self) -> bool:
         """Whether they were learned from the corpus, and are not those that everything begins with."""
-        return self not in (DEFAULT_WEIGHTS, WITH_STRUCTURE)
+        return self not in _STARTING
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> FusionWeights:
         """From stored JSON."""
-        return cls(**{name: float(value[name]) for name in _NAMES})
+        return cls(**{name: float(value[name] if name in _OF_ALL else value.get(name, 0.0)) for name in _NAMES})
 
 
 _NAMES = tuple(each.name for each in fields(FusionWeights))
+_OF_ALL = _NAMES[:4]
 DEFAULT_WEIGHTS = FusionWeights()
 # Beside a pretrained encoder the static one counts as much.
 WITH_STRUCTURE = FusionWeights(structure=1.0, structure_overview=0.5)
+_DESCRIBED = 0.5
+
+
+def starting_weights(*, structure: bool = False, described: bool = False) -> FusionWeights:
+    """Those that learning begins with. structure: the static encoder takes part beside another one; described:
+    descriptions are kept.
+    """
+    return replace(WITH_STRUCTURE if structure else DEFAULT_WEIGHTS, described=_DESCRIBED if described else 0.0)
+
+
+_STARTING = [
+    starting_weights(structure=structure, described=described)
+    for structure, described in product((False, True), repeat=2)
+]
 
 
 def reciprocal_rank_fusion(lists: Sequence[Sequence[tuple[int, float]]], k: int) -> Ranked:
@@ -74,7 +98,7 @@ def learn_weights(
 ) -> FusionWeights:
     """Weights under which the first row of each group, the relevant one, is likeliest.
 
-    groups: (candidates, 6) features of one query each. Minimises the mean softmax cross-entropy of the rows' weighted
+    groups: (candidates, 7) features of one query each. Minimises the mean softmax cross-entropy of the rows' weighted
     sums plus ridge / scale x |w - scale x prior|^2 / 2, a convex problem, by Newton's method; weights below zero are
     set to zero and the others learned again, and those that the prior has at zero stay there. The result is divided by
     the weight of the cosine, or where that is the smaller one by the static encoder's. The prior counts the same

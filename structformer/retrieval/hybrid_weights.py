@@ -64,9 +64,10 @@ def _floor(found: Sequence[tuple[PseudoQuery, Floats, list[int]]]) -> float:
 def weighed_groups(
     questions: Sequence[PseudoQuery], search: UntrainedSearch
 ) -> Iterator[tuple[PseudoQuery, Floats, list[int]]]:
-    """For each question that another unit of its document can answer, the (units, 6) features of the document's best
-    unit, then of the best of other documents, and the documents' numbers. The first row is the relevant one; the last
-    two features are zeros without a static encoder.
+    """For each question that another unit of its document can answer, the (units, 7) features of the document's best
+    unit, then of the best of other documents, and the documents' numbers. The first row is the relevant one; the static
+    encoder's two features are zeros without one, that of descriptions where none are kept. What says the same as
+    the question does not count (`Descriptions.saying`).
     """
     asked = PseudoQueryScores(questions, search)
     shares = DocumentShares(asked, search.units, search.lexical)
@@ -75,8 +76,7 @@ def weighed_groups(
         vectors = asked.vectors[numbers]
         parts = torch.stack([*asked.parts(vectors, numbers), *asked.static_parts(numbers)])
         right, wrong = asked.scores(vectors, numbers, search.weights)
-        kept = min(_CANDIDATES, wrong.shape[1])
-        best = torch.topk(wrong, kept)
+        best = torch.topk(wrong, min(_CANDIDATES, wrong.shape[1]))
         for row, number in enumerate(numbers):
             if right[row].max() == NOTHING:
                 continue
@@ -86,7 +86,15 @@ def weighed_groups(
             found = shares.of(question)
             whole = torch.tensor([found.get(owner, 0.0) for owner in owners])
             its = parts[:, row, places]
-            yield question, torch.cat([its[:3], whole[None], its[3:]]).T.double().numpy(), owners
+            described = torch.zeros(len(places), dtype=torch.float64)
+            if (kept := search.index.descriptions) is not None:
+                found_best, _ = kept.best(vectors[row].numpy(), kept.saying(question))
+                described = torch.from_numpy(kept.scores(found_best, owners, its[0].numpy()))
+            yield (
+                question,
+                torch.cat([its[:3], whole[None], its[3:], described[None].float()]).T.double().numpy(),
+                owners,
+            )
 
 
 def _left_in_place(question: PseudoQuery, owners: npt.NDArray[np.int64]) -> PseudoQuery:

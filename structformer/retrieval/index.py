@@ -33,8 +33,15 @@ from structformer.retrieval.approximate import (
     is_installed,
     write_approximate,
 )
+from structformer.retrieval.descriptions import (
+    Descriptions,
+    description_texts_path,
+    descriptions_path,
+    drawn_descriptions,
+    write_descriptions,
+)
 from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
-from structformer.retrieval.fusion import DEFAULT_WEIGHTS, WITH_STRUCTURE, FusionWeights
+from structformer.retrieval.fusion import FusionWeights, starting_weights
 from structformer.retrieval.lexical import LexicalIndex, LexicalWriter
 from structformer.retrieval.metadata import MetadataWriter
 from structformer.retrieval.structure import IndexStructure
@@ -56,7 +63,7 @@ from structformer.workspace import Workspace
 if TYPE_CHECKING:
     from structformer.models.bi_encoder import BiEncoder
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 AUTO, EXACT, APPROXIMATE = NEAREST = ("auto", "exact", "approximate")
 _LANGUAGE_SAMPLE = 50  # documents
 _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before something is added to the index
@@ -324,7 +331,8 @@ class Index:
         place = encoder_place(self.workspace, encoder) if isinstance(encoder, str) else encoder
         names = _vectors(place.vectors)
         if not all(self.has(name) for name in names):
-            with self.adding(f"making the vectors of {place.name}", names, _nearest_files(place.vectors)):
+            optional = [*_nearest_files(place.vectors), *_description_files(place.vectors)]
+            with self.adding(f"making the vectors of {place.name}", names, optional):
                 indexed = Units(self.path("units.arrow")), IndexedDocuments(self.path("documents.arrow"))
                 structure = IndexStructure(self.workspace, *indexed)
                 _make_vectors(self.folder, None, self.workspace, place, self.manifest, structure, progress)
@@ -343,6 +351,15 @@ class Index:
         for name in names:
             self.path(name)
         return ApproximateIndex(vectors)
+
+    def descriptions(self, vectors: Path) -> Descriptions | None:
+        """The descriptions beside a file of vectors; None where none are kept."""
+        names = _description_files(vectors.stem)
+        if not all(self.has(name) for name in names):
+            return None
+        for name in names:
+            self.path(name)
+        return Descriptions(vectors)
 
     def floor(self, encoder: str) -> float:
         """The cosine below which an encoder's passages are not found with confidence; 0 where none was learned."""
@@ -377,6 +394,12 @@ def _nearest_files(name: str) -> list[str]:
     return [f"dense/{file.name}" for file in approximate_files(Path(f"{name}.npy"))]
 
 
+def _description_files(name: str) -> list[str]:
+    """The files of the descriptions of documents, with an encoder's vectors of them."""
+    suffixes = (".npy", ".digests.npy", ".arrow")
+    return [f"dense/{name}.descriptions{suffix}" for suffix in suffixes]
+
+
 def _make_vectors(
     folder: Path,
     before: Path | None,
@@ -400,43 +423,52 @@ def _make_vectors(
     model = load_encoder(workspace, place.name, place.passages, "making vectors by the encoder").for_bulk()
     units, documents = Units(folder / "units.arrow"), IndexedDocuments(folder / "documents.arrow")
     earlier = (before or folder) / "dense" / f"{place.vectors}.npy"
-    total = len(units) + len(documents)
+    needs_torch = encoder_kind(workspace, place.name).needs_torch
+    # The static encoder was taught by these very sentences, and is near to each of them.
+    corpus = Corpus.open(workspace)
+    described = drawn_descriptions(corpus, ReferenceGraph.open(workspace, corpus), units) if needs_torch else []
+    total = len(units) + len(documents) + len(described)
     bits = manifest.get("vector_bits", 32)
     elsewhere = sorted(made.glob(f"{place.vectors}-*.journal")) if made is not None else []
     journal = VectorJournal(_journals(workspace) / place.vectors, model.dimensions, elsewhere)
     with journal, building_folder(folder) as building:
         path = building.folder / f"{place.vectors}.npy"
-        for target, known, texts, count, start in (
-            (overview_path(path), overview_path(earlier), (each.overview for each in documents), len(documents), 0),
-            (path, earlier, (unit.ranker_text for unit in units), len(units), len(documents)),
+        for of, texts, count, start in (
+            (overview_path, (each.overview for each in documents), len(documents), 0),
+            (descriptions_path, (each.text for each in described), len(described), len(documents)),
+            (Path, (unit.ranker_text for unit in units), len(units), len(documents) + len(described)),
         ):
+            if of is descriptions_path and not needs_torch:
+                continue
             encode_texts(
                 texts,
                 count,
                 model,
-                target,
-                KnownVectors(known, bits),
+                of(path),
+                KnownVectors(of(earlier), bits),
                 journal,
                 bits=bits,
                 progress=lambda done, _, start=start: progress(place.name, start + done, total) if progress else None,  # type: ignore[misc]
             )
-        needs_torch = encoder_kind(workspace, place.name).needs_torch
+        if needs_torch:
+            write_descriptions(description_texts_path(path), described)
         beside = _structure_of(folder, workspace) if needs_torch else ""  # another static encoder stands alone
         # Whether torch made the vectors is kept with them: the model may be another one by the time that it matters.
         facts = {"needs_torch": needs_torch, "structure": beside}
         facts |= {"language": manifest["language"], "tool_version": __version__}
+        starting = starting_weights(structure=bool(beside), described=needs_torch)
         if place.untrained:
             stayed = read_json(_fusion_path(earlier)) if beside and _fusion_path(earlier).exists() else {}
             if any(stayed.get(name) != value for name, value in facts.items()):
                 halves = structure.halves() if beside else None
                 if beside and halves is None:
-                    stayed = {"weights": asdict(WITH_STRUCTURE), "floor": 0.0}
+                    stayed = {"weights": asdict(starting), "floor": 0.0}
                 else:
                     stayed = _learned(folder, workspace, manifest, (units, documents), path, model, halves)
             weights = FusionWeights.of(stayed["weights"])
             facts["floor"] = stayed["floor"]
         else:
-            weights = WITH_STRUCTURE if beside else DEFAULT_WEIGHTS
+            weights = starting
         facts["weights"] = asdict(weights)
         write_json(building.folder / f"{place.vectors}.fusion.json", facts)
         if is_approximate(manifest, len(units)):
@@ -491,7 +523,7 @@ def _learned(
 
     corpus = Corpus.open(workspace)
     lexical = LexicalIndex(folder / "lexical", manifest["language"])
-    index = DenseIndex(vectors, indexed[0].numbers("document"))
+    index = DenseIndex(vectors, indexed[0].numbers("document"), descriptions=Descriptions(vectors))
     search = UntrainedSearch(*indexed, lexical, index, encoder, CrossFitted(halves) if halves else None)
     weights, floor = learned_from_openings(corpus, ReferenceGraph.open(workspace, corpus), search)
     return {"weights": asdict(weights), "floor": floor}

@@ -175,7 +175,8 @@ class OpenedIndex:
         encoder = load_query_encoder(self.workspace, name)
         if model_fingerprint(self.workspace, name) != fingerprint or vectors.stem != place.vectors:
             raise WorkspaceError(f"the model {name} was trained again while it was loaded: search again")
-        return encoder, DenseIndex(vectors, self.owners, self.index.nearest(vectors)), weights
+        nearest, descriptions = self.index.nearest(vectors), self.index.descriptions(vectors)
+        return encoder, DenseIndex(vectors, self.owners, nearest, descriptions), weights
 
     def document_text(self, document: int, characters: int) -> str:
         """A document's title and the beginning of its text, titles of sections in it."""

@@ -14,7 +14,7 @@ import torch
 
 from structformer.models.bi_encoder import BiEncoder
 from structformer.retrieval.dense import DenseIndex
-from structformer.retrieval.fusion import DEFAULT_WEIGHTS, WITH_STRUCTURE, FusionWeights
+from structformer.retrieval.fusion import FusionWeights, starting_weights
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.pseudo_queries import OPENING, PseudoQuery
 from structformer.retrieval.ranking import normalize_by_max
@@ -44,7 +44,7 @@ class UntrainedSearch:
     @property
     def weights(self) -> FusionWeights:
         """Those that everything begins with."""
-        return DEFAULT_WEIGHTS if self.static is None else WITH_STRUCTURE
+        return starting_weights(structure=self.static is not None, described=self.index.descriptions is not None)
 
 
 class PseudoQueryScores:

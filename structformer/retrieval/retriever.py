@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -177,6 +177,25 @@ class Retriever:
             return True
         words = set(self.opened.lexical.terms(query))
         return any(words <= set(self.opened.lexical.words(f"{hit.breadcrumb}\n{hit.text}")) for hit in hits)
+
+    def witnesses(self, query: str, pipeline: Pipeline) -> Callable[[str], str]:
+        """By a document's id the sentence that describes it best for a query; "" for one that has none, and where the
+        pipeline's fusion does not look at descriptions.
+        """
+        weights = self.weights(pipeline)
+        encoder, index, _ = self.opened.encoder(pipeline.encoder) if weights and weights.described else (None,) * 3
+        if encoder is None or index is None or index.descriptions is None:
+            return lambda document: ""
+        kept = index.descriptions
+        _, best = kept.best(encoder.encode_queries([query])[0])
+        places = {int(document): int(number) for document, number in zip(kept.documents, best, strict=True)}
+
+        def witness(document: str) -> str:
+            number = self.opened.document_number(document)
+            place = places.get(-1 if number is None else number)
+            return "" if place is None else kept.text(place)
+
+        return witness
 
     def _hit(self, number: int, score: float, ranking: Ranking, matches: Matches) -> Hit:
         unit = self.units[number]

@@ -33,6 +33,7 @@ def write_engine(workspace: str | Path | Workspace, engine: EngineIndex, encoder
     """
     opened = OpenedIndex(Workspace(workspace))
     _, index, weights = opened.encoder(encoder)
+    weights = replace(weights, described=0.0)  # an engine has passages, and no sentences beside them
     encoders = {encoder: (index, weights.dense, weights.overview)}
     if encoder != STRUCTURE and weights.with_structure and opened.has_structure:
         encoders[STRUCTURE] = opened.encoder(STRUCTURE)[1], weights.structure, weights.structure_overview

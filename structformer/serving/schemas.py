@@ -83,7 +83,8 @@ class Part(BaseModel):
     name: str = Field(
         description="dense and overview: cosines of the passage and of its document; lexical and document: BM25 scores "
         "of the passage and of its document; structure and structure_overview: cosines of the encoder that was learned "
-        "from these documents alone, where it takes part beside another one."
+        "from these documents alone, where it takes part beside another one; described: the best cosine of a sentence "
+        "that describes the document: its first, one that links to it, or another that stands alone."
     )
     label: str = Field(description="What that is, in plain words.")
     value: float
@@ -97,6 +98,10 @@ class Why(BaseModel):
     parts: list[Part] = Field(description="What the score is the sum of; empty for pipelines that add nothing up.")
     words: list[str] = Field(description="Words of the query that the section or its path holds.")
     rank_by_words: int | None = Field(description="Its place by BM25 alone; null where it is not among those found.")
+    described_by: str = Field(
+        description="The sentence that describes the document best for the query: its own, or one that links to it; "
+        "empty where none counts."
+    )
     learned: str = Field(description="Where the weights come from.")
 
 

@@ -62,8 +62,9 @@ _LABELS = {
     "document": "words of the whole document",
     "structure": "meaning of the passage, by what these documents teach",
     "structure_overview": "what the document is about, by what these documents teach",
+    "described": "the sentence that describes the document best",
 }
-_STATIC = frozenset({"structure", "structure_overview"})  # those of the static encoder beside another one
+_OF_ALL = frozenset({"dense", "overview", "lexical", "document"})  # those that every hybrid has
 _SHARES = frozenset({"lexical"})  # scores that count as shares of the query's best one
 
 
@@ -314,6 +315,7 @@ class _Explained:
         weights = current.retriever.weights(pipeline)
         self._weights = None if weights is None else _by_name(weights)
         self._learned = _learned(pipeline, weights, current.static)
+        self._witness = current.retriever.witnesses(ranking.query, pipeline)
         self._by_words = sorted(ranking.scores.get("lexical", {}).values(), reverse=True)
         self._best = self._by_words[0] if self._by_words else 1.0
 
@@ -329,12 +331,13 @@ class _Explained:
             parts=parts,
             words=[word for word in self._query if held.issuperset(terms := self._words_of(word)) and terms],
             rank_by_words=None if by_words is None else 1 + sum(score > by_words for score in self._by_words),
+            described_by=self._witness(hit.document_id),
             learned=self._learned,
         )
 
 
 def _by_name(weights: FusionWeights) -> dict[str, float]:
-    shown = [name for name in _LABELS if weights.with_structure or name not in _STATIC]
+    shown = [name for name in _LABELS if name in _OF_ALL or name in weights.others]
     return {name: getattr(weights, name) for name in shown}
 
 

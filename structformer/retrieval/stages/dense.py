@@ -63,13 +63,30 @@ def _hybrid(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
         lexical = opened.lexical.search(ranking.query, stage.k, documents)
         if learned:
             whole = normalize_by_max(opened.lexical.search_documents(ranking.query, stage.k, documents))
-            units = sorted({unit for unit, _ in (*lexical, *by_vector, *more)})
+            described = _described(opened, stage, vector, documents)
+            units = sorted({*(unit for unit, _ in (*lexical, *by_vector, *more)), *described})
             words = normalize_by_max(lexical)
             ranking.add(stage.name, _weighed(opened, ranking, vector, asked, units, words, whole, stage))
         else:
             ranking.scores["dense"] = dict(by_vector)
             ranking.add(stage.name, reciprocal_rank_fusion([lexical, by_vector], stage.k))
         ranking.scores["lexical"] = dict(lexical)
+
+
+def _described(opened: OpenedIndex, stage: Stage, vector: Vector, documents: Collection[int] | None) -> list[int]:
+    """The nearest unit of each of the documents that are described best."""
+    _, index, weights = opened.encoder(stage.model)
+    if index.descriptions is None or not weights.described:
+        return []
+    best, _ = index.descriptions.best(vector)
+    found = []
+    for place in np.argsort(-best, kind="stable")[:_DESCRIBED].tolist():
+        document = int(index.descriptions.documents[place])
+        if documents is None or document in documents:
+            units = np.arange(*opened.units_of(document))
+            cosines, _ = index.scores(vector, units)
+            found.append(int(units[cosines.argmax()]))
+    return found
 
 
 def _static_vectors(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking]) -> Sequence[Vector | None]:
@@ -132,18 +149,28 @@ def _weighed(
     cosines, overviews = index.scores(vector, numbers)
     owners = index.owners[numbers].tolist() if units else []
     by_document = [whole.get(owner, 0.0) for owner in owners]
-    kept: dict[str, Sequence[float] | Vector] = {"dense": cosines, "overview": overviews, "document": by_document}
+    kept: dict[str, Sequence[float] | npt.NDArray[np.floating]] = {
+        "dense": cosines,
+        "overview": overviews,
+        "document": by_document,
+    }
     static = np.zeros((2, len(units)), np.float32)
     if asked is not None:
         static = np.stack(opened.encoder(STRUCTURE)[1].scores(asked, numbers))
         kept |= {"structure": static[0], "structure_overview": static[1]}
-    features = np.stack([cosines, overviews, [lexical.get(unit, 0.0) for unit in units], by_document, *static], axis=1)
+    described = np.zeros(len(units))
+    if index.descriptions is not None and weights.described:
+        described = index.descriptions.scores(index.descriptions.best(vector)[0], owners, cosines)
+        kept |= {"described": described}
+    words = [lexical.get(unit, 0.0) for unit in units]
+    features = np.stack([cosines, overviews, words, by_document, *static, described], axis=1)
     totals = features.astype(np.float64) @ weights.as_array() if units else np.empty(0)
     ranking.scores.update({name: dict(zip(units, map(float, found), strict=True)) for name, found in kept.items()})
     return top_k(dict(zip(units, map(float, totals), strict=True)), stage.k)
 
 
 _LEAST = 1e-6
+_DESCRIBED = 20  # documents
 _CHOICES = {"weights": (LEARNED, _RRF)}
 DENSE = StageKind("dense", _dense, finds=True, options={"k": 200}, model="bi-encoder", vectors=True)
 HYBRID = StageKind(

@@ -1,0 +1,116 @@
+"""Sentences that describe documents, kept as vectors of their own: what a document says of itself first, what others
+say where they link to it, and sentences of it that stand alone.
+
+A passage's vector mixes all that the passage says; a query is often near to one sentence alone. What others write about
+a page where they link to it finds the page as its own text does: Koolen and Kamps, SIGIR 2010."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from structformer.corpus import Corpus
+from structformer.errors import WorkspaceError
+from structformer.graph import ReferenceGraph
+from structformer.retrieval.pseudo_queries import OPENING, PseudoQuery, draw_pseudo_queries
+from structformer.retrieval.units import Units
+from structformer.text.query_like import plain
+
+Vectors = npt.NDArray[np.float32]
+Numbers = npt.NDArray[np.int64]
+_SCHEMA = pa.schema([("document", pa.int32()), ("source", pa.string()), ("text", pa.string())])
+
+
+def descriptions_path(vectors: Path) -> Path:
+    """Where the vectors of descriptions stand beside those of units."""
+    return vectors.with_name(f"{vectors.stem}.descriptions.npy")
+
+
+def description_texts_path(vectors: Path) -> Path:
+    """Where their texts stand, with the documents that they describe."""
+    return vectors.with_name(f"{vectors.stem}.descriptions.arrow")
+
+
+def drawn_descriptions(corpus: Corpus, graph: ReferenceGraph, units: Units) -> list[PseudoQuery]:
+    """The descriptions of all documents, in the documents' order; at most 30,000."""
+    return sorted(draw_pseudo_queries(corpus, graph, units), key=lambda each: each.document)
+
+
+def write_descriptions(path: Path, drawn: Sequence[PseudoQuery]) -> None:
+    """Write their texts."""
+    columns = [[each.document for each in drawn], [each.source for each in drawn], [each.text for each in drawn]]
+    table = pa.table([pa.array(column, kind.type) for column, kind in zip(columns, _SCHEMA, strict=True)], _SCHEMA)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, _SCHEMA) as writer:
+        writer.write_table(table)
+
+
+class Descriptions:
+    """Descriptions with their vectors, read from where they stand beside an encoder's vectors."""
+
+    def __init__(self, vectors: Path) -> None:
+        """Raises WorkspaceError where they cannot be read."""
+        try:
+            self.vectors = np.load(descriptions_path(vectors), mmap_mode="r", allow_pickle=False)
+            self._table = pa.ipc.open_file(pa.memory_map(str(description_texts_path(vectors)))).read_all()
+        except (OSError, ValueError, pa.ArrowInvalid) as error:
+            raise WorkspaceError(f"the descriptions beside {vectors} cannot be read ({error}): index again") from error
+        self.owners: Numbers = self._table["document"].to_numpy().astype(np.int64)
+        if len(self.vectors) != len(self.owners):
+            raise WorkspaceError(f"the descriptions beside {vectors} are not of this index: run `structformer index`")
+        self.documents, starts = np.unique(self.owners, return_index=True)
+        self._starts = np.append(starts, len(self.owners))
+        self._same: dict[str, list[int]] | None = None
+        self._openings: Numbers = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.owners)
+
+    def text(self, number: int) -> str:
+        """A description."""
+        return str(self._table["text"][number])
+
+    def best(self, vector: Vectors, without: Sequence[int] | Numbers = ()) -> tuple[Vectors, Numbers]:
+        """(documents that have any,) the best cosine of a query's vector with a description of each, and that one's
+        number. without: numbers of those that do not count; a document that has no other gets -inf.
+        """
+        cosines = np.asarray(self.vectors, np.float32) @ vector
+        cosines[np.asarray(without, np.int64)] = -np.inf
+        if not len(cosines):
+            return np.empty(0, np.float32), np.empty(0, np.int64)
+        best = np.maximum.reduceat(cosines, self._starts[:-1])
+        at_best = np.flatnonzero(cosines == np.repeat(best, np.diff(self._starts)))
+        _, first = np.unique(self.owners[at_best], return_index=True)
+        return best, at_best[first]
+
+    def saying(self, question: PseudoQuery) -> Numbers:
+        """The numbers of those that may not count where a pseudo-query is asked: what says the same, word for word; and
+        where that is an opening, the openings of all documents, so that its own document is not the only one without.
+        """
+        if self._same is None:
+            self._same = {}
+            for number, text in enumerate(self._table["text"].to_pylist()):
+                self._same.setdefault(plain(text), []).append(number)
+            self._openings = np.flatnonzero(np.array(self._table["source"].to_pylist()) == OPENING)
+        same = np.array(self._same.get(plain(question.text), []), np.int64)
+        return np.union1d(same, self._openings) if np.isin(same, self._openings).any() else same
+
+    def scores(
+        self, best: Vectors, owners: Sequence[int] | Numbers, cosines: npt.NDArray[np.floating]
+    ) -> npt.NDArray[np.float64]:
+        """(units,) each unit's document's value in `best`; of a document without one, the best of its units' cosines.
+        owners: (units,) their documents; cosines: (units,).
+        """
+        owners = np.asarray(owners, np.int64)
+        documents, places = np.unique(owners, return_inverse=True)
+        found = np.full(len(documents), -np.inf)
+        np.maximum.at(found, places, cosines)
+        if len(self.documents):
+            at = np.minimum(np.searchsorted(self.documents, documents), len(self.documents) - 1)
+            has = (self.documents[at] == documents) & np.isfinite(best[at])
+            found[has] = best[at[has]]
+        result: npt.NDArray[np.float64] = found[places]
+        return result
