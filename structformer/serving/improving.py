@@ -18,10 +18,11 @@ from pathlib import Path
 
 from structformer.errors import StructformerError, WorkspaceError
 from structformer.extras import TORCH, are_installed, needs
+from structformer.models.registry import read_record, trained_models
+from structformer.retrieval.encoder_names import ENCODER
 from structformer.retrieval.index import (
     Index,
     default_encoders,
-    trained_encoder,
     unrepeatable,
     would_lose_vectors,
 )
@@ -120,8 +121,11 @@ class Improver(threading.Thread):
             if not has_vectors(self._workspace):
                 self._step("Reading what the passages mean", "index")
             self._export()
-            if self._train and not trained_encoder(self._workspace):
+            # One that was found no better is not trained again either, until it is deleted.
+            if self._train and ENCODER not in trained_models(self._workspace):
                 self._step(f"Training on the documents, for up to {self._train}", "train", "--max-time", self._train)
+                if ENCODER in trained_models(self._workspace):
+                    self._say(read_record(self._workspace, ENCODER).verdict)
                 self._export()
         except WorkspaceError as error:
             self._say(str(error))
