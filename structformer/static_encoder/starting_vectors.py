@@ -30,11 +30,15 @@ def starting_vectors(bags: Table, table: Table, dimensions: int, *, seed: int) -
     projected = (rows @ (table @ found)).astype(np.float64)
     _, directions = np.linalg.eigh(projected.T @ projected)
     vectors = (found @ directions[:, ::-1].astype(np.float32))[:, :dimensions]
-    # Directions have no sign of their own: the same one each time.
-    signs = np.sign(vectors[np.abs(vectors).argmax(0), np.arange(vectors.shape[1])])
     result = np.zeros((table.shape[1], dimensions), np.float32)
-    result[:, : vectors.shape[1]] = vectors * np.where(signs == 0, 1, signs)
+    result[:, : vectors.shape[1]] = signed(vectors)
     return result
+
+
+def signed(directions: Vectors) -> Vectors:
+    """The columns, each with the sign that makes its largest number positive: directions have none of their own."""
+    largest = directions[np.abs(directions).argmax(0), np.arange(directions.shape[1])]
+    return directions * np.where(largest < 0, np.float32(-1), np.float32(1))
 
 
 def _lengths(bags: Table, table: Table) -> npt.NDArray[np.float32]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from structformer.static_encoder import StaticEncoder
 from structformer.static_encoder.encoder import unit
+from structformer.static_encoder.starting_vectors import signed
 from structformer.static_encoder.words import words_of
 
 Floats = npt.NDArray[np.float32]
@@ -53,10 +54,7 @@ def _principal(vectors: Floats) -> Floats:
     to be the short vector of the sum.
     """
     _, directions = np.linalg.eigh(vectors.T.astype(np.float64) @ vectors)
-    basis = directions[:, ::-1][:, :DIMENSIONS]
-    # Directions have no sign of their own: the same one each time.
-    basis = basis * np.where(basis[np.abs(basis).argmax(0), np.arange(basis.shape[1])] < 0, -1, 1)
-    return basis.astype(np.float32)
+    return signed(directions[:, ::-1][:, :DIMENSIONS].astype(np.float32))
 
 
 def in_8_bits(vectors: Floats) -> tuple[Floats, npt.NDArray[np.int8]]:
