@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structformer.errors import UsageError
-from structformer.models.judged import Judged
 from structformer.models.kinds import ranker_kind, ranker_kinds
 from structformer.training.schedule import SCHEDULES
 from structformer.workspace import checked_name
+
+if TYPE_CHECKING:
+    from structformer.models.judged import Judged
 
 QUERY, BOTH = SIDES = ("query", "both")
 TRACKERS = ("tensorboard", "trackio", "wandb")
