@@ -26,7 +26,6 @@ from structformer.formats.link_names import path_names
 from structformer.ingestion import ingest, unpacking_limits
 from structformer.ingestion.ranges import pieces
 from structformer.ingestion.reading import Reader
-from structformer.models.judged import compared
 from structformer.models.registry import ModelRecord, write_record
 from structformer.plugins import load_plugins
 from structformer.retrieval.index import build_index, default_encoders
@@ -34,6 +33,7 @@ from structformer.retrieval.retriever import Retriever
 from structformer.sampling import SamplingOptions, sample
 from structformer.text.visible import safe_json, visible
 from structformer.training import RunMode, train_ranker
+from structformer.training.judging import compared
 from structformer.workspace import Workspace
 
 from boats import TINY, boats

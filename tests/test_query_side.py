@@ -20,7 +20,7 @@ from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.bi_encoder import BiEncoder
-from structformer.models.judged import compared, verdict
+from structformer.models.judged import verdict
 from structformer.models.registry import read_record, trained_models
 from structformer.query_side.log import log_queries, read_query_log
 from structformer.query_side.training import trained_side
@@ -34,6 +34,7 @@ from structformer.retrieval.pseudo_query_scores import NOTHING, UntrainedSearch
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.text.query_like import is_fragment, is_imperative, question_text, stands_alone
 from structformer.training import TrainingOptions
+from structformer.training.judging import compared
 from structformer.workspace import Workspace
 
 from boats import TINY, boats

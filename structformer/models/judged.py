@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-
-Ranks = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-_TOP = 10
-_STANDARD_ERRORS = 1.96  # of a 95 % interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,28 +49,6 @@ class Judged:
             f"{self.untrained:.3f} ({self.gain:+.3f}, 95 % interval {self.low:+.3f} to {self.high:+.3f}); the right "
             f"document comes first for {self.first_trained:.0%}, where it did for {self.first_untrained:.0%}."
         )
-
-
-def gains(ranks: Ranks) -> Floats:
-    """nDCG@10 of questions with one right answer at these ranks from 1."""
-    found: Floats = np.where(ranks <= _TOP, 1 / np.log2(np.maximum(ranks, 1) + 1.0), 0.0)
-    return found
-
-
-def compared(untrained: Ranks, trained: Ranks, weights: Floats, *, by: str, against: str) -> Judged:
-    """Compare the ranks of the same questions' right answers. weights: what each question counts."""
-    means, intervals = [], []
-    for before, after in (
-        (gains(untrained), gains(trained)),
-        ((untrained == 1).astype(np.float64), (trained == 1).astype(np.float64)),
-    ):
-        change = after - before
-        mean = float(np.average(change, weights=weights))
-        error = math.sqrt(float((weights**2 * (change - mean) ** 2).sum())) / float(weights.sum())
-        means += [float(np.average(before, weights=weights)), float(np.average(after, weights=weights))]
-        intervals += [mean - _STANDARD_ERRORS * error, mean + _STANDARD_ERRORS * error]
-    figures = [round(value, 4) for value in (*means[:2], *intervals[:2], *means[2:], *intervals[2:])]
-    return Judged(by, against, len(untrained), *figures)
 
 
 def recorded(training: Mapping[str, Any]) -> Judged | None:

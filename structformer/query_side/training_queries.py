@@ -15,7 +15,6 @@ import torch
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
-from structformer.models.judged import Floats, Ranks
 from structformer.models.kinds import Ranker
 from structformer.query_side.log import log_queries, query_lengths
 from structformer.retrieval.pseudo_queries import MOST_PSEUDO_QUERIES, OPENING, SOURCES, draw_pseudo_queries
@@ -24,6 +23,7 @@ from structformer.retrieval.units import IndexedDocuments
 from structformer.sampling import Example
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.text.query_like import FEWEST_WORDS, MOST_WORDS
+from structformer.training.judging import Floats, Ranks
 
 ROUND_TRIP = 11  # a question is kept if the untrained hybrid finds its document among the first so many
 _MOST_HELD_OUT = 300

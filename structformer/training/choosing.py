@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from structformer.errors import ModelError
 from structformer.models.base import BaseModel, resolve_base_model
-from structformer.models.judged import Judged, Ranks, compared
+from structformer.models.judged import Judged
 from structformer.models.kinds import Ranker, ranker_kind
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.judging import (
     Judge,
+    Ranks,
     Weights,
+    compared,
     mean_gain,
     mix_weights,
     question_weights,

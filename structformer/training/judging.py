@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from structformer.models.judged import Floats, Ranks, gains
+from structformer.models.judged import Judged
 from structformer.models.kinds import Ranker, ranker_kind
 from structformer.sampling.held_out import DevelopmentSet
 
 _CANDIDATES = 20  # passages per query that a cross-encoder scores
 _MAX_DEV_QUERIES = 60  # queries that it is asked
 
+_TOP = 10
+_STANDARD_ERRORS = 1.96  # of a 95 % interval
+
+Ranks = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 Weights = dict[str, torch.Tensor]
 
 
@@ -54,6 +60,28 @@ def question_weights(ranks: Ranks, task: DevelopmentSet | Judge) -> Floats:
 def mean_gain(ranks: Ranks, task: DevelopmentSet | Judge) -> float:
     """Mean nDCG@10 of a development set's queries, each with one relevant passage."""
     return float(np.average(gains(ranks), weights=question_weights(ranks, task)))
+
+
+def gains(ranks: Ranks) -> Floats:
+    """nDCG@10 of questions with one right answer at these ranks from 1."""
+    found: Floats = np.where(ranks <= _TOP, 1 / np.log2(np.maximum(ranks, 1) + 1.0), 0.0)
+    return found
+
+
+def compared(untrained: Ranks, trained: Ranks, weights: Floats, *, by: str, against: str) -> Judged:
+    """Compare the ranks of the same questions' right answers. weights: what each question counts."""
+    means, intervals = [], []
+    for before, after in (
+        (gains(untrained), gains(trained)),
+        ((untrained == 1).astype(np.float64), (trained == 1).astype(np.float64)),
+    ):
+        change = after - before
+        mean = float(np.average(change, weights=weights))
+        error = math.sqrt(float((weights**2 * (change - mean) ** 2).sum())) / float(weights.sum())
+        means += [float(np.average(before, weights=weights)), float(np.average(after, weights=weights))]
+        intervals += [mean - _STANDARD_ERRORS * error, mean + _STANDARD_ERRORS * error]
+    figures = [round(value, 4) for value in (*means[:2], *intervals[:2], *means[2:], *intervals[2:])]
+    return Judged(by, against, len(untrained), *figures)
 
 
 def development_score(ranker: Ranker, task: DevelopmentSet | Judge) -> float:

@@ -12,11 +12,10 @@ from typing import Any
 import torch
 
 from structformer.models.base import BaseModel
-from structformer.models.judged import Ranks
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.checkpoint import read_state
 from structformer.training.example_order import ExampleOrder
-from structformer.training.judging import Judge, development_score, ranks_on
+from structformer.training.judging import Judge, Ranks, development_score, ranks_on
 from structformer.training.loop import chunk_seed
 from structformer.training.objectives import Objective
 from structformer.training.options import TrainingOptions, TrainingPlan
