@@ -63,27 +63,35 @@ def _hybrid(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
         lexical = opened.lexical.search(ranking.query, stage.k, documents)
         if learned:
             whole = normalize_by_max(opened.lexical.search_documents(ranking.query, stage.k, documents))
-            described = _described(opened, stage, vector, documents)
+            best = _best_descriptions(opened, stage, vector)
+            described = _described(opened, stage, vector, best, documents)
             units = sorted({*(unit for unit, _ in (*lexical, *by_vector, *more)), *described})
             words = normalize_by_max(lexical)
-            ranking.add(stage.name, _weighed(opened, ranking, vector, asked, units, words, whole, stage))
+            ranking.add(stage.name, _weighed(opened, ranking, vector, asked, best, units, words, whole, stage))
         else:
             ranking.scores["dense"] = dict(by_vector)
             ranking.add(stage.name, reciprocal_rank_fusion([lexical, by_vector], stage.k))
         ranking.scores["lexical"] = dict(lexical)
 
 
-def _described(opened: OpenedIndex, stage: Stage, vector: Vector, documents: Collection[int] | None) -> list[int]:
-    """The nearest unit of each of the documents that are described best."""
+def _best_descriptions(opened: OpenedIndex, stage: Stage, vector: Vector) -> Vector | None:
+    """What `Descriptions.best` finds for a query; None where they do not count."""
     _, index, weights = opened.encoder(stage.model)
-    if index.descriptions is None or not weights.described:
+    return index.descriptions.best(vector)[0] if index.descriptions is not None and weights.described else None
+
+
+def _described(
+    opened: OpenedIndex, stage: Stage, vector: Vector, best: Vector | None, documents: Collection[int] | None
+) -> list[int]:
+    """The nearest unit of each of the documents that are described best."""
+    _, index, _ = opened.encoder(stage.model)
+    if best is None or index.descriptions is None:
         return []
-    best, _ = index.descriptions.best(vector)
     found = []
     for place in np.argsort(-best, kind="stable")[:_DESCRIBED].tolist():
         document = int(index.descriptions.documents[place])
         if documents is None or document in documents:
-            units = np.arange(*opened.units_of(document))
+            units = np.arange(*opened.units_of(document))  # never none: a page without text has its title
             cosines, _ = index.scores(vector, units)
             found.append(int(units[cosines.argmax()]))
     return found
@@ -127,7 +135,8 @@ def _fusion(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
         else:
             # The share is of the best that may be found, as in `hybrid`: a filter must not change it.
             whole = normalize_by_max(opened.lexical.search_documents(ranking.query, stage.k, documents))
-            fused = _weighed(opened, ranking, vector, asked, units, normalize_by_max(head), whole, stage)
+            best = _best_descriptions(opened, stage, vector)
+            fused = _weighed(opened, ranking, vector, asked, best, units, normalize_by_max(head), whole, stage)
         ranking.add(stage.name, append_tail(fused, tail))
 
 
@@ -136,13 +145,14 @@ def _weighed(
     ranking: Ranking,
     vector: Vector,
     asked: Vector | None,
+    best: Vector | None,
     units: list[int],
     lexical: Mapping[int, float],
     whole: Mapping[int, float],
     stage: Stage,
 ) -> Ranked:
     """The best units by the weighted sum of their scores, which the ranking keeps. asked: the query's vector by the
-    static encoder, None where that takes no part.
+    static encoder, None where that takes no part; best: its best descriptions, None where they do not count.
     """
     _, index, weights = opened.encoder(stage.model)
     numbers = np.array(units, np.int64)
@@ -159,8 +169,8 @@ def _weighed(
         static = np.stack(opened.encoder(STRUCTURE)[1].scores(asked, numbers))
         kept |= {"structure": static[0], "structure_overview": static[1]}
     described = np.zeros(len(units))
-    if index.descriptions is not None and weights.described:
-        described = index.descriptions.scores(index.descriptions.best(vector)[0], owners, cosines)
+    if best is not None and index.descriptions is not None:
+        described = index.descriptions.scores(best, owners, cosines)
         kept |= {"described": described}
     words = [lexical.get(unit, 0.0) for unit in units]
     features = np.stack([cosines, overviews, words, by_document, *static, described], axis=1)
