@@ -46,8 +46,11 @@ def show_search(
     )
     if hits and not confident:
         out.result("nothing found with confidence; the nearest:\n")
-    show_hits(out, hits, scores=explain or out.verbose, remark=remark or _witness(retriever, query, pipeline))
-    if not hits or not (explain or out.verbose):
+    scores = explain or out.verbose
+    if scores and remark is None:
+        remark = _witness(retriever, query, pipeline)
+    show_hits(out, hits, scores=scores, remark=remark)
+    if not hits or not scores:
         return
     for line in trace if explain else ():
         out.say(f"\n{printable(line)}")

@@ -33,11 +33,6 @@ class Judged:
         return self.trained - self.untrained
 
     @property
-    def first_gain(self) -> float:
-        """Of Success@1."""
-        return self.first_trained - self.first_untrained
-
-    @property
     def is_gain(self) -> bool:
         """Whether the trained weights are better, as far as these questions tell."""
         return self.gain > 0 and self.first_high >= 0

@@ -52,7 +52,7 @@ class KnownVectors:
 
     @staticmethod
     def digests(path: Path) -> set[bytes]:
-        """The digests of the texts that a file has vectors of; none if there is no such file."""
+        """The digests of the texts whose vectors are in a file; none if there is no such file."""
         try:
             return {each.tobytes() for each in np.load(digest_path(path), allow_pickle=False)}
         except (OSError, EOFError, ValueError):
