@@ -26,6 +26,7 @@ from structformer.text.prose import has_prose
 
 from structformer_markdown.front_matter import split_front_matter
 from structformer_markdown.grammar import BARE_URLS, MAX_NESTING, parse
+from structformer_markdown.includes import taken_whole, with_includes
 from structformer_markdown.inline_text import may_hold_links, spans
 from structformer_markdown.leftovers import without_leftovers
 from structformer_markdown.raw_html import RawHtml
@@ -106,7 +107,7 @@ class MarkdownFormat:
         if not metadata and (block := _TITLE_BLOCK.match(text)) is not None:
             metadata, body_start = _title_block(block[0]), block.end()
         strict = options.get("flavor", "gfm") == "commonmark"
-        body = text[body_start:] if strict else without_leftovers(text[body_start:])
+        body = text[body_start:] if strict else without_leftovers(with_includes(text[body_start:], source))
         builder = TreeBuilder()
         for key in _SUMMARY_KEYS:
             if isinstance(summary := metadata.get(key), str):
@@ -130,6 +131,10 @@ class MarkdownFormat:
         )
         document.names = _names(document)
         yield document
+
+    def parts(self, source: SourceFile) -> set[str]:
+        """Paths of the files that a file takes in whole and that are no pages by themselves."""
+        return taken_whole(source)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """Names the target may mean, best first: as a path, as a site's address, as a wiki page's name."""

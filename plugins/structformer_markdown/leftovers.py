@@ -30,7 +30,7 @@ _HINTS = (
     "import ",
     "export ",
 )
-_FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(```+|~~~+)")
+FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(```+|~~~+)")
 _COLONS = re.compile(r"([ \t]*):{3,}[ \t]*(\{[^{}]*\}|[\w-]+)?[ \t]*(?:\[([^\]]*)\]|(.*?))[ \t]*:*[ \t]*")
 _ADMONITION = re.compile(r"([ \t]*)(?:!!!|\?\?\?\+?)[ \t]+([\w -]+?)?[ \t]*(?:\"([^\"]*)\")?[ \t]*")
 _BLOCK = re.compile(r"[ \t]*/{3,}[ \t]*(?:([\w-]+)[ \t]*(?:\|[ \t]*(.*?))?)?[ \t]*")  # of PyMdown: /// note | Title
@@ -70,7 +70,7 @@ def without_leftovers(text: str) -> str:
             while indents and column < indents[-1] + 4 and not (line[:1] == "\t" and indents[-1] == 0):
                 indents.pop()
             line = _dedent(line, 4 * len(indents))
-        opening = _FENCE.match(line)
+        opening = FENCE.match(line)
         if fence:
             if opening is not None and opening[1].startswith(fence) and not line[opening.end() :].strip(" `~"):
                 fence = ""

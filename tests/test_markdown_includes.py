@@ -1,0 +1,152 @@
+"""Files that Markdown takes in stand in the place of their directive, and are pages of their own only where they are
+pages by themselves.
+"""
+
+from __future__ import annotations
+
+import tarfile
+
+import pytest
+from structformer import Document
+from structformer.corpus import Corpus
+from structformer.ingestion import ingest
+
+from reading import Folder, outline, text
+from structformer_markdown.format import MarkdownFormat
+
+PART = "Give it a *name* that nobody has.\n"
+CODE = "fn main() {\n    // ANCHOR: call\n    moor();\n    // ANCHOR_END: call\n}\n"
+
+
+def read(files: dict[str, str], path: str = "page.md") -> tuple[Document, list[str]]:
+    """A page among its neighbours, and what is said of it."""
+    source = Folder(files).source(path)
+    [document] = MarkdownFormat().read(source, {})
+    return document, source.warnings
+
+
+@pytest.mark.parametrize(
+    "directive",
+    [
+        "{{#include parts/name.md}}",
+        '--8<-- "parts/name.md"',
+        "{{< include parts/name.md >}}",
+        "<!--@include: ./parts/name.md-->",
+        "[!INCLUDE [The name](parts/name.md)]",
+        '{% include "parts/name.md" %}',
+        "{% include_relative parts/name.md %}",
+        '{{% readfile file="parts/name.md" %}}',
+        '!include "parts/name.md"',
+        "```{include} parts/name.md\n```",
+        ":::{include} parts/name.md\n:parser: myst\n:::",
+    ],
+)
+def test_every_generators_directive_is_followed(directive):
+    files = {"page.md": f"# Page\n\nBefore.\n\n{directive}\n\nAfter.\n", "parts/name.md": PART}
+    page, warnings = read(files)
+    assert (page.root.text, warnings) == ("Before.\n\nGive it a name that nobody has.\n\nAfter.", [])
+    assert MarkdownFormat().parts(Folder(files).source("page.md")) == {"parts/name.md"}
+
+
+def test_options_of_the_containers_manuals_are_sections_of_their_commands():
+    files = {
+        "man/tool-run.1.md.in": "% tool-run 1\n\n## OPTIONS\n\n@@option name\n\n@@option nobody\n",
+        "man/tool-pod-run.1.md.in": "% tool-pod-run 1\n\n## OPTIONS\n\n@@option name\n",
+        "man/options/name.md": "####> Used in: run, pod run\n#### **--name**\n\nA name of the <<container|pod>>.\n",
+    }
+    page, warnings = read(files, "man/tool-run.1.md.in")
+    assert outline(page)[-2:] == [(1, "OPTIONS"), (2, "--name")]
+    assert text(page).endswith("A name of the container.")
+    assert text(read(files, "man/tool-pod-run.1.md.in")[0]).endswith("A name of the pod.")
+    assert warnings == ["options/nobody.md is not included: it is not in the ingested folder, or includes itself"]
+
+
+def test_a_piece_of_a_file_does_not_make_it_a_part():
+    lines = "# Guide\n\nOne.\nTwo.\nThree.\n"
+    files = {"page.md": "# Page\n\n{{#include guide.md:4:5}}\n", "guide.md": lines, "code.rs": CODE}
+    assert read(files)[0].root.text == "Two. Three."
+    assert MarkdownFormat().parts(Folder(files).source("page.md")) == set()
+
+
+def test_code_is_shown_without_the_marks_of_its_anchors():
+    files = {
+        "page.md": "# Page\n\n```rust\n{{#include code.rs:call}}\n```\n\n```rust\n{{#include code.rs}}\n```\n",
+        "code.rs": CODE,
+    }
+    assert read(files)[0].root.text == "    moor();\n\nfn main() {\n    moor();\n}"
+    files["page.md"] = "# Page\n\n<<< @/code.rs\n"
+    assert read(files)[0].root.text == "fn main() {\n    moor();\n}"
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "is_page"),
+    [
+        ("README.md", "# Readme\n\nText.\n", True),
+        ("about.md", "---\ntitle: About\n---\nText.\n", True),
+        ("_parts/about.md", "# About\n\nText.\n", False),
+        ("includes/about.md", "---\ntitle: include file\n---\nText.\n", False),
+        ("about.md", "Text.\n", False),
+    ],
+)
+def test_what_has_a_title_stays_a_page_unless_it_is_kept_among_parts(tmp_path, path, content, is_page):
+    folder = tmp_path / "docs"
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).write_text(content)
+    (folder / "index.md").write_text(f"# Index\n\nBefore.\n\n{{{{#include {path}}}}}\n")
+    ingest(folder, tmp_path / "w")
+    corpus = Corpus.open(tmp_path / "w")
+    assert (path in list(corpus.document_ids())) is is_page
+    assert "Text." in text(corpus.document("index.md"))
+
+
+def test_a_changed_part_makes_its_page_be_read_again(tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "index.md").write_text('# Index\n\n--8<-- "part.md"\n')
+    (folder / "part.md").write_text("Old.\n")
+    ingest(folder, tmp_path / "w")
+    (folder / "part.md").write_text("New.\n")
+    ingest(folder, tmp_path / "w")
+    assert Corpus.open(tmp_path / "w").document("index.md").root.text == "New."
+
+
+def test_a_missing_file_is_said_once_and_an_example_of_a_directive_stays_as_it_is():
+    example = "```md\n{{#include path/to/file.md}}\n```\n"
+    page, warnings = read({"page.md": f"# Page\n\n{example}\n{{{{#include gone.md}}}}\n\n{{{{#include gone.md}}}}\n"})
+    assert page.root.text == "{{#include path/to/file.md}}"
+    assert warnings == ["gone.md is not included: it is not in the ingested folder, or includes itself"]
+
+
+def test_nothing_outside_the_folder_is_taken_in(tmp_path):
+    (tmp_path / "secret.md").write_text("Secret.\n")
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "index.md").write_text("# Index\n\nText.\n\n{{#include ../secret.md}}\n\n{{#include /etc/passwd}}\n")
+    ingest(folder, tmp_path / "w")
+    assert text(Corpus.open(tmp_path / "w").document("index.md")) == "Index\nText."
+
+
+def test_files_that_include_each_other_end():
+    files = {
+        "page.md": "# A\n\nOne.\n\n{{#include b.md}}\n",
+        "b.md": "Two.\n\n{{#include page.md}}\n\n{{#include b.md}}\n",
+    }
+    page, warnings = read(files)
+    assert page.root.text == "One.\n\nTwo."
+    assert len(warnings) == 2
+
+
+def test_includes_that_double_at_every_level_are_bounded():
+    levels = {f"{number}.md": "Text.\n" + f"{{{{#include {number + 1}.md}}}}\n" * 50 for number in range(9)}
+    page, _ = read({"page.md": "# A\n\n{{#include 0.md}}\n", **levels, "9.md": "End.\n"})
+    assert 1000 < page.root.word_count < 50_000
+
+
+def test_podmans_options_are_no_pages_and_stand_in_their_commands(shared, tmp_path):
+    with tarfile.open(shared / "corpora" / "podman-markdown.tar.xz") as tar:
+        tar.extractall(tmp_path / "podman", filter="data")
+    ingest(tmp_path / "podman", tmp_path / "w")
+    corpus = Corpus.open(tmp_path / "w")
+    assert sum("/options/" in name for name in corpus.document_ids()) < 20  # nobody takes these in
+    update = corpus.document("source/markdown/podman-update.1.md.in")
+    assert any(section.title.startswith("--cpu-shares") for section in update.sections())
