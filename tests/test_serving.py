@@ -6,6 +6,8 @@ import asyncio
 import base64
 import json
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,11 +17,13 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from html.parser import HTMLParser
 from pathlib import Path
 
 import httpx
 import numpy as np
 import pytest
+import structformer
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 from mcp import ClientSession, StdioServerParameters
@@ -38,16 +42,19 @@ from structformer.retrieval.structure_training import train_structure
 from structformer.serving.access import Access, RateLimit, Tokens, read_tokens
 from structformer.serving.app import Application
 from structformer.serving.batching import BatchedEncoder
-from structformer.serving.exports import missing_export
+from structformer.serving.exports import missing_exports
 from structformer.serving.feedback import judgements_from_clicks, searches
 from structformer.serving.options import ServerOptions
+from structformer.serving.progress import StepProgress
 from structformer.serving.schemas import SearchRequest
 from structformer.serving.service import NotThere, SearchService, Serving
+from structformer.storage.files import read_json, write_json
 from structformer.workspace import Workspace
 
 from boats import TINY, boats, linked_pages
 from conftest import write_pages
 from test_cli import run as run  # the fixture
+from test_query_side import QUERY_SIDE, made
 
 BROWSER = {"host": "localhost:8765"}
 
@@ -794,7 +801,7 @@ def test_a_page_searches_by_what_the_documents_teach_alone(tmp_path):
         assert learned.startswith("an encoder learned from this corpus alone, nothing pretrained; ")
         assert "words and meaning, learned from them alone." in found.get("/").text
         assert "nothing pretrained" in found.get("/?q=keel").text
-    assert missing_export(folder) is None
+    assert missing_exports(folder) == []
 
 
 def test_what_the_documents_teach_is_said_beside_a_pretrained_encoder(tmp_path):
@@ -813,7 +820,243 @@ def test_what_the_documents_teach_is_said_beside_a_pretrained_encoder(tmp_path):
         # An encoder that takes its place is not used before there is an index of its vectors.
         train_structure(Workspace(folder), "structure", StructureOptions({"passage": 1.0}, dimensions=8))
         assert found.get("/api/search?q=keel&explain=true").json()["hits"] == before
-    assert missing_export(folder) in ("base", None)
+    assert missing_exports(folder) in (["base"], [])
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Thirty pages whose queries' encoder was trained a little, so that the index has the untrained one's vectors too."""
+    base = train(boats(tmp_path_factory.mktemp("base")), replace(TINY, mix={"ict": 1.0, "srr": 1.0})).folder
+    folder = made(tmp_path_factory.mktemp("trained"))
+    build_graph(folder)
+    train(folder, replace(QUERY_SIDE, base_model=str(base), max_steps=6, learning_rate=1e-2))
+    return folder
+
+
+JUDGED = {
+    "by": "held-out questions",
+    "against": "the untrained model",
+    "questions": 150,
+    "untrained": 0.74,
+    "trained": 0.77,
+    "low": 0.01,
+    "high": 0.05,
+    "first_untrained": 0.6,
+    "first_trained": 0.64,
+    "first_low": -0.01,
+    "first_high": 0.06,
+}
+FIGURES = "On 150 held-out questions nDCG@10 is 0.770, where the untrained model has 0.740"
+
+
+def judged(folder: Path, place: Path, **changes: object) -> Path:
+    """A copy of a workspace whose training was judged so."""
+    shutil.copytree(folder, place, symlinks=True)
+    model = place / "models" / "bi-encoder"
+    (model / "seal.json").unlink()
+    record = read_json(model / "structformer.json")
+    record["training"]["judged"] = {**JUDGED, **changes}
+    write_json(model / "structformer.json", record)
+    return place
+
+
+def test_the_page_says_what_training_came_to_in_the_records_words(trained, harbour, tmp_path):
+    with client(trained) as found:
+        said = "Trained on these documents. Not judged: the corpus has too few questions to hold any out."
+        assert said in found.get("/").text
+        assert found.get("/api/status").json()["verdict"].startswith("Not judged: ")
+    (tmp_path / "tokens.toml").write_text(TOKENS)
+    with client(
+        judged(trained, tmp_path / "gain"), ServerOptions(tokens=read_tokens(tmp_path / "tokens.toml"))
+    ) as found:
+        everything, mast = (bearer(f"{token}-0123456789") for token in ("everything", "only-the-mast"))
+        page = found.get("/?q=network", headers=everything).text
+        assert "<summary>Trained on these documents. A gain: the search uses what was trained.</summary>" in page
+        assert f"<p>{FIGURES} (+0.030, 95 % interval +0.010 to +0.050)" in page
+        status = found.get("/api/status", headers=everything).json()
+        assert (status["trained"], status["verdict"].startswith(FIGURES)) == (True, True)
+        # The figures are of documents that this token may not see.
+        for path in ("/", "/api/status"):
+            answer = found.get(path, headers=mast).text
+            assert ("A gain: the search uses what was trained." in answer, "0.770" in answer) == (True, False)
+    with client(harbour) as found:
+        assert "Not judged: " in found.get("/").text
+
+
+def test_a_training_without_a_gain_is_said_and_can_be_looked_at(trained, tmp_path):
+    with client(judged(trained, tmp_path / "w", trained=0.7, low=-0.06, high=-0.02)) as found:
+        status = found.get("/api/status").json()
+        assert not status["trained"]
+        assert status["verdict"].endswith("No gain: the search goes on without it.")
+        page = found.get("/?q=remove+a+network").text
+        assert "Trained on these documents. No gain: the search goes on without it." in page
+        assert "not in the index" not in page
+        assert ">Compare with the trained search</a>" in page
+        compared = found.get("/?q=remove+a+network&compare=1").text
+        headings = [re.sub("<[^>]+>", "", part) for part in re.findall(r"<h2 id=.*?</h2>", compared)]
+        assert headings == ["The trained search", "The untrained search used here"]
+        assert found.get("/api/search?q=network").json()["pipeline"] == "hybrid:base"
+        assert found.get("/api/search?q=network&pipeline=trained").json()["pipeline"] == "hybrid:bi-encoder"
+
+
+def test_an_untrained_search_is_said_to_be_one(tmp_path):
+    folder = workspace(tmp_path, {"mast.md": "# Mast\n\nIt carries sails.\n"}, encoders=["base"])
+    with client(folder) as found:
+        assert "searched by words and meaning, not trained on them." in found.get("/?q=mast").text
+        assert found.get("/api/status").json()["verdict"] == ""
+        assert "Compare with" not in found.get("/?q=mast").text
+        assert '<div class="compared">' not in found.get("/?q=mast&compare=1").text
+        assert found.get("/api/search?q=mast&pipeline=untrained").status_code == 422
+
+
+def lists_of(page: str) -> list[list[tuple[str, str]]]:
+    """The two lists of a comparison: of each document its id, and what is said of its place."""
+    return [
+        re.findall(r'data-document="([^"]+)".*?</span> ([^<]+)</span></h3>', part)
+        for part in page.split("<section ")[1:]
+    ]
+
+
+def test_the_trained_and_the_untrained_search_stand_side_by_side(trained):
+    query = "how do I rename the volume"
+    with client(trained) as found:
+        page = found.get("/", params={"q": query}).text
+        [address] = re.findall(r'<a href="([^"]+)">Compare with the untrained search</a>', page)
+        assert address == "/?q=how+do+I+rename+the+volume&amp;compare=1"
+        page = found.get(address.replace("&amp;", "&")).text
+        assert "<title>how do I rename the volume, compared · " in page
+        assert '<a href="/?q=how+do+I+rename+the+volume">Show one list</a>' in page
+        assert '<input type="hidden" name="compare" value="1">' in page
+        new, old = lists_of(page)
+        for shown, pipeline in ((new, "best"), (old, "untrained")):
+            answer = found.get("/api/search", params={"q": query, "pipeline": pipeline}).json()
+            assert [name for name, _ in shown] == [hit["document"] for hit in answer["hits"]]
+        assert [name for name, _ in new] != [name for name, _ in old]
+        before = {name: place for place, (name, _) in enumerate(old, 1)}
+        for place, (name, said) in enumerate(new, 1):
+            was = before.get(name)
+            if was is None:
+                assert said.startswith("new")
+            else:
+                way = "up" if place < was else "down"
+                assert said == ("same place" if place == was else f"{way} from {was}")
+        after = {name for name, _ in new}
+        assert {name for name, said in old if said.startswith("gone")} == set(before) - after
+        counts = [sum(said.startswith(kind) for _, said in new) for kind in ("new", "up", "down", "same")]
+        words = zip(counts, ("new", "moved up", "moved down", "in the same place"), strict=True)
+        said = ", ".join(f"{count} {word}" for count, word in words if count)
+        assert f"Of the first 10 documents of the trained search: {said}." in page
+        assert "untrained" in found.get("/openapi.json").text
+
+
+def test_filters_and_permissions_hold_in_both_lists(trained, tmp_path):
+    (tmp_path / "tokens.toml").write_text(TOKENS.replace("mast.md", "*-volume.md"))
+    with client(trained, ServerOptions(tokens=read_tokens(tmp_path / "tokens.toml"))) as found:
+        asked = {"q": "remove the network", "compare": "1"}
+        limited = lists_of(found.get("/", params=asked, headers=bearer("only-the-mast-0123456789")).text)
+        assert [len(each) for each in limited] == [10, 10]
+        assert all(name.endswith("-volume.md") for each in limited for name, _ in each)
+        page = found.get("/", params={**asked, "path": "re*"}, headers=bearer("everything-0123456789")).text
+        assert all(each and all(name.startswith("re") for name, _ in each) for each in lists_of(page))
+        assert 'href="/?q=remove+the+network&amp;compare=1"' in page  # clear all
+
+
+def test_without_the_untrained_encoders_vectors_there_is_nothing_to_compare(served):
+    assert "Compare with" not in served.get("/?q=mast").text
+    assert '<div class="compared">' not in served.get("/?q=mast&compare=1").text
+
+
+class Attributes(HTMLParser):
+    """The attributes of a page's elements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [(tag, name, value) for name, value in attrs]
+
+
+def test_attributes_are_attributes_in_every_page(trained, tmp_path):
+    pages = {
+        f"{folder}/{name}.md": f"# {name}\n\nboat\n" for folder, name in (("a", "jib"), ("a", "keel"), ("b", "oar"))
+    }
+    addresses = ("/", "/?q=boat", "/?q=boat&path=a/*", "/?q=...", "/read/a/jib.md", "/read/nobody.md")
+    made_pages = []
+    with client(workspace(tmp_path, pages)) as found:
+        made_pages += [found.get(address).text for address in addresses]
+    with client(trained) as found:
+        made_pages.append(found.get("/?q=network&compare=1").text)
+    seen = set()
+    for page in made_pages:
+        parser = Attributes()
+        parser.feed(page)
+        for tag, name, value in parser.found:
+            assert re.fullmatch("[a-z][a-z-]*", name), (tag, name, value)
+            assert not (value or "").startswith(('"', "'")), (tag, name, value)
+        seen |= set(parser.found)
+    assert {("main", "class", "with-facets"), ("a", "aria-current", "true"), ("input", "autofocus", None)} <= seen
+
+
+def test_no_template_writes_an_attribute_as_a_value():
+    """What stands in braces is escaped, its quotes too."""
+    folder = Path(structformer.__file__).parent / "templates"
+    wrong = re.compile(r"""\{\{[^}]*=\s*["'][^}]*\}\}""")
+    templates = [path for path in folder.rglob("*") if path.suffix in (".html", ".svg")]
+    assert templates
+    for path in templates:
+        assert not wrong.search(path.read_text()), path
+
+
+def test_each_stage_of_a_step_counts_by_itself():
+    now = 0.0
+    progress = StepProgress("Reading what the passages mean", lambda: now)
+    said = []
+    for seconds, line in (
+        (0, "words: 40/81, 0 s left"),
+        (1, "words: 81/81, 0 s left"),
+        (1, "vectors of base: 1024/9000, 0 s left"),  # nothing tells how long it takes
+        (10, "vectors of base: 2048/9000, 3 s left"),
+        (10, "vectors of base: 3072/9000, 3 s left"),
+        (30, "a remark"),
+        (60, "vectors of base: 4096/9000, 3 s left"),
+        (9, "vectors of base: 9000/9000, 0 s left"),
+        (1, "judging on held-out questions ..."),
+    ):
+        now += seconds
+        progress.told(line)
+        said.append(str(progress).removeprefix("Reading what the passages mean"))
+    assert said == [
+        ": words …",
+        " …",
+        ": vectors of base …",
+        ": vectors of base, about 2 min left",
+        ": vectors of base, about 1 min left",
+        ": vectors of base, about 30 s left",
+        ": vectors of base, about 3 min left",
+        " …",
+        ": judging on held-out questions …",
+    ]
+    training = StepProgress("Training", lambda: now)
+    for line in (
+        "step 1/10: loss a 1.0; 3 pairs/s, 5 s left",
+        "step 2/10: loss a 1.0; 3 pairs/s, 5 s left; held-out 1",
+    ):
+        now += 1
+        training.told(line)
+    assert str(training) == "Training: about 10 s left"
+    now += 60
+    assert str(training) == "Training …"  # longer than it should have been
+
+
+def test_index_tells_of_each_stage_to_its_end(tmp_path, run):
+    folder = workspace(tmp_path, linked_pages())
+    told = run("index", "-w", folder, "--encoder", "structure", "--encoder", "base", "-v")
+    assert told.code == 0
+    stages = [line.partition(":")[0] for line in told.err.splitlines() if re.search(r"\d+/\d+", line)]
+    assert list(dict.fromkeys(stages)) == ["words", "structure", "vectors of structure", "vectors of base"]
+    ends = re.findall(r"(.+): (\d+)/\2\b", told.err)
+    assert [name for name, _ in ends] == list(dict.fromkeys(stages))
 
 
 @pytest.mark.slow

@@ -105,19 +105,23 @@ class Output:
         return report
 
     def _lines(self, what: str) -> Callable[[int, int], None]:
-        """A line every tenth of the way; without --verbose only where it takes long."""
+        """A line every tenth of the way; without --verbose only where it takes long. The time that is left is reckoned
+        from the first report on: what was done before says nothing of the speed.
+        """
         begun = last = time.monotonic()
-        shown = 0
+        shown, before = 0, -1
 
         def show(done: int, total: int) -> None:
-            nonlocal shown, last
+            nonlocal begun, shown, before, last
+            if before < 0:
+                begun, before = time.monotonic(), done
             tenth = 10 * done // max(1, total)
             now = time.monotonic()
             if self.quiet or tenth <= shown or not (self.verbose or now - last > _LONG_SECONDS):
                 return
             shown, last = tenth, now
-            left = duration((now - begun) / done * (total - done)) if done else "?"
-            click.echo(f"{what}: {done}/{total}, {left} left", err=True)
+            left = duration((now - begun) / (done - before) * (total - done)) if done > before else ""
+            click.echo(f"{what}: {done}/{total}{f', {left} left' if left else ''}", err=True)
 
         return show
 

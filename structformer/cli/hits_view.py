@@ -12,8 +12,10 @@ from structformer.cli.common import Output, printable
 
 if TYPE_CHECKING:
     from structformer.retrieval import Hit, Pipeline, Retriever
+    from structformer.retrieval.hits import Place
 
 H = TypeVar("H", bound="Hit")
+_ALSO_AT = 3  # addresses that are shown
 
 
 def show_search(
@@ -85,10 +87,17 @@ def show_hits(out: Output, hits: Sequence[H], *, scores: bool, remark: Callable[
             out.result("    " + ", ".join(f"{stage} {score:.4f}" for stage, score in hit.scores.items()))
             if remark is not None and (said := remark(hit)):
                 out.result(f"    {printable(said)}")
+        if hit.also_at:
+            out.result(f"    also at {printable(_some(hit.also_at))}")
         for section in hit.sections[:5]:
             out.result(f"      also {printable(section.breadcrumb)}  {printable(section.address)}")
     if not hits:
         out.result("no hits")
+
+
+def _some(places: Sequence[Place]) -> str:
+    more = len(places) - _ALSO_AT
+    return ", ".join(place.address for place in places[:_ALSO_AT]) + (f" and {more} more" if more > 0 else "")
 
 
 def _highlighted(hit: Hit) -> str:

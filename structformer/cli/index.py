@@ -72,16 +72,12 @@ def command(
         "vector_bits": int(vector_bits),
         "nearest": nearest,
     }
-    with out.progress("indexing") as progress:
-
-        def tell(stage: str, done: int, total: int) -> None:
-            progress(done, total)
-
+    with out.stages() as progress:
         if part is not None:
             chosen = Part.parse(part)
-            encoded = index_part(chosen, workspace, **request, progress=tell)
+            encoded = index_part(chosen, workspace, **request, progress=progress)
             return say_part(out, chosen, f"{encoded} texts encoded", workspace)
-        manifest = build_index(workspace, **request, progress=tell)
+        manifest = build_index(workspace, **request, progress=progress)
     show_index(ctx, out, manifest, workspace)
     return 0
 

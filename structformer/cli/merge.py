@@ -64,7 +64,7 @@ def command(
             samples = merge_samples(place, rest=rest, workers=workers, engine=engine, progress=drawing)
         show_samples(ctx, out, samples, workspace)
     if INDEX in there:
-        with out.progress("indexing") as indexing:
-            manifest = merge_index(place, rest=rest, progress=lambda stage, done, total: indexing(done, total))
+        with out.stages() as progress:
+            manifest = merge_index(place, rest=rest, progress=progress)
         show_index(ctx, out, manifest, workspace)
     return code

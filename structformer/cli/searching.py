@@ -64,8 +64,8 @@ def fresh_index(out: Output, workspace: Path, if_stale: str) -> None:
 
     if if_stale == "rebuild" and is_stale(workspace):
         out.note("the index is older than the corpus: indexing again")
-        with out.progress("indexing") as progress:
-            build_index(workspace, progress=lambda _, done, total: progress(done, total))
+        with out.stages() as progress:
+            build_index(workspace, progress=progress)
 
 
 def opened(out: Output, workspace: Path, pipeline: Pipeline | None, if_stale: str) -> tuple[Retriever, Pipeline]:

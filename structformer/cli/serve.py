@@ -205,13 +205,11 @@ def export_encoder(out: Output, workspace: Path) -> None:
     """Export what encodes queries by a process of its own, so that this one needs no torch; where that cannot be, the
     model itself is loaded.
     """
-    from structformer.serving.exports import missing_export
+    from structformer.serving.exports import missing_exports
     from structformer.serving.improving import Command
 
-    name = missing_export(workspace)
-    if name is None:
-        return
-    out.note(f"exporting {name} for onnxruntime, once")
-    code, last = Command("export", name, "--onnx", "--int8", "-w", str(workspace), "-q").run(lambda line: None)
-    if code:
-        out.note(f"it could not be exported ({last or '?'}); torch is loaded instead")
+    for name in missing_exports(workspace):
+        out.note(f"exporting {name} for onnxruntime, once")
+        code, last = Command("export", name, "--onnx", "--int8", "-w", str(workspace), "-q").run(lambda line: None)
+        if code:
+            out.note(f"it could not be exported ({last or '?'}); torch is loaded instead")

@@ -232,14 +232,14 @@ def _train_static(
 
         weights = AttentionWeights(resolve_base_model("auto", "cross-encoder").location, Workspace(workspace).cache)
     out = output(ctx)
-    with out.progress("learning") as progress:
+    with out.stages() as progress:
         record = trainer(
             Workspace(workspace),
             name,
             options,
             force=force,
             weights=weights,
-            progress=lambda _, done, total: progress(done, total),
+            progress=progress,
         )
     training = record.training
     pairs = ", ".join(f"{count} {source}" for source, count in training["pairs"].items())

@@ -11,12 +11,26 @@ from structformer.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A document, or a section of it."""
+
+    document_id: str
+    anchor: str = ""
+
+    @property
+    def address(self) -> str:
+        """The document's id with the section's anchor."""
+        return f"{self.document_id}#{self.anchor}" if self.anchor else self.document_id
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One result: a section, shown by its best passage.
 
     section: its number in the document, the root's being 0. highlights: [start, end) of the query's words in the
     snippet. scores: the passage's score in each stage that ranked it. sections: with grouping, the document's other
-    sections among the hits, best first."""
+    sections among the hits, best first. also_at: other sections with the same text, or with grouping documents
+    that are copies of this one, as far as they were found too."""
 
     document_id: str
     title: str
@@ -30,6 +44,7 @@ class Hit:
     metadata: dict[str, Any] = field(default_factory=dict)
     sections: tuple[Hit, ...] = ()
     section: int = 0
+    also_at: tuple[Place, ...] = ()
 
     @property
     def breadcrumb(self) -> str:
@@ -39,7 +54,7 @@ class Hit:
     @property
     def address(self) -> str:
         """The document's id with the section's anchor."""
-        return f"{self.document_id}#{self.anchor}" if self.anchor else self.document_id
+        return Place(self.document_id, self.anchor).address
 
     @property
     def url(self) -> str:

@@ -33,6 +33,7 @@ from structformer.retrieval.approximate import (
     is_installed,
     write_approximate,
 )
+from structformer.retrieval.copies import CopyFinder
 from structformer.retrieval.descriptions import (
     Descriptions,
     description_texts_path,
@@ -63,7 +64,8 @@ from structformer.workspace import Workspace
 if TYPE_CHECKING:
     from structformer.models.bi_encoder import BiEncoder
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
+COPIES = "copies.npy"  # (documents,) the first document that each is a copy of
 AUTO, EXACT, APPROXIMATE = NEAREST = ("auto", "exact", "approximate")
 _LANGUAGE_SAMPLE = 50  # documents
 _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before something is added to the index
@@ -110,7 +112,7 @@ def build_index(
         graph = ReferenceGraph.open(workspace, corpus)
         folder = publication.folder("index")
         lexical = LexicalWriter(folder / "lexical", language)
-        metadata = MetadataWriter(folder)
+        metadata, copies = MetadataWriter(folder), CopyFinder()
         count = 0
         with unit_writer(folder) as units, document_writer(folder) as documents:
             for number, (document, its_units) in enumerate(corpus_units(corpus, graph), 1):
@@ -119,9 +121,10 @@ def build_index(
                 for unit in its_units:
                     units.add(unit)
                 lexical.add(document, its_units)
+                copies.add(document.title, (unit.text for unit in its_units))
                 count += len(its_units)
                 if progress:
-                    progress("lexical", number, corpus.document_count)
+                    progress("words", number, corpus.document_count)
         lexical.close()
         manifest = {
             "format_version": FORMAT_VERSION,
@@ -138,6 +141,7 @@ def build_index(
         (folder / "dense").mkdir()
         before = workspace.folder("index") if workspace.has("index") else None
         indexed = Units(folder / "units.arrow"), IndexedDocuments(folder / "documents.arrow")
+        np.save(folder / COPIES, copies.first_of_each(indexed[0]))
         structure = IndexStructure(workspace, *indexed)
         if STRUCTURE in encoders and not structure.make(progress):
             encoders.remove(STRUCTURE)
@@ -293,7 +297,9 @@ class Index:
         if self.manifest["corpus"] != Corpus.open(workspace).fingerprint:
             raise WorkspaceError(f"the index in {workspace} is of an earlier corpus: run `structformer index` again")
         self._sealed.paths(
-            name for name in self._sealed.names() if name.startswith(("units.", "documents.", "facets.", "lexical/"))
+            name
+            for name in self._sealed.names()
+            if name.startswith(("units.", "documents.", "facets.", "lexical/", COPIES))
         )
 
     def path(self, name: str) -> Path:
@@ -400,6 +406,11 @@ def _description_files(name: str) -> list[str]:
     return [f"dense/{name}.descriptions{suffix}" for suffix in suffixes]
 
 
+def _told(progress: Progress | None, stage: str, total: int) -> Callable[[int], None]:
+    """Reports what is done of a stage."""
+    return lambda done: progress(stage, done, total) if progress else None
+
+
 def _make_vectors(
     folder: Path,
     before: Path | None,
@@ -428,6 +439,8 @@ def _make_vectors(
     corpus = Corpus.open(workspace)
     described = drawn_descriptions(corpus, ReferenceGraph.open(workspace, corpus), units) if needs_torch else []
     total = len(units) + len(documents) + len(described)
+    told = _told(progress, f"vectors of {place.name}", total)
+    told(0)
     bits = manifest.get("vector_bits", 32)
     elsewhere = sorted(made.glob(f"{place.vectors}-*.journal")) if made is not None else []
     journal = VectorJournal(_journals(workspace) / place.vectors, model.dimensions, elsewhere)
@@ -448,7 +461,7 @@ def _make_vectors(
                 KnownVectors(of(earlier), bits),
                 journal,
                 bits=bits,
-                progress=lambda done, _, start=start: progress(place.name, start + done, total) if progress else None,  # type: ignore[misc]
+                progress=lambda done, _, start=start: told(start + done),  # type: ignore[misc]
             )
         if needs_torch:
             write_descriptions(description_texts_path(path), described)
@@ -478,7 +491,7 @@ def _make_vectors(
                 np.load(overview_path(path), mmap_mode="r"),
                 units.numbers("document"),
                 weights.overview,
-                (lambda done, _: progress("nearest", done, len(units))) if progress else None,
+                (lambda done, _: progress("nearest vectors", done, len(units))) if progress else None,
             )
         fsync_tree(building.folder)
         (folder / "dense").mkdir(exist_ok=True)

@@ -77,7 +77,7 @@ def index_part(
                 texts += [unit.ranker_text for _, units in found for unit in units]
                 encoded += encode_missing(texts, model, known, journal)
                 if progress:
-                    progress(place.name, done, len(shards))
+                    progress(f"vectors of {place.name}", done, len(shards))
     parts.end(part)
     return encoded
 

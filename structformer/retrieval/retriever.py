@@ -7,12 +7,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.retrieval.allowed import Allowed
+from structformer.retrieval.copies import said
 from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
 from structformer.retrieval.fusion import FusionWeights
-from structformer.retrieval.hits import Filter, Hit
+from structformer.retrieval.hits import Filter, Hit, Place
 from structformer.retrieval.index import trained_encoder
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, hybrid, lexical
@@ -92,30 +94,44 @@ class Retriever:
         return f"Retriever({str(self.workspace)!r}, {len(self.documents)} documents, {self.default_pipeline()})"
 
     def hits(self, ranking: Ranking, k: int, *, group: bool = False, sections: int | None = None) -> list[Hit]:
-        """A ranking's first sections, or with `group` documents, as hits. sections: of a document, at most; all."""
+        """A ranking's first sections, or with `group` documents, as hits; copies of a hit are not hits of their own.
+        sections: of a document, at most; all.
+        """
         seen: set[tuple[int, int]] = set()
         found: dict[int, list[tuple[int, float]]] = {}
-        owners, section_of = self.opened.owners, self.opened.sections
+        also: dict[int, dict[Place, None]] = {}
+        shown: dict[Any, int] = {}  # by what they say
+        owners, section_of, copies = self.opened.owners, self.opened.sections, self.opened.copies
         for number, score in ranking.ranked:
             place = int(owners[number]), int(section_of[number])
             if place in seen:
                 continue
             seen.add(place)
             key = place[0] if group else number
-            if key not in found and len(found) >= k:
-                if group:
+            if key not in found:
+                says = int(copies[key]) if group else said(self.units[number])
+                if says in shown:
+                    also.setdefault(shown[says], {})[self._place(number, group=group)] = None
                     continue
-                break
+                if len(found) >= k:
+                    if group:
+                        continue
+                    break
+                shown[says] = key
             found.setdefault(key, []).append((number, score))
         last = None if sections is None else sections + 1
         terms = self.opened.lexical.terms(ranking.query)
         telling = [term for term in terms if term not in STOP_WORDS] or terms  # "the" shows nothing
         matches = Matches(telling, self.opened.lexical.word_terms)
         hits: list[Hit] = []
-        for its in found.values():
+        for key, its in found.items():
             first, *others = (self._hit(number, score, ranking, matches) for number, score in its[:last])
-            hits.append(replace(first, sections=tuple(others)) if others else first)
+            hits.append(replace(first, sections=tuple(others), also_at=tuple(also.get(key, ()))))
         return hits
+
+    def _place(self, number: int, *, group: bool) -> Place:
+        unit = self.units[number]
+        return Place(unit.document_id, "" if group else unit.anchor)
 
     def rank(
         self,

@@ -26,13 +26,14 @@ from starlette.routing import BaseRoute, Route
 from structformer.errors import StructformerError, UsageError
 from structformer.serving import docsearch, strict_json
 from structformer.serving.access import EVERYTHING, Access
+from structformer.serving.comparison import Comparison
 from structformer.serving.feedback import FeedbackLog
 from structformer.serving.generation import WORDS
 from structformer.serving.guard import Guard, Metrics, log, problem
 from structformer.serving.mcp_server import mcp_server
 from structformer.serving.openapi import openapi
 from structformer.serving.options import ServerOptions
-from structformer.serving.pages import STATIC, PageMaker, static
+from structformer.serving.pages import COMPARE, STATIC, PageMaker, static
 from structformer.serving.readiness import Readiness
 from structformer.serving.schemas import MAX_QUERY, FeedbackRequest, SearchAnswer, SearchRequest, SectionRequest
 from structformer.serving.service import NotThere, SearchService
@@ -137,10 +138,25 @@ class Application:
         return _json(await self._found(asked, _access(request)))
 
     async def _found(self, asked: SearchRequest, access: Access) -> SearchAnswer:
+        await self._encoded(asked)
+        answer = await self._in_thread(lambda: self.service.search(asked, access))
+        self._keep(asked, answer)
+        return answer
+
+    async def _compared(self, asked: SearchRequest, access: Access) -> tuple[SearchAnswer, Comparison | None]:
+        await self._encoded(asked)
+        answer, comparison = await self._in_thread(lambda: self.service.compare(asked, access))
+        self._keep(asked, answer)
+        return answer, comparison
+
+    async def _encoded(self, asked: SearchRequest) -> None:
+        """Wait until the query is encoded, without a thread."""
         with anyio.fail_after(self.options.seconds):
             for vector in self.service.encoding(asked):
                 await asyncio.wrap_future(vector)
-        answer = await self._in_thread(lambda: self.service.search(asked, access))
+
+    def _keep(self, asked: SearchRequest, answer: SearchAnswer) -> None:
+        """Keep a search as feedback, where that is wanted."""
         if self._log is not None and not (asked.typing or asked.partial):
             self._log.add(
                 {
@@ -150,7 +166,6 @@ class Application:
                     "shown": [hit.document for hit in answer.hits],
                 }
             )
-        return answer
 
     async def _section(self, request: Request) -> Response:
         asked = SectionRequest.model_validate(_query(request))
@@ -263,15 +278,19 @@ class Application:
 
     async def _search_page(self, request: Request) -> Response:
         access = _access(request)
-        values = {key: value for key, value in _query(request).items() if key in SearchRequest.model_fields}
-        message, asked = "", None
+        given = _query(request)
+        values = {key: value for key, value in given.items() if key in SearchRequest.model_fields}
+        message, asked, answer, comparison = "", None, None, None
         if str(values.get("q", "")).strip():
             try:
                 asked = SearchRequest.model_validate({**values, "explain": True, "group": True, "typing": False})
             except ValidationError as error:
                 message = f"This cannot be searched for: {_reasons(error)}."
-        answer = await self._found(asked, access) if asked is not None else None
-        page = await self._in_thread(lambda: self._pages.search(access, asked, answer, message))
+        if asked is not None and COMPARE in given.items():
+            answer, comparison = await self._compared(asked, access)
+        elif asked is not None:
+            answer = await self._found(asked, access)
+        page = await self._in_thread(lambda: self._pages.search(access, asked, answer, message, comparison))
         return _html(page, 400 if message else 200)
 
     async def _read_page(self, request: Request) -> Response:

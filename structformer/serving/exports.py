@@ -13,19 +13,29 @@ from structformer.retrieval.opened import query_encoder_folder
 from structformer.workspace import Workspace
 
 
-def missing_export(workspace: str | Path | Workspace) -> str | None:
-    """The name of the encoder that the search uses and that is not exported yet; None where there is nothing to do, or
-    nothing to do it with. A static encoder needs no export: it runs without torch as it is.
+def missing_exports(workspace: str | Path | Workspace) -> list[str]:
+    """The names of encoders that are not exported yet: first the one that the search uses, then the one that its page
+    compares it with. Empty where there is nothing to do, or nothing to do it with. A static encoder needs no export: it
+    runs without torch as it is.
     """
     workspace = Workspace(workspace)
     if not are_installed("onnxruntime", "onnx", "onnxscript", *TORCH):
-        return None
+        return []
     try:
         index = Index(workspace)
-        for name in (ENCODER, UNTRAINED) if trained_encoder(workspace) else (UNTRAINED,):
-            if index.has_vectors(name):
-                able = encoder_kind(workspace, name).exported
-                return name if able and not exported(query_encoder_folder(workspace, name)) else None
+        names = (ENCODER, UNTRAINED) if trained_encoder(workspace) else (UNTRAINED, ENCODER)
     except StructformerError:  # the server says what is wrong
-        return None
-    return None
+        return []
+    return [name for name in names if _is_missing(index, name)]
+
+
+def _is_missing(index: Index, name: str) -> bool:
+    workspace = index.workspace
+    try:
+        return (
+            index.has_vectors(name)
+            and encoder_kind(workspace, name).exported
+            and not exported(query_encoder_folder(workspace, name))
+        )
+    except StructformerError:  # no such model, or its base is not at hand
+        return False

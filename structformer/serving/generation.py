@@ -24,8 +24,10 @@ from structformer.retrieval.pipeline import as_pipeline
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.stage import Pipeline
 from structformer.serving.batching import BatchedEncoder
+from structformer.serving.comparison import other_search
 from structformer.serving.deleted import deleted_documents
 from structformer.serving.links import LinkTable, VisibleNames
+from structformer.serving.verdicts import training_verdict
 from structformer.workspace import Workspace
 
 BEST, WORDS = "best", "words"
@@ -51,6 +53,7 @@ def state_of(workspace: Workspace) -> str:
 
 class Generation:
     """An opened index. id: names it in answers. pipelines: by name; "best" is the retriever's own choice, "words" BM25.
+    other: the name of the one that "best" is compared with, "" where there is none. verdict: what training came to.
     deleted: its documents that the corpus has no more, which nobody sees. static: its encoders that were
     learned from the corpus alone.
 
@@ -64,37 +67,48 @@ class Generation:
         self.deleted: frozenset[int] = frozenset()
         self._compared = self.corpus.fingerprint  # the corpus in which deleted documents were last looked for
         self._graph = ReferenceGraph.open(workspace, self.corpus)
-        self.pipelines: dict[str, Pipeline] = {
-            BEST: self.retriever.default_pipeline(),
-            WORDS: as_pipeline("lexical"),
-            **{name: as_pipeline(text) for name, text in (pipelines or {}).items()},
-        }
+        own = {name: as_pipeline(text) for name, text in (pipelines or {}).items()}
+        best = own.get(BEST) or self.retriever.default_pipeline()
+        other = other_search(self.retriever.opened, best) if BEST not in own else None
+        # A pipeline of the server's own goes before one that is here to be compared with.
+        self.other = other[0] if other and other[0] not in own else ""
+        compared = {self.other: other[1]} if other and self.other else {}
+        self.pipelines: dict[str, Pipeline] = {BEST: best, WORDS: as_pipeline("lexical"), **compared, **own}
+        self.verdict = training_verdict(workspace)
         index = self.retriever.opened.index
         self.facets: list[Facet] = open_facets(index.folder, index.manifest["facets"])
         self._batch = batch
         self._lock = threading.Lock()
+        self._opening = threading.Lock()
         self._read: OrderedDict[int, Document] = OrderedDict()
         self._allowed: OrderedDict[tuple[Any, ...], Allowed] = OrderedDict()
-        self.encoders: list[BatchedEncoder] = []
+        self._encoders: dict[str, BatchedEncoder] = {}
         self._warm()
         # Found now: the models may be others by the time that an answer says how it was found.
         names = {pipeline.encoder for pipeline in self.pipelines.values()} - {""}
         self.static = frozenset(name for name in names if not encoder_kind(workspace, name).needs_torch)
 
     def _warm(self) -> None:
-        """Load what the first request would wait for; encoders gather the queries of several requests."""
-        for pipeline in self.pipelines.values():
-            for stage in pipeline.stages:
-                if stage.kind.vectors:
-                    self._batch_queries(stage.model)
+        """Load what the first request would wait for, but for what is only compared with."""
+        for name, pipeline in self.pipelines.items():
+            if name != self.other:
+                self.open_encoders(pipeline)
         self.retriever.rank(["warm"], self.pipelines[BEST])
 
-    def _batch_queries(self, name: str) -> None:
-        encoder, index, weights = self.retriever.opened.encoder(name)
-        if not isinstance(encoder, BatchedEncoder):
-            batched = BatchedEncoder(encoder, batch=self._batch)
-            self.encoders.append(batched)
-            self.retriever.opened.use_encoder(name, batched, index, weights)
+    def open_encoders(self, pipeline: Pipeline) -> None:
+        """Load a pipeline's encoders, which gather the queries of several requests."""
+        for name in _encoders_of(pipeline):
+            if name not in self._encoders:
+                with self._opening:
+                    if name not in self._encoders:
+                        encoder, index, weights = self.retriever.opened.encoder(name)
+                        batched = BatchedEncoder(encoder, batch=self._batch)
+                        self.retriever.opened.use_encoder(name, batched, index, weights)
+                        self._encoders[name] = batched
+
+    def encoders(self, pipeline: Pipeline) -> list[BatchedEncoder]:
+        """Those of a pipeline's encoders that are loaded."""
+        return [self._encoders[name] for name in _encoders_of(pipeline) if name in self._encoders]
 
     @cached_property
     def links(self) -> LinkTable:
@@ -177,9 +191,14 @@ class Generation:
 
     def close(self) -> None:
         """End the encoders' threads, once nobody asks any more."""
-        for encoder in self.encoders:
+        for encoder in self._encoders.values():
             encoder.close()
 
     def __del__(self) -> None:
-        for encoder in getattr(self, "encoders", ()):
+        for encoder in getattr(self, "_encoders", {}).values():
             encoder.close()
+
+
+def _encoders_of(pipeline: Pipeline) -> dict[str, None]:
+    """The names of a pipeline's encoders of queries."""
+    return dict.fromkeys(stage.model for stage in pipeline.stages if stage.kind.vectors)

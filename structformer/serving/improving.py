@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -26,12 +26,13 @@ from structformer.retrieval.index import (
     unrepeatable,
     would_lose_vectors,
 )
-from structformer.serving.exports import missing_export
+from structformer.serving.exports import missing_exports
+from structformer.serving.progress import StepProgress
 from structformer.serving.service import SearchService
 from structformer.workspace import Workspace
 
-_LEFT = re.compile(r"((?:\d+ (?:h|min|s) ?)+left)$")  # the end of a line of progress
 _NICE = 10  # whoever searches goes first
+_SAID_SECONDS = 15.0  # between two lines about a step on the terminal
 Say = Callable[[str], object]
 
 
@@ -130,29 +131,34 @@ class Improver(threading.Thread):
         except WorkspaceError as error:
             self._say(str(error))
         finally:
-            self._service.stage = ""
+            self._service.doing = None
 
     def _export(self) -> None:
-        name = missing_export(self._workspace)
-        if name is not None:
+        for name in missing_exports(self._workspace):
             self._step("Preparing the encoder", "export", name, "--onnx", "--int8")
 
-    def _step(self, stage: str, *arguments: str) -> None:
-        """Run a command on the workspace. Raises WorkspaceError where it fails."""
+    def _step(self, step: str, *arguments: str) -> None:
+        """Run a command on the workspace, and say which of its stages runs: on the page always, on the terminal now and
+        then. Raises WorkspaceError where it fails.
+        """
         if self._ended.is_set():
             return
-        self._service.stage = f"{stage} …"
-        self._say(stage)
+        progress = self._service.doing = StepProgress(step)
+        self._say(step)
+        said = time.monotonic()
 
         def told(line: str) -> None:
-            if left := _LEFT.search(line):
-                self._service.stage = f"{stage}: {left[1]}"
+            nonlocal said
+            progress.told(line)
+            if (now := time.monotonic()) - said >= _SAID_SECONDS:
+                said = now
+                self._say(str(progress))
 
         self._running = Command(*arguments, "-w", str(self._workspace.path), "-v", polite=True)
         code, last = self._running.run(told)
         self._running = None
         if code and not self._ended.is_set():
-            raise WorkspaceError(f"{stage}: {last.removeprefix('error: ')}")
+            raise WorkspaceError(f"{step}: {last.removeprefix('error: ')}")
         self._service.refresh()
 
     def _wait_for_changes(self) -> None:
@@ -171,4 +177,4 @@ class Improver(threading.Thread):
             except WorkspaceError as error:
                 self._say(str(error))
             finally:
-                self._service.stage = ""
+                self._service.doing = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -15,7 +15,8 @@ from markupsafe import Markup, escape
 
 from structformer.pages.frame import environment
 from structformer.serving.access import Access
-from structformer.serving.schemas import Found, LinkOut, SearchAnswer, SearchRequest, SectionAnswer
+from structformer.serving.comparison import Comparison, Placed
+from structformer.serving.schemas import Found, LinkOut, SearchAnswer, SearchRequest, SectionAnswer, Status
 from structformer.serving.service import SearchService
 from structformer.text.visible import visible
 
@@ -30,6 +31,7 @@ STATIC = {
 _FIRST = 60  # documents that the empty page names
 _MORE = 30
 _SECTION_WORDS = {"path": "Part"}
+COMPARE = ("compare", "1")  # what an address says of a search that is compared
 
 
 @cache
@@ -55,6 +57,26 @@ def marked(found: Found) -> Markup:
     return Markup("").join([*parts, escape(visible(found.snippet[place:]))])
 
 
+def moved(placed: Placed) -> Markup:
+    """Where training moved a document, with a sign for the eye."""
+    place = placed.elsewhere
+    way = "from" if placed.trained else "to"
+    gone = "was" if placed.trained else "now"
+    signs = {"same": "=", "up": "▲", "down": "▼", "new": "+", "gone": "−"}
+    words = {"same": "same place", "up": f"up {way} {place}", "down": f"down {way} {place}"}
+    said = words.get(placed.moved) or placed.moved + (f", {gone} {place}" if place else "")
+    return Markup('<span aria-hidden="true">{}</span> {}').format(signs[placed.moved], said)
+
+
+def _how(status: Status, *, verdict: bool) -> str:
+    """Where meaning comes from, as the end of a sentence. verdict: whether the next one says what was trained."""
+    if not status.meaning or verdict:
+        return ""
+    if status.learned_alone:
+        return ", learned from them alone"
+    return ", trained on them" if status.trained else ", not trained on them"
+
+
 @dataclass(frozen=True, slots=True)
 class PageMaker:
     """Makes the pages. root: what stands before all paths."""
@@ -65,8 +87,16 @@ class PageMaker:
     def _render(self, template: str, access: Access, *, heading: str, query: str = "", **values: Any) -> bytes:
         templates = environment("serving")
         templates.filters["marked"] = marked
+        templates.filters["moved"] = moved
+        status, verdict = self.service.status(access), self.service.verdict(access)
+        trained = f"Trained on these documents. {verdict.conclusion}" if verdict else ""
+        if verdict and verdict.used and not status.trained:
+            trained += " It is not in the index yet."
         shared = {
-            "status": self.service.status(access),
+            "status": status,
+            "verdict": verdict,
+            "trained": trained,
+            "how": _how(status, verdict=verdict is not None),
             "root": self.root,
             "assets": assets(),
             "language": self.service.current.retriever.opened.index.manifest["language"],
@@ -82,9 +112,16 @@ class PageMaker:
         return self._render("message.html", access, heading=heading, message=message)
 
     def search(
-        self, access: Access, request: SearchRequest | None, answer: SearchAnswer | None, message: str = ""
+        self,
+        access: Access,
+        request: SearchRequest | None,
+        answer: SearchAnswer | None,
+        message: str = "",
+        comparison: Comparison | None = None,
     ) -> bytes:
-        """The page of a search and its answer, or without them the first page."""
+        """The page of a search and its answer, or without them the first page. comparison: with what the search that it
+        is compared with finds.
+        """
         if request is None or answer is None:
             first = [
                 (name, title, f"/read/{name}") for name, title, _ in islice(self.service.documents(access), _FIRST)
@@ -99,21 +136,34 @@ class PageMaker:
             }
             return self._render("search.html", access, heading=self.service.title, **values)
         kept = [*(("path", each) for each in request.path), *(("where", each) for each in request.where)]
+        kept += [COMPARE] if comparison else []
+        address = _Addresses(self.root, request.q, dict([COMPARE]) if comparison else {})
         return self._render(
             "search.html",
             access,
-            heading=f"{request.q} · {self.service.title}",
+            heading=f"{request.q}{', compared' if comparison else ''} · {self.service.title}",
             query=request.q,
             answer=answer,
             message="",
             kept=kept,
-            facets=_facet_links(answer, request, self.root),
-            chips=_chips(request, self.root),
-            cleared=_address(self.root, request.q, [], []),
-            more=_address(self.root, request.q, request.path, request.where, k=min(100, request.k + _MORE))
+            comparison=comparison,
+            switch=self._switch(request, compared=comparison is not None) if answer.hits else None,
+            facets=_facet_links(answer, request, address),
+            chips=_chips(request, address),
+            cleared=address([], []),
+            more=address(request.path, request.where, k=min(100, request.k + _MORE))
             if len(answer.hits) == request.k < min(100, answer.documents)
             else "",
         )
+
+    def _switch(self, request: SearchRequest, *, compared: bool) -> dict[str, str] | None:
+        """The link between one list and two; None where there is nothing to compare with."""
+        other = self.service.current.other
+        if not other:
+            return None
+        address = _Addresses(self.root, request.q, {} if compared else dict([COMPARE]))
+        label = "Show one list" if compared else f"Compare with the {other} search"
+        return {"address": address(request.path, request.where), "label": label}
 
     def read(self, access: Access, document_id: str) -> bytes:
         """A whole document with its tree. Raises NotThere."""
@@ -159,12 +209,20 @@ def _linked(text: str, links: Sequence[LinkOut], root: str) -> Markup:
     return Markup("").join([*parts, escape(visible(text[place:]))])
 
 
-def _address(root: str, query: str, path: Sequence[str], where: Sequence[str], **others: Any) -> str:
-    pairs = [("q", query), *(("path", each) for each in path), *(("where", each) for each in where)]
-    return f"{root}/?{urlencode([*pairs, *((key, str(value)) for key, value in others.items())])}"
+@dataclass(frozen=True, slots=True)
+class _Addresses:
+    """The addresses of one query's pages. kept: what stands in all of them."""
+
+    root: str
+    query: str
+    kept: Mapping[str, str]
+
+    def __call__(self, path: Sequence[str], where: Sequence[str], **others: int) -> str:
+        pairs = [("q", self.query), *(("path", each) for each in path), *(("where", each) for each in where)]
+        return f"{self.root}/?{urlencode([*pairs, *self.kept.items(), *others.items()])}"
 
 
-def _facet_links(answer: SearchAnswer, request: SearchRequest, root: str) -> list[dict[str, Any]]:
+def _facet_links(answer: SearchAnswer, request: SearchRequest, address: _Addresses) -> list[dict[str, Any]]:
     found = []
     for facet in answer.facets:
         values = []
@@ -176,20 +234,20 @@ def _facet_links(answer: SearchAnswer, request: SearchRequest, root: str) -> lis
                 its.remove(setting)
             else:
                 its.append(setting)
-            address = _address(root, request.q, path, where)
-            values.append({"value": each.value, "count": each.count, "address": address, "chosen": chosen})
+            leads = address(path, where)
+            values.append({"value": each.value, "count": each.count, "address": leads, "chosen": chosen})
         if len(values) > 1 or any(value["chosen"] for value in values):
             found.append({"label": _SECTION_WORDS.get(facet.name, facet.name.replace("_", " ")), "choices": values})
     return found
 
 
-def _chips(request: SearchRequest, root: str) -> list[dict[str, str]]:
+def _chips(request: SearchRequest, address: _Addresses) -> list[dict[str, str]]:
     chips = []
     for setting in request.path:
         rest = [each for each in request.path if each != setting]
-        chips.append({"label": setting, "without": _address(root, request.q, rest, request.where)})
+        chips.append({"label": setting, "without": address(rest, request.where)})
     for setting in request.where:
         rest = [each for each in request.where if each != setting]
         label = setting.partition("=")[2] or setting
-        chips.append({"label": label, "without": _address(root, request.q, request.path, rest)})
+        chips.append({"label": label, "without": address(request.path, rest)})
     return chips

@@ -37,7 +37,8 @@ class SearchRequest(_Request):
     )
     pipeline: Annotated[str, StringConstraints(min_length=1, max_length=60)] = Field(
         default="best",
-        description="A pipeline of the server's by its name: best, words, or one that it was started with.",
+        description="A pipeline of the server's by its name: best, words, one that it was started with, or untrained "
+        "(or trained, where training brought no gain), where there is that to compare with the best.",
     )
     typing: bool = Field(
         default=False, description="The query is still being typed: beginnings of words, slips allowed."
@@ -121,11 +122,22 @@ class Found(BaseModel):
     why: Why | None = None
 
 
+class Copy(BaseModel):
+    """Where the same text also is."""
+
+    document: str
+    anchor: str
+    read: str = Field(description="Where its document is read on this server.")
+
+
 class FoundDocument(Found):
     """A document by its best section."""
 
     document_title: str
     sections: list[Found] = Field(description="Its other sections that were found, best first.")
+    also_at: list[Copy] = Field(
+        description="Documents that say the same, or without `group` sections, as far as they were found too."
+    )
 
 
 class FacetCount(BaseModel):
@@ -149,7 +161,8 @@ class SearchAnswer(BaseModel):
     index: str
     pipeline: str
     confident: bool = Field(description="False where nothing may be what was asked for.")
-    documents: int = Field(description="Documents among the candidates.")
+    documents: int = Field(description="Documents among the candidates; of copies one is counted.")
+    copies: int = Field(description="Documents among the candidates that are copies of others.")
     milliseconds: float
     hits: list[FoundDocument]
     facets: list[FacetCounts]
@@ -233,6 +246,9 @@ class Status(BaseModel):
     trained: bool = Field(description="Whether a pretrained encoder was trained on these documents.")
     learned_alone: bool = Field(
         description="Whether meaning is learned from these documents alone, with nothing pretrained."
+    )
+    verdict: str = Field(
+        description="What training on these documents came to, in words; empty where nothing was trained on them."
     )
     stage: str = Field(description="What is being done, empty when nothing is.")
     feedback: bool

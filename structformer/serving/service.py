@@ -24,15 +24,18 @@ from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.as_you_type import complete, completed
 from structformer.retrieval.encoder_names import UNTRAINED
 from structformer.retrieval.fusion import FusionWeights
-from structformer.retrieval.hits import Filter, Hit, parse_filter, web_address
+from structformer.retrieval.hits import Filter, Hit, Place, parse_filter, web_address
 from structformer.retrieval.index import trained_encoder
 from structformer.retrieval.ranking import Ranking
 from structformer.retrieval.stage import Pipeline
 from structformer.retrieval.units import IndexedDocuments
 from structformer.serving.access import Access
+from structformer.serving.comparison import COMPARED, Comparison, compared
 from structformer.serving.generation import BEST, WORDS, Generation, state_of
 from structformer.serving.links import Edge
+from structformer.serving.progress import StepProgress
 from structformer.serving.schemas import (
+    Copy,
     DocumentAnswer,
     FacetCount,
     FacetCounts,
@@ -48,6 +51,7 @@ from structformer.serving.schemas import (
     Status,
     Why,
 )
+from structformer.serving.verdicts import TrainingVerdict
 from structformer.workspace import Workspace
 
 _SECTIONS = 3  # of a document, in an answer
@@ -91,7 +95,7 @@ class SearchService:
         """Raises WorkspaceError where there is no index."""
         self.workspace = Workspace(workspace)
         self.serving = serving or Serving()
-        self.stage = ""  # what is being done to make the search better
+        self.doing: StepProgress | None = None  # what is being done to make the search better
         self._changing = threading.Lock()
         self._current = self._open()
 
@@ -123,6 +127,11 @@ class SearchService:
         """What the page is headed with."""
         return self.serving.title or default_title(self.workspace)
 
+    def verdict(self, access: Access) -> TrainingVerdict | None:
+        """What training on the documents came to; its figures are for those who may see all of them."""
+        found = self.current.verdict
+        return found.without_figures if found and access.where else found
+
     def status(self, access: Access) -> Status:
         """What there is to search."""
         current = self.current
@@ -135,7 +144,8 @@ class SearchService:
             meaning=current.searches_by_meaning,
             trained=not current.learned_alone and trained_encoder(self.workspace, current.pipelines[BEST].encoder),
             learned_alone=current.learned_alone,
-            stage=self.stage,
+            verdict=str(self.verdict(access) or ""),
+            stage=str(self.doing or ""),
             feedback=self.serving.feedback,
         )
 
@@ -147,12 +157,32 @@ class SearchService:
             return []
         current = self.current
         pipeline = current.pipelines.get(request.pipeline)
-        return [encoder.submit(request.q) for encoder in current.encoders] if pipeline and pipeline.encoder else []
+        return [encoder.submit(request.q) for encoder in current.encoders(pipeline)] if pipeline else []
 
     def search(self, request: SearchRequest, access: Access) -> SearchAnswer:
         """Search. Raises UsageError on an unknown pipeline or a filter that is none."""
-        begun = time.perf_counter()
+        return self._search(self.current, request, access)[0]
+
+    def compare(self, request: SearchRequest, access: Access) -> tuple[SearchAnswer, Comparison | None]:
+        """Search by the page's search and by the one that it is compared with; without the latter where there is none.
+        Both have the same filters and the same index. Raises UsageError as `search` does.
+        """
         current = self.current
+        if not current.other:
+            return self._search(current, request, access)[0], None
+        found = []
+        for name in (BEST, current.other):
+            asked = request.model_copy(update={"pipeline": name, "k": COMPARED, "group": True, "explain": False})
+            answer, documents = self._search(current, asked, access)
+            ids = [current.retriever.documents[document].id for document in documents]
+            found.append((current.pipelines[name], answer, ids))
+        return found[0][1], compared(found)
+
+    def _search(
+        self, current: Generation, request: SearchRequest, access: Access
+    ) -> tuple[SearchAnswer, Collection[int]]:
+        """The answer, with the numbers of all documents that were found, best first."""
+        begun = time.perf_counter()
         seen = current.seen(access.where, parse_filter(tuple(request.path), tuple(request.where)))
         allowed = None if seen.whole else seen
         retriever = current.retriever
@@ -165,22 +195,26 @@ class SearchService:
             ranking.add("lexical", ranked)
         else:
             query = completed(retriever.opened, request.q, allowed) if request.partial else request.q
+            current.open_encoders(pipeline)
             [ranking] = retriever.opened.run([query], pipeline, allowed)
         hits = retriever.hits(ranking, request.k, group=request.group, sections=_SECTIONS)
         explained = _Explained(current, pipeline, ranking) if request.explain else None
         found = [self._document(current, hit, explained) for hit in hits]
         owners = retriever.opened.owners
         documents = dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked)
-        return SearchAnswer(
+        distinct = len(set(retriever.opened.copies[list(documents)].tolist()))
+        answer = SearchAnswer(
             query=request.q,
             index=current.id,
             pipeline=str(pipeline),
             confident=request.typing or not hits or retriever.is_confident(request.q, hits, pipeline),
-            documents=len(documents),
+            documents=distinct,
+            copies=len(documents) - distinct,
             milliseconds=round(1000 * (time.perf_counter() - begun), 1),
             hits=found,
             facets=[] if request.typing else _facets(current, documents),
         )
+        return answer, documents
 
     def _document(self, current: Generation, hit: Hit, explained: _Explained | None) -> FoundDocument:
         number = current.number(hit.document_id)
@@ -189,6 +223,7 @@ class SearchService:
             **_found(hit, explained).model_dump(),
             document_title=title or hit.document_id,
             sections=[_found(each, explained) for each in hit.sections],
+            also_at=[_copy(place) for place in hit.also_at],
         )
 
     def document(self, document_id: str, access: Access) -> DocumentAnswer:
@@ -372,6 +407,10 @@ def _found(hit: Hit, explained: _Explained | None) -> Found:
         score=round(hit.score, 6),
         why=explained.why(hit) if explained else None,
     )
+
+
+def _copy(place: Place) -> Copy:
+    return Copy(document=place.document_id, anchor=place.anchor, read=read_address(place.document_id, 0))
 
 
 def read_address(document_id: str, section: int) -> str:

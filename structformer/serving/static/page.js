@@ -13,7 +13,8 @@ function tell(event) {
   navigator.sendBeacon(`${root}/api/feedback`, new Blob([JSON.stringify(event)], { type: "application/json" }));
 }
 
-const filters = Array.from(input.form.querySelectorAll("input[type=hidden]"), (each) => [each.name, each.value]);
+const hidden = Array.from(input.form.querySelectorAll("input[type=hidden]"), (each) => [each.name, each.value]);
+const filters = hidden.filter(([name]) => name === "path" || name === "where"); // the box finds one list, also where two are shown
 attach(input, {
   endpoint: root,
   address: (hit) => root + hit.read,
@@ -31,7 +32,7 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest?.(".results a[data-document]");
   if (!link) return;
   const results = link.closest(".results");
-  const shown = Array.from(results.querySelectorAll("h2 a"), (each) => each.dataset.document);
+  const shown = Array.from(results.querySelectorAll("h2 a, h3 a"), (each) => each.dataset.document);
   tell({ event: "click", query: results.dataset.query, index: document.body.dataset.index, shown, document: link.dataset.document, section: Number(link.dataset.section) });
 });
 

@@ -1,0 +1,111 @@
+"""Documents that say the same: a page under several names, versions of one that hardly differ, what a generator writes
+twice. They are one result, with the places where it also is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from structformer.retrieval.units import Unit, Units
+
+ALIKE = 0.94  # share of the characters of two documents that stand in lines which both have
+_SHORT = 200  # characters, below which only documents of one title are copies: "To be written." says nothing
+_SKETCH = 8  # lines of a document by which those that may be its copies are found
+_MOST_WITH_LINE = 16  # documents that are kept for one line: a licence says nothing about the page
+_LINE_ENDS = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；])|\n")
+_Lines = dict[bytes, int]  # the characters of each line by its digest
+
+
+class CopyFinder:
+    """Finds the copies among documents that it is shown one after the other. It remembers 100 bytes of each."""
+
+    def __init__(self) -> None:
+        self._bounds = array("q", [0])  # of each document's units
+        self._sizes = array("q")
+        self._digests: list[bytes] = []
+        self._sketches: list[bytes] = []
+
+    def add(self, title: str, texts: Iterable[str]) -> None:
+        """Look at the next document: the texts of its units."""
+        texts = list(texts)
+        lines = _lines(texts)
+        size = sum(lines.values())
+        whole = hashlib.blake2b(b"".join(lines), digest_size=_DIGEST)
+        if size < _SHORT:
+            whole.update(title.encode("utf-8", "surrogatepass"))
+        self._bounds.append(self._bounds[-1] + len(texts))
+        self._sizes.append(size)
+        self._digests.append(whole.digest())
+        self._sketches.append(b"".join(sorted(lines)[:_SKETCH]) if size >= _SHORT else b"")
+
+    def first_of_each(self, units: Units) -> npt.NDArray[np.int32]:
+        """(documents,) For each one the number of the first that it is a copy of, which may be itself.
+
+        units: those of all the documents that were added."""
+        first = np.arange(len(self._sizes), dtype=np.int32)
+        equal: dict[bytes, int] = {}
+        with_line: dict[bytes, list[int]] = {}
+        for number, size in enumerate(self._sizes):
+            if not size:
+                continue
+            first[number] = equal.setdefault(self._digests[number], number)
+            if first[number] != number:
+                continue
+            like = next((other for other in self._likely(number, with_line) if self._alike(number, other, units)), None)
+            if like is not None:
+                first[number] = equal[self._digests[number]] = like
+                continue
+            for line in _parts(self._sketches[number]):
+                having = with_line.setdefault(line, [])
+                if len(having) < _MOST_WITH_LINE:
+                    having.append(number)
+        return first
+
+    def _likely(self, number: int, with_line: dict[bytes, list[int]]) -> Iterator[int]:
+        """Documents of about the same size that have half of its sketch's lines in theirs."""
+        sketch = list(_parts(self._sketches[number]))
+        shared = Counter(other for line in sketch for other in with_line.get(line, ()))
+        size = self._sizes[number]
+        for other in sorted(shared):
+            sizes = sorted((size, self._sizes[other]))
+            if 2 * shared[other] >= len(sketch) and sizes[0] >= ALIKE * sizes[1]:
+                yield other
+
+    def _alike(self, one: int, other: int, units: Units) -> bool:
+        mine, its = (
+            _lines(units.value(unit, "text") for unit in range(*self._bounds[number : number + 2]))
+            for number in (one, other)
+        )
+        common = sum(length for line, length in mine.items() if line in its)
+        return common >= ALIKE * (sum(mine.values()) + sum(its.values()) - common)
+
+
+def said(unit: Unit) -> tuple[str, ...]:
+    """What a section says; where it says little, its titles too: two of the same are copies."""
+    text = " ".join(unit.text.split())
+    return (text,) if len(text) >= _SHORT else (text, *unit.path)
+
+
+_DIGEST = 8
+
+
+def _lines(texts: Iterable[str]) -> _Lines:
+    """The lines and sentences of texts, in order; spaces do not count."""
+    found: _Lines = {}
+    for text in texts:
+        for part in _LINE_ENDS.split(text):
+            if line := " ".join(part.split()):
+                key = hashlib.blake2b(line.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
+                found[key] = len(line)
+    return found
+
+
+def _parts(sketch: bytes) -> Iterator[bytes]:
+    return (sketch[place : place + _DIGEST] for place in range(0, len(sketch), _DIGEST))

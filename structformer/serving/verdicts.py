@@ -1,0 +1,43 @@
+"""What training on the documents came to, in the words that the commands say it in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from structformer.errors import ModelError, WorkspaceError
+from structformer.models.registry import read_record, trained_models
+from structformer.retrieval.encoder_names import ENCODER
+from structformer.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingVerdict:
+    """conclusion: whether it was a gain, and what the search makes of it; figures: what that rests on, "" where nothing
+    was held out; used: whether the search would take what was trained.
+    """
+
+    conclusion: str
+    figures: str
+    used: bool
+
+    def __str__(self) -> str:
+        return f"{self.figures} {self.conclusion}".strip()
+
+    @property
+    def without_figures(self) -> TrainingVerdict:
+        """For who may not see all of the documents that the figures are of."""
+        return replace(self, figures="")
+
+
+def training_verdict(workspace: Workspace) -> TrainingVerdict | None:
+    """That of the workspace's trained encoder; None where there is none, or it is not one that training judges."""
+    try:
+        if ENCODER not in trained_models(workspace):
+            return None
+        record = read_record(workspace, ENCODER)
+    except (ModelError, WorkspaceError):  # it is just being replaced
+        return None
+    if "settings" not in record.training:
+        return None
+    figures = record.judged.in_words() if record.judged else ""
+    return TrainingVerdict(record.verdict.removeprefix(figures).strip(), figures, record.used)

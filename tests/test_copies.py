@@ -1,0 +1,133 @@
+"""Pages and sections that say the same are one result, with the places where they also are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from structformer import Retriever
+from structformer.ingestion import ingest
+from structformer.retrieval.copies import CopyFinder
+from structformer.retrieval.index import build_index
+
+from test_cli import run as run  # the fixture
+
+MOOR = [
+    "A mooring line holds the boat at the quay.",
+    "Choose one that is twice as long as the boat, and thick enough for its weight.",
+    "Lead it from the bow to a ring ashore and back again, so that you can let it go from on board.",
+    "Fenders keep the hull off the wall: hang three of them where the boat is widest.",
+    "In a strong tide a second line from the stern stops her from swinging round.",
+    "Look at the lines again when the water has fallen by a metre.",
+    "Never step over a line that is under load, and keep your fingers away from the cleat.",
+    "When you leave, let go the line that carries nothing first.",
+]
+LONG = [
+    *MOOR,
+    *(f"Berth {number} is {number} metres long, and its rings are {number} steps apart." for number in range(1, 40)),
+]
+ROW = (
+    "Rowing needs two oars of the same length. Sit with your back to the bow, and pull with the back and not the arms."
+)
+
+
+def page(title: str, sentences: list[str]) -> str:
+    return f"# {title}\n\n" + "\n\n".join(sentences) + "\n"
+
+
+@pytest.fixture
+def harbour(tmp_path) -> Path:
+    folder = tmp_path / "docs"
+    for path, content in {
+        "v2/moor.md": page("Moor", LONG),
+        "v1/moor.md": page(
+            "Moor", [*MOOR[:-1], "When you leave, let go the line that carries nothing last.", *LONG[8:]]
+        ),
+        "tie-up.md": page("Tie up", LONG),
+        "anchor.md": page("Anchor", [*MOOR[:4], "An anchor digs into the ground when the chain pulls along it.", ROW]),
+        "row.md": page("Row", [ROW]),
+        "todo-a.md": "# Towing\n\nTo be written.\n",
+        "todo-b.md": "# Sculling\n\nTo be written.\n",
+    }.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(content)
+    ingest(folder, tmp_path / "w")
+    build_index(tmp_path / "w", encoders=["structure"])
+    return tmp_path / "w"
+
+
+def test_copies_are_one_document_with_the_names_of_the_others(harbour):
+    found = Retriever.open(harbour).search("leave the quay", pipeline="lexical", group=True)
+    first = found[0]
+    assert {first.document_id, *(place.address for place in first.also_at)} == {"v1/moor.md", "v2/moor.md", "tie-up.md"}
+    assert "anchor.md" in {hit.document_id for hit in found[1:]}
+    assert not {place.document_id for place in first.also_at} & {hit.document_id for hit in found}
+
+
+def test_the_command_names_them_and_so_does_its_json(run, harbour):
+    done = run("search", "leave the quay", "--group", "-k", 1, "--pipeline", "lexical", "-w", harbour)
+    assert "    also at " in done.out
+    [hit] = run("search", "leave the quay", "--group", "-k", 1, "--pipeline", "lexical", "-w", harbour, "--json").json[
+        "hits"
+    ]
+    assert len(hit["also_at"]) == 2
+
+
+def test_sections_of_one_text_are_one_hit(harbour):
+    hits = Retriever.open(harbour).search("sit with your back to the bow", k=10, pipeline="lexical")
+    assert len({" ".join(hit.text.split()) for hit in hits if len(hit.text) > 200}) == sum(
+        len(hit.text) > 200 for hit in hits
+    )
+
+
+def test_pages_that_say_next_to_nothing_are_no_copies(harbour):
+    found = Retriever.open(harbour).search("to be written", group=True, pipeline="lexical")
+    assert [hit.also_at for hit in found if hit.document_id.startswith("todo")] == [(), ()]
+
+
+def test_a_copy_that_a_filter_hides_is_not_named(harbour):
+    from structformer.retrieval.hits import Filter
+
+    [hit] = Retriever.open(harbour).search("leave the quay", group=True, where=Filter(paths=("v1/*",)))
+    assert (hit.document_id, hit.also_at) == ("v1/moor.md", ())
+
+
+def test_a_run_has_every_document_by_its_own_name(harbour):
+    [ranked] = Retriever.open(harbour).rank_documents(["leave the quay"])
+    assert {"v1/moor.md", "v2/moor.md", "tie-up.md"} <= {document for document, _ in ranked}
+
+
+class _Texts:
+    """Units by number, of which only the texts are asked for."""
+
+    def __init__(self, documents: list[list[str]]) -> None:
+        self._texts = [text for texts in documents for text in texts]
+
+    def value(self, number: int, name: str) -> str:
+        return self._texts[number]
+
+
+def groups(documents: list[list[str]]) -> list[int]:
+    finder = CopyFinder()
+    for number, texts in enumerate(documents):
+        finder.add(f"Page {number}", texts)
+    return finder.first_of_each(_Texts(documents)).tolist()  # type: ignore[arg-type]
+
+
+def test_how_alike_copies_are():
+    long = [f"Sentence {number} tells of knot number {number}." for number in range(100)]
+    one_other = [*long[:99], "Sentence 99 tells of something else."]
+    ten_others = [*long[:90], *(f"Another {number} of quite other things." for number in range(10))]
+    assert groups([long, one_other, ten_others, [" ".join(long)], [], []]) == [0, 0, 2, 0, 4, 5]
+
+
+@given(st.lists(st.lists(st.sampled_from(MOOR), max_size=8, unique=True), max_size=9))
+def test_a_group_is_named_by_its_first_document_and_equal_ones_share_it(documents):
+    found = groups(documents)
+    for number, first in enumerate(found):
+        assert first <= number
+        assert found[first] == first
+        if sum(map(len, documents[number])) >= 200:
+            assert all(found[other] == first for other in range(number) if documents[other] == documents[number])
