@@ -14,18 +14,31 @@ from structformer.document import Document, Link, LinkKind, Source
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.encoding import as_utf8
 from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.included import without_spans
 from structformer.formats.link_names import link_names, normalize, path_names
 from structformer.formats.references import name_references
 from structformer.formats.source import SourceFile, decode
 
+from structformer_latex.inputs import BODY
 from structformer_latex.reader import TexReader
 
 _CHAPTER_PIECES = 4  # parts of a label, joined by hyphens, that may name a chapter
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*")
 _MAIN = re.compile(r"\\(?:documentclass|documentstyle|begin\s*\{document\})")
 _TAKEN = re.compile(
-    r"\\(input|include|subfile|subfileinclude|import|subimport)(?![a-zA-Z])\s*(?:\{([^{}]*)\}\s*(?:\{([^{}]*)\})?|([^\s\\{}%]+))"
+    r"\\(input|include|subfile|subfileinclude|includestandalone|import|subimport)(?![a-zA-Z])\s*(?:\[[^\[\]]*\]\s*)?(?:\{([^{}]*)\}\s*(?:\{([^{}]*)\})?|([^\s\\{}%]+))"
 )
+# A document whoever takes it in: with a class of its own, unless that is made for files that others take in.
+_ALONE = re.compile(r"\\document(?:class|style)\s*(?:\[[^\[\]]*\]\s*)?\{(?!\s*(?:subfiles|standalone)\s*\})")
+# What takes in documents with a class of their own.
+_MERGING = frozenset({"subfile", "subfileinclude", "includestandalone"})
+_TAKES_DOCUMENTS = re.compile(r"\\usepackage\s*(?:\[[^\[\]]*\]\s*)?\{[^{}]*\b(?:docmute|standalone|subfiles|combine)\b")
+_UNREAD = re.compile(r"\\(?:begin\s*\{)?(iffalse(?![a-zA-Z])|(?:comment|verbatim|lstlisting)(?=\}))")
+_ENDS = {
+    "iffalse": re.compile(r"\\fi(?![a-zA-Z])"),
+    **{name: re.compile(rf"\\end\s*\{{{name}\}}") for name in ("comment", "verbatim", "lstlisting")},
+}
+_MAX_TAKEN = 2000
 _INPUTENC = re.compile(rb"\\(?:usepackage|inputencoding)\s*(?:\[([^\[\]]*)\]\s*\{inputenc\}|\{([^{}]*)\})")
 _ENCODINGS = {
     "latin1": "latin-1",
@@ -121,26 +134,26 @@ class LatexFormat:
         return document
 
     def parts(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a main file takes in; they are not documents of their own."""
+        """Paths of the files that a main file takes in; they are not documents of their own, except for those that have
+        a class of their own.
+        """
+        text = as_utf8(source.read()).decode("utf-8", "replace")
+        if not _may_take(text) or not _MAIN.search(text := _COMMENT.sub(r"\1", text)):
+            return set()
+        merges = _TAKES_DOCUMENTS.search(text) is not None
         found: set[str] = set()
-        waiting = [source]
-        first = True
+        waiting = [text]
         while waiting:
-            file = waiting.pop()
-            text = as_utf8(file.read()).decode("utf-8", "replace")
-            if "\\in" not in text and "\\sub" not in text and "\\import" not in text:
-                continue
-            text = _COMMENT.sub(r"\1", text)
-            if first and not _MAIN.search(text):
-                return set()
-            first = False
-            for command, name, second, bare in _TAKEN.findall(text):
+            for command, name, second, bare in _TAKEN.findall(_without_unread(waiting.pop())):
                 target = (name + second if command in ("import", "subimport") else name or bare).strip().strip('"')
                 opened = (source.open(target + ".tex") or source.open(target)) if target else None
-                if opened is not None and opened.path not in found and opened.path != source.path:
+                if opened is None or opened.path in found or opened.path == source.path:
+                    continue
+                text = _COMMENT.sub(r"\1", as_utf8(opened.read()).decode("utf-8", "replace"))
+                if command in _MERGING or merges or not (_ALONE.search(text) and BODY.search(text)):
                     found.add(opened.path)
-                    if len(found) < 2000:
-                        waiting.append(opened)
+                    if _may_take(text) and len(found) < _MAX_TAKEN:
+                        waiting.append(text)
         return found
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
@@ -169,6 +182,15 @@ class LatexFormat:
             rest = "-".join(pieces[count:])
             yield f"label:{'-'.join(pieces[:count])}/{rest}#{rest}"
         yield f"label:{label}#{label}"
+
+
+def _may_take(text: str) -> bool:
+    return "\\in" in text or "\\sub" in text or "\\import" in text
+
+
+def _without_unread(text: str) -> str:
+    """A file's text without what is no text of it: conditions that never hold, comments, verbatim."""
+    return without_spans(text, _UNREAD, _ENDS)
 
 
 _UNUSUAL = ("\x00", "\x1b", "\ufeff")  # signs of UTF-16, of escape sequences, of a mark

@@ -14,7 +14,7 @@ from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.included import included_files
-from structformer.formats.link_names import link_names, normalize, path_names
+from structformer.formats.link_names import join, link_names, normalize, path_names
 from structformer.formats.source import SourceFile, decode
 
 _SETTINGS = {
@@ -46,7 +46,14 @@ _ROLE_NAMES = re.compile(r"(?<![\w`]):((?:[\w+.-]+:)*[\w+.-]+):`|`:((?:[\w+.-]+:
 _DIRECTIVE_NAMES = re.compile(
     r"^[ \t]*(?:[-*+][ \t]+)?\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?((?:[\w+.-]+:)*[\w+.-]+)::", re.MULTILINE
 )
-_INCLUDES = re.compile(r"^[ \t]*\.\.[ \t]+include::[ \t]*([^<\s]\S*)[ \t]*$", re.MULTILINE)
+_INCLUDES = re.compile(
+    r"^([ \t]*)\.\.[ \t]+include::[ \t]*([^<\s]\S*)[ \t]*$((?:\n\1[ \t]+:[\w-]+:.*$)*)", re.MULTILINE
+)
+_OPTION = re.compile(r"^[ \t]+:([\w-]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_LINES = ("start-line", "end-line")
+_BOUNDS = frozenset({*_LINES, "start-after", "end-before"})
+_TOCTREES = re.compile(r"^([ \t]*)\.\.[ \t]+toctree::[^\n]*((?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*$))*)", re.MULTILINE)
+_PAGE_SUFFIXES = (".rst", ".txt", ".md", "")
 _MAX_INCLUDED = 200
 
 
@@ -138,8 +145,31 @@ for _name in ("code-block", "sourcecode"):  # docutils' own demand options that 
 
 
 def _includes(data: bytes) -> list[str]:
-    """The paths that a file's `include` directives name."""
-    return _INCLUDES.findall(data.decode("utf-8", "replace"))
+    """The paths of the files that a file's `include` directives take in whole."""
+    if b"include::" not in data:
+        return []
+    found = _INCLUDES.finditer(data.decode("utf-8", "replace").replace("\r\n", "\n"))
+    return [each[2] for each in found if _is_whole(_options(each))]
+
+
+def _options(directive: re.Match[str]) -> dict[str, str]:
+    return dict(_OPTION.findall(directive[3]))
+
+
+def _is_whole(options: Mapping[str, str]) -> bool:
+    return "parser" not in options and _BOUNDS.isdisjoint(options)
+
+
+def _piece(text: str, options: Mapping[str, str]) -> str:
+    """What an `include` directive takes of a text. Source: docutils' reference of directives."""
+    lines = text.split("\n")
+    bounds = [int(value) if re.fullmatch(r"-?\d+", value := options.get(name, "")) else None for name in _LINES]
+    text = "\n".join(lines[bounds[0] : bounds[1]])
+    if (after := options.get("start-after")) and after in text:
+        text = text.partition(after)[2]
+    if (before := options.get("end-before")) and before in text:
+        text = text.partition(before)[0]
+    return text
 
 
 class RstFormat:
@@ -168,7 +198,7 @@ class RstFormat:
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """One Document. Raises ReadError where docutils gives up."""
-        text = _with_includes(decode(source), source)
+        text = _with_includes(decode(source).replace("\r\n", "\n"), source)
         if not text.strip():
             source.warn("empty: no document")
             return
@@ -187,8 +217,24 @@ class RstFormat:
         yield document
 
     def parts(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a file takes in by `include`; they are not documents of their own."""
+        """Paths of the files that a file takes in whole by `include`; they are not documents of their own."""
         return included_files(source, _includes, _MAX_INCLUDED)
+
+    def pages(self, source: SourceFile) -> set[str]:
+        """Paths of the pages that the toctrees of a file list: documents, whoever includes them."""
+        data = source.read()
+        if b"toctree::" not in data:
+            return set()
+        folder = source.path.rpartition("/")[0]
+        entries = (
+            entry
+            for found in _TOCTREES.finditer(data.decode("utf-8", "replace").replace("\r\n", "\n"))
+            for line in found[2].split("\n")
+            if (entry := line.strip()) and not entry.startswith(":")
+        )
+        named = (found[2] if (found := _NAMED.fullmatch(entry)) else entry for entry in entries)
+        paths = (join("" if entry.startswith("/") else folder, entry.lstrip("/")) for entry in named)
+        return {path + suffix for path in paths if path for suffix in _PAGE_SUFFIXES}
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """A label here or anywhere in the corpus, else a path."""
@@ -205,16 +251,21 @@ def _with_includes(text: str, source: SourceFile, taken: frozenset[str] = frozen
     """
 
     def included(found: re.Match[str]) -> str:
-        opened = source.open(found[1])
+        options = _options(found)
+        opened = source.open(found[2])
+        problem = ""
         if opened is None or opened.path in taken or len(taken) >= _MAX_INCLUDED:
+            problem = "it is not in the ingested folder, or includes itself"
+        elif "parser" in options:
+            problem = "it is of another format"
+        if opened is None or problem:
             line = text.count("\n", 0, found.start()) + 1
-            source.warn(
-                f"line {line}: {found[1]} is not included: it is not in the ingested folder, or includes itself"
-            )
+            source.warn(f"line {line}: {found[2]} is not included: {problem}")
             return ""
-        inner = _with_includes(decode(opened), opened, taken | {source.path, opened.path})
-        indent = found[0][: len(found[0]) - len(found[0].lstrip())]
-        return "\n".join(indent + line if line else line for line in inner.split("\n"))
+        inner = _with_includes(
+            _piece(decode(opened).replace("\r\n", "\n"), options), opened, taken | {source.path, opened.path}
+        )
+        return "\n".join(found[1] + line if line else line for line in inner.split("\n"))
 
     return _INCLUDES.sub(included, text) if "include::" in text else text
 

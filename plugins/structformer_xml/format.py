@@ -11,6 +11,7 @@ from lxml import etree
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError
 from structformer.formats.builder import TreeBuilder
+from structformer.formats.encoding import as_utf8
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.formats.included import included_files
 from structformer.formats.link_names import link_names, normalize, path_names
@@ -24,7 +25,7 @@ from structformer_xml.including import Inclusions, included_paths
 from structformer_xml.parsing import BIG, content, parse, stream
 from structformer_xml.reader import XmlReader
 from structformer_xml.suggest import suggest_mapping
-from structformer_xml.vocabulary import Vocabulary, by_namespace, choose, from_toml
+from structformer_xml.vocabulary import ABOVE_ALL, DOCBOOK, Vocabulary, by_namespace, choose, document_rank, from_toml
 
 _PUBLIC = re.compile(rb"""<!DOCTYPE\s+[^\s>\[]+\s+PUBLIC\s+["']([^"']*)["']""")
 XINCLUDE = b"http://www.w3.org/2001/XInclude"
@@ -43,6 +44,11 @@ _SETTINGS = re.compile(  # elements that are documents of other vocabularies too
     rb"|book\b[^>]*devhelp|beans\b[^>]*springframework|manifest\b[^>]*android|resources\b[^>]*android"
     rb"|configuration>\s*<(?:configsections|runtime|startup|system))",
     re.IGNORECASE,
+)
+_HEAD = 4096
+_DOCBOOK = re.compile(rb"DocBook|docbook\.org/ns")
+_TITLED = re.compile(  # and an empty title is none
+    rb"(?>\s+|<!--.*?-->)*+<(?:[\w.-]+:)?(?:title\b[^>/]*>\s*(?!</)\S|(?:\w*info|refmeta|refnamediv)\b)", re.DOTALL
 )
 _ELEMENT = re.compile(rb"<(?:[\w.-]+:)?([\w.-]+)")
 
@@ -73,8 +79,8 @@ class XmlFormat:
         data, completed = content(source)
         if not data.strip():
             raise ReadError("empty: not XML")
-        name = _first_element(data[:4096])
-        if own is None and (name.lower() in _NO_DOCUMENTS or _SETTINGS.search(data[:4096])):
+        name = _first_element(data[:_HEAD])
+        if own is None and (name.lower() in _NO_DOCUMENTS or _SETTINGS.search(data[:_HEAD])):
             source.warn(f"{name.decode()}: not a document")
             return
         with without_garbage_collection():
@@ -120,8 +126,19 @@ class XmlFormat:
         return document
 
     def parts(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a file takes in, by xi:include or as entities: not documents of their own."""
-        return included_files(source, _includes)
+        """Paths of the files that a file takes in whole, by xi:include or as entities, and that are no documents by
+        themselves: a chapter of a book, but not a page in a page.
+        """
+        rank = document_rank(_first_element(as_utf8(source.read())[:_HEAD]), unknown=ABOVE_ALL)
+        return included_files(
+            source, _includes, stands_alone=lambda data: document_rank(_first_element(data[:_HEAD])) >= rank
+        )
+
+    def fragments(self, source: SourceFile) -> set[str]:
+        """Paths of the files that hold no document, of which a file takes pieces by xi:include."""
+        data = as_utf8(source.read())
+        opened = map(source.open, included_paths(data, pieces=True) if len(data) < BIG else ())
+        return {file.path for file in opened if file is not None and _is_fragment(as_utf8(file.read()))}
 
     def suggest_mapping(self, source: SourceFile) -> str:
         """A mapping for the source's vocabulary, as TOML."""
@@ -176,7 +193,19 @@ def _includes(data: bytes) -> list[str]:
     """The paths that a file takes in, by xi:include or as entities."""
     if XINCLUDE not in data and b"<!ENTITY" not in data:
         return []
-    return included_paths(data) + [target for name, target in external_entities(data) if b"&" + name + b";" in data]
+    own = included_paths(data) if len(data) < BIG else []  # a stream carries none out
+    return own + [target for name, target in external_entities(data) if b"&" + name + b";" in data]
+
+
+def _is_fragment(data: bytes) -> bool:
+    """Whether a file holds something of DocBook that is neither a document nor a section with a title."""
+    name = _first_element(data[:_HEAD])
+    if not name or document_rank(name) or not _DOCBOOK.search(data[:_HEAD]):
+        return False
+    if name.decode("ascii", "replace") not in DOCBOOK.sections:
+        return True
+    begin = re.search(rb"<(?:[\w.-]+:)?%s\b[^>]*>" % re.escape(name), data)
+    return begin is not None and _TITLED.match(data, begin.end()) is None
 
 
 def _choose(root: Any, data: bytes) -> Vocabulary:

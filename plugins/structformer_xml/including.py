@@ -11,6 +11,7 @@ from typing import Any
 from lxml import etree
 from structformer.errors import ReadError
 from structformer.formats.encoding import as_utf8
+from structformer.formats.included import without_spans
 from structformer.formats.source import SourceFile
 
 from structformer_xml.parsing import content, parse
@@ -20,18 +21,28 @@ _INCLUDE = f"{{{_NAMESPACE}}}include"
 _FALLBACK = f"{{{_NAMESPACE}}}fallback"
 _POINTER = re.compile(r"""xpointer\(\s*id\(\s*['"]([^'"]+)['"]\s*\)\s*(/\*)?\s*\)""")
 _NAME = re.compile(r"[\w.:-]+")
+_TAG = re.compile(rb"""<(?:[\w.-]{1,40}:)?include\b((?:[^<>"']|"[^<"]*"|'[^<']*')*)>""")
+_HREF = re.compile(rb"""\shref\s*=\s*["']([^"'#]+)(#?)""")
+# Where an inclusion is none, or stands in for another.
+_ASIDE = re.compile(rb"<(?:[\w.-]{1,40}:)?(!--|!\[CDATA\[|fallback)")
+_ENDS = {
+    b"!--": re.compile(rb"-->"),
+    b"![CDATA[": re.compile(rb"\]\]>"),
+    b"fallback": re.compile(rb"</(?:[\w.-]{1,40}:)?fallback\s*>"),
+}
 _XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 _MAX_DEPTH = 20
 _MAX_BYTES = 64_000_000
 
 
-def included_paths(data: bytes) -> list[str]:
-    """The href of every inclusion in a file."""
-    if _NAMESPACE.encode() not in data:
+def included_paths(data: bytes, *, pieces: bool = False) -> list[str]:
+    """The href of every inclusion in a file that takes another whole, or of those that take a piece."""
+    if _NAMESPACE.encode() not in data or b"href" not in data:
         return []
     return [
-        found.decode("utf-8", "replace")
-        for found in re.findall(rb"""<(?:\w+:)?include\b[^>]*?\bhref=["']([^"'#]+)["']""", data)
+        found[1].decode("utf-8", "replace")
+        for (attributes,) in map(re.Match.groups, _TAG.finditer(without_spans(data, _ASIDE, _ENDS)))
+        if (found := _HREF.search(attributes)) is not None and (b"xpointer" in attributes or bool(found[2])) == pieces
     ]
 
 
@@ -58,10 +69,11 @@ class Inclusions:
                 _replace(element, found)
 
     def _find(self, element: Any, document: Any, source: SourceFile, chain: tuple[str, ...]) -> list[Any] | None:
-        href, pointer = element.get("href") or "", element.get("xpointer") or ""
+        href, _, fragment = (element.get("href") or "").partition("#")
+        pointer = element.get("xpointer") or fragment
         if not href:
             return [_copy(each) for each in _point(document, pointer)] or None
-        opened = source.open(href.partition("#")[0]) if len(chain) <= _MAX_DEPTH else None
+        opened = source.open(href) if len(chain) <= _MAX_DEPTH else None
         if opened is None or opened.path in chain:
             self._source.warn(
                 f"xi:include of {href}: {'includes itself' if opened else 'not inside the ingested folder'}; left out"

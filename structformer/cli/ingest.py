@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,11 +22,13 @@ from structformer.cli.common import (
 )
 
 if TYPE_CHECKING:
+    from structformer.ingestion.accounting import Account
     from structformer.ingestion.report import IngestReport
     from structformer.ingestion.request import IngestRequest
     from structformer.workspace import Workspace
 
 _SHOWN = 20
+_NAMED = 5  # of each kind of file that is no document
 
 
 @click.command("ingest")
@@ -199,6 +203,8 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
         f"{report.documents} documents, {report.sections} sections from {report.files} files "
         f"({by_format or 'none read'})"
     )
+    out.result(f"files: {report.account}")
+    _name(out, report.account, {path for path, _ in shown})
     if report.unchanged:
         out.result(f"{report.parsed} files read, {report.unchanged} unchanged since the last time")
     if report.ignored:
@@ -225,9 +231,19 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
     return 0
 
 
+def _name(out: Output, account: Account, said: Collection[str] = ()) -> None:
+    """Name the first files of each kind that is no document, but for those of which something was said."""
+    counts: Counter[str] = Counter()
+    for file in account.named:
+        counts[file.fate] += 1
+        if file.path not in said and (out.verbose or counts[file.fate] <= _NAMED):
+            out.note(f"{printable(file.path)}: {printable(file.why)}")
+
+
 def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
     """Show what an ingest would read."""
     from structformer.formats.file_names import unread_hint
+    from structformer.ingestion.accounting import Account, of_ignored, of_surveyed
     from structformer.ingestion.survey import Ignored
 
     for path in request.paths:
@@ -235,15 +251,18 @@ def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
             raise click.UsageError(f"{path} does not exist")
     ignored = Ignored()
     files = request.files(workspace, request.sources(workspace), ignored)
-    read = [file for file in files if not file.problem and not file.part]
+    account = Account(folders=len(ignored.folders))
+    for each in chain(of_surveyed(files), of_ignored(ignored)):
+        account.add(each)
+    read = [file for file in files if file.is_read]
     shown = read if out.verbose else read[:_SHOWN]
     for file in shown:
         out.result(f"{printable(file.path)}: {file.format} ({file.why})")
     if len(read) > len(shown):
         out.result(f"... {len(read) - len(shown)} more; --verbose shows all")
     for file in files:
-        if file.problem or file.part:
-            out.note(f"{printable(file.path)}: {printable(file.problem) if file.problem else 'part of another file'}")
+        if not file.is_read:
+            out.note(f"{printable(file.path)}: {printable(file.problem or file.place)}")
     for suffix, count in ignored.suffixes.most_common():
         hint = unread_hint(suffix)
         out.result(f"not read: {count} {suffix}" + (f" ({hint})" if hint else ""))
@@ -251,11 +270,15 @@ def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
     listed = ", ".join(f"{count} {name}" for name, count in formats.most_common())
     size = sum(file.size for file in read)
     out.result(f"{len(read)} files would be read ({listed or 'none'}), {size / 1e6:.1f} MB; {ignored.count} would not")
+    out.result(f"files: {account}")
+    _name(out, account, {file.path for file in files})
     out.json(
         {
             "read": [{"path": file.path, "format": file.format, "why": file.why, "size": file.size} for file in read],
             "not_read": dict(ignored.suffixes),
+            "parts": [{"path": file.path, "of": list(file.part_of)} for file in files if file.part_of],
             "problems": [{"path": file.path, "problem": file.problem} for file in files if file.problem],
+            "account": account.as_dict(),
         }
     )
     return 0 if read else 1

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.limits import Limits
-from structformer.formats.protocol import CompositeFormat, Format, FormatOption, StreamFormat
+from structformer.formats.protocol import (
+    CompositeFormat,
+    Format,
+    FormatOption,
+    FragmentFormat,
+    ListingFormat,
+    StreamFormat,
+)
 from structformer.formats.source import Neighbours, SourceFile, decode
 
 __all__ = [
     "CompositeFormat",
     "Format",
     "FormatOption",
+    "FragmentFormat",
     "Limits",
+    "ListingFormat",
     "Neighbours",
     "SourceFile",
     "StreamFormat",

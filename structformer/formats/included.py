@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import AnyStr
 
 from structformer.formats.encoding import as_utf8
 from structformer.formats.source import SourceFile
 
 
-def included_files(source: SourceFile, names: Callable[[bytes], Iterable[str]], most: int | None = None) -> set[str]:
-    """Paths of all files that a source includes, directly or through others.
+def included_files(
+    source: SourceFile,
+    names: Callable[[bytes], Iterable[str]],
+    most: int | None = None,
+    stands_alone: Callable[[bytes], bool] = lambda data: False,
+) -> set[str]:
+    """Paths of all files that a source includes whole, directly or through others, and that are no documents by
+    themselves.
 
-    names: what the content of a file says that it includes. most: no further file is looked into once so many are
-    found; None for no limit.
+    names: what the content of a file says that it includes whole. most: no further file is looked into once so many
+    are found; None for no limit. stands_alone: whether a file with this content is a document whoever includes it; what
+    that includes is its own.
     """
     found: set[str] = set()
     waiting = [source]
@@ -20,7 +29,29 @@ def included_files(source: SourceFile, names: Callable[[bytes], Iterable[str]], 
         file = waiting.pop()
         for name in names(as_utf8(file.read())):
             opened = file.open(name)
-            if opened is not None and opened.path not in found and opened.path != source.path:
+            if opened is None or opened.path in found or opened.path == source.path:
+                continue
+            if not stands_alone(as_utf8(opened.read())):
                 found.add(opened.path)
                 waiting.append(opened)
     return found
+
+
+def without_spans(text: AnyStr, opening: re.Pattern[AnyStr], closing: Mapping[AnyStr, re.Pattern[AnyStr]]) -> AnyStr:
+    """A text without what stands from an opening to its closing, comments for example, in linear time.
+
+    closing: by what the opening's first group holds. An opening that is never closed opens nothing.
+    """
+    kept: list[AnyStr] = []
+    place = start = 0
+    never: set[AnyStr] = set()
+    while (begin := opening.search(text, place)) is not None:
+        place = begin.end()
+        end = closing[begin[1]].search(text, place) if begin[1] not in never else None
+        if end is None:
+            never.add(begin[1])
+        else:
+            kept.append(text[start : begin.start()])
+            place = start = end.end()
+    kept.append(text[start:])
+    return text[:0].join(kept)

@@ -99,7 +99,29 @@ class CompositeFormat(Format, Protocol):
     """A format whose files take in others, which then are not documents of their own."""
 
     def parts(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a source takes in, and those that these take in."""
+        """Paths of the files that a source takes in whole, and those that these take in; not of those that are
+        documents by themselves.
+        """
+        ...
+
+
+@runtime_checkable
+class FragmentFormat(CompositeFormat, Protocol):
+    """A format with files that only hold pieces for others."""
+
+    def fragments(self, source: SourceFile) -> set[str]:
+        """Paths of the files of which a source takes pieces and which are no documents by themselves."""
+        ...
+
+
+@runtime_checkable
+class ListingFormat(CompositeFormat, Protocol):
+    """A format whose files list the pages of a site."""
+
+    def pages(self, source: SourceFile) -> set[str]:
+        """Paths of the files that a source lists as documents of their own, whoever takes them in; "*" in a path stands
+        for anything.
+        """
         ...
 
 

@@ -13,6 +13,10 @@ from structformer.formats.link_names import join
 HEAD_BYTES = 4096
 
 
+class BinaryContent(ReadError):
+    """A file that is no text, whatever its suffix says."""
+
+
 class Neighbours(Protocol):
     """The other files that a source may take parts from: those of its ingested folder, or of its archive."""
 
@@ -103,7 +107,7 @@ def guess_encoding(data: bytes) -> str | None:
 def decode(source: SourceFile) -> str:
     """The source's text. UTF-8 unless a byte-order mark or the bytes say otherwise, which is reported.
 
-    Raises ReadError on binary content.
+    Raises BinaryContent.
     """
     data = source.read()
     for bom, encoding in BOMS:
@@ -123,7 +127,7 @@ def decode(source: SourceFile) -> str:
     except UnicodeDecodeError as error:
         return _guess(source, data, error.start)
     if (nuls := text.count("\x00")) > 16 and nuls * 20 > len(text):
-        raise ReadError("binary content (NUL bytes): skipped", f"byte {data.index(0)}")
+        raise BinaryContent("binary content (NUL bytes): skipped", f"byte {data.index(0)}")
     if nuls:
         source.warn(f"byte {data.index(0)}: {nuls} NUL byte{'s' * (nuls > 1)} replaced")
     return text.replace("\x00", "\ufffd")
@@ -134,7 +138,7 @@ def _guess(source: SourceFile, data: bytes, place: int) -> str:
     sample = data[:65536]
     controls = sum(byte < 32 and byte not in (9, 10, 12, 13, 27) for byte in sample)
     if b"\x00" in sample or controls * 100 > 3 * len(sample):
-        raise ReadError("binary content: skipped", f"byte {place}")
+        raise BinaryContent("binary content: skipped", f"byte {place}")
     encoding = guess_encoding(data) or "cp1252"
     text = data.decode(encoding, "replace").replace("\x00", "\ufffd")
     bad = text.count("\ufffd")

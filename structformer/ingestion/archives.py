@@ -35,6 +35,8 @@ _BLOCK = 1 << 20
 _ZIP_HEADER = 30  # bytes of a member's local header before its name
 _PARALLEL_BYTES = 16_000_000  # from this size on bzip2's blocks are decoded side by side
 _HELD_BYTES = 400_000_000  # unpacked size up to which an archive's members can refer to each other
+_LINK = "no regular file (a link or a device): skipped"
+_SECOND = "a second member of this name: skipped"
 _BROKEN = (
     EOFError,
     OSError,
@@ -124,13 +126,15 @@ def _reason(error: BaseException) -> str:
 @dataclass(frozen=True, slots=True)
 class Member:
     """A file in an archive: its name, clean and relative; its bytes, or why they are not given; where a page was
-    fetched from.
+    fetched from. is_file: it is one of its own, if damaged or too large; aside: what it is, where it is no page.
     """
 
     name: str
     data: bytes = b""
     problem: str = ""
     address: str = ""
+    is_file: bool = True
+    aside: str = ""
 
 
 class ArchiveFiles:
@@ -190,20 +194,21 @@ class Archive:
                 name, problem = _clean(info.filename)
                 mode = info.external_attr >> 16
                 if not problem and info.create_system == 3 and mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode):
-                    problem = "no regular file (a link or a device): skipped"
+                    problem = _LINK
                 if not problem and info.flag_bits & 1:
                     problem = "encrypted: skipped"
                 if not problem and info.header_offset in overlapping:
                     problem = "overlaps another member: skipped"
                 if not problem and name in infos:
-                    problem = "a second member of this name: skipped"
+                    problem = _SECOND
                 if problem:
                     members.append((name, None, problem))
                     continue
                 infos[name] = info
                 members.append((name, info, ""))
+            aside: set[str] = set()
             if self._kind == "epub":
-                members = _in_reading_order(
+                members, aside = _in_reading_order(
                     members, lambda name: self._read_zip(archive, infos[name]).data if name in infos else None
                 )
 
@@ -217,7 +222,10 @@ class Archive:
                     self.budget.check(name)
                     self.budget.spend(members=1)
                     if info is None:
-                        yield Member(name, problem=problem)
+                        yield Member(name, problem=problem, is_file=problem not in (_LINK, _SECOND))
+                        continue
+                    if name in aside:
+                        yield Member(name, aside="of the book's package, no page")
                         continue
                     member = self._read_zip(archive, info, name)
                     self.budget.spend(len(member.data))
@@ -303,16 +311,16 @@ class Archive:
                         continue
                     name, problem = _clean(info.name)
                     if not problem and not info.isreg():
-                        problem = "no regular file (a link or a device): skipped"
+                        problem = _LINK
                     if not problem and info.size > self._limits.file_bytes:
                         problem = (
                             f"{info.size / 1e6:.1f} MB, over the limit of "
                             f"{self._limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped"
                         )
                     if not problem and name in seen:
-                        problem = "a second member of this name: skipped"
+                        problem = _SECOND
                     if problem:
-                        yield Member(name, problem=problem)
+                        yield Member(name, problem=problem, is_file=problem not in (_LINK, _SECOND))
                         continue
                     seen.add(name)
                     content = archive.extractfile(info)
@@ -358,9 +366,9 @@ def _clean(name: str) -> tuple[str, str]:
 
 def _in_reading_order(
     members: list[tuple[str, zipfile.ZipInfo | None, str]], get: Callable[[str], bytes | None]
-) -> list[tuple[str, zipfile.ZipInfo | None, str]]:
-    """An EPUB's pages in the order of its spine, then the other members; its navigation and what describes the package
-    are left out.
+) -> tuple[list[tuple[str, zipfile.ZipInfo | None, str]], set[str]]:
+    """(an EPUB's pages in the order of its spine, then the other members; its navigation and what describes the
+    package, by their names).
 
     Source: EPUB 3.3, sections 4.2.6.3.1 (container.xml) and 5.7 (spine).
     """
@@ -380,7 +388,7 @@ def _in_reading_order(
     package_path = rootfile.get("full-path") if rootfile is not None else None
     package = parse(get(package_path)) if package_path else None
     if package is None:
-        return members
+        return members, set()
     folder = posixpath.dirname(str(package_path))
     items = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
     order: list[str] = []
@@ -395,5 +403,5 @@ def _in_reading_order(
     }
     places = {name: number for number, name in enumerate(order)}
     described = navigation | {posixpath.normpath(str(package_path)), "mimetype"}
-    kept = [member for member in members if member[0] not in described and not member[0].startswith("META-INF/")]
-    return sorted(kept, key=lambda member: places.get(member[0], len(places)))
+    described |= {name for name, _, _ in members if name.startswith("META-INF/")}
+    return sorted(members, key=lambda member: places.get(member[0], len(places))), described

@@ -30,7 +30,7 @@ from structformer.graph import ReferenceGraph, write_graph
 from structformer.ingestion.page import write_ingest_page
 from structformer.ingestion.ranges import pieces, ranges
 from structformer.ingestion.reading import Reader, Status
-from structformer.ingestion.report import IngestReport, complete, corpus_messages, without_document
+from structformer.ingestion.report import IngestReport, complete, report_lines, without_document
 from structformer.ingestion.request import Execution, IngestRequest, Progress
 from structformer.ingestion.shard import ShardResult, ShardTask, without_lost
 from structformer.ingestion.survey import Ignored, SourceFiles, SurveyedFile, cut, survey
@@ -75,7 +75,7 @@ def _read(
     sources = (Source("", str(root)),)
     reader = Reader(plugins, options, limits, SourceFiles(sources, limits), now=clock.seconds)
     for file in survey(sources, plugins, limits, format=format, options=options):
-        if file.problem or file.part:
+        if not file.is_read:
             if root.is_file() and file.problem:
                 raise ReadError(file.problem)
             continue
@@ -89,7 +89,7 @@ def _read(
         reading = reader.file(file.path, Path(file.location), file.format)
         yield from reading
         own = reading.own
-        if root.is_file() and own.status in (Status.FAILED, Status.SKIPPED):
+        if root.is_file() and own.status in (Status.FAILED, Status.SKIPPED, Status.OTHER):
             message = own.messages[-1] if own.messages else str(own.status)
             if own.status is Status.SKIPPED:
                 raise UsageError(f"{root}: {message}; name one of {', '.join(plugins.formats)}")
@@ -162,8 +162,13 @@ def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execut
             publication.sources = list(sources)
             ignored = Ignored()
             files = request.files(workspace, sources, ignored)
-            report.ignored, report.ignored_suffixes = ignored.count, ignored.suffixes
             shards = made_shards(request, workspace, sources, files, execution, report)
+            if missed := _missed_parts(Corpus(workspace.shards, workspace.shards, shards), files):
+                again = IngestReport()
+                files = [replace(file, part_of=()) if file.path in missed else file for file in files]
+                shards = made_shards(request, workspace, sources, files, execution, again, known=shards)
+                report.parsed += again.parsed
+                report.unchanged += len(missed) - again.parsed
             folder = publication.folder("corpus")
             write_json(folder / "manifest.json", manifest_value(shards, __version__))
             write_site(folder, request.site or _known_site(workspace) or found_site(sources))
@@ -177,7 +182,7 @@ def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execut
                 workers=execution.workers,
                 progress=resolving,
             )
-            _write_report(workspace, report, corpus, graph, sources)
+            _write_report(workspace, report, corpus, graph, sources, ignored)
         _remove_shards(workspace, keep={shard.key for shard in shards} | _held_shards(workspace))
     report.seconds = time.monotonic() - began
     return report
@@ -192,9 +197,11 @@ def made_shards(
     report: IngestReport,
     part: Part = WHOLE,
     into: str = "",
+    known: list[ShardInfo] | None = None,
 ) -> list[ShardInfo]:
     """The shards of the files, or of a part, made by worker processes where they are not there already. into: the
-    folder of those that are made, when not that of all.
+    folder of those that are made, when not that of all. known: shards that may hold unchanged files, instead of those
+    of the corpus.
     """
     count = max(1, execution.workers or os.cpu_count() or 1)
     base = ShardTask(
@@ -219,7 +226,9 @@ def made_shards(
     shards: list[ShardInfo] = []
     done = 0
     taken: defaultdict[str, float] = defaultdict(float)
-    tasks = part.of_tasks(_tasks(files, base, _known_shards(workspace), load_plugins(), count, taken))
+    tasks = part.of_tasks(
+        _tasks(files, base, _known_shards(workspace) if known is None else known, load_plugins(), count, taken)
+    )
     results: Iterator[ShardResult] = get_engine(execution.engine).map(work, tasks)
     for result in results:
         shards.append(result.info)
@@ -232,14 +241,30 @@ def made_shards(
     return shards
 
 
+def _missed_parts(corpus: Corpus, files: list[SurveyedFile]) -> set[str]:
+    """The parts that no document took in after all: what names them stands in a condition, or could not be read."""
+    parts = {file.path: file.part_of for file in files if file.part_of}
+    takers = {taker for of in parts.values() for taker in of}
+    taken = {
+        (row["path"], dependency.partition(" ")[2])
+        for row in (corpus.sources() if parts else ())
+        if row["path"] in takers and row["documents"]
+        for dependency in row["dependencies"]
+    }
+    return {path for path, of in parts.items() if not any((taker, path) in taken for taker in of)}
+
+
 def _write_report(
-    workspace: Workspace, report: IngestReport, corpus: Corpus, graph: ReferenceGraph, sources: Sequence[Source]
+    workspace: Workspace,
+    report: IngestReport,
+    corpus: Corpus,
+    graph: ReferenceGraph,
+    sources: Sequence[Source],
+    ignored: Ignored,
 ) -> None:
-    complete(report, corpus)
+    complete(report, corpus, ignored)
     report.links, report.see_also_edges = graph.statistics["links"], graph.see_also_edges
-    lines = (
-        json.dumps({"file": path, "message": message}, ensure_ascii=False) for path, message in corpus_messages(corpus)
-    )
+    lines = (json.dumps(line, ensure_ascii=False) for line in report_lines(corpus, ignored))
     write_bytes(
         workspace.reports / "report.jsonl", "".join(line + "\n" for line in lines).encode("utf-8", "backslashreplace")
     )
@@ -249,7 +274,7 @@ def _write_report(
     write_json(
         workspace.reports / "report.json", {key: value for key, value in report.as_dict().items() if key not in passing}
     )
-    write_ingest_page(workspace.reports, report.as_dict(), corpus, graph, sources)
+    write_ingest_page(workspace.reports, report, corpus, graph, sources)
 
 
 def _tasks(

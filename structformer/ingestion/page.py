@@ -4,11 +4,10 @@ went wrong.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,44 +18,43 @@ import pyarrow.compute as pc
 from structformer.corpus import Corpus
 from structformer.corpus.shards import ShardInfo
 from structformer.graph import ReferenceGraph
+from structformer.ingestion.report import IngestReport
 from structformer.pages import histogram, render
 from structformer.storage.files import write_bytes
 from structformer.workspace import Source
 
-_MAX_MESSAGES = 200
 _MAX_DEPTHS = 12
 _SHARDS_AT_ONCE = 4  # whose texts are held
 
 
 def write_ingest_page(
-    folder: Path, report: Mapping[str, Any], corpus: Corpus, graph: ReferenceGraph, sources: Sequence[Source]
+    folder: Path, report: IngestReport, corpus: Corpus, graph: ReferenceGraph, sources: Sequence[Source]
 ) -> Path:
-    """Write report.html into a folder where report.jsonl is."""
+    """Write report.html into a folder."""
     depths, lengths = _shape(corpus)
-    share = report["characters"] / report["bytes"] if report["bytes"] else 0.0
+    share = report.characters / report.bytes if report.bytes else 0.0
     names = ", ".join(dict.fromkeys(Path(source.path).name for source in sources))
-    with (folder / "report.jsonl").open(encoding="utf-8") as lines:
-        messages = [json.loads(line) for line in islice(lines, _MAX_MESSAGES)]
+    messages = [{"file": path, "message": message} for path, message in report.messages]
     reasons = [
         (*name.split(": ", 1), count)
-        for name, count in sorted(report["reasons"].items(), key=lambda item: (-item[1], item[0]))
+        for name, count in sorted(report.reasons.items(), key=lambda item: (-item[1], item[0]))
     ]
     page = render(
         "ingest.html",
         title=f"Ingest report: {names}",
         about="What structformer read, and what it made of it.",
         figures=[
-            (f"{report['documents']:,}", "documents"),
-            (f"{report['sections']:,}", "sections"),
-            (f"{report['files']:,}", "files"),
-            (f"{report['characters'] / 1e6:,.1f} M", f"characters of text, {share:.0%} of the bytes read"),
+            (f"{report.documents:,}", "documents"),
+            (f"{report.sections:,}", "sections"),
+            (f"{report.files:,}", "files"),
+            (f"{report.characters / 1e6:,.1f} M", f"characters of text, {share:.0%} of the bytes read"),
             (f"{graph.see_also_edges:,}", "see-also edges"),
-            (f"{report['message_count']:,}", "messages"),
+            (f"{report.message_count:,}", "messages"),
         ],
         sources=sources,
         reasons=reasons,
-        documents=_listed(report["formats"]),
-        files=_listed(report["statuses"]),
+        documents=_listed(report.formats),
+        files=str(report.account),
         depths=histogram(_by_depth(depths), "depth", "sections"),
         lengths=histogram(lengths, "words of their own", "sections"),
         links=[_link(kind, counts) for kind, counts in graph.statistics["links"].items()],
@@ -66,7 +64,7 @@ def write_ingest_page(
             for document, target in listed
         ],
         messages=messages,
-        more=max(0, report["message_count"] - len(messages)),
+        more=max(0, report.message_count - len(messages)),
     )
     write_bytes(folder / "report.html", page)
     return folder / "report.html"

@@ -17,8 +17,9 @@ from structformer.errors import ReadError, UsageError
 from structformer.formats.limits import Limits
 from structformer.formats.link_names import url_names
 from structformer.formats.protocol import CompositeFormat, Format
-from structformer.formats.source import HEAD_BYTES, Neighbours, SourceFile
+from structformer.formats.source import HEAD_BYTES, BinaryContent, Neighbours, SourceFile
 from structformer.ingestion.archives import Archive, ArchiveFiles, archive_kind, decompressed, split_compression, unpack
+from structformer.ingestion.taken import Taken, place
 from structformer.ingestion.unpacking_limits import Budget
 from structformer.plugins import Plugins
 
@@ -34,7 +35,7 @@ class Status(StrEnum):
     PART = "part"  # taken in by another file
     FAILED = "failed"
     SKIPPED = "skipped"
-    OTHER = "other"  # a member of an archive that is not a document
+    OTHER = "other"  # not a document: a member of an archive, what only holds pieces for others, binary content
 
 
 @dataclass(slots=True)
@@ -148,6 +149,9 @@ class Reader:
                 yield document
         except UsageError:  # a wrong option is the request's fault, not the file's
             raise
+        except BinaryContent as error:
+            outcome.status = Status.OTHER
+            source.warn(str(error))
         except ReadError as error:
             outcome.status = Status.FAILED
             source.warn(str(error))
@@ -166,24 +170,27 @@ class Reader:
 
     def _archive(self, archive: Archive, own: Outcome, outcomes: list[Outcome]) -> Iterator[Document]:
         with archive.opened() as (members, neighbours):
-            parts = self._parts(archive, neighbours)
+            taken = self._taken(archive, neighbours)
+            parts, fragments = taken.parts(), taken.fragments()
             empty = 0
             for member in members:
                 path = f"{archive.path}/{member.name}"
                 self._started(path)
+                outcome = Outcome(path)
                 if problem := member.problem or self._lost.get(path, ""):
                     own.messages.append(f"{member.name}: {problem}")
                     if not member.problem:
                         archive.budget.lose()
+                    outcome.status, outcome.why = Status.FAILED if member.is_file else Status.SKIPPED, problem
+                    outcomes.append(outcome)
                     continue
                 if archive_kind(member.name):
                     yield from self._nested(archive, path, member.data, own, outcomes)
                     continue
-                outcome = Outcome(path)
                 data = member.data
                 bare, kind = split_compression(path)
-                if path in parts:
-                    outcome.status, outcome.why = Status.PART, "part of another member"
+                if why := place(parts.get(path, ()), fragments.get(path, ())) or member.aside:
+                    outcome.status, outcome.why = Status.PART if path in parts else Status.OTHER, why
                     outcomes.append(outcome)
                     continue
                 try:
@@ -192,17 +199,20 @@ class Reader:
                         archive.budget.spend(len(data))
                 except ReadError as error:
                     own.messages.append(f"{member.name}: {error}")
+                    outcome.status, outcome.why = Status.FAILED, str(error)
+                    outcomes.append(outcome)
                     continue
                 found, why = self._plugins.detect(bare, data[:HEAD_BYTES])
                 if found is None:
                     outcome.status, outcome.why = Status.OTHER, why
                     outcomes.append(outcome)
                     continue
-                outcome.why = f"{why}, in an archive"
+                outcomes.append(outcome)
                 if not data.strip():
+                    outcome.status, outcome.why = Status.EMPTY, "empty: no document"
                     empty += 1
                     continue
-                outcomes.append(outcome)
+                outcome.why = f"{why}, in an archive"
                 for document in self._consume(SourceFile(bare, data, neighbours=neighbours), outcome, found):
                     own.documents += 1
                     if member.address:
@@ -221,7 +231,9 @@ class Reader:
     ) -> Iterator[Document]:
         name = path[len(archive.path) + 1 :]
         if archive.nesting + 1 >= self._limits.nesting:
-            own.messages.append(f"{name}: archives nested over {self._limits.nesting} deep: skipped")
+            problem = f"archives nested over {self._limits.nesting} deep: skipped"
+            own.messages.append(f"{name}: {problem}")
+            outcomes.append(Outcome(path, ARCHIVE, problem, Status.FAILED))
             return
         inner = Archive(path, io.BytesIO(data), self._limits, archive.budget, archive.nesting + 1)
         before = len(own.messages)
@@ -229,22 +241,26 @@ class Reader:
             yield from self._archive(inner, own, outcomes)
         except ReadError as error:
             own.messages.append(str(error))
+            outcomes.append(Outcome(path, ARCHIVE, str(error), Status.FAILED))
         own.messages[before:] = [f"{name}: {message}" for message in own.messages[before:]]
 
-    def _parts(self, archive: Archive, neighbours: ArchiveFiles) -> set[str]:
-        """Paths of members that other members take in."""
-        found: set[str] = set()
+    def _taken(self, archive: Archive, neighbours: ArchiveFiles) -> Taken:
+        """What members take from each other, as far as half of the archive's time allows to look: the rest is for
+        reading them.
+        """
+        taken = Taken()
         for format in self._plugins.formats.values():
             if not isinstance(format, CompositeFormat):
                 continue
             for suffix in format.suffixes:
                 for path in neighbours.find(suffix):
                     self._started(archive.path)
-                    archive.budget.check()
+                    if archive.budget.is_half_spent():
+                        return taken
                     data = neighbours.get(path)
                     if data is not None:
-                        found |= safe_parts(format, SourceFile(path, data, neighbours=neighbours))
-        return found
+                        taken.look(format, SourceFile(path, data, neighbours=neighbours))
+        return taken
 
 
 class Reading:
@@ -265,11 +281,3 @@ class Reading:
     def own(self) -> Outcome:
         """The file's own outcome."""
         return self.outcomes[0]
-
-
-def safe_parts(format: CompositeFormat, source: SourceFile) -> set[str]:
-    """The parts of a source; none where it cannot be read."""
-    try:
-        return format.parts(source)
-    except Exception:  # it will be read, and fail, by itself
-        return set()

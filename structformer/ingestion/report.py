@@ -8,7 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from structformer.corpus import Corpus
+from structformer.corpus.rows import Row
+from structformer.corpus.shards import path_order
+from structformer.ingestion.accounting import Account, Accounted, Fate, by_file, of_file, of_ignored
 from structformer.ingestion.reading import ARCHIVE, Status
+from structformer.ingestion.survey import Ignored
 
 MAX_MESSAGES = 200  # held in memory; report.jsonl has all
 
@@ -16,7 +20,7 @@ MAX_MESSAGES = 200  # held in memory; report.jsonl has all
 @dataclass(slots=True)
 class IngestReport:
     """What an ingest read: counts, and the messages about files. links: outcomes by kind of link; see_also_edges: of
-    the graph.
+    the graph; account: what became of every file that was seen.
     """
 
     documents: int = 0
@@ -36,6 +40,7 @@ class IngestReport:
     seconds: float = 0.0
     links: dict[str, dict[str, int]] = field(default_factory=dict)
     see_also_edges: int = 0
+    account: Account = field(default_factory=Account)
 
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON types."""
@@ -56,14 +61,27 @@ class IngestReport:
             "message_count": self.message_count,
             "links": self.links,
             "see_also_edges": self.see_also_edges,
+            "account": self.account.as_dict(),
         }
 
 
-def corpus_messages(corpus: Corpus) -> Iterator[tuple[str, str]]:
-    """(path, message) of every source with something to say."""
-    for row in corpus.sources():
-        for message in row["messages"]:
-            yield row["path"], message
+def report_lines(corpus: Corpus, ignored: Ignored) -> Iterator[dict[str, str]]:
+    """A line for every message about a file, then one for each other file that is no document, and for each folder that
+    was not opened.
+    """
+    silent: list[Accounted] = []
+    for rows in by_file(corpus.sources()):
+        files = list(of_file(rows))
+        fates = {each.path: {"became": each.fate.value} for each in files}
+        said = {row["path"] for row in rows if row["messages"]}
+        for row in rows:
+            for message in row["messages"]:
+                yield {"file": row["path"], **fates.get(row["path"], {}), "message": message}
+        silent += (each for each in files if each.fate is not Fate.DOCUMENT and each.path not in said)
+    for each in sorted([*silent, *of_ignored(ignored)], key=lambda each: path_order(each.path)):
+        yield {"file": each.path, "became": each.fate.value, "message": each.why}
+    for path, why in ignored.folders:
+        yield {"folder": path, "message": f"not opened: {why}"}
 
 
 def without_document(corpus: Corpus) -> Iterator[str]:
@@ -73,22 +91,32 @@ def without_document(corpus: Corpus) -> Iterator[str]:
             yield row["path"]
 
 
-def complete(report: IngestReport, corpus: Corpus) -> None:
-    """Fill in what the finished corpus says."""
+def complete(report: IngestReport, corpus: Corpus, ignored: Ignored) -> None:
+    """Fill in what the finished corpus says, and what was not read."""
     report.documents, report.sections, report.files = corpus.document_count, corpus.section_count, 0
-    for row in corpus.sources():
-        own = row["path"] == row["file"]
-        if own and row["piece"] <= 0:
-            report.files += 1
-            report.statuses[row["status"]] += 1
-        if row["format"] != ARCHIVE:
-            report.formats[row["format"]] += row["documents"]
-            if row["status"] == Status.READ:
-                report.reasons[f"{row['format']}: {row['why']}"] += 1
-        report.bytes += row["bytes"]
-        report.characters += row["characters"]
-        for message in row["messages"]:
-            report.message_count += 1
-            if len(report.messages) < MAX_MESSAGES:
-                report.messages.append((row["path"], message))
+    report.ignored, report.ignored_suffixes = ignored.count, ignored.suffixes
+    report.account = Account(folders=len(ignored.folders))
+    for rows in by_file(corpus.sources()):
+        for row in rows:
+            _count(report, row)
+        for each in of_file(rows):
+            report.account.add(each)
+    for each in of_ignored(ignored):
+        report.account.add(each)
     report.formats = Counter({name: count for name, count in report.formats.items() if count})
+
+
+def _count(report: IngestReport, row: Row) -> None:
+    if row["path"] == row["file"] and row["piece"] <= 0:
+        report.files += 1
+        report.statuses[row["status"]] += 1
+    if row["format"] != ARCHIVE:
+        report.formats[row["format"]] += row["documents"]
+        if row["status"] == Status.READ:
+            report.reasons[f"{row['format']}: {row['why']}"] += 1
+    report.bytes += row["bytes"]
+    report.characters += row["characters"]
+    for message in row["messages"]:
+        report.message_count += 1
+        if len(report.messages) < MAX_MESSAGES:
+            report.messages.append((row["path"], message))

@@ -182,14 +182,14 @@ def _write_shard(
             digest, size = digests.get(file.path, ("", 0))
             own: Row = {"sha256": digest, "size": size}
             if file.path in problems:
-                outcome = Outcome(file.path, file.format, file.why, Status.SKIPPED if file.problem else Status.FAILED)
+                passed_over = file.problem and not file.unreadable
+                outcome = Outcome(file.path, file.format, file.why, Status.SKIPPED if passed_over else Status.FAILED)
                 outcome.messages.append(problems[file.path])
                 writer.add_source(_source_row(outcome, file, own))
                 continue
-            if file.part:
-                writer.add_source(
-                    _source_row(Outcome(file.path, file.format, "part of another file", Status.PART), file, own)
-                )
+            if file.place:
+                status = Status.PART if file.part_of else Status.OTHER
+                writer.add_source(_source_row(Outcome(file.path, file.format, file.place, status), file, own))
                 continue
             known = earlier.get((file.path, file.format, digest))
             if known is not None:
@@ -257,7 +257,7 @@ def _earlier(
 ) -> dict[tuple[str, str, str], _Earlier]:
     """Rows of unchanged files from earlier shards, by (path, format asked for, digest)."""
     found: dict[tuple[str, str, str], _Earlier] = {}
-    wanted = {(file.path, digests[file.path][0]): file for file in task.files if file.path in digests and not file.part}
+    wanted = {(file.path, digests[file.path][0]): file for file in task.files if file.path in digests and file.is_read}
     signature = _signature(task)
     for key in task.known:
         folder = Path(task.shards) / key
@@ -302,7 +302,7 @@ def _key(task: ShardTask, digests: Mapping[str, tuple[str, int]], problems: Mapp
             digests.get(file.path, ("", 0))[0],
             problems.get(file.path, ""),
             list(file.notes),
-            file.part,
+            file.place,
             file.piece,
             *([task.limits.seconds] if file.format == ARCHIVE else ()),  # which decide how much of it is read
         ]

@@ -18,7 +18,8 @@ from structformer.formats.limits import Limits
 from structformer.formats.protocol import CompositeFormat
 from structformer.formats.source import SourceFile
 from structformer.ingestion.archives import archive_kind, split_compression
-from structformer.ingestion.reading import ARCHIVE, head_of, safe_parts
+from structformer.ingestion.reading import ARCHIVE, head_of
+from structformer.ingestion.taken import Taken, place
 from structformer.ingestion.walk import FileFilter, FolderFiles, Found, walk
 from structformer.plugins import Plugins
 from structformer.workspace import Source
@@ -28,8 +29,9 @@ _BIG_FILE = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SurveyedFile:
-    """A file to read, or, with `problem`, one that is passed over and why. part: taken in by another file. stream: read
-    piece by piece; piece: the number of one, -1 for a whole file.
+    """A file to read, or, with `problem`, one that is passed over and why. unreadable: it could not be looked at.
+    part_of: the documents that take it in whole; pieces_in: those that take pieces of what is no document by itself.
+    stream: read piece by piece; piece: the number of one, -1 for a whole file.
     """
 
     path: str
@@ -39,18 +41,41 @@ class SurveyedFile:
     why: str = ""
     problem: str = ""
     notes: tuple[str, ...] = ()
-    part: bool = False
+    unreadable: bool = False
+    part_of: tuple[str, ...] = ()
+    pieces_in: tuple[str, ...] = ()
     stream: bool = False
     piece: int = -1
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it is read by itself."""
+        return not (self.problem or self.part_of or self.pieces_in)
+
+    @property
+    def place(self) -> str:
+        """Where a file that others take from stands; "" for one that is read by itself."""
+        return place(self.part_of, self.pieces_in)
+
+
+FOLDER = "a folder"  # why an entry of the survey is no file
 
 
 @dataclass(slots=True)
 class Ignored:
-    """Files that no format reads, by suffix, and their paths: a link may lead to one."""
+    """What is not read. paths: of files that no format reads, since a link may lead to one; suffixes: of these. files:
+    of all that is passed over, with why; folders: those that were not opened.
+    """
 
     count: int = 0
     paths: list[str] = field(default_factory=list)
     suffixes: Counter[str] = field(default_factory=Counter)
+    files: list[tuple[str, str]] = field(default_factory=list)
+    folders: list[tuple[str, str]] = field(default_factory=list)
+
+    def passed_over(self, path: str, why: str, is_folder: bool) -> None:
+        """Note what the walk does not look at."""
+        (self.folders if is_folder else self.files).append((path, why))
 
 
 class SourceFiles:
@@ -111,40 +136,53 @@ def survey(
     """
     ignored = ignored if ignored is not None else Ignored()
     files: list[SurveyedFile] = []
-    walks = (_walk(source, wanted or FileFilter()) for source in sources)
+    walks = (_walk(source, wanted or FileFilter(), ignored) for source in sources)
     for found, single in (
         heapq.merge(*walks, key=lambda item: path_order(item[0].path)) if len(sources) > 1 else next(walks)
     ):
         if own is not None and own in found.location.absolute().parents and not single:
             continue
         file = _surveyed(found, format, plugins, options or {})
-        if file is None and single:  # named with its format it is believed
+        if isinstance(file, str) and single:  # named with its format it is believed
             file = SurveyedFile(
                 found.path, str(found.location), format or "", found.size, "asked for" if format else ""
             )
-        if file is None:
+        if isinstance(file, str):
             ignored.count += 1
             ignored.paths.append(found.path)
             ignored.suffixes[found.location.suffix.lower() or "(none)"] += 1
+            ignored.files.append((found.path, file))
         elif not file.problem or not found.location.is_symlink() or _should_report(file, plugins):
             files.append(file)
-    included = _included_files(files, SourceFiles(sources, limits), plugins, limits) if len(files) > 1 else set()
+        else:
+            ignored.files.append((found.path, file.problem))
+    ignored.files.sort(key=lambda item: path_order(item[0]))
+    taken = _taken(files, SourceFiles(sources, limits), plugins, limits) if len(files) > 1 else Taken()
+    parts, fragments = taken.parts(), taken.fragments()
     for file in files:
-        yield replace(file, part=True) if file.path in included else file
+        if file.path in parts or file.path in fragments:
+            file = replace(file, part_of=parts.get(file.path, ()), pieces_in=fragments.get(file.path, ()))
+        yield file
 
 
-def _walk(source: Source, wanted: FileFilter) -> Iterator[tuple[Found, bool]]:
+def _walk(source: Source, wanted: FileFilter, ignored: Ignored) -> Iterator[tuple[Found, bool]]:
     path = Path(source.path)
     single = path.is_file()
-    for found in walk(path, wanted):
+
+    def passed_over(path: str, why: str, is_folder: bool) -> None:
+        ignored.passed_over(_labelled(source.label, path), why, is_folder)
+
+    for found in walk(path, wanted, passed_over):
         yield (replace(found, path=_labelled(source.label, found.path)) if source.label else found), single
 
 
-def _surveyed(found: Found, format: str | None, plugins: Plugins, options: Mapping[str, Any]) -> SurveyedFile | None:
-    """How a file is to be read; None for a file that is not a document."""
+def _surveyed(found: Found, format: str | None, plugins: Plugins, options: Mapping[str, Any]) -> SurveyedFile | str:
+    """How a file is to be read; why not, for one that is not a document."""
     location = str(found.location)
-    if found.problem or found.note:
-        return SurveyedFile(found.path, location, "", problem=found.problem or found.note)
+    if found.note:
+        return SurveyedFile(found.path, location, "", why=FOLDER, problem=found.note)
+    if found.problem:
+        return SurveyedFile(found.path, location, "", problem=found.problem, unreadable=found.unreadable)
     if archive_kind(found.path):
         return SurveyedFile(found.path, location, ARCHIVE, found.size, "suffix")
     bare, kind = split_compression(found.path)
@@ -153,7 +191,7 @@ def _surveyed(found: Found, format: str | None, plugins: Plugins, options: Mappi
     claimed = plugins.claiming(bare)
     head = head_of(found.location) if len(claimed) != 1 or plugins.may_stream(bare) else b""
     if format is None and holds_queries(bare):
-        return None
+        return "a collection's queries or judgements, by its name"
     if head and (format is None or format in plugins.formats):
         streaming = plugins.streaming(head, options)
         if streaming is not None and format in (None, streaming.name):
@@ -163,10 +201,12 @@ def _surveyed(found: Found, format: str | None, plugins: Plugins, options: Mappi
         detected, _ = plugins.detect(bare, head)
         if bare.lower().endswith(own.suffixes) or (detected is not None and detected.name == format):
             return SurveyedFile(found.path, location, format, found.size, "asked for")
-        return None
+        return f"not {format}"
     detected, why = plugins.detect(bare, head)
-    if detected is None or (why.startswith("content") and _is_built(found.location)):
-        return None
+    if detected is None:
+        return why
+    if why.startswith("content") and _is_built(found.location):
+        return "the page that was built from it stands beside it"
     return SurveyedFile(found.path, location, detected.name, found.size, why)
 
 
@@ -177,9 +217,9 @@ def _is_built(location: Path) -> bool:
     )
 
 
-def _included_files(files: list[SurveyedFile], neighbours: SourceFiles, plugins: Plugins, limits: Limits) -> set[str]:
-    """Paths of files that others take in."""
-    found: set[str] = set()
+def _taken(files: list[SurveyedFile], neighbours: SourceFiles, plugins: Plugins, limits: Limits) -> Taken:
+    """What files take from each other."""
+    taken = Taken()
     for file in files:
         format = plugins.formats.get(file.format)
         if (
@@ -188,8 +228,8 @@ def _included_files(files: list[SurveyedFile], neighbours: SourceFiles, plugins:
             and not file.stream
             and file.size <= limits.file_bytes
         ):
-            found |= safe_parts(format, SourceFile(file.path, location=Path(file.location), neighbours=neighbours))
-    return found
+            taken.look(format, SourceFile(file.path, location=Path(file.location), neighbours=neighbours))
+    return taken
 
 
 def _should_report(file: SurveyedFile, plugins: Plugins) -> bool:

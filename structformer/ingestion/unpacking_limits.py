@@ -79,14 +79,22 @@ class Budget:
         """Raises ReadError when the time is spent, or too many members were lost. member: the next to be read."""
         if self._lost >= _LOST_MEMBERS:
             raise ReadError(f"{self._lost} members ended their readers: the rest is skipped")
-        unpacked = max(self._bytes, self._passed)
-        allowed = self._limits.seconds_for(unpacked, self._packed)
+        unpacked, allowed = self._allowed()
         if self._now() - self._began > allowed:
             skipped = f"skipped from {member} on" if member else "the rest is skipped"
             raise ReadError(
                 f"took over {allowed:.0f} s of processor time in all, for {self._packed / 1e6:.2f} MB packed and "
                 f"{unpacked / 1e6:.2f} MB unpacked: {skipped}"
             )
+
+    def is_half_spent(self) -> bool:
+        """Whether half of the time is spent."""
+        return self._now() - self._began > self._allowed()[1] / 2
+
+    def _allowed(self) -> tuple[int, float]:
+        """(bytes unpacked so far, seconds that it may take for them)."""
+        unpacked = max(self._bytes, self._passed)
+        return unpacked, self._limits.seconds_for(unpacked, self._packed)
 
     def passed(self, size: int) -> None:
         """Count bytes of a stream. Raises ReadError when there are too many, or they took too long."""

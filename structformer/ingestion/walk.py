@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,13 +77,16 @@ class FolderFiles:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file that the walk came upon, or, with `problem`, something it passed over and why."""
+    """A file that the walk came upon, or, with `problem`, something it passed over and why. unreadable: it could not be
+    looked at.
+    """
 
     path: str
     location: Path
     size: int = 0
     problem: str = ""
     note: str = ""
+    unreadable: bool = False
 
 
 def display_path(path: str) -> str:
@@ -101,10 +104,16 @@ class FileFilter:
     gitignore: bool = True
 
 
-def walk(root: Path, wanted: FileFilter | None = None) -> Iterator[Found]:
+PassedOver = Callable[[str, str, bool], None]
+
+
+def walk(
+    root: Path, wanted: FileFilter | None = None, passed_over: PassedOver = lambda path, why, is_folder: None
+) -> Iterator[Found]:
     """Files below `root` in the order of their path components, the same on every machine.
 
-    Hidden entries, package folders and what .gitignore names are passed over. Symbolic links are not followed: what
+    Hidden entries, package folders and what .gitignore names are passed over; `passed_over` is called with the path of
+    each, why, and whether it is a folder, which is then not opened. Symbolic links are not followed: what
     they point to inside the root is found there anyway, and nothing outside it is opened. A single file is its own
     walk."""
     if root.is_file():
@@ -122,11 +131,10 @@ def walk(root: Path, wanted: FileFilter | None = None) -> Iterator[Found]:
         location = Path(entry.path)
         relative = location.relative_to(root).as_posix()
         path = display_path(relative)
-        if _HIDDEN.match(entry.name) or entry.name in _IGNORED_FOLDERS:
-            continue
         try:
             is_folder = entry.is_dir(follow_symlinks=False)
-            if (rules.active and rules.ignored(relative, is_folder)) or (not is_folder and not rules.wanted(relative)):
+            if why := _why_passed_over(entry.name, relative, is_folder, rules):
+                passed_over(path, why, is_folder)
                 continue
             if entry.is_symlink():
                 yield Found(path, location, problem=_link_problem(root, location))
@@ -140,7 +148,17 @@ def walk(root: Path, wanted: FileFilter | None = None) -> Iterator[Found]:
             else:
                 yield Found(path, location, problem="not a regular file (a pipe, socket or device): skipped")
         except OSError as error:
-            yield Found(path, location, problem=f"cannot be read ({error.strerror or error}): skipped")
+            yield Found(path, location, problem=f"cannot be read ({error.strerror or error}): skipped", unreadable=True)
+
+
+def _why_passed_over(name: str, relative: str, is_folder: bool, rules: _Rules) -> str:
+    if _HIDDEN.match(name):
+        return "hidden"
+    if name in _IGNORED_FOLDERS:
+        return "packages, by its name"
+    if rules.active and (why := rules.ignored(relative, is_folder)):
+        return why
+    return "" if is_folder or rules.wanted(relative) else "not among those asked for (--include)"
 
 
 class _Rules:
@@ -177,16 +195,16 @@ class _Rules:
     def leave(self) -> None:
         self._stack.pop()
 
-    def ignored(self, path: str, is_folder: bool) -> bool:
-        """Whether a path is left out; the file nearest to it decides."""
+    def ignored(self, path: str, is_folder: bool) -> str:
+        """Why a path is left out, "" when it is not; the file nearest to it decides."""
         if self._exclude is not None and self._exclude.match_file(path + "/" * is_folder):
-            return True
+            return "left out (--exclude)"
         for prefix, spec in reversed(self._stack):
             if spec is not None:
                 verdict = spec.check_file(path[len(prefix) :] + "/" * is_folder).include
                 if verdict is not None:
-                    return bool(verdict)
-        return False
+                    return "named in .gitignore" if verdict else ""
+        return ""
 
     def wanted(self, path: str) -> bool:
         return self._include is None or bool(self._include.match_file(path))

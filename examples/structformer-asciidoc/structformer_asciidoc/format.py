@@ -24,7 +24,9 @@ _ANCHOR = re.compile(r"\[\[([\w:.-]+)(?:,[^\]]*)?\]\]|\[(?:#([\w:.-]+)[^\]]*|.*?
 _BLOCK_ATTRIBUTES = re.compile(r"\[[^\[\]]*\]")
 _LIST = re.compile(r"[ \t]*(?:[*]+|-|[.]+|\d+[.]|[a-z][.]|<\d+>)[ \t]+(.*)")
 _TERM = re.compile(r"[ \t]*(\S.*?)(?::{2,4}|;;)(?:[ \t]+(.*))?")
-_INCLUDES = re.compile(r"^include::([^\[\s{]+)\[", re.MULTILINE)
+_INCLUDES = re.compile(r"^include::([^\[\s{]+)\[([^\]\n]*)\]", re.MULTILINE)
+_PIECE = re.compile(r"\b(?:tags?|lines)\s*=")
+_TITLED = re.compile(r"(?:\s|//[^\n]*\n|\[\[[^\n]*\]\]\n|:[\w-]+:[^\n]*\n)*(?:= \S|[^\n]+\n={4,}[ \t]*(?:\n|$))")
 _DELIMITER = re.compile(r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|`{3,}\w*|[|,:!]={3,})[ \t]*")
 _CELL = re.compile(r"(?:\d*[.]?\d*[+*]?[<^>.]*[a-z]?)?\|")
 _NESTED = 20
@@ -69,14 +71,27 @@ class AsciiDocFormat:
         yield document
 
     def parts(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a source includes, which are no documents of their own."""
-        return included_files(source, lambda data: _INCLUDES.findall(data.decode("utf-8", "replace")))
+        """Paths of the files that a source includes whole, which are no documents of their own: without a document's
+        title, or with one that the source makes a chapter's.
+        """
+        shifted = included_files(source, lambda data: _whole(data, shifted=True))
+        return shifted | included_files(source, _whole, stands_alone=_has_title)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """A section by its id in this document, else in any; a page by its path, with and without its suffix."""
         yield from link_names(document.id, document.source.path, link.target)
         if link.target.startswith("#"):
             yield f"id:{normalize(link.target[1:])}{link.target}"
+
+
+def _whole(data: bytes, *, shifted: bool = False) -> list[str]:
+    """The paths of the files that a text includes whole. shifted: only those with their titles' levels changed."""
+    found = _INCLUDES.findall(data.decode("utf-8", "replace"))
+    return [path for path, how in found if not _PIECE.search(how) and ("leveloffset" in how or not shifted)]
+
+
+def _has_title(data: bytes) -> bool:
+    return _TITLED.match(data.decode("utf-8", "replace")) is not None
 
 
 class _Reader:

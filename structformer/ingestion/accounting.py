@@ -1,0 +1,128 @@
+"""What became of every file that an ingest saw: a document, part of one, no document, or nothing, since it failed.
+
+An archive is a folder: its members are counted, and the archive itself only where it is damaged or has none. A dump or
+a file of records counts once, however many documents it holds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import groupby
+from typing import Any
+
+from structformer.corpus.rows import Row
+from structformer.ingestion.reading import ARCHIVE, Status
+from structformer.ingestion.survey import FOLDER, Ignored, SurveyedFile
+
+MAX_NAMED = 200  # of each fate; report.jsonl has all
+
+
+class Fate(StrEnum):
+    """What became of a file."""
+
+    DOCUMENT = "document"
+    PART = "part"
+    NONE = "no document"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Accounted:
+    """A file, what became of it, and why it is no document."""
+
+    path: str
+    fate: Fate
+    why: str = ""
+
+
+@dataclass(slots=True)
+class Account:
+    """How many files there are of each fate, and the first that are no documents. folders: that were not opened, whose
+    files nobody has seen.
+    """
+
+    counts: Counter[Fate] = field(default_factory=Counter)
+    named: list[Accounted] = field(default_factory=list)
+    folders: int = 0
+
+    def add(self, file: Accounted) -> None:
+        """Count a file."""
+        self.counts[file.fate] += 1
+        if file.fate is not Fate.DOCUMENT and self.counts[file.fate] <= MAX_NAMED:
+            self.named.append(file)
+
+    @property
+    def seen(self) -> int:
+        """All files."""
+        return self.counts.total()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The account as JSON types."""
+        return {
+            "seen": self.seen,
+            "documents": self.counts[Fate.DOCUMENT],
+            "parts": self.counts[Fate.PART],
+            "not_documents": self.counts[Fate.NONE],
+            "failed": self.counts[Fate.FAILED],
+            "folders_not_opened": self.folders,
+            "named": [{"file": file.path, "became": file.fate.value, "why": file.why} for file in self.named],
+        }
+
+    def __str__(self) -> str:
+        counts = self.counts
+        text = (
+            f"{self.seen} seen: {counts[Fate.DOCUMENT]} with documents, {counts[Fate.PART]} parts of others, "
+            f"{counts[Fate.NONE]} no documents, {counts[Fate.FAILED]} failed"
+        )
+        return f"{text}; folders not opened: {self.folders}" if self.folders else text
+
+
+def by_file(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """A corpus's rows of each file together: of its pieces, or of an archive and its members."""
+    return (list(group) for _, group in groupby(rows, key=lambda row: row["file"]))
+
+
+def of_ignored(ignored: Ignored) -> Iterator[Accounted]:
+    """What became of the files that are not read, with why."""
+    return (Accounted(path, Fate.NONE, why) for path, why in ignored.files)
+
+
+def of_surveyed(files: Iterable[SurveyedFile]) -> Iterator[Accounted]:
+    """What will become of files that are not read yet, as far as can be told."""
+    for file in files:
+        if file.is_read:
+            yield Accounted(file.path, Fate.DOCUMENT)
+        elif file.place:
+            yield Accounted(file.path, Fate.PART if file.part_of else Fate.NONE, file.place)
+        elif file.why != FOLDER:
+            yield Accounted(file.path, Fate.FAILED if file.unreadable else Fate.NONE, file.problem)
+
+
+def of_file(rows: list[Row]) -> Iterator[Accounted]:
+    """What became of a file, or of an archive's members, by its rows."""
+    own = [row for row in rows if row["path"] == row["file"]]
+    members = [row for row in rows if row["path"] != row["file"]]
+    if own[0]["format"] == ARCHIVE:
+        yield from (_of_rows([row]) for row in members)
+        if not members or own[0]["status"] == Status.FAILED:
+            yield _of_rows([{**own[0], "documents": 0}])
+    elif own[0]["why"] != FOLDER:
+        yield _of_rows(own)
+
+
+def _of_rows(rows: list[Row]) -> Accounted:
+    """Of one file, or of the pieces of one."""
+    path, statuses = rows[0]["path"], {row["status"] for row in rows}
+    if any(row["documents"] for row in rows):
+        return Accounted(path, Fate.DOCUMENT)
+    said = next((row["messages"][-1] for row in rows if row["messages"]), "") or rows[0]["why"]
+    if Status.PART in statuses:
+        return Accounted(path, Fate.PART, rows[0]["why"])
+    if Status.FAILED in statuses or (Status.SKIPPED in statuses and rows[0]["piece"] >= 0):
+        return Accounted(path, Fate.FAILED, said)
+    if Status.READ in statuses and any(row["aliases"] for row in rows):
+        return Accounted(path, Fate.NONE, "redirects only")
+    return Accounted(path, Fate.NONE, said)

@@ -1,0 +1,76 @@
+"""Which files are parts of others, by what their formats say that each takes in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from structformer.corpus.shards import path_order
+from structformer.formats.protocol import CompositeFormat, FragmentFormat, ListingFormat
+from structformer.formats.source import SourceFile
+
+
+class Taken:
+    """What the files of a folder, or of an archive, take from each other."""
+
+    def __init__(self) -> None:
+        self._whole: dict[str, set[str]] = {}
+        self._pieces: dict[str, set[str]] = {}
+        self._pages: set[str] = set()
+
+    def look(self, format: CompositeFormat, source: SourceFile) -> None:
+        """Look at what a source takes; nothing where it cannot be read."""
+        try:
+            if parts := format.parts(source) - {source.path}:
+                self._whole[source.path] = parts
+            if isinstance(format, FragmentFormat) and (fragments := format.fragments(source) - {source.path}):
+                self._pieces[source.path] = fragments
+            if isinstance(format, ListingFormat):
+                self._pages |= format.pages(source)
+        except Exception:  # it will be read, and fail, by itself
+            return
+
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        """The files that are parts, each with the documents that take it in."""
+        of: dict[str, list[str]] = {}
+        for taker in self._takers():
+            for path in self._whole[taker]:
+                if not self._is_listed(path):
+                    of.setdefault(path, []).append(taker)
+        return {path: tuple(takers) for path, takers in of.items()}
+
+    def fragments(self) -> dict[str, tuple[str, ...]]:
+        """The files that only hold pieces for others, each with those that take some."""
+        of: dict[str, list[str]] = {}
+        for taker in sorted(self._pieces, key=path_order):
+            for path in self._pieces[taker]:
+                of.setdefault(path, []).append(taker)
+        return {path: tuple(takers) for path, takers in of.items()}
+
+    def _takers(self) -> Iterator[str]:
+        """The documents that take others in. Of files that take in each other the first is one; one that only holds
+        pieces is none.
+        """
+        taken = {path for parts in self._whole.values() for path in parts if not self._is_listed(path)}
+        held: set[str] = set()
+        takers = sorted(self._whole.keys() - self.fragments().keys(), key=path_order)
+        for only_free in (True, False):
+            for taker in takers:
+                if (taker not in taken) if only_free else (taker in taken and taker not in held):
+                    held |= self._whole[taker]
+                    yield taker
+
+    def _is_listed(self, path: str) -> bool:
+        return path in self._pages or any("*" in page and fnmatchcase(path, page) for page in self._pages)
+
+
+def place(part_of: tuple[str, ...], pieces_in: tuple[str, ...]) -> str:
+    """Where a file stands that is part of documents, or has pieces in some; "" for one that is read by itself."""
+    if part_of:
+        return f"part of {_named(part_of)}"
+    return f"only pieces for others: they stand in {_named(pieces_in)}" if pieces_in else ""
+
+
+def _named(takers: tuple[str, ...]) -> str:
+    """The first of some files, and how many others there are."""
+    return f"{takers[0]} and {len(takers) - 1} more" if len(takers) > 1 else takers[0]
