@@ -19,7 +19,7 @@ $(VENV)/.dev: $(SOURCES) | $(BIN)/python
 	$(INSTALL) -e '.[dev]'
 	touch $@
 
-## Ingest, train, index, search and evaluate real documents, in under ten minutes.
+## Four real manuals and questions that people wrote about them: read, index, search, train, compare. Fetched once, into .demo.
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
