@@ -37,7 +37,12 @@ _DIRECTIVES = [
         r"\[!(?P<show>code)(?:-(?P<language>\w+))?\s*\[[^\]]*\]\s*\((?P<path>[^\s()?#]+)(?:[?#][^()]*)?\)\]",
     )
 ]
-_HINT = re.compile(r"\{#\s*|8<|\binclude|@include|!INCLUDE|@@option|readfile|<<<|\[!code|#playground|rustdoc_include")
+_HINTS = (  # one of which every directive has; a literal is found much faster than a pattern
+    *("#include", "#rustdoc_include", "#playground", "8<-", "{< include", "{<include", "{% include", "{%- include"),
+    *("{%include", "{%-include", "{% readfile", "{< readfile", "@include:", "[!INCLUDE", "!include", "!INCLUDE"),
+    *("{include}", "@@option", "<<<", "[!code"),
+)
+_HINT_BYTES = tuple(hint.encode() for hint in _HINTS)
 _LINE = re.compile(r"[^\n]*(?:\n|\Z)")
 _FENCED_INCLUDE = re.compile(  # of MyST
     rf"^(?P<indent>[ \t]*)(?P<fence>```+|~~~+|:::+)\{{include\}}[ \t]*{_PATH}[ \t]*\n"
@@ -71,16 +76,17 @@ def taken_whole(source: SourceFile) -> set[str]:
     """Paths of the files that a source takes in whole, directly or through others, and that are no pages by
     themselves.
     """
-    text = source.read().decode("utf-8", "replace")
-    if not _may_include(text):
+    data = source.read()
+    if not any(hint in data for hint in _HINT_BYTES):
         return set()
+    text = data.decode("utf-8", "replace")
     includes = _Includes(source)
     includes.followed(text, source, 0)
     return includes.taken
 
 
 def _may_include(text: str) -> bool:
-    return _HINT.search(text) is not None
+    return any(hint in text for hint in _HINTS)
 
 
 class _Includes:
