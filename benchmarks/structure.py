@@ -1,12 +1,14 @@
 """What is a retriever worth that is learned from a corpus's structure alone, and what is each part of the structure?
 
-    python benchmarks/structure.py SHARED [--sets git docker ...] [--seeds 3] [--sources] [--peers] [--work DIR]
+    python benchmarks/structure.py SHARED [--sets git docker ...] [--seeds 3] [--sources] [--parts] [--peers] [--work DIR]
 
 SHARED holds corpora/NAME.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. Prints nDCG@10 of documents, all rows of a set
 from one run: BM25 of sections and of documents, LSA (the static encoder before it has learned), MiniLM, reciprocal rank
 fusion, the hybrid without structure (the default before), the static encoder alone and with words, the hybrid with it;
 means over the seeds; for every row the mean over the sets, how many sets are worse than the default before by 0.005,
 and one randomisation test of all queries of all sets together. Then seconds, megabytes and milliseconds a query.
+
+With --parts: the default with each part of its score left out, the other weights staying as they are.
 
 With --peers: what else can be learned from a corpus alone: fastText and doc2vec (gensim, 256 dimensions, their defaults
 otherwise, 10 epochs), a passage of the former being the mean of its words' vectors, weighted by idf.
@@ -25,6 +27,8 @@ import sys
 import tarfile
 import time
 from collections import Counter
+from collections.abc import Collection
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -68,6 +72,16 @@ LEARNED = {
     "structure + words": "hybrid:structure",
     "hybrid with structure": "hybrid:base",
 }
+LEFT_OUT = {  # parts of the score, by the weights that are set to 0
+    "without the passage's meaning": ("dense",),
+    "without the overview's meaning": ("overview",),
+    "without descriptions": ("described",),
+    "without anything pretrained": ("dense", "overview", "described"),
+    "without words of the passage": ("lexical",),
+    "without words of the document": ("document",),
+    "without words": ("lexical", "document"),
+    "without what structure taught": ("structure", "structure_overview"),
+}
 _WORSE = 0.005
 Values = dict[str, float]  # by query
 Scores = dict[str, Values]  # by row
@@ -87,9 +101,14 @@ def prepared(shared: Path, name: str, work: Path) -> tuple[Workspace, Judgements
     return workspace, read_judgements(folder / "queries.jsonl", folder / "qrels.tsv")
 
 
-def scored(workspace: Workspace, judgements: Judgements, pipelines: dict[str, str]) -> Scores:
-    """nDCG@10 of every query by row."""
+def scored(
+    workspace: Workspace, judgements: Judgements, pipelines: dict[str, str], without: Collection[str] = ()
+) -> Scores:
+    """nDCG@10 of every query by row. without: weights of the default that count nothing."""
     retriever = Retriever.open(workspace)
+    if without:
+        encoder, index, weights = retriever.opened.encoder("base")
+        retriever.opened.use_encoder("base", encoder, index, replace(weights, **dict.fromkeys(without, 0.0)))
     asked = judgements.asked()
     evaluator = Evaluator([parse_measure("nDCG@10")], {query: judgements.qrels[query] for query in asked})
     found: Scores = {}
@@ -111,7 +130,9 @@ def over_seeds(runs: list[Scores]) -> Scores:
     }
 
 
-def measured(workspace: Workspace, judgements: Judgements, seeds: int) -> tuple[Scores, dict[str, float]]:
+def measured(
+    workspace: Workspace, judgements: Judgements, seeds: int, *, parts: bool
+) -> tuple[Scores, dict[str, float]]:
     """All rows of a set, and what learning costs."""
     found = scored(workspace, judgements, {**BASELINES, BEFORE: "hybrid:base"})
     runs, seconds = [], []
@@ -126,6 +147,9 @@ def measured(workspace: Workspace, judgements: Judgements, seeds: int) -> tuple[
         seconds.append(time.process_time() - begun)
         build_index(workspace, encoders=["structure", "base"])
         runs.append(lsa | scored(workspace, judgements, LEARNED))
+        if parts:
+            for row, without in LEFT_OUT.items():
+                runs[-1] |= scored(workspace, judgements, {row: "hybrid:base"}, without)
     model = workspace.models / "structure"
     asked = list(judgements.asked().values())
     encoder = Retriever.open(workspace).opened.encoder("structure")[0]
@@ -242,6 +266,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=list(CORPORA), choices=list(CORPORA))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--sources", action="store_true")
+    parser.add_argument("--parts", action="store_true")
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--work", type=Path, default=Path(".benchmarks"))
     arguments = parser.parse_args()
@@ -254,7 +279,7 @@ def main() -> None:
         if arguments.sources:
             results[name] = by_source(workspace, judgements)
         else:
-            results[name], costs[name] = measured(workspace, judgements, arguments.seeds)
+            results[name], costs[name] = measured(workspace, judgements, arguments.seeds, parts=arguments.parts)
             if arguments.peers:
                 results[name] |= peers(workspace, judgements)
         rows = {row: round(mean(values), 4) for row, values in results[name].items()}
