@@ -1,6 +1,7 @@
 """What is a retriever worth that is learned from a corpus's structure alone, and what is each part of the structure?
 
-    python benchmarks/structure.py SHARED [--sets git docker ...] [--seeds 3] [--sources] [--parts] [--peers] [--work DIR]
+    python benchmarks/structure.py SHARED [--sets git docker ...] [--seeds 3] [--sources] [--parts] [--peers]
+                                          [--work DIR]
 
 SHARED holds corpora/NAME.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. Prints nDCG@10 of documents, all rows of a set
 from one run: BM25 of sections and of documents, LSA (the static encoder before it has learned), MiniLM, reciprocal rank
