@@ -860,6 +860,15 @@ def judged(folder: Path, place: Path, **changes: object) -> Path:
     return place
 
 
+def test_search_explains_what_training_came_to(trained, tmp_path, run):
+    folder = judged(trained, tmp_path / "loss", low=-0.05, high=0.0, trained=0.7)
+    done = run("search", "mend the mast", "--explain", "-w", folder)
+    assert "training: On 150 held-out questions nDCG@10 is 0.700, where the untrained model has 0.740" in done.out
+    assert "No gain: the search goes on without it." in done.out
+    words = run("search", "mend the mast", "--explain", "--pipeline", "lexical", "-w", folder)
+    assert "training:" not in words.out
+
+
 def test_the_page_says_what_training_came_to_in_the_records_words(trained, harbour, tmp_path):
     with client(trained) as found:
         said = "Trained on these documents. Not judged: the corpus has too few questions to hold any out."

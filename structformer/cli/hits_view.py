@@ -63,6 +63,16 @@ def show_search(
             f"{weights.lexical:g} lexical/best + {weights.document:g} document"
             + "".join(f" + {value:g} {name}" for name, value in weights.others.items())
         )
+    if explain and (verdict := _training(retriever, pipeline)):
+        out.say(f"training: {verdict}")
+
+
+def _training(retriever: Retriever, pipeline: Pipeline) -> str:
+    """What training on the documents came to; "" of a pipeline that has no part in it."""
+    from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
+    from structformer.retrieval.training_verdicts import training_verdict
+
+    return str(training_verdict(retriever.workspace) or "") if pipeline.encoder in (ENCODER, UNTRAINED) else ""
 
 
 def _witness(retriever: Retriever, query: str, pipeline: Pipeline) -> Callable[[H], str]:

@@ -23,11 +23,11 @@ from structformer.retrieval.metadata import Facet, open_facets
 from structformer.retrieval.pipeline import as_pipeline
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.stage import Pipeline
+from structformer.retrieval.training_verdicts import training_verdict
 from structformer.serving.batching import BatchedEncoder
 from structformer.serving.comparison import other_search
 from structformer.serving.deleted import deleted_documents
 from structformer.serving.links import LinkTable, VisibleNames
-from structformer.serving.verdicts import training_verdict
 from structformer.workspace import Workspace
 
 BEST, WORDS = "best", "words"

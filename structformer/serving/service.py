@@ -28,6 +28,7 @@ from structformer.retrieval.hits import Filter, Hit, Place, parse_filter, web_ad
 from structformer.retrieval.index import trained_encoder
 from structformer.retrieval.ranking import Ranking
 from structformer.retrieval.stage import Pipeline
+from structformer.retrieval.training_verdicts import TrainingVerdict
 from structformer.retrieval.units import IndexedDocuments
 from structformer.serving.access import Access
 from structformer.serving.comparison import COMPARED, Comparison, compared
@@ -51,7 +52,6 @@ from structformer.serving.schemas import (
     Status,
     Why,
 )
-from structformer.serving.verdicts import TrainingVerdict
 from structformer.workspace import Workspace
 
 _SECTIONS = 3  # of a document, in an answer
