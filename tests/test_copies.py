@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from structformer import Retriever
+from structformer.corpus import Corpus
+from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest
 from structformer.retrieval.copies import CopyFinder
+from structformer.retrieval.descriptions import drawn_descriptions
 from structformer.retrieval.index import build_index
+from structformer.retrieval.pseudo_queries import draw_pseudo_queries
+from structformer.retrieval.structure_pairs import structure_pairs
+from structformer.workspace import Workspace
 
 from test_cli import run as run  # the fixture
 
@@ -97,6 +103,31 @@ def test_a_copy_that_a_filter_hides_is_not_named(harbour):
 def test_a_run_has_every_document_by_its_own_name(harbour):
     [ranked] = Retriever.open(harbour).rank_documents(["leave the quay"])
     assert {"v1/moor.md", "v2/moor.md", "tie-up.md"} <= {document for document, _ in ranked}
+
+
+def test_of_copies_one_is_asked_and_the_others_are_no_wrong_answers(harbour):
+    workspace = Workspace(harbour)
+    corpus, opened = Corpus.open(workspace), Retriever.open(harbour).opened
+    asked = draw_pseudo_queries(
+        corpus, ReferenceGraph.open(workspace, corpus), opened.units, copies=opened.copies, lengths=(3, 30)
+    )
+    ids = [document.id for document in opened.documents]
+    of_copies = [question for question in asked if ids[question.document] == "tie-up.md"]
+    assert of_copies
+    assert all({ids[each] for each in question.passed_over} >= {"v1/moor.md", "v2/moor.md"} for question in of_copies)
+    assert not {ids[question.document] for question in asked} & {"v1/moor.md", "v2/moor.md"}
+    described = drawn_descriptions(corpus, ReferenceGraph.open(workspace, corpus), opened.units)
+    texts = {name: {each.text for each in described if ids[each.document] == name} for name in ids}
+    assert texts["tie-up.md"] == texts["v1/moor.md"] == texts["v2/moor.md"] != set()
+
+
+def test_what_copies_say_is_learned_from_once(harbour):
+    workspace, opened = Workspace(harbour), Retriever.open(harbour).opened
+    drawn = structure_pairs(workspace, opened.units, opened.documents, mix={"passage": 1.0})
+    ids = [document.id for document in opened.documents]
+    learned = {ids[number] for number in drawn.pairs.documents}
+    assert "tie-up.md" in learned
+    assert not learned & {"v1/moor.md", "v2/moor.md"}
 
 
 class _Texts:

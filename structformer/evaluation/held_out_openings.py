@@ -178,7 +178,7 @@ def _questions(
     trained encoders have read.
     """
     graph = ReferenceGraph.open(retriever.workspace, corpus)
-    documents, units = retriever.documents, retriever.units
+    documents, units, copies = retriever.documents, retriever.units, retriever.opened.copies
     if held_out_by is not None:
         share = held_out_share(corpus.document_count)
         for title, sources in ((_HELD_OUT_OPENINGS, (OPENING,)), (_HELD_OUT_QUESTIONS, SOURCES)):
@@ -186,11 +186,11 @@ def _questions(
                 title,
                 [
                     question
-                    for question in draw_pseudo_queries(corpus, graph, units, sources=sources)
+                    for question in draw_pseudo_queries(corpus, graph, units, copies=copies, sources=sources)
                     if is_held_out(documents[question.document].id, held_out_by, share)
                 ][:_MOST],
             )
-    drawn = draw_pseudo_queries(corpus, graph, units, sources=(OPENING,))
+    drawn = draw_pseudo_queries(corpus, graph, units, copies=copies, sources=(OPENING,))
     # A static encoder is to learn from the other half, see `_static`.
     yield _ALL_OPENINGS, [question for question in drawn if not asking(question.document)][:_MOST]
     yield _ALL_OPENINGS, drawn[:_MOST]

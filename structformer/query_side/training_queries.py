@@ -17,6 +17,7 @@ from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.kinds import Ranker
 from structformer.query_side.log import log_queries, query_lengths
+from structformer.retrieval.copies import Copies
 from structformer.retrieval.pseudo_queries import MOST_PSEUDO_QUERIES, OPENING, SOURCES, draw_pseudo_queries
 from structformer.retrieval.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
 from structformer.retrieval.units import IndexedDocuments
@@ -112,7 +113,10 @@ def training_queries(
     those are learned that have an agreed answer.
     """
     lengths = query_lengths(log) or (FEWEST_WORDS, MOST_WORDS)
-    drawn = draw_pseudo_queries(corpus, graph, search.units, sources=sources, most=most, seed=seed, lengths=lengths)
+    copies = Copies.of(search.units)
+    drawn = draw_pseudo_queries(
+        corpus, graph, search.units, copies=copies, sources=sources, most=most, seed=seed, lengths=lengths
+    )
     if log:
         drawn += log_queries(log, search, most=most, seed=seed)
     documents = search.documents

@@ -13,8 +13,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from structformer.errors import WorkspaceError
 from structformer.retrieval.units import Unit, Units
 
+COPIES = "copies.npy"  # of an index: (documents,) the first document that each is a copy of
 ALIKE = 0.94  # share of the characters of two documents that stand in lines which both have
 _SHORT = 200  # characters, below which only documents of one title are copies: "To be written." says nothing
 _SKETCH = 8  # lines of a document by which those that may be its copies are found
@@ -85,6 +87,42 @@ class CopyFinder:
         )
         common = sum(length for line, length in mine.items() if line in its)
         return common >= ALIKE * (sum(mine.values()) + sum(its.values()) - common)
+
+
+class Copies:
+    """Which documents are copies of which."""
+
+    def __init__(self, first: npt.NDArray[np.int32]) -> None:
+        """first: (documents,) the first document that each is a copy of, itself where it is none."""
+        self.first_of_each = first
+        self._groups: dict[int, tuple[int, ...]] = {}
+        copied = np.unique(first[first != np.arange(len(first))])
+        for number in np.flatnonzero(np.isin(first, copied)).tolist():
+            self._groups[int(first[number])] = (*self._groups.get(int(first[number]), ()), number)
+
+    @classmethod
+    def of(cls, units: Units) -> Copies:
+        """Those of an index's documents. Raises WorkspaceError where they cannot be read."""
+        path = units.path.with_name(COPIES)
+        try:
+            return cls(np.load(path, mmap_mode="r", allow_pickle=False))
+        except (OSError, ValueError) as error:
+            raise WorkspaceError(f"{path} cannot be read ({error}): run `structformer index` again") from error
+
+    def first(self, document: int) -> int:
+        """The first document that this one is a copy of."""
+        return int(self.first_of_each[document]) if self._groups else document
+
+    def is_copy(self, document: int) -> bool:
+        """Whether it is a copy of an earlier one."""
+        return self.first(document) != document
+
+    def others(self, document: int) -> tuple[int, ...]:
+        """Its copies, and what it is one of."""
+        return tuple(each for each in self._groups.get(self.first(document), ()) if each != document)
+
+
+NO_COPIES = Copies(np.empty(0, np.int32))
 
 
 def said(unit: Unit) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ import torch
 
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
+from structformer.retrieval.copies import Copies
 from structformer.retrieval.document_shares import DocumentShares
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, Floats, FusionWeights, learn_weights
 from structformer.retrieval.pseudo_queries import OPENING, PseudoQuery, draw_pseudo_queries
@@ -38,7 +39,8 @@ def learned_from_openings(
     search: by the untrained encoder. A trained one has read the openings, so that its own scores on them say too much;
     that is also why the static one is cross-fitted.
     """
-    drawn = draw_pseudo_queries(corpus, graph, search.units, sources=(OPENING,), most=3 * _MOST_OPENINGS)
+    copies = Copies.of(search.units)
+    drawn = draw_pseudo_queries(corpus, graph, search.units, copies=copies, sources=(OPENING,), most=3 * _MOST_OPENINGS)
     owners = search.index.owners
     questions = [_left_in_place(question, owners) if number % 2 else question for number, question in enumerate(drawn)]
     found = list(weighed_groups(questions, search))

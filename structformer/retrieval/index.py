@@ -33,7 +33,7 @@ from structformer.retrieval.approximate import (
     is_installed,
     write_approximate,
 )
-from structformer.retrieval.copies import CopyFinder
+from structformer.retrieval.copies import COPIES, CopyFinder
 from structformer.retrieval.descriptions import (
     Descriptions,
     description_texts_path,
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from structformer.models.bi_encoder import BiEncoder
 
 FORMAT_VERSION = 7
-COPIES = "copies.npy"  # (documents,) the first document that each is a copy of
 AUTO, EXACT, APPROXIMATE = NEAREST = ("auto", "exact", "approximate")
 _LANGUAGE_SAMPLE = 50  # documents
 _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before something is added to the index

@@ -42,7 +42,7 @@ def link_texts(
         for section, start, end, target in sorted(places[number]):
             found = {LINK: _linking(texts[section], start, end), ANCHOR: texts[section][start:end]}
             for source in (source for source in found if source in sources):
-                text = question_text(found[source])
+                text, _ = question_text(found[source])
                 if (plain(text), target) not in seen:
                     seen.add((plain(text), target))
                     yield text, target, number, source

@@ -19,11 +19,12 @@ from structformer.models.kinds import ranker_kind
 from structformer.models.onnx_encoder import export_in, exported
 from structformer.models.registry import checked_model, model_kind, read_record, trained_models
 from structformer.retrieval.allowed import Allowed
+from structformer.retrieval.copies import Copies
 from structformer.retrieval.encoder_names import STRUCTURE, UNTRAINED
 from structformer.retrieval.exact import CollectionStatistics
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter
-from structformer.retrieval.index import COPIES, Index, encoder_kind, encoder_place
+from structformer.retrieval.index import Index, encoder_kind, encoder_place
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.metadata import MetadataTable
 from structformer.retrieval.ranking import Ranking
@@ -67,7 +68,7 @@ class OpenedIndex:
         folder = self.index.folder
         self.units = Units(folder / "units.arrow")
         self.documents = IndexedDocuments(folder / "documents.arrow")
-        self.copies: npt.NDArray[np.int32] = np.load(folder / COPIES, mmap_mode="r")
+        self.copies = Copies.of(self.units)
         self.lexical = LexicalIndex(folder / "lexical", self.index.manifest["language"])
         self._read_places: list[npt.NDArray[np.int64]] = []
         self._dense: dict[str, tuple[QueryEncoder, DenseIndex, FusionWeights]] = {}

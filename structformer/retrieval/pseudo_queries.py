@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
+from structformer.retrieval.copies import NO_COPIES, Copies
 from structformer.retrieval.link_texts import ANCHOR, LINK, link_texts
 from structformer.retrieval.sample import EvenSample
 from structformer.retrieval.units import Unit
@@ -59,6 +60,7 @@ def draw_pseudo_queries(
     graph: ReferenceGraph,
     units: Iterable[Unit],
     *,
+    copies: Copies = NO_COPIES,
     sources: Collection[str] = SOURCES,
     most: int = MOST_PSEUDO_QUERIES,
     seed: int = 0,
@@ -66,15 +68,16 @@ def draw_pseudo_queries(
 ) -> list[PseudoQuery]:
     """Questions of the sources asked for, openings first; at most `most` of them, a third each of all but sentences.
 
-    Where openings are imperative ("Remove unused networks"), as in manuals, sentences and link sentences must be too;
-    elsewhere any whole sentence that stands alone will do. lengths: of these, fewest and most words. Which ones are
-    drawn depends on nothing but their texts and the seed.
+    Of copies only the first is asked, and the others are passed over. Where openings are imperative ("Remove unused
+    networks"), as in manuals, sentences and link sentences must be too; elsewhere any whole sentence that stands alone
+    will do, and as an opening what a name and a dash stand before, in whatever language. lengths: of these, fewest and
+    most words. Which ones are drawn depends on nothing but their texts and the seed.
     """
-    read = _Read(sources, most, seed)
+    read = _Read(sources, most, seed, copies)
     read.units(units)
     openings = read.openings()
     imperative = len(openings) >= _FEWEST_OPENINGS and (
-        sum(is_imperative(text) for text, _ in openings.values()) >= _MANUAL_SHARE * len(openings)
+        sum(is_imperative(each.text) for each in openings.values()) >= _MANUAL_SHARE * len(openings)
     )
 
     def wanted(text: str) -> bool:
@@ -83,9 +86,9 @@ def draw_pseudo_queries(
     drawn: list[PseudoQuery] = []
     if OPENING in sources:
         kept = EvenSample(most // 3, f"openings/{seed}")
-        for document, (text, unit) in openings.items():
-            if imperative or is_sentence(text):
-                kept.add(f"{document}/{text}", text, document, unit)
+        for document, each in openings.items():
+            if imperative or each.is_named or is_sentence(each.text):
+                kept.add(f"{document}/{each.text}", each.text, document, each.unit)
         drawn += [
             PseudoQuery(each.text, each.document, OPENING, read.holders(each.text) or tuple(each.units))
             for each in kept.in_order()
@@ -104,18 +107,38 @@ def draw_pseudo_queries(
         ]
     if RELATED in sources:
         drawn += [
-            PseudoQuery(text, target, RELATED, read.holders(text), (document,))
-            for document, (text, _) in openings.items()
+            PseudoQuery(each.text, target, RELATED, read.holders(each.text), (document,))
+            for document, each in openings.items()
             for target in graph.see_also(document)
         ][: most // 3]
     if SENTENCE in sources:
-        taken = {(plain(question.text), question.document) for question in drawn}
+        taken = {(plain(question.text), copies.first(question.document)) for question in drawn}
         drawn += [
             PseudoQuery(each.text, each.document, SENTENCE, tuple(each.units))
             for each in read.sentences.in_order()
             if wanted(each.text) and (plain(each.text), each.document) not in taken
         ][: max(0, most - len(drawn))]
-    return drawn
+    return [_of_first(question, copies) for question in drawn]
+
+
+def _of_first(question: PseudoQuery, copies: Copies) -> PseudoQuery:
+    """The question as one of the first of its document's copies, which passes over the others."""
+    if not (others := copies.others(question.document)):
+        return question
+    passed_over = dict.fromkeys((*question.passed_over, *others, question.document))
+    first = copies.first(question.document)
+    return replace(question, document=first, passed_over=tuple(each for each in passed_over if each != first))
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """What may be a document's opening. unit: that holds it; is_named: whether a name and a dash stand before it, by
+    which pages of manuals say what they are about.
+    """
+
+    text: str
+    unit: int
+    is_named: bool
 
 
 class _Read:
@@ -123,25 +146,28 @@ class _Read:
     them.
     """
 
-    def __init__(self, sources: Collection[str], most: int, seed: int) -> None:
+    def __init__(self, sources: Collection[str], most: int, seed: int, copies: Copies) -> None:
         self.sentences = EvenSample(4 * most, f"questions/{seed}")
         self.headings = EvenSample(most // 3, f"headings/{seed}")
         self._sources = sources
-        self._first: dict[int, list[tuple[str, int]]] = {}  # by document what may be its opening, each with its unit
+        self._copies = copies
+        self._first: dict[int, list[_Opening]] = {}  # by document what may be its opening
 
     def units(self, units: Iterable[Unit]) -> None:
         """Read all units."""
         openings_only = set(self._sources) <= {OPENING}
         for number, unit in enumerate(units):
+            if self._copies.is_copy(unit.document):
+                continue
             ours = self._first.setdefault(unit.document, [])
             if openings_only and len(ours) == _OPENING_CANDIDATES:
                 continue
             if HEADING in self._sources:
                 for heading in unit.path[1:]:
                     self.headings.add(f"{unit.document}/{plain(heading)}", heading, unit.document, number)
-            for text in _candidates(unit):
+            for text, is_named in _candidates(unit):
                 if len(ours) < _OPENING_CANDIDATES:
-                    ours.append((text, number))
+                    ours.append(_Opening(text, number, is_named))
                 self.sentences.add(plain(text), text, unit.document, number)
 
     def holders(self, text: str) -> tuple[int, ...]:
@@ -149,26 +175,26 @@ class _Read:
         found = self.sentences.get(plain(text))
         return tuple(found.units) if found else ()
 
-    def openings(self) -> dict[int, tuple[str, int]]:
+    def openings(self) -> dict[int, _Opening]:
         """By document the first sentence that no other document begins with; "General Commands Manual" says
         nothing.
         """
-        documents = Counter(text for ours in self._first.values() for text in {plain(text) for text, _ in ours})
+        documents = Counter(text for ours in self._first.values() for text in {plain(each.text) for each in ours})
         found = {}
         for document, ours in self._first.items():
-            own = next(((text, unit) for text, unit in ours if documents[plain(text)] == 1), None)
+            own = next((each for each in ours if documents[plain(each.text)] == 1), None)
             if own is not None:
                 found[document] = own
         return found
 
 
-def _candidates(unit: Unit) -> Iterator[str]:
-    """What a unit's sentences ask that stand alone."""
+def _candidates(unit: Unit) -> Iterator[tuple[str, bool]]:
+    """What a unit's sentences ask that stand alone, and whether a name stood before it."""
     lines = unit.text.split("\n")
     for number, line in enumerate(lines):
         before = lines[number - 1].strip() if number else ""
         after = lines[number + 1].strip() if number + 1 < len(lines) else ""
         for sentence in sentences(line):
-            text = question_text(sentence)
+            text, is_named = question_text(sentence)
             if stands_alone(text, *_OPENING_WORDS) and not is_fragment(sentence, line, before, after):
-                yield text
+                yield text, is_named

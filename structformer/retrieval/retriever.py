@@ -109,7 +109,7 @@ class Retriever:
             seen.add(place)
             key = place[0] if group else number
             if key not in found:
-                says = int(copies[key]) if group else said(self.units[number])
+                says = copies.first(key) if group else said(self.units[number])
                 if says in shown:
                     also.setdefault(shown[says], {})[self._place(number, group=group)] = None
                     continue

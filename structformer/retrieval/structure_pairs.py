@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
+from structformer.retrieval.copies import Copies
 from structformer.retrieval.pseudo_queries import ALL_SOURCES, SOURCES, PseudoQuery, draw_pseudo_queries
 from structformer.retrieval.sample import evenly_taken
 from structformer.retrieval.units import IndexedDocuments, Units
@@ -113,6 +114,7 @@ def structure_pairs(
     weights: the attention that some tasks draw words by. What is drawn depends on the index, the corpus and the
     seed."""
     mix = mix or dict.fromkeys(STRUCTURE_SOURCES, 1.0)
+    copies = Copies.of(units)
     taken = evenly_taken(len(documents), min(1.0, MOST_PASSAGES / max(1, len(units))))
     words = WordNumbers()
     drawn = _Sentences(seed)
@@ -121,8 +123,8 @@ def structure_pairs(
 
     def texts() -> Iterator[str]:
         for number, unit in enumerate(units):
-            if not taken[unit.document]:
-                continue
+            if not taken[unit.document] or copies.is_copy(unit.document):
+                continue  # a copy's sentences would be those of two documents, and it a wrong answer that is right
             if PASSAGE in mix:
                 drawn.read(unit.text, unit.document, len(owners))
             owners.append(unit.document)
@@ -135,7 +137,7 @@ def structure_pairs(
     corpus = Corpus.open(workspace)
     if asked := [source for source in mix if source in ALL_SOURCES]:
         graph = ReferenceGraph.open(workspace, corpus)
-        questions = draw_pseudo_queries(corpus, graph, units, sources=asked, seed=seed)
+        questions = draw_pseudo_queries(corpus, graph, units, copies=copies, sources=asked, seed=seed)
         answered = (owned.answered(question, units) for question in questions if taken[question.document])
         found += [pair for pair in answered if pair is not None]
     if others := [source for source in mix if source in tasks()]:

@@ -175,6 +175,7 @@ class _Table:
     """Stored rows by number, memory-mapped."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         try:
             self._file = pa.ipc.open_file(pa.memory_map(str(path)))
         except (OSError, pa.ArrowException) as error:

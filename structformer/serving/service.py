@@ -202,7 +202,7 @@ class SearchService:
         found = [self._document(current, hit, explained) for hit in hits]
         owners = retriever.opened.owners
         documents = dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked)
-        distinct = len(set(retriever.opened.copies[list(documents)].tolist()))
+        distinct = len(set(retriever.opened.copies.first_of_each[list(documents)].tolist()))
         answer = SearchAnswer(
             query=request.q,
             index=current.id,

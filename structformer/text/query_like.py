@@ -39,13 +39,13 @@ _READABLE = 0.95  # share of characters that are letters or common punctuation
 _WRAPPED_LINE = 50  # characters; a line this long that ends without punctuation may go on in the next
 
 
-def question_text(sentence: str) -> str:
-    """What of a sentence a person might ask: a table row's longest cell, without a bullet, and without the name that
-    stands before a dash ("git-add - Add file contents").
+def question_text(sentence: str) -> tuple[str, bool]:
+    """(what of a sentence a person might ask, whether a name stood before it): a table row's longest cell, without a
+    bullet, and without a name and a dash ("git-add - Add file contents").
     """
     text = _BULLET.sub("", query_like(sentence)).strip()
     found = _NAME_FIRST.fullmatch(text)
-    return found["rest"].strip() if found else text
+    return (found["rest"].strip(), True) if found else (text, False)
 
 
 def stands_alone(text: str, fewest: int = FEWEST_WORDS, most: int = MOST_WORDS) -> bool:
