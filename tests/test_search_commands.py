@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,17 @@ def judged(tmp_path) -> tuple[str, ...]:
     (tmp_path / "q.tsv").write_text("1\tmend the mast\n2\tstow a keel away\n3\tclean oars\n")
     (tmp_path / "r.txt").write_text("1 0 mast.md 1\n2 0 keel.md 1\n3 0 oar.md 1\n")
     return ("--queries", str(tmp_path / "q.tsv"), "--qrels", str(tmp_path / "r.txt"))
+
+
+def test_index_takes_as_many_cores_as_it_is_given(harbour):
+    code = (
+        "from structformer.cli.main import main\n"
+        f"try:\n    main(['index', '--threads', '1', '-w', {str(harbour)!r}])\n"
+        "finally:\n    import torch; print(torch.get_num_threads(), 'thread')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("1 thread\n")
 
 
 def test_search_explains_groups_and_filters(run, harbour):

@@ -25,6 +25,7 @@ REMOTE = "structformer.remote"  # in a context's meta
 _COMMON = ("workspace", "config", "quiet", "verbose", "as_json")
 
 
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 _copies: dict[str, str] = {}  # of workspaces that are kept elsewhere: their addresses by the copies' paths
 
 
@@ -207,6 +208,24 @@ def part_option(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="I/N",
         help="Do the Ith of N parts only, as each job of an array does; structformer merge puts them together.",
     )(function)
+
+
+def threads_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--threads, as the commands have it that compute for long."""
+    return click.option(
+        "--threads",
+        type=click.IntRange(1),
+        expose_value=False,
+        is_eager=True,
+        callback=_use_threads,
+        help="Cores to compute with; all. Two commands at once that each take all are slower than one after the other.",
+    )(function)
+
+
+def _use_threads(ctx: click.Context, param: click.Parameter, threads: int | None) -> None:
+    """Tell the libraries that compute before they are loaded, and the processes that this one starts."""
+    if threads is not None:
+        os.environ.update(dict.fromkeys(_THREADS, str(threads)))
 
 
 def say_part(out: Output, part: object, done: str, workspace: Path, *, again: bool = False) -> int:

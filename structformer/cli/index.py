@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from structformer.cli.common import Output, common_options, output, part_option, save_config, say_part
+from structformer.cli.common import Output, common_options, output, part_option, save_config, say_part, threads_option
 from structformer.extras import TORCH, are_installed, needs
 
 
@@ -42,6 +42,7 @@ from structformer.extras import TORCH, are_installed, needs
     "on, where structformer[approximate] is installed.",
 )
 @part_option
+@threads_option
 @common_options
 @click.pass_context
 def command(
