@@ -1,11 +1,12 @@
 """Is the trained search better? Public commands only, on judged corpora: ingest, index, train, evaluate, with the
 defaults and several seeds.
 
-    python benchmarks/quality.py SHARED [--sets git docker npm stacks man] [--seeds 3] [--work DIR]
+    python benchmarks/quality.py SHARED [--sets git docker npm ...] [--seeds 3] [--work DIR]
 
 SHARED holds corpora/NAME.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. Prints every command with its time, the table
 of every set, all rows from one run, and at last a summary: nDCG@10 of the best baseline, of the untrained hybrid, and
-of the trained one as the mean over the seeds. A workspace that is there already keeps its vectors."""
+of the trained one as the mean over the seeds, beside what each training said of itself: a keep where people's queries lost, or
+a refusal where they gained, is a false verdict, and counted. A workspace that is there already keeps its vectors."""
 
 from __future__ import annotations
 
@@ -17,18 +18,15 @@ import subprocess
 import sys
 import tarfile
 import time
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-CORPORA = {
-    "git": "git-html",
-    "docker": "docker-markdown",
-    "npm": "npm-markdown",
-    "stacks": "stacks-sections",
-    "man": "man-html",
-}
+from structformer.models.registry import read_record
+from structure import CORPORA
+
 BASE = "hybrid:base"
 
 
@@ -62,6 +60,11 @@ def measured(shared: Path, name: str, work: Path, seeds: int) -> dict[str, Any]:
     judged = ("--queries", folder / "queries.jsonl", "--qrels", folder / "qrels.tsv")
     found = json.loads(run("evaluate", *judged, "--against", BASE, "--json", "-w", workspace))
     result: dict[str, Any] = found["results"][0]
+    records = [read_record(workspace, model) for model in models(seeds)]
+    result["verdicts"] = [
+        (record.judged.gain if record.judged else None, record.judged is None or record.judged.is_gain)
+        for record in records
+    ]
     print((Path(found["folder"]) / "report.md").read_text(), flush=True)
     return result
 
@@ -83,7 +86,23 @@ def summary(results: dict[str, dict[str, Any]], seeds: int) -> str:
         rows.append(values)
         lines.append(f"| {name} | {_cells(values)} | {', '.join(f'{each:.4f}' for each in p)} |")
     lines.append(f"| mean | {_cells([mean(column) for column in zip(*rows, strict=True)])} | |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *_verdicts(results, seeds)])
+
+
+def _verdicts(results: dict[str, dict[str, Any]], seeds: int) -> Iterator[str]:
+    """What each training said of itself beside what people's queries say of it."""
+    false_keeps = false_refusals = 0
+    yield "| set | seed | held-out questions | kept | people's queries |"
+    yield "|---|---|---|---|---|"
+    for name, result in results.items():
+        scores = {row["pipeline"]: row["scores"]["nDCG@10"] for row in result["rows"]}
+        for seed, (pipeline, (said, kept)) in enumerate(zip(_hybrids(seeds), result["verdicts"], strict=True)):
+            gain = scores[pipeline] - scores[BASE]
+            false_keeps += kept and gain < 0
+            false_refusals += not kept and gain > 0
+            judged = "not judged" if said is None else f"{said:+.3f}"
+            yield f"| {name} | {seed} | {judged} | {'yes' if kept else 'no'} | {gain:+.3f} |"
+    yield f"\n{false_keeps} false keeps, {false_refusals} false refusals of {len(results) * seeds}"
 
 
 def _hybrids(seeds: int) -> list[str]:
