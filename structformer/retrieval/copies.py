@@ -95,10 +95,10 @@ class Copies:
     def __init__(self, first: npt.NDArray[np.int32]) -> None:
         """first: (documents,) the first document that each is a copy of, itself where it is none."""
         self.first_of_each = first
-        self._groups: dict[int, tuple[int, ...]] = {}
+        self._groups: dict[int, list[int]] = {}
         copied = np.unique(first[first != np.arange(len(first))])
         for number in np.flatnonzero(np.isin(first, copied)).tolist():
-            self._groups[int(first[number])] = (*self._groups.get(int(first[number]), ()), number)
+            self._groups.setdefault(int(first[number]), []).append(number)
 
     @classmethod
     def of(cls, units: Units) -> Copies:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from structformer.corpus import Corpus
 from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.retrieval.copies import Copies
-from structformer.retrieval.pseudo_queries import OPENING, PseudoQuery, draw_pseudo_queries
+from structformer.retrieval.pseudo_queries import MOST_PSEUDO_QUERIES, OPENING, PseudoQuery, draw_pseudo_queries
 from structformer.retrieval.units import Units
 from structformer.text.query_like import plain
 
@@ -38,11 +39,13 @@ def description_texts_path(vectors: Path) -> Path:
 
 
 def drawn_descriptions(corpus: Corpus, graph: ReferenceGraph, units: Units) -> list[PseudoQuery]:
-    """The descriptions of all documents, in the documents' order; at most 30,000, but for those that copies share."""
+    """The descriptions of all documents, in the documents' order; at most 30,000, and as many again that copies
+    share.
+    """
     copies = Copies.of(units)
     drawn = draw_pseudo_queries(corpus, graph, units, copies=copies)
-    shared = [replace(each, document=other) for each in drawn for other in copies.others(each.document)]
-    return sorted([*drawn, *shared], key=lambda each: each.document)
+    shared = (replace(each, document=other) for each in drawn for other in copies.others(each.document))
+    return sorted([*drawn, *islice(shared, MOST_PSEUDO_QUERIES)], key=lambda each: each.document)
 
 
 def write_descriptions(path: Path, drawn: Sequence[PseudoQuery]) -> None:
