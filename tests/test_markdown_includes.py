@@ -58,7 +58,7 @@ def test_options_of_the_containers_manuals_are_sections_of_their_commands():
     assert outline(page)[-2:] == [(1, "OPTIONS"), (2, "--name")]
     assert text(page).endswith("A name of the container.")
     assert text(read(files, "man/tool-pod-run.1.md.in")[0]).endswith("A name of the pod.")
-    assert warnings == ["options/nobody.md is not included: it is not in the ingested folder, or includes itself"]
+    assert warnings == ["options/nobody.md is not taken in: it is not in the ingested folder, or takes itself in"]
 
 
 def test_a_piece_of_a_file_does_not_make_it_a_part():
@@ -114,7 +114,7 @@ def test_a_missing_file_is_said_once_and_an_example_of_a_directive_stays_as_it_i
     example = "```md\n{{#include path/to/file.md}}\n```\n"
     page, warnings = read({"page.md": f"# Page\n\n{example}\n{{{{#include gone.md}}}}\n\n{{{{#include gone.md}}}}\n"})
     assert page.root.text == "{{#include path/to/file.md}}"
-    assert warnings == ["gone.md is not included: it is not in the ingested folder, or includes itself"]
+    assert warnings == ["gone.md is not taken in: it is not in the ingested folder, or takes itself in"]
 
 
 def test_nothing_outside_the_folder_is_taken_in(tmp_path):
@@ -140,6 +140,66 @@ def test_includes_that_double_at_every_level_are_bounded():
     levels = {f"{number}.md": "Text.\n" + f"{{{{#include {number + 1}.md}}}}\n" * 50 for number in range(9)}
     page, _ = read({"page.md": "# A\n\n{{#include 0.md}}\n", **levels, "9.md": "End.\n"})
     assert 1000 < page.root.word_count < 50_000
+
+
+def test_what_is_taken_in_is_all_there():
+    part = "Choose a region for your bucket.\n\nSee ANCHOR: here, and x <<a|b>> y.\n"
+    page, _ = read({"page.md": "# Page\n\n{{#include _part.md}}\n", "_part.md": part})
+    assert page.root.text == "Choose a region for your bucket.\n\nSee ANCHOR: here, and x <<a|b>> y."
+
+
+def test_anchors_are_told_by_their_whole_names():
+    code = "// #region outer\nouter();\n// #region inner\ninner();\n// #endregion inner\nlast();\n// #endregion outer\n"
+    files = {"page.md": "# Page\n\n```ts\n{{#include a.ts:outer}}\n```\n", "a.ts": code}
+    assert read(files)[0].root.text == "outer();\ninner();\nlast();"
+    files["a.ts"] = (
+        "// ANCHOR: outer-most\nno();\n// ANCHOR_END: outer-most\n// ANCHOR: outer\nyes();\n// ANCHOR_END: outer\n"
+    )
+    assert read(files)[0].root.text == "yes();"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "# Page\n\n<!--\n{{#include _x.md}}\n-->\n\nText.\n",
+        "# Page\n\n{/*\n{{#include _x.md}}\n*/}\n\nText.\n",
+        "# Page\n\n````\n```{include} _x.md\n```\n````\n\nText.\n",
+    ],
+)
+def test_what_is_not_taken_in_is_no_part(page):
+    files = {"page.md": page, "_x.md": "Lost?\n"}
+    assert "Lost?" not in read(files)[0].root.text
+    assert MarkdownFormat().parts(Folder(files).source("page.md")) == set()
+
+
+def test_two_includes_stand_side_by_side_and_line_ends_do_not_matter():
+    text = "# Page\n\n:::{include} a.md\n:::\n:::{include} b.md\n:::\n"
+    files = {"page.md": text.replace("\n", "\r\n"), "a.md": "One.\n", "b.md": "Two.\n"}
+    assert read(files)[0].root.text == "One.\n\nTwo."
+    assert MarkdownFormat().parts(Folder(files).source("page.md")) == {"a.md", "b.md"}
+
+
+@pytest.mark.parametrize(
+    "readme", ["<h1 align='center'>Tool</h1>\n\nText.\n", "<!-- c -->\n\n# Tool\n\nText.\n", "Text.\n"]
+)
+def test_a_readme_stays_a_page(readme):
+    files = {"docs/index.md": "```{include} ../README.md\n```\n", "README.md": readme}
+    assert MarkdownFormat().parts(Folder(files).source("docs/index.md")) == set()
+    assert "Text." in text(read(files, "docs/index.md")[0])
+
+
+@pytest.mark.parametrize("path", [".env", ".git/config", "a/../.env", "x.md:" + "9" * 5000, "a" * 100_000])
+def test_hidden_files_and_absurd_names_are_not_taken_in(path):
+    files = {"page.md": f"# Page\n\nText.\n\n{{{{#include {path}}}}}\n", ".env": "SECRET\n", ".git/config": "SECRET\n"}
+    assert "SECRET" not in text(read(files | {"x.md": "X.\n"})[0])
+
+
+def test_many_includes_of_a_large_file_and_wide_indents_are_bounded():
+    large = "A line of a large file.\n" * 5000
+    page, _ = read({"page.md": "# A\n\n" + "{{#include _x.md}}\n" * 2000, "_x.md": large})
+    assert len(page.root.text) < 5_000_000
+    page, _ = read({"page.md": "# A\n\n" + " " * 900 + "{{#include _x.md}}\n" * 3, "_x.md": large})
+    assert len(page.root.text) < 2_000_000
 
 
 def test_podmans_options_are_no_pages_and_stand_in_their_commands(shared, tmp_path):

@@ -18,6 +18,9 @@ from structformer_markdown.leftovers import FENCE
 _MOST = 2000  # directives that a document follows,
 _MOST_CHARACTERS = 4_000_000  # and what they may add up to
 _DEEPEST = 8
+_LONGEST = 1000  # characters of a directive
+_HEAD = 4000  # characters in which a page's first heading is looked for
+_WIDEST = 40  # columns that what is taken in is moved by
 _PATH = r"(?P<path>[^\s\"'<>{}|:]+)"
 _DIRECTIVES = [
     re.compile(pattern)
@@ -45,28 +48,40 @@ _HINTS = (  # one of which every directive has; a literal is found much faster t
 _HINT_BYTES = tuple(hint.encode() for hint in _HINTS)
 _LINE = re.compile(r"[^\n]*(?:\n|\Z)")
 _FENCED_INCLUDE = re.compile(  # of MyST
-    rf"^(?P<indent>[ \t]*)(?P<fence>```+|~~~+|:::+)\{{include\}}[ \t]*{_PATH}[ \t]*\n"
-    r"(?:[ \t]*:[^\n]*\n)*[ \t]*(?P=fence)[ \t]*$",
-    re.MULTILINE,
+    rf"(?P<indent>[ \t]*)(?P<fence>```+|~~~+|:::+)\{{include\}}[ \t]*{_PATH}[ \t]*\n?"
 )
+_COMMENTS = {"<!--": "-->", "{/*": "*/}"}
+_OWN_NAMES = frozenset({"readme", "index"})
 _FOLDERS = ("", "_includes", "includes", "snippets", "docs")
 _PARTS_FOLDER = re.compile(r"(?:^|/)(?:_[^/]*|includes?|partials?|snippets?|options)/", re.IGNORECASE)
-_ANCHOR = re.compile(r"ANCHOR(?:_END)?:\s*[\w-]+|#?(?:end)?region\b|--8<--\s+\[(?:start|end):")
+_ANCHOR = re.compile(  # a line of code that only marks a place
+    r"\s*(?:(?://|#|--|;|%|/\*|<!--|\{/\*)\s*)+"
+    r"(?:ANCHOR(?:_END)?:\s*[\w-]+|(?:end)?region(?:\s+[\w-]+)?|--8<--\s+\[(?:start|end):[^\]]*\])\s*(?:-->|\*/\}?)?\s*"
+)
 _EDITORS_NOTE = re.compile(r"^####>.*\n?", re.MULTILINE)
+_HEADED = re.compile(  # what begins with a heading of the first level, behind comments, targets and badges
+    r"(?:\s|<!--(?:(?!-->).)*-->|\([\w-]+\)=|\[//\]:[^\n]*|\[?!\[[^\n]*)*+(?:# \S|<h1\b|[^\n#]+\n=+[ \t]*(?:\n|\Z))",
+    re.DOTALL,
+)
 _ALTERNATIVES = re.compile(r"<<([^|<>\n]*)\|([^<>\n]*)>>")
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A directive. part: lines or an anchor, "" for the whole file; language: of code to show, None for text."""
+    """A directive. part: lines or an anchor, "" for the whole file; language: of code to show, None for text;
+    is_option: whether it is of the containers' manuals.
+    """
 
     path: str
-    part: str
-    language: str | None
+    part: str = ""
+    language: str | None = None
+    is_option: bool = False
 
 
 def with_includes(text: str, source: SourceFile) -> str:
-    """The text with the files that it takes in; a directive whose file is not there is left out, and said."""
+    """The text with the files that it takes in; a directive whose file is not there is left out, and said, but
+    for those in code and Liquid's.
+    """
     if not _may_include(text):
         return text
     return _Includes(source).followed(text, source, 0)
@@ -79,7 +94,7 @@ def taken_whole(source: SourceFile) -> set[str]:
     data = source.read()
     if not any(hint in data for hint in _HINT_BYTES):
         return set()
-    text = data.decode("utf-8", "replace")
+    text = decode(source).replace("\r\n", "\n").replace("\r", "\n")
     includes = _Includes(source)
     includes.followed(text, source, 0)
     return includes.taken
@@ -98,88 +113,128 @@ class _Includes:
         self._characters = _MOST_CHARACTERS
         self._open = {source.path}
         self._is_pod = "-pod-" in source.path
-        self._missing: set[str] = set()
+        self._texts: dict[
+            tuple[str, str], tuple[SourceFile, str] | None
+        ] = {}  # by the folder that names them, and path
+        self._said: set[str] = set()
 
     def followed(self, text: str, source: SourceFile, depth: int) -> str:
-        def fenced(found: re.Match[str]) -> str:
-            directive = _Found(found["path"], "", None)
-            content = self._content(directive, source, depth, found["indent"])
-            return self._missed(directive, source) if content is None else content
-
+        """The text with what it takes in. What stands in a comment takes nothing in."""
         out: list[str] = []
-        fence = ""
-        for line in _LINE.findall(_FENCED_INCLUDE.sub(fenced, text) if "{include}" in text else text):
+        fence = comment = ""
+        lines = iter(_LINE.findall(text))
+        for line in lines:
+            if comment:
+                comment = "" if comment in line else comment
+                out.append(line)
+                continue
+            if not fence and (myst := _FENCED_INCLUDE.fullmatch(line)) is not None:
+                closed = False
+                while not closed and (inner := next(lines, "")):
+                    closed = inner.strip() == myst["fence"]
+                out += ["\n", self._in_place(_Found(myst["path"]), source, depth, myst["indent"]), "\n"]
+                continue
             if (mark := FENCE.match(line)) is not None and not fence:
                 fence = mark[1]
             elif mark is not None and mark[1].startswith(fence) and not line[mark.end() :].strip(" \t\n`~"):
                 fence = ""
             directive = _directive(line) if _may_include(line) else None
             if directive is None:
+                comment = "" if fence else _opened_comment(line)
                 out.append(line)
                 continue
-            content = self._content(directive, source, depth, line[: len(line) - len(line.lstrip())])
-            if content is not None:
-                out.append(content if content.endswith("\n") else content + "\n")
-            elif fence or "{%" in line:
-                out.append(line)  # what a directive looks like; or the site's theme has the file
+            indent = line[: len(line) - len(line.lstrip())]
+            if fence or "{%" in line:  # without a file, what a directive looks like; or the site's theme has the file
+                content = self._content(directive, source, depth, indent)
+                out.append(line if content is None else content + "\n")
             else:
-                out.append(self._missed(directive, source) + "\n")
+                out.append(self._in_place(directive, source, depth, indent))
         return "".join(out)
 
-    def _missed(self, directive: _Found, source: SourceFile) -> str:
-        if directive.path not in self._missing:
-            self._missing.add(directive.path)
-            source.warn(f"{directive.path} is not included: it is not in the ingested folder, or includes itself")
-        return ""
+    def _in_place(self, directive: _Found, source: SourceFile, depth: int, indent: str) -> str:
+        """What stands in the place of a directive, nothing where its file cannot be taken in, which is said once."""
+        content = self._content(directive, source, depth, indent)
+        if content is None and directive.path not in self._said:
+            self._said.add(directive.path)
+            source.warn(f"{directive.path} is not taken in: it is not in the ingested folder, or takes itself in")
+        return f"{content or ''}\n"
 
     def _content(self, directive: _Found, source: SourceFile, depth: int, indent: str) -> str | None:
-        """What stands in the place of a directive; None where there is no such file."""
-        opened = _opened(directive.path, source)
-        if opened is None or opened.path in self._open or depth >= _DEEPEST or self._left <= 0:
+        """What a directive takes in; None where there is no such file, or no more is to be taken in."""
+        if depth >= _DEEPEST or self._left <= 0 or self._characters <= 0:
             return None
         self._left -= 1
-        try:
-            text = decode(opened).replace("\r\n", "\n").replace("\r", "\n")
-        except ReadError:
+        key = source.path.rpartition("/")[0], directive.path
+        if key not in self._texts:
+            self._texts[key] = _read(directive.path, source)
+        if (found := self._texts[key]) is None or found[0].path in self._open:
             return None
-        text = text.lstrip("\ufeff")
+        opened, text = found
+        is_part = False
         if directive.language is not None:
             text = f"```{directive.language}\n{_part(text, directive.part)}\n```"
         elif directive.part:
             text = _part(text, directive.part)
         else:
             metadata, start, _ = split_front_matter(text)
-            if not _is_page(opened.path, text[start:], "title" in metadata):
-                self.taken.add(opened.path)
-            text = self._chosen(_EDITORS_NOTE.sub("", _part(text[start:])))
-        self._characters -= len(text)
+            is_part = not _is_page(opened.path, text[start:], "title" in metadata)
+            text = _part(text[start:])
+            if directive.is_option:
+                text = self._chosen(_EDITORS_NOTE.sub("", text).strip("\n"))
+        indent = indent[:_WIDEST]
+        self._characters -= len(text) + len(indent) * text.count("\n")
         if self._characters < 0:
             return None
+        if is_part:
+            self.taken.add(opened.path)
         if directive.language is None and _may_include(text):
             self._open.add(opened.path)
-            text = self.followed(text, opened, depth + 1)
+            text = self.followed(text, opened, depth + 1).rstrip("\n")
             self._open.discard(opened.path)
         return "\n".join(indent + line if line else line for line in text.split("\n")) if indent else text
 
     def _chosen(self, text: str) -> str:
         """The alternatives `<<of a container|of a pod>>` as the page is about one or the other."""
-        return _ALTERNATIVES.sub(lambda found: found[2] if self._is_pod else found[1], text) if "<<" in text else text
+        return _ALTERNATIVES.sub(lambda found: found[2] if self._is_pod else found[1], text)
+
+
+def _opened_comment(line: str) -> str:
+    """What ends the comment that a line leaves open, "" where it leaves none."""
+    for begin, end in _COMMENTS.items():
+        if (place := line.rfind(begin)) >= 0 and end not in line[place:]:
+            return end
+    return ""
+
+
+def _read(path: str, source: SourceFile) -> tuple[SourceFile, str] | None:
+    """The file of that path, with its text; None where there is none."""
+    if (opened := _opened(path, source)) is None:
+        return None
+    try:
+        return opened, decode(opened).replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
+    except ReadError:
+        return None
 
 
 def _directive(line: str) -> _Found | None:
     stripped = line.strip()
+    if len(stripped) > _LONGEST:
+        return None
     for pattern in _DIRECTIVES:
         found = pattern.fullmatch(stripped)
         if found is not None:
             groups = found.groupdict()
             path = f"{groups['kind']}s/{groups['path']}.md" if groups.get("kind") else groups["path"]
-            return _Found(path, groups.get("part") or "", (groups.get("language") or "") if groups["show"] else None)
+            language = (groups.get("language") or "") if groups["show"] else None
+            return _Found(path, groups.get("part") or "", language, bool(groups.get("kind")))
     return None
 
 
 def _opened(path: str, source: SourceFile) -> SourceFile | None:
     """The file of that path: from the source's folder, or from a folder above where generators keep such files."""
     path = path.removeprefix("~/").removeprefix("@/").lstrip("/")
+    if any(part.startswith(".") and part.strip(".") for part in path.split("/")):
+        return None  # a hidden file is nobody's text
     above = source.path.count("/")
     for up in range(above + 1):
         for folder in _FOLDERS if up or "/" not in path else ("",):
@@ -193,7 +248,8 @@ def _is_page(path: str, body: str, titled: bool) -> bool:
     """Whether a file is a document whoever takes it in: it has a title, and is not kept where only parts are."""
     if _PARTS_FOLDER.search(path):
         return False
-    return titled or re.match(r"\s*(?:# \S|[^\n]+\n=+[ \t]*(?:\n|\Z))", body) is not None
+    stem = path.rpartition("/")[2].partition(".")[0].lower()
+    return titled or stem in _OWN_NAMES or _HEADED.match(body[:_HEAD]) is not None
 
 
 def _part(text: str, part: str = "") -> str:
@@ -201,13 +257,13 @@ def _part(text: str, part: str = "") -> str:
     lines = text.strip("\n").split("\n")
     if not part:
         return "\n".join(_shown(lines))
-    if found := re.fullmatch(r"(\d*)[:,]?(\d*)", part):
+    if found := re.fullmatch(r"(\d{0,9})[:,]?(\d{0,9})", part):
         first = int(found[1] or 1)
         last = int(found[2] or (first if part.isdigit() else len(lines)))
         return "\n".join(lines[first - 1 : last])
     name = re.escape(part)
-    start = re.compile(rf"ANCHOR:\s*{name}\b|\bregion\s+{name}\b|\[start:\s*{name}\]")
-    end = re.compile(rf"ANCHOR_END:\s*{name}\b|\bendregion\b|\[end:\s*{name}\]")
+    start = re.compile(rf"(?:ANCHOR:|\bregion)\s*{name}(?![\w-])|\[start:\s*{name}\]")
+    end = re.compile(rf"ANCHOR_END:\s*{name}(?![\w-])|\bendregion(?:\s+{name}(?![\w-])|(?!\s+[\w-]))|\[end:\s*{name}\]")
     inside: list[str] = []
     within = False
     for line in lines:
@@ -221,4 +277,4 @@ def _part(text: str, part: str = "") -> str:
 
 
 def _shown(lines: list[str]) -> Iterator[str]:
-    return (line for line in lines if not _ANCHOR.search(line))
+    return (line for line in lines if not _ANCHOR.fullmatch(line))

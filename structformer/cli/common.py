@@ -211,12 +211,11 @@ def part_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def threads_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--threads, as the commands have it that compute for long."""
+    """--threads of a command that computes for long."""
     return click.option(
         "--threads",
         type=click.IntRange(1),
         expose_value=False,
-        is_eager=True,
         callback=_use_threads,
         help="Cores to compute with; all. Two commands at once that each take all are slower than one after the other.",
     )(function)

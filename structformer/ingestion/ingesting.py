@@ -168,7 +168,7 @@ def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execut
                 files = [replace(file, part_of=()) if file.path in missed else file for file in files]
                 shards = made_shards(request, workspace, sources, files, execution, again, known=shards)
                 report.parsed += again.parsed
-                report.unchanged += len(missed) - again.parsed
+                report.unchanged += max(0, len(missed) - again.parsed)
             folder = publication.folder("corpus")
             write_json(folder / "manifest.json", manifest_value(shards, __version__))
             write_site(folder, request.site or _known_site(workspace) or found_site(sources))

@@ -28,6 +28,7 @@ class FolderFiles:
         self._found: dict[str, list[str]] = {}
         self._digests: dict[str, str] = {}
         self._kept: dict[str, bytes | None] = {}
+        self._kept_bytes = 0
 
     def get(self, path: str) -> bytes | None:
         if path not in self._kept:
@@ -36,9 +37,11 @@ class FolderFiles:
                 data = location.read_bytes() if location is not None else None
             except OSError:
                 data = None
-            if sum(len(each) for each in self._kept.values() if each) > _KEPT_BYTES:
+            if self._kept_bytes > _KEPT_BYTES:
                 self._kept.clear()
+                self._kept_bytes = 0
             self._kept[path] = data
+            self._kept_bytes += len(path) + len(data or b"")
         return self._kept[path]
 
     def find(self, suffix: str) -> list[str]:

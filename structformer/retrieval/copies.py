@@ -1,5 +1,5 @@
-"""Documents that say the same: a page under several names, versions of one that hardly differ, what a generator writes
-twice. They are one result, with the places where it also is.
+"""Documents that say the same: a page under several names, versions of one page that hardly differ, what a generator
+writes twice. They are one result, with the places where it also is.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ _Lines = dict[bytes, int]  # the characters of each line by its digest
 
 
 class CopyFinder:
-    """Finds the copies among documents that it is shown one after the other. It remembers 100 bytes of each."""
+    """Finds the copies among documents that it is shown one after the other. It remembers 200 bytes of each."""
 
     def __init__(self) -> None:
         self._bounds = array("q", [0])  # of each document's units
         self._sizes = array("q")
+        self._titles: list[bytes] = []
         self._digests: list[bytes] = []
         self._sketches: list[bytes] = []
 
@@ -39,9 +40,10 @@ class CopyFinder:
         texts = list(texts)
         lines = _lines(texts)
         size = sum(lines.values())
+        self._titles.append(hashlib.blake2b(title.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest())
         whole = hashlib.blake2b(b"".join(lines), digest_size=_DIGEST)
         if size < _SHORT:
-            whole.update(title.encode("utf-8", "surrogatepass"))
+            whole.update(self._titles[-1])
         self._bounds.append(self._bounds[-1] + len(texts))
         self._sizes.append(size)
         self._digests.append(whole.digest())
@@ -60,7 +62,9 @@ class CopyFinder:
             first[number] = equal.setdefault(self._digests[number], number)
             if first[number] != number:
                 continue
-            like = next((other for other in self._likely(number, with_line) if self._alike(number, other, units)), None)
+            likely = self._likely(number, with_line)
+            its = self._lines_of(number, units) if likely else {}
+            like = next((other for other in likely if _alike(its, self._lines_of(other, units))), None)
             if like is not None:
                 first[number] = equal[self._digests[number]] = like
                 continue
@@ -70,23 +74,26 @@ class CopyFinder:
                     having.append(number)
         return first
 
-    def _likely(self, number: int, with_line: dict[bytes, list[int]]) -> Iterator[int]:
-        """Documents of about the same size that have half of its sketch's lines in theirs."""
+    def _likely(self, number: int, with_line: dict[bytes, list[int]]) -> list[int]:
+        """Documents of the same title and about the same size that have half of its sketch's lines in theirs."""
         sketch = list(_parts(self._sketches[number]))
         shared = Counter(other for line in sketch for other in with_line.get(line, ()))
         size = self._sizes[number]
-        for other in sorted(shared):
-            sizes = sorted((size, self._sizes[other]))
-            if 2 * shared[other] >= len(sketch) and sizes[0] >= ALIKE * sizes[1]:
-                yield other
+        return [
+            other
+            for other in sorted(shared)
+            if 2 * shared[other] >= len(sketch)
+            and self._titles[other] == self._titles[number]
+            and min(size, self._sizes[other]) >= ALIKE * max(size, self._sizes[other])
+        ]
 
-    def _alike(self, one: int, other: int, units: Units) -> bool:
-        mine, its = (
-            _lines(units.value(unit, "text") for unit in range(*self._bounds[number : number + 2]))
-            for number in (one, other)
-        )
-        common = sum(length for line, length in mine.items() if line in its)
-        return common >= ALIKE * (sum(mine.values()) + sum(its.values()) - common)
+    def _lines_of(self, number: int, units: Units) -> _Lines:
+        return _lines(units.value(unit, "text") for unit in range(*self._bounds[number : number + 2]))
+
+
+def _alike(one: _Lines, other: _Lines) -> bool:
+    common = sum(length for line, length in one.items() if line in other)
+    return common >= ALIKE * (sum(one.values()) + sum(other.values()) - common)
 
 
 class Copies:

@@ -95,9 +95,10 @@ def draw_pseudo_queries(
         ]
     if LINK in sources or ANCHOR in sources:
         drawn += [
-            PseudoQuery(text, target, source, read.holders(text), (linking,))
+            PseudoQuery(text, target, source, read.holders(text), (linking, *copies.others(linking)))
             for text, target, linking, source in link_texts(corpus, graph, sources, most // 3, seed)
-            if (wanted(text) if source == LINK else stands_alone(text, *_NAME_WORDS))
+            if copies.first(linking) != copies.first(target)
+            and (wanted(text) if source == LINK else stands_alone(text, *_NAME_WORDS))
         ]
     if HEADING in sources:
         drawn += [
@@ -107,7 +108,7 @@ def draw_pseudo_queries(
         ]
     if RELATED in sources:
         drawn += [
-            PseudoQuery(each.text, target, RELATED, read.holders(each.text), (document,))
+            PseudoQuery(each.text, target, RELATED, read.holders(each.text), (document, *copies.others(document)))
             for document, each in openings.items()
             for target in graph.see_also(document)
         ][: most // 3]

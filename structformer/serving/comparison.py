@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -89,18 +89,27 @@ class Comparison:
         return f"Of the first {len(self.trained.places)} documents of the trained search: {said}."
 
 
-def compared(searches: Sequence[tuple[Pipeline, SearchAnswer, Sequence[str]]]) -> Comparison:
-    """What two searches found, the one that the page uses first. Each has its pipeline, its answer, and the ids of all
-    documents that it found, best first.
+def compared(
+    searches: Sequence[tuple[Pipeline, SearchAnswer, Sequence[int]]], number: Callable[[FoundDocument], int]
+) -> Comparison:
+    """What two searches found, the one that the page uses first. Each has its pipeline, its answer, and the numbers of
+    all documents that it found, best first. number: of a hit's document; copies have the number of the first of them.
     """
     (used, first, of_used), (other, second, of_other) = searches
-    lists = (_listed(used, first, of_other, used=True), _listed(other, second, of_used, used=False))
+    lists = (_listed(used, first, of_other, number, used=True), _listed(other, second, of_used, number, used=False))
     return Comparison(*(lists if used.encoder == ENCODER else lists[::-1]))
 
 
-def _listed(pipeline: Pipeline, answer: SearchAnswer, elsewhere: Sequence[str], *, used: bool) -> Listed:
+def _listed(
+    pipeline: Pipeline,
+    answer: SearchAnswer,
+    elsewhere: Sequence[int],
+    number: Callable[[FoundDocument], int],
+    *,
+    used: bool,
+) -> Listed:
     """elsewhere: what the other search found."""
     places = {document: place for place, document in enumerate(elsewhere, 1)}
     trained = pipeline.encoder == ENCODER
-    found = [Placed(hit, place, places.get(hit.document), trained) for place, hit in enumerate(answer.hits, 1)]
+    found = [Placed(hit, place, places.get(number(hit)), trained) for place, hit in enumerate(answer.hits, 1)]
     return Listed(_NAMES[pipeline.encoder], used, found)

@@ -174,9 +174,9 @@ class SearchService:
         for name in (BEST, current.other):
             asked = request.model_copy(update={"pipeline": name, "k": COMPARED, "group": True, "explain": False})
             answer, documents = self._search(current, asked, access)
-            ids = [current.retriever.documents[document].id for document in documents]
-            found.append((current.pipelines[name], answer, ids))
-        return found[0][1], compared(found)
+            first = current.retriever.opened.copies.first
+            found.append((current.pipelines[name], answer, list(dict.fromkeys(map(first, documents)))))
+        return found[0][1], compared(found, lambda hit: first(current.number(hit.document) or 0))
 
     def _search(
         self, current: Generation, request: SearchRequest, access: Access
