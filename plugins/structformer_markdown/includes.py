@@ -53,7 +53,7 @@ _FENCED_INCLUDE = re.compile(  # of MyST
 _COMMENTS = {"<!--": "-->", "{/*": "*/}"}
 _OWN_NAMES = frozenset({"readme", "index"})
 _FOLDERS = ("", "_includes", "includes", "snippets", "docs")
-_PARTS_FOLDER = re.compile(r"(?:^|/)(?:_[^/]*|includes?|partials?|snippets?|options)/", re.IGNORECASE)
+_PARTS_FOLDER = re.compile(r"(?:^|/)(?:_[^/]*|includes?|partials?|snippets?)/", re.IGNORECASE)
 _ANCHOR = re.compile(  # a line of code that only marks a place
     r"\s*(?:(?://|#|--|;|%|/\*|<!--|\{/\*)\s*)+"
     r"(?:ANCHOR(?:_END)?:\s*[\w-]+|(?:end)?region(?:\s+[\w-]+)?|--8<--\s+\[(?:start|end):[^\]]*\])\s*(?:-->|\*/\}?)?\s*"
@@ -113,9 +113,8 @@ class _Includes:
         self._characters = _MOST_CHARACTERS
         self._open = {source.path}
         self._is_pod = "-pod-" in source.path
-        self._texts: dict[
-            tuple[str, str], tuple[SourceFile, str] | None
-        ] = {}  # by the folder that names them, and path
+        # By the folder of who names them, and the path by which they are named.
+        self._texts: dict[tuple[str, str], tuple[SourceFile, str] | None] = {}
         self._said: set[str] = set()
 
     def followed(self, text: str, source: SourceFile, depth: int) -> str:
@@ -177,7 +176,7 @@ class _Includes:
             text = _part(text, directive.part)
         else:
             metadata, start, _ = split_front_matter(text)
-            is_part = not _is_page(opened.path, text[start:], "title" in metadata)
+            is_part = directive.is_option or not _is_page(opened.path, text[start:], "title" in metadata)
             text = _part(text[start:])
             if directive.is_option:
                 text = self._chosen(_EDITORS_NOTE.sub("", text).strip("\n"))
