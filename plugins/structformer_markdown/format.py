@@ -21,12 +21,12 @@ from structformer.formats.link_names import (
     without_suffix,
 )
 from structformer.formats.protocol import FormatOption
-from structformer.formats.source import SourceFile, decode
+from structformer.formats.source import SourceFile
 from structformer.text.prose import has_prose
 
 from structformer_markdown.front_matter import split_front_matter
 from structformer_markdown.grammar import BARE_URLS, MAX_NESTING, parse
-from structformer_markdown.includes import taken_whole, with_includes
+from structformer_markdown.includes import taken_whole, text_of, with_includes
 from structformer_markdown.inline_text import may_hold_links, spans
 from structformer_markdown.leftovers import without_leftovers
 from structformer_markdown.raw_html import RawHtml
@@ -97,7 +97,7 @@ class MarkdownFormat:
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """One Document. Option `flavor`: "gfm" (default), or "commonmark" without bare URLs and wiki-links as links."""
-        text = decode(source).replace("\r\n", "\n").replace("\r", "\n")
+        text = text_of(source)
         if not text.strip():
             source.warn("empty: no document")
             return

@@ -78,6 +78,11 @@ class _Found:
     is_option: bool = False
 
 
+def text_of(source: SourceFile) -> str:
+    """A file's text, its lines ended alike. Raises BinaryContent."""
+    return decode(source).replace("\r\n", "\n").replace("\r", "\n")
+
+
 def with_includes(text: str, source: SourceFile) -> str:
     """The text with the files that it takes in; a directive whose file is not there is left out, and said, but
     for those in code and Liquid's.
@@ -94,7 +99,7 @@ def taken_whole(source: SourceFile) -> set[str]:
     data = source.read()
     if not any(hint in data for hint in _HINT_BYTES):
         return set()
-    text = decode(source).replace("\r\n", "\n").replace("\r", "\n")
+    text = text_of(source)
     includes = _Includes(source)
     includes.followed(text, source, 0)
     return includes.taken
@@ -210,7 +215,7 @@ def _read(path: str, source: SourceFile) -> tuple[SourceFile, str] | None:
     if (opened := _opened(path, source)) is None:
         return None
     try:
-        return opened, decode(opened).replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
+        return opened, text_of(opened).lstrip("\ufeff")
     except ReadError:
         return None
 
