@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from structformer.blocks import Block, Mark, block_tree
 from structformer.word_counts import word_count
 
 
@@ -45,7 +46,9 @@ class Link:
 
 @dataclass(slots=True)
 class Section:
-    """A node of the tree. `level` is the source's own level number (a Markdown `###` is 3); the root's is 0."""
+    """A node of the tree. `level` is the source's own level number (a Markdown `###` is 3); the root's is 0.
+
+    marks: what the parts of the text are, in the order of the source; `blocks` is the tree that they make."""
 
     title: str
     level: int = 0
@@ -53,6 +56,12 @@ class Section:
     anchors: tuple[str, ...] = ()
     links: list[Link] = field(default_factory=list)
     children: list[Section] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The text's paragraphs, lists, tables, code and notes as a tree, made from the marks at each call."""
+        return block_tree(self.text, self.marks)
 
     def walk(self) -> Iterator[Section]:
         """This section and all below it in pre-order, the order of the source."""

@@ -18,7 +18,7 @@ ROOT = Path(structformer.__file__).parent
 PLUGINS = ROOT.parent / "plugins"
 # Each layer imports only from those before it.
 LAYERS = [
-    {"_version", "errors", "word_counts"},
+    {"_version", "blocks", "errors", "word_counts"},
     {"document", "extras"},
     {"text"},
     {"storage", "formats"},
@@ -37,7 +37,7 @@ LAYERS = [
     {"static_site"},
     {"cli"},
 ]
-FOR_PLUGINS = {"errors", "word_counts", "document", "text", "formats", "plugins"}
+FOR_PLUGINS = {"errors", "word_counts", "blocks", "document", "text", "formats", "plugins"}
 # What a plugin may import beside these parts: the public names of modules, which are those in `__all__` of a package.
 FOR_ONE_PLUGIN = {
     "structformer_agent": {

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from structformer.blocks import mark_problems
 from structformer.corpus.rows import document_rows, rows_document
 from structformer.document import Document
 from structformer.errors import ReadError
@@ -123,7 +124,9 @@ def is_deterministic(format: Format, sample: Sample, options: Mapping[str, Any],
 
 
 def tree_is_valid(format: Format, sample: Sample, options: Mapping[str, Any], seed: int) -> Iterator[str]:
-    """The root has level 0, a section is deeper than the one it stands in, and anchor texts stand at their spans."""
+    """The root has level 0, a section is deeper than the one it stands in, and anchor texts and marks stand at their
+    spans, marks one in another.
+    """
     for document in _read(format, sample, options):
         yield from _tree_problems(document)
 
@@ -138,6 +141,8 @@ def _tree_problems(document: Document) -> Iterator[str]:
             yield f"{section.title!r}: not deeper than what it stands in: {[each.level for each in path]}"
         if section.text != section.text.strip("\n"):
             yield f"{section.title!r}: text begins or ends with a line break"
+        for problem in mark_problems(section.text, section.marks):
+            yield f"{section.title!r}: {problem}"
         for link in section.links:
             if not 0 <= link.start <= link.end <= len(section.text):
                 yield (

@@ -9,10 +9,12 @@ from typing import Any
 
 import click
 
+from structformer.blocks import Block, inline_marks
 from structformer.cli.common import common_options, output, printable, read_mapping
 from structformer.document import Document
 
 _DOCUMENTS = 20
+_SHOWN = 60  # characters of a block
 
 
 @click.command("inspect")
@@ -20,6 +22,7 @@ _DOCUMENTS = 20
 @click.option("--tree", is_flag=True, help="Sections with levels, word counts and anchors.  [default]")
 @click.option("--links", is_flag=True, help="Links with kind, anchor text and target.")
 @click.option("--text", is_flag=True, help="The sections' texts.")
+@click.option("--blocks", is_flag=True, help="What the texts are: paragraphs, lists, tables, code, notes.")
 @click.option("--format", "format_", metavar="NAME", help="Read files as this format.  [default: detected]")
 @click.option("--suggest-mapping", is_flag=True, help="Propose a mapping (TOML) for the vocabulary of an XML file.")
 @click.option("--mapping", type=click.Path(path_type=Path), help="A vocabulary of your own for XML, as TOML.")
@@ -32,6 +35,7 @@ def command(
     tree: bool,
     links: bool,
     text: bool,
+    blocks: bool,
     format_: str | None,
     suggest_mapping: bool,
     mapping: Path | None,
@@ -56,7 +60,7 @@ def command(
         if as_json:
             shown.append(_as_dict(document))
         else:
-            for line in _lines(document, tree or not (links or text), links, text):
+            for line in _lines(document, tree or not (links or text or blocks), links, text, blocks):
                 click.echo(printable(line))
     more = sum(1 for _ in islice(documents, 1))
     out.json(shown)
@@ -82,18 +86,43 @@ def _documents(source: str | None, format: str | None, workspace: Path, options:
         raise UsageError(f"{source} does not exist")
 
 
-def _lines(document: Document, tree: bool, links: bool, text: bool) -> Iterator[str]:
+def _lines(document: Document, tree: bool, links: bool, text: bool, blocks: bool) -> Iterator[str]:
     yield f"{document.id}  {document.title!r}  ({document.source.format})"
     for section, path in document.root.walk_with_path():
         indent = "  " * len(path)
-        if tree or text:
+        if tree or text or blocks:
             level = "root" if section is document.root else f"h{section.level}" if section.level else "part"
             anchor = f" #{section.anchors[0]}" if section.anchors else ""
             yield f"{indent}{level} {section.title}{anchor}  [{section.word_count} words, {len(section.links)} links]"
         if text and section.text:
             yield from (f"{indent}  | {line}" for line in section.text.split("\n"))
+        if blocks:
+            yield from _block_lines(section.blocks, section.text, indent + "  ")
         if links:
             yield from (f"{indent}  {link.kind.value}: {link.text!r} -> {link.target}" for link in section.links)
+
+
+def _block_lines(blocks: list[Block], text: str, indent: str) -> Iterator[str]:
+    for block in blocks:
+        detail = f" {block.detail}" if block.detail else ""
+        own = f": {_shortened(text[block.start : block.end])}" if block.is_leaf else ""
+        yield f"{indent}{block.kind.value}{detail}{own}"
+        yield from _block_lines(block.children, text, indent + "  ")
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} ..."
+
+
+def _block_as_dict(block: Block) -> dict[str, Any]:
+    return {
+        "kind": block.kind.value,
+        **({"detail": block.detail} if block.detail else {}),
+        "start": block.start,
+        "end": block.end,
+        **({"blocks": [_block_as_dict(each) for each in block.children]} if block.children else {}),
+    }
 
 
 def _as_dict(document: Document) -> dict[str, Any]:
@@ -104,6 +133,10 @@ def _as_dict(document: Document) -> dict[str, Any]:
             "title": section.title,
             "text": section.text,
             "anchors": list(section.anchors),
+            "blocks": [_block_as_dict(block) for block in section.blocks],
+            "spans": [
+                {"kind": mark.kind.value, "start": mark.start, "end": mark.end} for mark in inline_marks(section.marks)
+            ],
             "links": [
                 {
                     "kind": link.kind.value,

@@ -24,7 +24,7 @@ from structformer.storage.files import write_bytes
 from structformer.storage.seal import Sealed
 from structformer.workspace import Hold, Workspace
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 __all__ = ["FORMAT_VERSION", "Corpus", "manifest_value", "write_other_files"]
 _OTHER_FILES = "other-files.txt"

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from structformer.blocks import VERBATIM, Mark, MarkKind
 from structformer.document import Document, Link, LinkKind, Section, Source
 from structformer.formats.link_names import INDEX_STEMS
 from structformer.text.headings import Slugs, github_slug, is_see_also
 
 _TITLELESS_STEMS = INDEX_STEMS | {"home"}  # files that are called after their folder; a wiki's home is none by its path
+_DEEPEST = 100  # marks around a mark; what is nested deeper is text alone
 _SEPARATORS = {"": 0, " ": 1, "\n": 2, "\n\n": 3}
 
 
@@ -32,6 +34,10 @@ class _Buffer:
         self.held = 0  # line ends of verbatim text, kept only if more of it follows
         self.open_links: list[_OpenLink] = []
         self.links: list[Link] = []
+        self.marks: list[Mark] = []
+        self.open_marks: list[Mark] = []
+        self.open_kinds: dict[MarkKind, int] = {}
+        self.waiting: list[Mark] = []  # opened since the last text: they begin with the next
 
     def separate(self, separator: str) -> None:
         if _SEPARATORS[separator] > _SEPARATORS[self.due]:
@@ -51,6 +57,10 @@ class _Buffer:
             for link in self.open_links:
                 if link.start < 0:
                     link.start = self.length
+        if self.waiting:
+            for mark in self.waiting:
+                mark.start = self.length
+            self.waiting.clear()
         self.parts.append(text)
         self.length += len(text)
 
@@ -62,6 +72,36 @@ class _Buffer:
         self.held += len(text) - len(text.lstrip("\n"))
         self.append(core)
         self.held = len(text) - len(text.rstrip("\n"))
+
+    def open_mark(self, kind: MarkKind, detail: str) -> None:
+        depth = len(self.open_marks)
+        mark = Mark(kind, -1, -1, depth, detail)
+        if depth < _DEEPEST:
+            self.marks.append(mark)
+            self.waiting.append(mark)
+        self.open_marks.append(mark)
+        self.open_kinds[kind] = self.open_kinds.get(kind, 0) + 1
+
+    def close_mark(self, kind: MarkKind) -> None:
+        if not self.open_kinds.get(kind):
+            return
+        closed = None
+        while closed is not kind:
+            mark = self.open_marks.pop()
+            mark.end = self.length
+            if mark.start < 0:  # no text since it was opened: the last of those that wait
+                mark.start = self.length
+                if mark.depth < _DEEPEST:
+                    self.waiting.pop()
+            closed = mark.kind
+            self.open_kinds[closed] -= 1
+
+    def close_all(self) -> None:
+        """End what is still open."""
+        while self.open_links:
+            self.close_link()
+        while self.open_marks:
+            self.close_mark(self.open_marks[-1].kind)
 
     def close_link(self) -> None:
         if not self.open_links:
@@ -206,6 +246,33 @@ class TreeBuilder:
             self.text(alternative)
             self.close_link()
 
+    def open_mark(self, kind: MarkKind, detail: str = "") -> None:
+        """What follows, until `close_mark`, is such a part of the text; in a heading nothing happens. It begins with
+        the next text, so breaks may come before or after."""
+        if self._heading is None:
+            self._body.open_mark(kind, detail)
+
+    def close_mark(self, kind: MarkKind) -> None:
+        """End the innermost open part of this kind, and all that is open in it; without one, nothing happens."""
+        if self._heading is None:
+            self._body.close_mark(kind)
+
+    def code(self, text: str, language: str = "") -> None:
+        """A block of code, its lines as they stand."""
+        self.open_mark(MarkKind.CODE, language)
+        self.verbatim(text)
+        self.close_mark(MarkKind.CODE)
+
+    def code_span(self, text: str) -> None:
+        """Code within a line, as it stands."""
+        self.open_mark(MarkKind.CODE_SPAN)
+        self.verbatim(text)
+        self.close_mark(MarkKind.CODE_SPAN)
+
+    def in_mark(self, kind: MarkKind) -> bool:
+        """Whether such a part is open."""
+        return self._heading is None and bool(self._body.open_kinds.get(kind))
+
     @property
     def is_empty(self) -> bool:
         """True while there is neither text nor a heading."""
@@ -232,8 +299,7 @@ class TreeBuilder:
         """Begin a heading; all text until `close_heading` is its title."""
         if self._heading is not None:
             self.close_heading()
-        while self._body.open_links:
-            self._body.close_link()
+        self._body.close_all()
         self._heading = _Buffer()
         self._heading_level = level
         self._heading_anchors = list(anchors)
@@ -262,8 +328,7 @@ class TreeBuilder:
     def leave(self, level: int) -> None:
         """End the sections of this level and deeper: what follows belongs to the section around them."""
         self.close_heading()
-        while self._body.open_links:
-            self._body.close_link()
+        self._body.close_all()
         while len(self._stack) > 1 and self._stack[-1].level >= level:
             self._stack.pop()
         self._body = self._buffers[id(self._stack[-1])]
@@ -294,10 +359,10 @@ class TreeBuilder:
         self.close_heading()
         for section in self._order:
             buffer = self._buffers[id_(section)]
-            while buffer.open_links:
-                buffer.close_link()
+            buffer.close_all()
             section.text = buffer.text()
             section.links = buffer.links
+            section.marks = _settled(buffer.marks)
         tops = [section for section in self._order[1:] if section.level == 1]
         root = self.root
         # A heading without a letter names nothing, so it stays a section of its own.
@@ -327,6 +392,30 @@ class TreeBuilder:
 id_ = id  # `finish` has a parameter of the built-in's name, since that is what the field is called.
 
 
+def _settled(marks: list[Mark]) -> list[Mark]:
+    """The marks that hold text, and the empty cells of rows that do; none within code."""
+    kept: list[Mark] = []
+    row: Mark | None = None
+    verbatim: Mark | None = None
+    for mark in marks:
+        if verbatim is not None:
+            if mark.depth > verbatim.depth:
+                continue
+            verbatim = None
+        if row is not None and mark.depth <= row.depth:
+            row = None
+        if mark.start >= mark.end:
+            if mark.kind is not MarkKind.CELL or row is None:
+                continue
+            mark.start = mark.end = min(max(mark.start, row.start), row.end)
+        elif mark.kind is MarkKind.ROW:
+            row = mark
+        elif mark.kind in VERBATIM:
+            verbatim = mark
+        kept.append(mark)
+    return kept
+
+
 def promote_to_root(root: Section, only: Section) -> None:
     """Make the only level-1 heading, when it comes first, the root itself; text before it stays in front."""
     shift = len(root.text) + 2 if root.text and only.text else 0 if only.text else len(root.text)
@@ -334,6 +423,9 @@ def promote_to_root(root: Section, only: Section) -> None:
         if link.end > link.start:
             link.start += shift
             link.end += shift
+    for mark in only.marks:
+        mark.start += shift
+        mark.end += shift
     root.title = only.title
     root.text = "\n\n".join(text for text in (root.text, only.text) if text)
     slug = github_slug(
@@ -341,6 +433,7 @@ def promote_to_root(root: Section, only: Section) -> None:
     )  # also without explicit anchors, so that a root that is a heading can be told from one that is none
     root.anchors = tuple(dict.fromkeys((*root.anchors, *only.anchors, *((slug,) if slug else ()))))
     root.links += only.links
+    root.marks += only.marks
     root.children = only.children
 
 

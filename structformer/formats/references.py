@@ -9,6 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
+from structformer.blocks import MarkKind
 from structformer.document import Document, Link, Section
 from structformer.formats.builder import mark_see_also
 
@@ -120,7 +121,10 @@ def _edit(section: Section, edits: list[tuple[int, int, str]]) -> None:
     for link in section.links:
         if link.end > link.start:
             link.start, link.end = moved(link.start), moved(link.end)
+    for mark in section.marks:
+        mark.start, mark.end = moved(mark.start), moved(mark.end)
     section.text = "".join(parts)
+    section.marks = [mark for mark in section.marks if mark.end > mark.start or mark.kind is MarkKind.CELL]
 
 
 def _without(text: str) -> str:

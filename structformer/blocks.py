@@ -1,0 +1,183 @@
+"""What the parts of a section's text are: lists, tables, code, notes, and the spans within lines.
+
+The text is the rendering, and marks stand off from it: [start, end) of the text, with the depth at which they are
+nested, in the order of the source. A paragraph needs no mark: it is what none covers. `block_tree` makes the tree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class MarkKind(StrEnum):
+    """What a stretch of a text is."""
+
+    LIST = "list"  # detail: the first item's number where it is ordered
+    ITEM = "item"
+    DEFINITIONS = "definitions"
+    TERM = "term"
+    DEFINITION = "definition"
+    TABLE = "table"
+    ROW = "row"  # detail: "header" for a row of column titles
+    CELL = "cell"  # may be empty
+    CODE = "code"  # detail: its language; lines are kept
+    QUOTE = "quote"
+    NOTE = "note"  # detail: its kind: note, tip, warning...
+    TITLE = "title"  # of a note
+    FORMULA = "formula"  # on lines of its own, in TeX
+    FIGURE = "figure"  # with the alternative text of its image
+    CAPTION = "caption"  # of a figure or a table
+    RAW = "raw"  # detail: of what format
+    PARAGRAPH = "paragraph"  # never a mark: what no mark covers
+    # Within lines; links and references are in `Section.links`.
+    CODE_SPAN = "code_span"
+    EMPHASIS = "emphasis"
+    STRONG = "strong"
+    FORMULA_SPAN = "formula_span"  # in TeX
+
+
+INLINE = frozenset({MarkKind.CODE_SPAN, MarkKind.EMPHASIS, MarkKind.STRONG, MarkKind.FORMULA_SPAN})
+VERBATIM = frozenset({MarkKind.CODE, MarkKind.FORMULA, MarkKind.RAW})  # their lines stay, and nothing is nested in them
+_IN_LINES = frozenset({MarkKind.ITEM, MarkKind.TERM, MarkKind.DEFINITION, MarkKind.CELL, MarkKind.TITLE})
+_LEAVES = frozenset({MarkKind.PARAGRAPH, *VERBATIM})
+_AROUND = {  # what stands around a part of something larger, where the source has only the part
+    MarkKind.ITEM: MarkKind.LIST,
+    MarkKind.TERM: MarkKind.DEFINITIONS,
+    MarkKind.DEFINITION: MarkKind.DEFINITIONS,
+    MarkKind.ROW: MarkKind.TABLE,
+    MarkKind.CELL: MarkKind.ROW,
+}
+_BLANK_LINE = re.compile(r"\n[ \t]*\n\s*")
+_LINE_END = re.compile(r"\n\s*")
+
+
+@dataclass(slots=True)
+class Mark:
+    """[start, end) of a text and what it is. depth: number of marks around it. detail: see MarkKind."""
+
+    kind: MarkKind
+    start: int
+    end: int
+    depth: int = 0
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class Block:
+    """A node of the tree that a text's blocks make: [start, end) of the text, and the blocks in it.
+
+    What has text of its own has it in paragraphs, but for code, formulas and what is raw."""
+
+    kind: MarkKind
+    start: int
+    end: int
+    detail: str = ""
+    children: list[Block] = field(default_factory=list)
+
+    def walk(self) -> Iterator[Block]:
+        """This block and all in it, in the order of the text."""
+        stack = [self]
+        while stack:
+            block = stack.pop()
+            yield block
+            stack += reversed(block.children)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it holds text itself, and not blocks that do."""
+        return self.kind in _LEAVES
+
+
+def block_tree(text: str, marks: Sequence[Mark]) -> list[Block]:
+    """The blocks of a text: every character that is not white space or drawn between cells stands in one leaf."""
+    root = Block(MarkKind.PARAGRAPH, 0, len(text))
+    stack: list[tuple[int, Block]] = [(-1, root)]
+    for mark in marks:
+        if mark.kind in INLINE:
+            continue
+        while stack[-1][0] >= mark.depth:
+            stack.pop()
+        block = Block(mark.kind, mark.start, mark.end, mark.detail)
+        _home(text, stack[-1][1], block).children.append(block)
+        stack.append((mark.depth, block))
+    _fill(text, root, _BLANK_LINE)
+    return root.children
+
+
+def _home(text: str, above: Block, block: Block) -> Block:
+    """The block that another belongs in: the one around it, or a list, a table, a row that is made for it."""
+    wanted = _AROUND.get(block.kind)
+    if wanted is None or above.kind is wanted:
+        return above
+    last = above.children[-1] if above.children else None
+    drawn = " |" if wanted is MarkKind.ROW else None  # a row ends with its line
+    if last is not None and last.kind is wanted and not last.detail and not text[last.end : block.start].strip(drawn):
+        last.end = max(last.end, block.end)
+        return last
+    made = Block(wanted, block.start, block.end)
+    _home(text, above, made).children.append(made)
+    return made
+
+
+def _fill(text: str, block: Block, ends: re.Pattern[str]) -> None:
+    """Give the text that stands between a block's children, or in a block without any, its paragraphs."""
+    found: list[Block] = []
+    position = block.start
+    for child in block.children:
+        found += _paragraphs(text, position, child.start, ends, block.kind)
+        found.append(child)
+        if not child.is_leaf:
+            _fill(text, child, _LINE_END if child.kind in _IN_LINES else _BLANK_LINE)
+        position = max(position, child.end)
+    found += _paragraphs(text, position, block.end, ends, block.kind)
+    block.children = found
+
+
+def _paragraphs(text: str, start: int, end: int, ends: re.Pattern[str], kind: MarkKind) -> Iterator[Block]:
+    if start >= end:
+        return
+    drawn = " \t\r\n|" if kind in (MarkKind.ROW, MarkKind.TABLE) else None
+    part = text[start:end]
+    if not part.strip(drawn):
+        return
+    position = 0
+    for found in (*ends.finditer(part), None):
+        stop = found.start() if found is not None else len(part)
+        piece = part[position:stop]
+        if piece.strip(drawn):
+            first = start + position + len(piece) - len(piece.lstrip(drawn))
+            yield Block(MarkKind.PARAGRAPH, first, first + len(piece.strip(drawn)))
+        position = found.end() if found is not None else stop
+
+
+def inline_marks(marks: Iterable[Mark]) -> list[Mark]:
+    """The marks within lines, in the order of the text, the outer before the inner."""
+    return [mark for mark in marks if mark.kind in INLINE]
+
+
+def mark_problems(text: str, marks: Sequence[Mark]) -> Iterator[str]:
+    """What is wrong with a text's marks: spans outside the text, across each other, or in the wrong order."""
+    around: list[Mark] = []
+    end = [0]  # of the last mark at each depth
+    for mark in marks:
+        name = f"{mark.kind.value} [{mark.start}, {mark.end})"
+        if not 0 <= mark.start <= mark.end <= len(text):
+            yield f"{name} is not within its text of {len(text)} characters"
+            return
+        if mark.start == mark.end and mark.kind is not MarkKind.CELL:
+            yield f"{name} is empty"
+        del around[mark.depth :], end[mark.depth + 1 :]
+        if len(around) < mark.depth:
+            yield f"{name} stands {mark.depth} deep in {len(around)} marks"
+            return
+        if around and not around[-1].start <= mark.start <= mark.end <= around[-1].end:
+            yield f"{name} is not within the {around[-1].kind.value} around it, which ends at {around[-1].end}"
+        if around and around[-1].kind in VERBATIM:
+            yield f"{name} stands in {around[-1].kind.value}"
+        if len(end) > mark.depth and mark.start < end[mark.depth]:
+            yield f"{name} begins before the mark in front of it ends"
+        around.append(mark)
+        end[mark.depth :] = [mark.end, mark.start]
