@@ -150,6 +150,7 @@ def test_inspect_shows_files_and_documents_of_the_corpus(run, pages):
     ]
     run("ingest", pages)
     links = run("inspect", "parts/sails.md", "--links").out
+    assert "paragraph: " in run("inspect", "parts/sails.md", "--blocks").out
     assert "hyperlink: 'reef knots' -> ../knots.md#bowline" in links
     assert [document["id"] for document in run("inspect", "--json").json] == ["index.md", "knots.md", "parts/sails.md"]
     assert run("inspect", "absent.md").code == 1

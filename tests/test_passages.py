@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from structformer.text.passages import passages, query_like, sentences
+from structformer.blocks import MarkKind
+from structformer.document import Section, Source
+from structformer.formats.builder import TreeBuilder
+from structformer.text.passages import (
+    PASSAGE_WORDS,
+    passages,
+    query_like,
+    section_passages,
+    section_prose,
+    sentences,
+)
 
 
 def test_sentences_end_at_stops_and_line_breaks_not_at_abbreviations():
@@ -36,3 +46,82 @@ def test_no_word_is_lost_and_no_passage_is_too_long(text, most):
     found = list(passages(text, most))
     assert " ".join(found).split() == text.split()
     assert all(0 < len(passage.split()) <= most for passage in found)
+
+
+def section_of(*tell) -> Section:
+    """A section of what the functions tell a builder."""
+    builder = TreeBuilder()
+    for each in tell:
+        each(builder)
+        builder.paragraph()
+    return builder.finish(Source("page.x", "x")).root
+
+
+def prose(words: int):
+    return lambda builder: builder.text(" ".join(["word"] * words))
+
+
+def code(text: str):
+    return lambda builder: builder.code(text, "sh")
+
+
+def table(rows: int, header: str = "Option | What it does"):
+    def tell(builder: TreeBuilder) -> None:
+        builder.open_mark(MarkKind.TABLE)
+        for number, row in enumerate([header, *(f"--option-{n} | does it {n}" for n in range(rows))]):
+            builder.line()
+            builder.open_mark(MarkKind.ROW, "" if number else "header")
+            builder.text(row)
+            builder.close_mark(MarkKind.ROW)
+        builder.close_mark(MarkKind.TABLE)
+
+    return tell
+
+
+def test_code_that_fits_is_never_cut():
+    lines = "docker run x\n\ndocker ps\n\n" * 20
+    found = list(section_passages(section_of(prose(100), code(lines), prose(5))))
+    assert [len(passage.text.split()) for passage in found] == [100, 105]
+    assert found[1].text.startswith("docker run x\n\ndocker ps")
+    assert found[1].text.endswith(
+        "\n\nword word word word word"
+    )
+    [part] = found[1].parts
+    assert part.kind is MarkKind.CODE
+    assert found[1].text[part.start : part.end] == lines.strip("\n")
+
+
+def test_a_table_that_is_cut_has_its_column_titles_in_every_passage():
+    found = list(section_passages(section_of(prose(3), table(100))))
+    assert len(found) > 2
+    assert all("Option | What it does\n--option-" in passage.text for passage in found)
+    assert "\n".join(passage.text for passage in found).count("--option-99 | does it 99") == 1
+    assert all(len(passage.text.split()) <= PASSAGE_WORDS for passage in found)
+
+
+def test_what_is_no_prose_asks_nothing():
+    section = section_of(prose(2), code("rm -rf /"), table(1), prose(1))
+    [passage] = section_passages(section)
+    assert passage.prose.split() == ["word"] * 3
+    assert len(passage.prose) == len(passage.text)
+    assert section_prose(section) == passage.prose
+
+
+@given(st.lists(st.one_of(
+    st.builds(prose, st.integers(1, 200)),
+    st.builds(code, st.text(alphabet="ab \n", min_size=1, max_size=600).filter(str.strip)),
+    st.builds(table, st.integers(1, 60)),
+), max_size=6))  # fmt: skip
+def test_blocks_lose_no_word_either(tell):
+    section = section_of(*tell)
+    found = list(section_passages(section))
+    kept = "\n".join(passage.text for passage in found)
+    assert [word for word in kept.split() if word[0] in "-wab"] == [
+        word for word in section.text.split() if word[0] in "-wab"
+    ]
+    for passage in found:
+        assert 0 < len(passage.text.split()) <= PASSAGE_WORDS + 5
+        for kind, start, end in passage.parts:
+            assert 0 <= start < end <= len(passage.text)
+            assert kind is MarkKind.TABLE or "--option" not in passage.text[start:end]
+        assert not {"Option", "a", "b"} & set(passage.prose.split())

@@ -92,7 +92,8 @@ def show_hits(out: Output, hits: Sequence[H], *, scores: bool, remark: Callable[
         out.result(f"{place:2}. {click.style(printable(hit.breadcrumb), bold=True)}")
         out.result(f"    {printable(hit.url or hit.address)}")
         if hit.snippet:
-            out.result(f"    {_highlighted(hit)}")
+            for line in _highlighted(hit).split("\n"):
+                out.result(f"    {line}")
         if scores:
             out.result("    " + ", ".join(f"{stage} {score:.4f}" for stage, score in hit.scores.items()))
             if remark is not None and (said := remark(hit)):

@@ -27,10 +27,11 @@ class Place:
 class Hit:
     """One result: a section, shown by its best passage.
 
-    section: its number in the document, the root's being 0. highlights: [start, end) of the query's words in the
-    snippet. scores: the passage's score in each stage that ranked it. sections: with grouping, the document's other
-    sections among the hits, best first. also_at: other sections with the same text, or with grouping documents
-    that are copies of this one, as far as they were found too."""
+    section: its number in the document, the root's being 0. is_code: whether the snippet is code, whose line ends
+    stand. highlights: [start, end) of the query's words in the snippet. scores: the passage's score in each stage that
+    ranked it. sections: with grouping, the document's other sections among the hits, best first. also_at: other
+    sections with the same text, or with grouping documents that are copies of this one, as far as they were found
+    too."""
 
     document_id: str
     title: str
@@ -45,6 +46,7 @@ class Hit:
     sections: tuple[Hit, ...] = ()
     section: int = 0
     also_at: tuple[Place, ...] = ()
+    is_code: bool = False
 
     @property
     def breadcrumb(self) -> str:

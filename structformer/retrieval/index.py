@@ -64,7 +64,7 @@ from structformer.workspace import Workspace
 if TYPE_CHECKING:
     from structformer.models.bi_encoder import BiEncoder
 
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 AUTO, EXACT, APPROXIMATE = NEAREST = ("auto", "exact", "approximate")
 _LANGUAGE_SAMPLE = 50  # documents
 _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before something is added to the index

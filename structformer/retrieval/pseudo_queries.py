@@ -190,8 +190,8 @@ class _Read:
 
 
 def _candidates(unit: Unit) -> Iterator[tuple[str, bool]]:
-    """What a unit's sentences ask that stand alone, and whether a name stood before it."""
-    lines = unit.text.split("\n")
+    """What a unit's sentences ask that stand alone, and whether a name stood before it; code and tables ask nothing."""
+    lines = unit.prose.split("\n")
     for number, line in enumerate(lines):
         before = lines[number - 1].strip() if number else ""
         after = lines[number + 1].strip() if number + 1 < len(lines) else ""

@@ -216,20 +216,21 @@ class Retriever:
     def _hit(self, number: int, score: float, ranking: Ranking, matches: Matches) -> Hit:
         unit = self.units[number]
         scores = {stage: by_unit[number] for stage, by_unit in ranking.scores.items() if number in by_unit}
-        shown, spans = snippet(unit.text, matches)
+        shown = snippet(unit.text, matches, unit.parts)
         metadata = self.documents[unit.document].values()
         return Hit(
             unit.document_id,
             unit.title,
             unit.path,
             unit.anchor,
-            shown,
+            shown.text,
             unit.text,
             score,
             scores,
-            spans,
+            shown.highlights,
             metadata,
             section=unit.section,
+            is_code=shown.is_code,
         )
 
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import dedent
 
+from structformer.blocks import MarkKind
+from structformer.text.passages import Part
 from structformer.word_counts import MARKS, SPACELESS, pieces_of
 
 _WORDS = 40
+_LINES, _LINE = 6, 200  # of code; characters of one line
 _UNSPACED = re.compile(f"[{SPACELESS}]")
 _PART = re.compile(f"[{SPACELESS}]+|(?:[^\\W{SPACELESS}]|[{MARKS}])+")
 
@@ -27,33 +32,78 @@ class Matches(dict[str, bool]):
         return found
 
 
-def snippet(text: str, matches: Matches) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """About 40 words of a text with most of the query's terms, and the [start, end) of every matching word in them."""
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """What is shown of a passage. highlights: the [start, end) of every matching word in it; is_code: whether it is
+    code, whose line ends stand.
+    """
+
+    text: str
+    highlights: tuple[tuple[int, int], ...] = ()
+    is_code: bool = False
+
+
+def snippet(text: str, matches: Matches, parts: Sequence[Part] = ()) -> Snippet:
+    """About 40 words of a text with most of the query's terms. parts: what in it is no prose. Code and what is not
+    code are never shown together; where both match alike it is the text.
+    """
+    code = [part for part in parts if part.kind is MarkKind.CODE]
+    if not code:
+        return _of_prose(text, matches)[1]
+    found: list[tuple[int, Snippet]] = []
+    position = 0
+    for part in (*code, None):
+        start, end = (part.start, part.end) if part else (len(text), len(text))
+        if (prose := text[position:start]).strip():
+            count, shown = _of_prose(prose, matches)
+            before = "… " if position and not shown.text.startswith("…") else ""
+            after = " …" if end < len(text) and not shown.text.endswith("…") else ""
+            marked = tuple((first + len(before), last + len(before)) for first, last in shown.highlights)
+            found.append((3 * count + 2, Snippet(before + shown.text + after, marked)))
+        if part:
+            count, shown = _of_code(text[start:end], matches)
+            found.append((3 * count, shown))
+        position = end
+    return max(found, key=lambda each: each[0])[1]
+
+
+def _of_prose(text: str, matches: Matches) -> tuple[int, Snippet]:
+    """(number of matching words, the snippet)."""
     if text.isascii():
         words = text.split()
         flags = [matches[word] for word in words]
-        place = _place(flags)
+        place = _place(flags, _WORDS)
         shown = " ".join(words[place : place + _WORDS])
     else:
         spans = pieces_of(text)
         words = [text[start:end] for start, end in spans]
         # A pair of characters that is a term begins at the first of them.
         flags = [matches[_with_next(text, spans, number)] for number in range(len(spans))]
-        place = _place(flags)
+        place = _place(flags, _WORDS)
         last = min(len(spans), place + _WORDS) - 1
         shown = " ".join(text[spans[place][0] : spans[last][1]].split()) if spans else ""
     shown = ("… " if place else "") + shown + (" …" if place + _WORDS < len(words) else "")
-    return shown, tuple(_matching(shown, matches)) if any(flags) else ()
+    count = sum(flags[place : place + _WORDS])
+    return count, Snippet(shown, tuple(_matching(shown, matches)) if any(flags) else ())
 
 
-def _place(matches: Sequence[bool]) -> int:
-    """Where the words begin that hold most matches."""
-    if len(matches) <= _WORDS:
+def _of_code(text: str, matches: Matches) -> tuple[int, Snippet]:
+    """(number of matching words, the lines that hold most of them)."""
+    lines = text.split("\n")
+    counts = [sum(matches[word] for word in _PART.findall(line)) for line in lines]
+    place = _place(counts, _LINES)
+    shown = dedent("\n".join(line[:_LINE] for line in lines[place : place + _LINES])).strip("\n")
+    return sum(counts[place : place + _LINES]), Snippet(shown, tuple(_matching(shown, matches)), is_code=True)
+
+
+def _place(matches: Sequence[int], window: int) -> int:
+    """Where the `window` words, or lines, begin that hold most matches."""
+    if len(matches) <= window:
         return 0
-    place, here = 0, sum(matches[:_WORDS])
+    place, here = 0, sum(matches[:window])
     most = here
-    for position in range(1, len(matches) - _WORDS + 1):
-        here += matches[position + _WORDS - 1] - matches[position - 1]
+    for position in range(1, len(matches) - window + 1):
+        here += matches[position + window - 1] - matches[position - 1]
         if here > most:
             most, place = here, position
     return place

@@ -126,7 +126,7 @@ def structure_pairs(
             if not taken[unit.document] or copies.is_copy(unit.document):
                 continue  # a copy's sentences would be those of two documents, and it a wrong answer that is right
             if PASSAGE in mix:
-                drawn.read(unit.text, unit.document, len(owners))
+                drawn.read(unit.prose, unit.document, len(owners))
             owners.append(unit.document)
             places.append(number)
             yield unit.ranker_text

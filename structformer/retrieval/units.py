@@ -22,7 +22,7 @@ from structformer.document import Document
 from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.text.overview import overview
-from structformer.text.passages import section_passages, with_path
+from structformer.text.passages import NO_PROSE, Part, Passage, prose_of, section_passages, with_path
 
 _UNITS = pa.schema(
     [
@@ -34,6 +34,7 @@ _UNITS = pa.schema(
         ("anchor", pa.string()),
         ("text", pa.string()),
         ("incoming", pa.string()),
+        ("no_prose", pa.list_(pa.int32())),
     ]
 )
 _DOCUMENTS = pa.schema(
@@ -45,7 +46,8 @@ _BATCH_ROWS = 1024
 @dataclass(frozen=True, slots=True)
 class Unit:
     """What is searched: a passage of a section. path: titles from the document's to the section's. incoming: anchor
-    texts of the links that point to the section."""
+    texts of the links that point to the section. no_prose: for each part of the text that is none, what it is (its
+    place in NO_PROSE), its start and its end."""
 
     document: int
     section: int
@@ -55,6 +57,18 @@ class Unit:
     anchor: str
     text: str
     incoming: str = ""
+    no_prose: tuple[int, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What in the text is no prose: code, tables, formulas."""
+        flat = self.no_prose
+        return tuple(Part(NO_PROSE[flat[at]], flat[at + 1], flat[at + 2]) for at in range(0, len(flat), 3))
+
+    @property
+    def prose(self) -> str:
+        """The text with line ends in the place of what is no prose."""
+        return prose_of(self.text, self.parts)
 
     @property
     def ranker_text(self) -> str:
@@ -87,9 +101,9 @@ def document_units(
     for position, (section, path) in enumerate(sections):
         pieces = list(section_passages(section))
         if not pieces and position == 0 and not any(other.text.strip() for other, _ in sections):
-            pieces = [" ".join(other.title for other, _ in sections)]
+            pieces = [Passage(" ".join(other.title for other, _ in sections))]
         elif not pieces and position == 0:
-            pieces = [""]  # the title alone can be what is looked for
+            pieces = [Passage("")]  # the title alone can be what is looked for
         titles = [document.title, *(step.title for step in path[1:])]
         if len(titles) > 1 and titles[0] == titles[1]:
             del titles[0]  # a page of several level-1 headings is called after the first of them
@@ -102,8 +116,9 @@ def document_units(
                 section.title if position else document.title,
                 tuple(title for title in titles if title),
                 section.anchors[0] if section.anchors else "",
-                piece,
+                piece.text,
                 texts,
+                tuple(number for kind, *span in piece.parts for number in (NO_PROSE.index(kind), *span)),
             )
 
 
@@ -225,16 +240,20 @@ class _Table:
             yield self._file.get_batch(number).column(name)
 
 
+def _unit(row: dict[str, Any]) -> Unit:
+    return Unit(**{**row, "path": tuple(row["path"]), "no_prose": tuple(row["no_prose"])})
+
+
 class Units(_Table):
     """An index's units by number."""
 
     def __getitem__(self, number: int) -> Unit:
         row = self.row(number)
-        return Unit(**{**row, "path": tuple(row["path"])})
+        return _unit(row)
 
     def __iter__(self) -> Iterator[Unit]:
         for row in self.rows():
-            yield Unit(**{**row, "path": tuple(row["path"])})
+            yield _unit(row)
 
     def ranker_texts(self, numbers: Sequence[int]) -> list[str]:
         """What rankers read of these units."""

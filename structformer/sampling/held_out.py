@@ -12,7 +12,7 @@ from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
 from structformer.sampling.example import SamplingOptions
 from structformer.sampling.view import DocumentView
-from structformer.text.passages import query_like, section_passages, sentences, with_path
+from structformer.text.passages import Passage, query_like, section_passages, sentences, with_path
 from structformer.word_counts import word_count
 
 _MIN_WORDS = 5
@@ -144,10 +144,10 @@ def development_set(
         held_out = is_held_out(document.id, seed, share)
         view = DocumentView(document, SamplingOptions())
         for number, section in enumerate(view.sections):
-            for piece in section_passages(section):
-                path = view.path_text(number)
+            for passage in section_passages(section):
+                path, piece = view.path_text(number), passage.text
                 if held_out:
-                    cases += _cases(path, piece, rng)
+                    cases += _cases(path, passage, rng)
                     continue
                 # Reservoir sampling: an even choice in constant memory.
                 seen += 1
@@ -166,10 +166,11 @@ def development_set(
     )
 
 
-def _cases(path: str, piece: str, rng: Random) -> list[tuple[str, str]]:
+def _cases(path: str, passage: Passage, rng: Random) -> list[tuple[str, str]]:
+    piece = passage.text
     found = [(path, piece)] if word_count(piece) >= _MIN_WORDS else []
     candidates = [
-        query for sentence in sentences(piece) if _MIN_WORDS <= word_count(query := query_like(sentence)) <= 40
+        query for sentence in sentences(passage.prose) if _MIN_WORDS <= word_count(query := query_like(sentence)) <= 40
     ]
     if candidates:
         sentence = rng.choice(candidates)

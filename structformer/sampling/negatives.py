@@ -43,7 +43,7 @@ def write_passages(corpus: Corpus, folder: Path, *, seed: int, held_out: float) 
             continue
         view = DocumentView(document, SamplingOptions())
         for place, section in enumerate(view.sections):
-            for piece in section_passages(section):
+            for piece in (each.text for each in section_passages(section)):
                 passage = tantivy.Document()
                 passage.add_text(_FIELD, spaced(piece))
                 passage.add_text("path", spaced(view.path_text(place)))

@@ -142,17 +142,17 @@ class EngineRetriever:
 
 
 def _hit(fields: dict[str, Any], total: float, scores: dict[str, float], matches: Matches) -> Hit:
-    shown, marked = snippet(fields["text"], matches)
+    shown = snippet(fields["text"], matches)
     return Hit(
         fields["document_id"],
         fields["title"],
         tuple(fields["path"]),
         fields["anchor"],
-        shown,
+        shown.text,
         fields["text"],
         total,
         scores,
-        marked,
+        shown.highlights,
         fields["metadata"],
         section=fields["section"],
     )

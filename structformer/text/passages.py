@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
+from structformer.blocks import Block, MarkKind
 from structformer.document import Section
 from structformer.word_counts import cut_words, word_count
 
@@ -16,6 +19,7 @@ _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Dr|Mr|Mrs|Ms|Prof|St|No
 _LONGEST_ABBREVIATION = 8  # characters, with what must stand before it
 # What the index shows a ranker at once, and so what it is trained on.
 PASSAGE_WORDS = 160
+_HEADER_SHARE = 0.25  # of a passage's words, at most, for a table's column titles
 _PAGE_SEPARATOR = re.compile(r"\n\s*\n")
 
 
@@ -34,12 +38,59 @@ def sentences(text: str) -> Iterator[str]:
             yield sentence
 
 
-def section_passages(section: Section) -> Iterator[str]:
-    """A section's passages as they are indexed, trained on and judged with.
+class Part(NamedTuple):
+    """[start, end) of a text that is no prose: code, a table, a formula on lines of its own."""
+
+    kind: MarkKind
+    start: int
+    end: int
+
+
+NO_PROSE = (MarkKind.CODE, MarkKind.TABLE, MarkKind.FORMULA, MarkKind.RAW)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a section's text, and what in it is no prose."""
+
+    text: str
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def prose(self) -> str:
+        """The text with line ends in the place of code, tables and formulas, so that every span stays where it is."""
+        return prose_of(self.text, self.parts)
+
+
+def prose_of(text: str, parts: Sequence[Part]) -> str:
+    """A text with line ends in the place of its parts that are no prose."""
+    kept: list[str] = []
+    position = 0
+    for _, start, end in parts:
+        kept += (text[position:start], "\n" * (end - start))
+        position = end
+    return "".join((*kept, text[position:]))
+
+
+def section_parts(section: Section) -> list[Part]:
+    """What of a section's text is no prose, from first to last."""
+    return [Part(block.kind, block.start, block.end) for block in _no_prose(section.blocks)] if section.marks else []
+
+
+def section_prose(section: Section) -> str:
+    """A section's text with line ends in the place of code, tables and formulas."""
+    return prose_of(section.text, section_parts(section))
+
+
+def section_passages(section: Section) -> Iterator[Passage]:
+    """A section's passages as they are indexed, trained on and judged with: cut between blocks, code and tables whole
+    where they fit, a table's column titles repeated where it is cut.
 
     None of a list of see-also links: it holds other pages' titles, and would be found for what those pages say.
     """
-    return iter(()) if section.is_link_list else passages(section.text, PASSAGE_WORDS)
+    if section.is_link_list:
+        return iter(())
+    return _gathered(_pieces_of_blocks(section.text, _no_prose(section.blocks), PASSAGE_WORDS), PASSAGE_WORDS)
 
 
 def passages(text: str, max_words: int) -> Iterator[str]:
@@ -47,33 +98,137 @@ def passages(text: str, max_words: int) -> Iterator[str]:
 
     Neighbouring short pieces stay together; joined in order, the pieces hold every word of the text.
     """
-    gathered: list[str] = []
+    return (passage.text for passage in _gathered(_pieces(text, max_words), max_words))
+
+
+class _Piece(NamedTuple):
+    """What is not cut. joint: what joins it to the piece before; kind: PARAGRAPH for prose; header: what is repeated
+    in front of it where a passage begins with it.
+    """
+
+    text: str
+    joint: str
+    kind: MarkKind = MarkKind.PARAGRAPH
+    header: str = ""
+
+
+def _gathered(pieces: Iterator[_Piece], max_words: int) -> Iterator[Passage]:
+    """Neighbouring pieces together, as far as they fit."""
+    gathered: list[_Piece] = []
     words = 0
-    for piece, joint in _pieces(text, max_words):
-        count = word_count(piece)
+    for each in pieces:
+        piece, count = each, word_count(each.text)
         if gathered and words + count > max_words:
-            yield "".join(gathered).strip()
+            yield _joined(gathered)
             gathered, words = [], 0
-        gathered.append((joint if gathered else "") + piece)
+        if not gathered and piece.header:
+            gathered.append(_Piece(piece.header, "", piece.kind))
+            words = word_count(piece.header)
+            piece = piece._replace(joint="\n")
+        gathered.append(piece)
         words += count
     if gathered:
-        yield "".join(gathered).strip()
+        yield _joined(gathered)
 
 
-def _pieces(text: str, max_words: int) -> Iterator[tuple[str, str]]:
-    """Pieces no longer than max_words, each with what joins it to the one before."""
+def _joined(pieces: list[_Piece]) -> Passage:
+    text = "".join((piece.joint if place else "") + piece.text for place, piece in enumerate(pieces))
+    core = text.strip("\n") if pieces[0].kind is MarkKind.CODE else text.strip()
+    if all(piece.kind is MarkKind.PARAGRAPH for piece in pieces):
+        return Passage(core)
+    position = -text.index(core[:1])
+    parts: list[Part] = []
+    for place, (piece, joint, kind, _) in enumerate(pieces):
+        start = position + (len(joint) if place else 0)
+        position = start + len(piece)
+        if kind is MarkKind.PARAGRAPH:
+            continue
+        start, end = max(0, start), min(position, len(core))
+        if parts and parts[-1].kind is kind and joint == "\n":
+            start = parts.pop().start  # lines of the same table, or of the same code
+        parts.append(Part(kind, start, end))
+    return Passage(core, tuple(parts))
+
+
+def _no_prose(blocks: Sequence[Block]) -> list[Block]:
+    """The outermost blocks that are no prose, from first to last."""
+    found: list[Block] = []
+    stack = list(reversed(blocks))
+    while stack:
+        block = stack.pop()
+        if block.kind in NO_PROSE:
+            found.append(block)
+        else:
+            stack += reversed(block.children)
+    return found
+
+
+def _pieces_of_blocks(text: str, blocks: Sequence[Block], max_words: int) -> Iterator[_Piece]:
+    """Pieces no longer than max_words; none is partly prose."""
+    position = 0
+    for block in blocks:
+        yield from _placed(text, position, block.start, max_words)
+        joint = _joint(text, block.start)
+        if word_count(text[block.start : block.end]) <= max_words:
+            yield _Piece(text[block.start : block.end], joint, block.kind)
+        elif block.kind is MarkKind.TABLE:
+            yield from _rows(text, block, joint, max_words)
+        else:
+            for piece in _pieces(text[block.start : block.end], max_words):
+                yield piece._replace(kind=block.kind, joint=joint or piece.joint)
+                joint = ""
+        position = block.end
+    yield from _placed(text, position, len(text), max_words)
+
+
+def _placed(text: str, start: int, end: int, max_words: int) -> Iterator[_Piece]:
+    """The pieces of the prose in [start, end)."""
+    part = text[start:end]
+    joint = _joint(text, start + len(part) - len(part.lstrip())) if start else ""
+    for piece in _pieces(part.strip("\n") if start or end < len(text) else part, max_words):
+        yield piece._replace(joint=joint or piece.joint)
+        joint = ""
+
+
+def _joint(text: str, start: int) -> str:
+    """What joins what begins at `start` to the text before it."""
+    before = start
+    while before and text[before - 1].isspace():
+        before -= 1
+    gap = text[before:start]
+    return "\n\n" if gap.count("\n") > 1 else "\n" if "\n" in gap else " "
+
+
+def _rows(text: str, table: Block, joint: str, max_words: int) -> Iterator[_Piece]:
+    """A long table's rows and caption, the rows with the column titles that stand above them."""
+    header = ""
+    for block in table.children:
+        row = text[block.start : block.end]
+        room = max_words - word_count(header)
+        if word_count(row) <= room:
+            yield _Piece(row, joint, MarkKind.TABLE, header)
+        else:
+            for piece in _pieces(row, room):
+                yield piece._replace(kind=MarkKind.TABLE, joint=joint if joint != "\n" else piece.joint, header=header)
+        joint = "\n"
+        if block.kind is MarkKind.ROW and block.detail and not header and word_count(row) <= max_words * _HEADER_SHARE:
+            header = row
+
+
+def _pieces(text: str, max_words: int) -> Iterator[_Piece]:
+    """Pieces of prose no longer than max_words."""
     for paragraph in _PAGE_SEPARATOR.split(text):
         if not paragraph.strip():
             continue
         if word_count(paragraph) <= max_words:
-            yield paragraph, "\n\n"
+            yield _Piece(paragraph, "\n\n")
             continue
         joint = "\n\n"
         for line in paragraph.split("\n"):
             parts = [line] if word_count(line) <= max_words else list(_cut_words(line, max_words))
             for part in parts:
                 if part.strip():
-                    yield part, joint
+                    yield _Piece(part, joint)
                     joint = "\n" if part is parts[-1] else " "
             joint = "\n"
 

@@ -60,7 +60,7 @@ def passages_of(corpus: Corpus, documents: set[str], seed: int) -> tuple[dict[st
     for document in corpus.documents():
         view = DocumentView(document, SamplingOptions())
         for number, section in enumerate(view.sections):
-            for piece in section_passages(section):
+            for piece in (each.text for each in section_passages(section)):
                 text = with_path(view.path_text(number), piece)
                 if document.id in documents:
                     found.setdefault(document.id, []).append(text)

@@ -19,9 +19,11 @@ from structformer.sampling.view import DocumentView, in_random_order, words_of
 from structformer.text.overview import overview
 from structformer.text.passages import (
     PASSAGE_WORDS,
+    Passage,
     passages,
     query_like,
     section_passages,
+    section_prose,
     sentences,
     with_path,
 )
@@ -40,8 +42,8 @@ def inverse_cloze(view: DocumentView, rng: Random, census: Census) -> Iterator[E
     """ICT: a sentence as query, the passage it stands in as positive, other sections' passages as negatives.
 
     Source: Lee et al., ACL 2019, section 4: the sentence is taken out of its passage in 90 % of cases. Up to three
-    sentences of 4 to 40 words are drawn from each passage; a list item or table row counts as one, and of a row its
-    longest cell is the query. Lists of see-also links take no part. The passage has its path in front, as the index
+    sentences of 4 to 40 words are drawn from each passage, none from its code and tables; a list item counts as one.
+    Lists of see-also links take no part. The passage has its path in front, as the index
     shows it to the ranker; the negatives likewise.
     """
     cut = _passages(view)
@@ -49,9 +51,9 @@ def inverse_cloze(view: DocumentView, rng: Random, census: Census) -> Iterator[E
     wanted = len(numbered) if view.options.negatives is None else view.options.negatives
     with_paths: dict[tuple[int, int], str] = {}
     for number, pieces in cut.items():
-        for piece in pieces:
-            piece = "\n".join([line for line in [" ".join(line.split()) for line in piece.split("\n")] if line])
-            for query in _drawn_queries(piece, rng):
+        for whole in pieces:
+            piece = _tidied(whole.text)
+            for query in _drawn_queries(_tidied(whole.prose) if whole.parts else piece, rng):
                 passage = piece if rng.random() < _KEEP_SENTENCE else _without(piece, query)
                 numbers, texts = [number], [with_path(view.path_text(number), passage)]
                 for _ in range(3 * wanted):
@@ -61,7 +63,7 @@ def inverse_cloze(view: DocumentView, rng: Random, census: Census) -> Iterator[E
                     place = int(rng.random() * len(cut[other]))
                     text = with_paths.get((other, place))
                     if text is None:
-                        text = with_paths[other, place] = with_path(view.path_text(other), cut[other][place])
+                        text = with_paths[other, place] = with_path(view.path_text(other), cut[other][place].text)
                     numbers.append(other)
                     texts.append(text)
                     if len(numbers) > wanted:
@@ -77,7 +79,7 @@ def overview_selection(view: DocumentView, rng: Random, census: Census) -> Itera
     sentence of 4 to 40 words from each passage, taken out of the overview where it stands in it."""
     for number, pieces in _passages(view).items():
         for piece in pieces:
-            for query in _drawn_queries(piece, rng)[:1]:
+            for query in _drawn_queries(piece.prose, rng)[:1]:
                 yield Example("ovs", (query,), (overview(view.document, without=query),), view.document.id, (number,))
 
 
@@ -88,14 +90,14 @@ def body_first_selection(here: Neighbourhood, rng: Random, census: Census) -> It
     Source: Chang et al., ICLR 2020, section 3.2 ("Body First Selection"). One Example for each section with a passage.
     """
     view = here.view
-    queries = _queries(view.document.root.text)
+    queries = _queries(section_prose(view.document.root))
     cut = {number: pieces for number, pieces in _passages(view).items() if number}
     if not queries or not cut:
         if len(view.sections) > 1:
             census.drop("bfs", "no sentence in the abstract" if not queries else "no body")
         return
     for number, pieces in cut.items():
-        positive = with_path(view.path_text(number), rng.choice(pieces))
+        positive = with_path(view.path_text(number), rng.choice(pieces).text)
         negatives = _other_pages(here, rng, {here.number, *here.see_also})
         if not negatives:
             census.drop("bfs", "no documents to contrast with")
@@ -169,11 +171,16 @@ def representative_words_prediction(here: Neighbourhood, rng: Random, census: Ce
         yield Example("rop", queries, (text, text), here.view.document.id, (0, 0))
 
 
-def _passages(view: DocumentView) -> dict[int, list[str]]:
+def _passages(view: DocumentView) -> dict[int, list[Passage]]:
     """Each section's passages; lists of see-also links have none."""
     return {
         number: pieces for number, section in enumerate(view.sections) if (pieces := list(section_passages(section)))
     }
+
+
+def _tidied(text: str) -> str:
+    """The text without empty lines, white space as single blanks."""
+    return "\n".join([line for line in [" ".join(line.split()) for line in text.split("\n")] if line])
 
 
 def _drawn_queries(text: str, rng: Random) -> list[str]:
