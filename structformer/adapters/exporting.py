@@ -19,7 +19,7 @@ from structformer.evaluation.judgements import Judgements, write_judgements
 from structformer.outputs import new_file, new_folder
 from structformer.sampling import Example, Samples
 from structformer.storage.parquet import parquet_writer
-from structformer.text.passages import passages
+from structformer.text.passages import cut_section
 from structformer.text.word_vectors import learn_word_vectors, write_word_vectors
 
 _ROWS = 4096
@@ -117,7 +117,7 @@ def _docsearch(document: Document, base: str) -> Iterator[dict[str, Any]]:
         anchor = section.anchors[0] if section.anchors else ""
         url = f"{base}{document.id}" + (f"#{anchor}" if anchor else "")
         kinds: list[tuple[str, str | None]] = [(f"lvl{max(0, len(levels) - 1)}", None)]
-        kinds += [("content", piece) for piece in passages(section.text, _DOCSEARCH_WORDS)]
+        kinds += [("content", piece.text) for piece in cut_section(section, _DOCSEARCH_WORDS)]
         for place, (kind, content) in enumerate(kinds):
             name = hashlib.sha256(f"{document.id}\0{number}\0{place}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
             yield {"objectID": name, "type": kind, **hierarchy, "content": content, "url": url, "anchor": anchor}

@@ -83,14 +83,18 @@ def section_prose(section: Section) -> str:
 
 
 def section_passages(section: Section) -> Iterator[Passage]:
-    """A section's passages as they are indexed, trained on and judged with: cut between blocks, code and tables whole
-    where they fit, a table's column titles repeated where it is cut.
+    """A section's passages as they are indexed, trained on and judged with.
 
     None of a list of see-also links: it holds other pages' titles, and would be found for what those pages say.
     """
-    if section.is_link_list:
-        return iter(())
-    return _gathered(_pieces_of_blocks(section.text, _no_prose(section.blocks), PASSAGE_WORDS), PASSAGE_WORDS)
+    return iter(()) if section.is_link_list else cut_section(section, PASSAGE_WORDS)
+
+
+def cut_section(section: Section, max_words: int) -> Iterator[Passage]:
+    """A section's text in pieces of at most about `max_words` words, cut between blocks: code and tables are whole
+    where they fit, and a table that is cut has its column titles in every piece.
+    """
+    return _gathered(_pieces_of_blocks(section.text, _no_prose(section.blocks), max_words), max_words)
 
 
 def passages(text: str, max_words: int) -> Iterator[str]:
