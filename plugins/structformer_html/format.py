@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urljoin
 
+from structformer.blocks import MarkKind
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.formats.builder import TreeBuilder, stem_title
 from structformer.formats.gc_pause import without_garbage_collection
@@ -15,6 +16,7 @@ from structformer.formats.protocol import FormatOption
 from structformer.formats.source import SourceFile
 from structformer.text.headings import github_slug
 
+from structformer_html.class_names import kind_said
 from structformer_html.decoding import decode_page
 from structformer_html.main_content import is_list_of_contents, main_content
 from structformer_html.page import Attributes, Page, read_tree
@@ -25,6 +27,7 @@ _SEPARATOR = re.compile(r"\s+(?:[|—–·»«:-]|::)\s+")
 _DOCTYPE = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html)\b", re.IGNORECASE | re.DOTALL
 )
+_FIRST_WORDS = 40  # characters
 _WHOLE = "head > noscript, head > noframes, body, frameset, html > noframes"
 _SOME_HTML = re.compile(rb"<(?:head|body|h[1-6]|p|div|table|ul|a\s+href|meta)\b", re.IGNORECASE)
 
@@ -78,24 +81,30 @@ class HtmlFormat:
             for node in root.css("html, base, link, meta, head > title"):
                 head.take(node.tag or "", node.attributes, node.text() if node.tag == "title" else "")
         builder = TreeBuilder(slugs=False)
+        page: Page | None = None
         if tree is not None:
             if not soup:
                 source.warn(f"nested over {MAX_DEPTH} elements deep: read by BeautifulSoup")
             parts, found = soup_content(tree) if not whole else ([tree.body or tree], "all")
-            read_soup(parts, Page(builder, head.base, furniture=not whole, content=found not in ("body", "all")))
+            page = Page(builder, head.base, furniture=not whole, content=found not in ("body", "all"))
+            read_soup(parts, page)
         elif root is not None:
             roots, found = main_content(root, text) if not whole else (root.css(_WHOLE), "all")
             contents = not whole and is_list_of_contents(roots, text)
             known = found not in ("body", "all")
-            read_tree(roots, Page(builder, head.base, furniture=not whole, content=known, contents=contents))
+            page = Page(builder, head.base, furniture=not whole, content=known, contents=contents)
+            read_tree(roots, page)
             if not whole and builder.is_empty:
                 # All of the page was taken for navigation, so it was not navigation.
                 builder, found = TreeBuilder(slugs=False), "all"
-                read_tree(root.css(_WHOLE), Page(builder, head.base, furniture=False))
+                page = Page(builder, head.base, furniture=False)
+                read_tree(root.css(_WHOLE), page)
         for target in head.related:
             builder.add_link(head.base(target), "", LinkKind.SEE_ALSO)
         metadata = {**head.metadata, "encoding": encoding, "content": found}
         document = builder.finish(Source(source.path, self.name), title=None, language=head.language, metadata=metadata)
+        if page is not None and page.has_unnamed_notes:
+            _name_notes(document)
         _name(document, head)
         return document
 
@@ -125,6 +134,14 @@ def _name(document: Document, head: _Head) -> None:
         if isinstance(address, str):
             names += url_names(address)
     document.names = tuple(dict.fromkeys(names))
+
+
+def _name_notes(document: Document) -> None:
+    """Notes that only their first words say the kind of: AsciiDoc's, and admonitions with a title of their own."""
+    for section in document.sections():
+        for mark in section.marks:
+            if mark.kind is MarkKind.NOTE and not mark.detail:
+                mark.detail = kind_said(section.text[mark.start : min(mark.end, mark.start + _FIRST_WORDS)])
 
 
 class _Head:

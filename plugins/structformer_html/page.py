@@ -4,24 +4,44 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from selectolax.lexbor import LexborNode
+from structformer.blocks import MarkKind
 from structformer.document import LinkKind
 from structformer.formats.builder import TreeBuilder
 from structformer.text.headings import is_see_also
 
+from structformer_html.class_names import NOTE_WORDS, is_note_title, language, language_around, note_kind
+
 _LEVEL = re.compile("[1-9][0-9]?")
 _PARAGRAPHS = (
-    "address article aside blockquote body center dd details dir div dl fieldset figure footer "
-    "form frameset header hgroup hr html "
-    "legend main menu ol optgroup p search section select summary table tbody tfoot thead ul"
+    "address aside body center div fieldset footer form frameset header hgroup hr html "
+    "legend main optgroup p search section select tbody tfoot"
 ).split()
-_LINES = "br caption dt figcaption li option tr".split()
+# Elements that are blocks of their own, and spans; what has no mark here has a method below.
+_BLOCKS = {
+    "blockquote": MarkKind.QUOTE,
+    "dir": MarkKind.LIST,
+    "dl": MarkKind.DEFINITIONS,
+    "figure": MarkKind.FIGURE,
+    "menu": MarkKind.LIST,
+    "summary": MarkKind.TITLE,
+    "ul": MarkKind.LIST,
+}
+_BLOCK_LINES = {"li": MarkKind.ITEM, "caption": MarkKind.CAPTION, "figcaption": MarkKind.CAPTION}
+_SPANS = {
+    **dict.fromkeys(("code", "kbd", "samp", "tt"), MarkKind.CODE_SPAN),
+    **dict.fromkeys(("em", "i", "cite", "dfn", "var"), MarkKind.EMPHASIS),
+    **dict.fromkeys(("strong", "b"), MarkKind.STRONG),
+}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _NEVER = frozenset({"script", "style", "template", "head", "noscript"})
 _FURNITURE = frozenset({"nav", "annotation", "annotation-xml"})  # annotations repeat the formula that they stand in
 _MAYBE_FURNITURE = frozenset({"footer", "aside"})  # of the page, not of its content
+_SOMETIMES_SKIPPED = _NEVER | _FURNITURE | _MAYBE_FURNITURE  # without any attribute
 _MOSTLY_LINKS = 0.7  # share of an aside's text
 _FURNITURE_ROLES = frozenset(
     {"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "tablist"}
@@ -38,12 +58,29 @@ _FURNITURE_IDS = frozenset(
 )
 _SEE_ALSO_CLASSES = frozenset({"seealso", "see-also", "related-topics", "related-links", "relatedlinks", "seealsolist"})
 _RELATED = frozenset({"related", "see-also", "seealso"})
+_SIGNS = _SEE_ALSO_CLASSES | NOTE_WORDS | {"math", "figure"}
+_IS_KNOWN, _SAYS_SOMETHING, _IS_FURNITURE = 1, 2, 4  # of a class
+_FORMULA_IMAGES = frozenset({"math", "latex", "tex", "mwe-math-fallback-image-inline"})
+_LAYOUT_ROLES = frozenset({"presentation", "none"})
+_NUMBER = re.compile(r"\s*([+-]?[0-9]{1,9})\s*")
+_TEX_START = ("\\(", "\\[", "$", "\\begin{")  # how a formula's source begins, where it is not set as text
 
 
 class Attributes(Protocol):
     """What is asked of an element or a tag."""
 
     def get(self, key: str, /) -> str | None: ...
+
+
+@dataclass(slots=True)
+class _Zone:
+    """An element that says by its class or role what it is."""
+
+    mark: MarkKind | None = None
+    detail: str = ""
+    related: bool = False
+    language: str = ""
+    depth: int = 0  # elements open in it
 
 
 class Page:
@@ -64,6 +101,8 @@ class Page:
     ) -> None:
         self._builder = builder
         self._flow, self._space = builder.flow, builder.space
+        self._open_mark, self._close_mark = builder.open_mark, builder.close_mark
+        self._marked_text = builder.marked_text
         self._base = base
         self._without_furniture = furniture
         self._ids: list[
@@ -73,7 +112,17 @@ class Page:
         self._link_is_open = False
         self._first_cell = True
         self._preformatted = 0
-        self._zones: list[tuple[str, int]] = []  # elements that list related pages, with the depth of their own name
+        self._code_due = False  # preformatted text is code from its next text on
+        self._language = ""
+        self._formula_due: MarkKind | None = None  # if the next text is TeX
+        self._tables: list[bool] = []  # whether each is more than a layout
+        self._in_table_head = 0
+        self._is_title_row = False
+        self._row_is_lost = False  # a heading in a cell has closed it
+        self._classes: dict[str, int] = {}
+        self._zones: list[_Zone] = []
+        self._related = 0  # zones that list related pages
+        self.has_unnamed_notes = False
         self._term_is_see_also = False
         self._in_term: list[str] | None = None
         self._heading_element = ""
@@ -81,11 +130,22 @@ class Page:
         self._furniture_classes = _FURNITURE_CLASSES if contents else _FURNITURE_CLASSES | CONTENTS_CLASSES
         self._starts: dict[str, Callable[[str, Attributes], None]] = {
             **dict.fromkeys(_PARAGRAPHS, self._paragraph),
-            **dict.fromkeys(_LINES, self._line),
+            **dict.fromkeys(_BLOCKS, self._block),
+            **dict.fromkeys(_BLOCK_LINES, self._block_line),
+            **dict.fromkeys(_SPANS, self._span),
             **dict.fromkeys(_HEADINGS, self._heading),
+            **dict.fromkeys(("br", "option"), self._line),
             **dict.fromkeys(("td", "th"), self._cell),
             **dict.fromkeys(("img", "iframe", "video", "audio", "source", "embed", "frame"), self._embed),
             "article": self._article,
+            "details": self._details,
+            "ol": self._ordered,
+            "table": self._table,
+            "thead": self._table_head,
+            "tr": self._row,
+            "code": self._code,
+            "script": self._tex,
+            "annotation": self._tex,
             "a": self._anchor,
             "area": self._anchor,
             "pre": self._pre,
@@ -94,10 +154,20 @@ class Page:
             "dd": self._definition,
         }
         self._ends: dict[str, Callable[[], None]] = {
-            **dict.fromkeys(_PARAGRAPHS, self._end_paragraph),
-            **dict.fromkeys(("li", "tr", "caption", "figcaption", "option"), self._end_line),
+            **dict.fromkeys((*_PARAGRAPHS, "details"), self._end_paragraph),
+            **{name: partial(self._end_block, kind) for name, kind in _BLOCKS.items()},
+            **{name: partial(self._end_block_line, kind) for name, kind in _BLOCK_LINES.items()},
+            **{name: partial(self._end_span, kind) for name, kind in _SPANS.items()},
             **dict.fromkeys(_HEADINGS, self._end_heading),
+            **dict.fromkeys(("td", "th"), self._end_cell),
+            **dict.fromkeys(("script", "annotation"), self._end_tex),
+            "option": self._end_line,
             "article": self._end_article,
+            "ol": partial(self._end_block, MarkKind.LIST),
+            "dd": partial(self._end_block, MarkKind.DEFINITION),
+            "table": self._end_table,
+            "thead": self._end_table_head,
+            "tr": self._end_row,
             "a": self._end_anchor,
             "pre": self._end_pre,
             "listing": self._end_pre,
@@ -115,7 +185,7 @@ class Page:
                 name in _FURNITURE or (name in _MAYBE_FURNITURE and not self._in_article)
             )
         classes = element.get("class")
-        if classes and not self._furniture_classes.isdisjoint(classes.split()):
+        if classes and (self._classes.get(classes) or self._classified(classes)) & _IS_FURNITURE:
             return self._without_furniture or name == "a"
         if name == "aside" and _is_note(element.get("role") or "", classes or ""):
             return False
@@ -125,6 +195,14 @@ class Page:
             or (element.get("id") or "") in _FURNITURE_IDS
             or (name in _MAYBE_FURNITURE and not self._in_article)
         )
+
+    def _classified(self, classes: str) -> int:
+        """What is to be done with elements of a class, found once a page."""
+        words = classes.split()
+        signs = not _SIGNS.isdisjoint(words) or "highlight-" in classes or "language-" in classes
+        found = _IS_KNOWN | _SAYS_SOMETHING * signs | _IS_FURNITURE * (not self._furniture_classes.isdisjoint(words))
+        self._classes[classes] = found
+        return found
 
     def skips_aside(self, node: LexborNode) -> bool:
         """Whether an aside in the content is a list of links and not a note."""
@@ -142,11 +220,14 @@ class Page:
             return
         if (identifier := element.get("id")) is not None:
             self._ids.append(identifier)
-        if (classes := element.get("class")) and not _SEE_ALSO_CLASSES.isdisjoint(classes.split()):
-            self._zones.append((name, 0))
-        elif self._zones and self._zones[-1][0] == name:
-            self._zones[-1] = (name, self._zones[-1][1] + 1)
-        if element.get("role") == "heading" and name not in _HEADINGS:
+        if self._zones:
+            self._zones[-1].depth += 1
+        role, classes = element.get("role"), element.get("class")
+        if role or (
+            classes and (self._zones or (self._classes.get(classes) or self._classified(classes)) & _SAYS_SOMETHING)
+        ):
+            self._zone(name, classes or "", role or "")
+        if role == "heading" and name not in _HEADINGS:
             level = element.get("aria-level") or ""
             self._open_heading(int(level) if _LEVEL.fullmatch(level) else 2)
             self._heading_element = name
@@ -158,13 +239,66 @@ class Page:
             self._end_heading()
         elif (handler := self._ends.get(name)) is not None:
             handler()
-        if self._zones and self._zones[-1][0] == name:
-            depth = self._zones[-1][1]
-            self._zones[-1:] = [(name, depth - 1)] if depth else []
+        if self._zones:
+            self._end_zone()
+
+    def _zone(self, name: str, classes: str, role: str) -> None:
+        """What an element is by its class or role, if these say something."""
+        words = classes.split()
+        if role or not _SIGNS.isdisjoint(words):
+            related = not _SEE_ALSO_CLASSES.isdisjoint(words)
+            kind = note_kind(name, words, role)
+            if kind is not None:
+                self._open_zone(_Zone(MarkKind.NOTE, kind, related))
+                return
+            if related:
+                self._open_zone(_Zone(related=True))
+                return
+            if "math" in words and name in ("span", "div"):
+                shown = name == "div" or "display" in words
+                self._formula_due = MarkKind.FORMULA if shown else MarkKind.FORMULA_SPAN
+                self._zones.append(_Zone(self._formula_due))
+                return
+            if "figure" in words and name == "div":
+                self._open_zone(_Zone(MarkKind.FIGURE))
+                return
+        if "highlight-" in classes or "language-" in classes:
+            if name in ("div", "figure"):
+                self._open_zone(_Zone(language=language_around(classes)))
+        elif self._zones and name in ("p", "div"):
+            around = self._zones[-1].mark
+            if around is MarkKind.NOTE and is_note_title(words):
+                self._open_zone(_Zone(MarkKind.TITLE))
+            elif around is MarkKind.FIGURE and "caption" in words:
+                self._open_zone(_Zone(MarkKind.CAPTION))
+
+    def _open_zone(self, zone: _Zone) -> None:
+        self._zones.append(zone)
+        self._related += zone.related
+        if zone.mark is not None:
+            self._builder.open_mark(zone.mark, zone.detail)
+            if zone.mark is MarkKind.NOTE and not zone.detail:
+                self.has_unnamed_notes = True
+
+    def _end_zone(self) -> None:
+        """The end of an element in a zone, or of the zone."""
+        zone = self._zones[-1]
+        if zone.depth:
+            zone.depth -= 1
+            return
+        self._zones.pop()
+        self._related -= zone.related
+        if zone.mark is not None:
+            self._builder.close_mark(zone.mark)
+            self._formula_due = None
+        if self._zones:
+            self._zones[-1].depth -= 1
 
     def text(self, text: str) -> None:
         if self._preformatted and not self._builder.in_heading:
             self._flush_ids()
+            if self._code_due and text.strip("\n"):
+                self._open_code()
             self._builder.verbatim(text)
             return
         if text.isspace():
@@ -172,6 +306,10 @@ class Page:
             return
         if self._ids:
             self._flush_ids()
+        if self._formula_due is not None:
+            if text.lstrip().startswith(_TEX_START):
+                self._builder.open_mark(self._formula_due)
+            self._formula_due = None
         if self._in_term is not None:
             self._in_term.append(text)
         self._flow(text)
@@ -198,6 +336,69 @@ class Page:
         self._in_article -= 1
         self._builder.paragraph()
 
+    def _block(self, name: str, element: Attributes) -> None:
+        self._builder.paragraph()
+        self._open_mark(_BLOCKS[name])
+
+    def _end_block(self, kind: MarkKind) -> None:
+        self._builder.paragraph()
+        self._close_mark(kind)
+
+    def _block_line(self, name: str, element: Attributes) -> None:
+        self._builder.line()
+        self._first_cell = True
+        self._open_mark(_BLOCK_LINES[name])
+
+    def _end_block_line(self, kind: MarkKind) -> None:
+        self._builder.line()
+        self._close_mark(kind)
+
+    def span_text(self, kind: MarkKind, text: str) -> None:
+        """An element without attributes whose content is a text: the same as its start, the text and its end."""
+        if self._preformatted:
+            self.text(text)
+            return
+        if self._ids or self._formula_due is not None or self._in_term is not None:
+            self._open_mark(kind)
+            self.text(text)
+            self._close_mark(kind)
+        else:
+            self._marked_text(kind, text)
+
+    def _span(self, name: str, element: Attributes) -> None:
+        if not self._preformatted:
+            self._open_mark(_SPANS[name])
+
+    def _end_span(self, kind: MarkKind) -> None:
+        if not self._preformatted:
+            self._close_mark(kind)
+
+    def _code(self, name: str, element: Attributes) -> None:
+        if self._preformatted:
+            self._language = _language(element) or self._language
+        else:
+            self._open_mark(MarkKind.CODE_SPAN)
+
+    def _tex(self, name: str, element: Attributes) -> None:
+        """The source of a formula: MathJax's scripts, MathML's annotations; other scripts are never read."""
+        kind = (element.get("type") or element.get("encoding") or "").lower()
+        if "tex" in kind:
+            self._open_mark(MarkKind.FORMULA if "mode=display" in kind else MarkKind.FORMULA_SPAN)
+
+    def _end_tex(self) -> None:
+        self._close_mark(MarkKind.FORMULA_SPAN)
+        self._close_mark(MarkKind.FORMULA)
+
+    def _ordered(self, name: str, element: Attributes) -> None:
+        self._builder.paragraph()
+        first = _NUMBER.fullmatch(element.get("start") or "") if element else None
+        self._open_mark(MarkKind.LIST, str(int(first[1])) if first is not None else "1")
+
+    def _details(self, name: str, element: Attributes) -> None:
+        self._builder.paragraph()
+        if not self._zones or self._zones[-1].depth:  # else its class has said what kind of note it is
+            self._open_zone(_Zone(MarkKind.NOTE, "details"))
+
     def _line(self, name: str, element: Attributes) -> None:
         if name == "br" and self._preformatted:
             self._builder.verbatim("\n")
@@ -208,11 +409,57 @@ class Page:
     def _end_line(self) -> None:
         self._builder.line()
 
+    def _table(self, name: str, element: Attributes) -> None:
+        self._builder.paragraph()
+        is_table = not element or element.get("role") not in _LAYOUT_ROLES
+        self._tables.append(is_table)
+        if is_table:
+            self._open_mark(MarkKind.TABLE)
+
+    def _end_table(self) -> None:
+        self._builder.paragraph()
+        if self._tables and self._tables.pop():
+            self._close_mark(MarkKind.TABLE)
+
+    def _table_head(self, name: str, element: Attributes) -> None:
+        self._builder.paragraph()
+        self._in_table_head += 1
+
+    def _end_table_head(self) -> None:
+        self._builder.paragraph()
+        self._in_table_head -= 1
+
+    def expect_titles(self) -> None:
+        """The row that comes next has column titles only."""
+        self._is_title_row = True
+
+    def _row(self, name: str, element: Attributes) -> None:
+        self._builder.line()
+        self._first_cell = True
+        if self._tables and self._tables[-1]:
+            self._open_mark(MarkKind.ROW, "header" if self._is_title_row or self._in_table_head else "")
+        self._is_title_row = self._row_is_lost = False
+
+    def _end_row(self) -> None:
+        self._builder.line()
+        if self._tables and self._tables[-1]:
+            self._close_mark(MarkKind.ROW)
+
     def _cell(self, name: str, element: Attributes) -> None:
+        is_marked = bool(self._tables) and self._tables[-1]
+        if is_marked and self._row_is_lost:
+            self._open_mark(MarkKind.ROW)
+            self._row_is_lost = False
         if self._first_cell:
             self._first_cell = False
         else:
             self._builder.text(" | ")
+        if is_marked:
+            self._open_mark(MarkKind.CELL)
+
+    def _end_cell(self) -> None:
+        if self._tables and self._tables[-1]:
+            self._close_mark(MarkKind.CELL)
 
     def _heading(self, name: str, element: Attributes) -> None:
         self._open_heading(_HEADINGS[name])
@@ -224,20 +471,40 @@ class Page:
 
     def _end_heading(self) -> None:
         self._flush_ids()
-        self._builder.close_heading()
         self._heading_element = ""
+        if self._builder.close_heading() is None:
+            return
+        # A heading closes all marks. What stands around it goes on below it: a note that DocBook's stylesheets give a
+        # heading, preformatted text.
+        if self._zones and self._zones[-1].mark is MarkKind.NOTE:
+            self._open_mark(MarkKind.NOTE, self._zones[-1].detail)
+        self._code_due = bool(self._preformatted)
+        self._row_is_lost = bool(self._tables)
 
     def _pre(self, name: str, element: Attributes) -> None:
         self._builder.paragraph()
         self._preformatted += 1
+        if self._preformatted == 1:
+            self._close_mark(MarkKind.CODE_SPAN)  # <code> around it
+            around = self._zones[-1].language if self._zones else ""
+            self._language = _language(element) or around
+            self._code_due = True
 
     def _end_pre(self) -> None:
         if self._preformatted:
             self._preformatted -= 1
         self._builder.paragraph()
+        if not self._preformatted:
+            self._close_mark(MarkKind.CODE)
+            self._code_due = False
+
+    def _open_code(self) -> None:
+        self._open_mark(MarkKind.CODE, self._language)
+        self._code_due = False
 
     def _term(self, name: str, element: Attributes) -> None:
         self._builder.line()
+        self._open_mark(MarkKind.TERM)
         self._in_term = []
         self._term_is_see_also = False
 
@@ -246,9 +513,11 @@ class Page:
             self._term_is_see_also = is_see_also(" ".join("".join(self._in_term).split()))
         self._in_term = None
         self._builder.line()
+        self._close_mark(MarkKind.TERM)
 
     def _definition(self, name: str, element: Attributes) -> None:
         self._builder.line()
+        self._open_mark(MarkKind.DEFINITION)
 
     def _anchor(self, name: str, element: Attributes) -> None:
         if (identifier := element.get("name")) and name == "a":
@@ -268,7 +537,7 @@ class Page:
         if target is not None:
             self._link_is_open = True
             related = (
-                bool(self._zones)
+                self._related > 0
                 or self._term_is_see_also
                 or not _RELATED.isdisjoint((element.get("rel") or "").lower().split())
             )
@@ -286,7 +555,30 @@ class Page:
         if target.startswith("data:"):
             target = "data:"
         alt = " ".join((element.get("alt") or element.get("title") or "").split())
+        if self._code_due and alt:
+            self._open_code()
+        formula = _formula_image(element.get("class") or "")
+        if formula is None:
+            self._builder.add_image(self._base(target), alt)
+            return
+        self._open_mark(formula)
         self._builder.add_image(self._base(target), alt)
+        self._close_mark(formula)
+
+
+def _language(element: Attributes) -> str:
+    if not element:
+        return ""
+    said = language(element.get("class") or "")
+    return said or language("lang-" + (element.get("data-lang") or element.get("data-language") or ""))
+
+
+def _formula_image(classes: str) -> MarkKind | None:
+    """What an image is whose alternative text is the source of the formula that it shows."""
+    words = classes.split()
+    if "mwe-math-fallback-image-display" in words:
+        return MarkKind.FORMULA
+    return MarkKind.FORMULA_SPAN if not _FORMULA_IMAGES.isdisjoint(words) else None
 
 
 def _is_note(role: str, classes: str) -> bool:
@@ -307,36 +599,62 @@ def read_tree(roots: Iterable[LexborNode], page: Page) -> None:
 
 
 def _walk(root: LexborNode, page: Page) -> None:
-    start, end, say, skips = page.start, page.end, page.text, page.skips
-    node: LexborNode | None = root
-    while node is not None:
+    start, end, say, skips, span_text = page.start, page.end, page.text, page.skips, page.span_text
+    above: list[tuple[LexborNode, str]] = []
+    node = root
+    while True:
         name = node.tag or ""
-        child: LexborNode | None = None
-        if name[:1] in ("-", "!"):
-            if name == "-text" and (text := node.text_content):
+        if name == "-text":
+            if text := node.text_content:
                 say(text)
-        else:
+        elif name[:1] not in ("-", "!"):
             attributes = node.attributes
-            if node is root or not (skips(name, attributes) or (name == "aside" and page.skips_aside(node))):
+            child = node.child
+            if (
+                not attributes
+                and (span := _SPANS.get(name)) is not None
+                and child is not None
+                and child.next is None
+                and child.tag == "-text"
+            ):
+                if text := child.text_content:
+                    span_text(span, text)
+            elif not above or not (
+                (attributes or name in _SOMETIMES_SKIPPED)
+                and (skips(name, attributes) or (name == "aside" and page.skips_aside(node)))
+            ):
+                if name == "tr" and _has_titles_only(node):
+                    page.expect_titles()
                 start(name, attributes)
-                child = node.child
-                if child is not None and name in _HEADINGS and (inner := _inner_headings(node)):
-                    _walk_nested(node, inner, page)
-                    child = None
-                elif child is None:
+                if child is None:
                     end(name)
-        if child is not None:
-            node = child
-            continue
-        while node is not root:
+                elif name in _HEADINGS and (inner := _inner_headings(node)):
+                    _walk_nested(node, inner, page)
+                else:
+                    above.append((node, name))
+                    node = child
+                    continue
+        while above:
             following = node.next
             if following is not None:
+                node = following
                 break
-            parent = node.parent
-            assert parent is not None
-            end(parent.tag or "")
-            node = root if parent.mem_id == root.mem_id else parent
-        node = None if node is root else following
+            node, name = above.pop()
+            end(name)
+        else:
+            return
+
+
+def _has_titles_only(row: LexborNode) -> bool:
+    cell = row.child
+    found = False
+    while cell is not None:
+        if cell.tag == "th":
+            found = True
+        elif cell.tag == "td":
+            return False
+        cell = cell.next
+    return found
 
 
 def _inner_headings(heading: LexborNode) -> list[LexborNode]:

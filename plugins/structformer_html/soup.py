@@ -81,6 +81,8 @@ def _walk(root: Tag, page: Page) -> None:
             attributes = _Attributes(node)
             if node is not root and page.skips(node.name, attributes):
                 continue
+            if node.name == "tr" and _has_titles_only(node):
+                page.expect_titles()
             page.start(node.name, attributes)
             names.append(node.name)
             stack.append(iter(node.contents))
@@ -88,3 +90,8 @@ def _walk(root: Tag, page: Page) -> None:
             type(node) is NavigableString or isinstance(node, CData | Script)  # a script that is read is a formula
         ):
             page.text(str(node))
+
+
+def _has_titles_only(row: Tag) -> bool:
+    cells = {cell.name for cell in row.contents if isinstance(cell, Tag)}
+    return "th" in cells and "td" not in cells

@@ -1,11 +1,16 @@
-"""Raw HTML in Markdown: its headings, links, anchors and text, read as a stream of tags across blocks."""
+"""Raw HTML in Markdown: its headings, links, anchors, text and what the parts of that are, read as a stream of tags
+across blocks.
+"""
 
 from __future__ import annotations
 
 import re
 
+from structformer.blocks import INLINE, MarkKind
 from structformer.formats.builder import TreeBuilder
 from structformer.text.markup import Tag, tokens
+
+from structformer_markdown.fence_info import language
 
 _NO_RAW_TEXT: frozenset[str] = frozenset()
 _HIDDEN = frozenset({"script", "style", "template", "noscript"})
@@ -51,6 +56,50 @@ _BLOCKS = frozenset(
 )
 _LINES = frozenset({"br", "li", "tr"})
 _HEADING = re.compile(r"h[1-6]$")
+_MARKS = {
+    "ul": MarkKind.LIST,
+    "ol": MarkKind.LIST,
+    "li": MarkKind.ITEM,
+    "dl": MarkKind.DEFINITIONS,
+    "dt": MarkKind.TERM,
+    "dd": MarkKind.DEFINITION,
+    "table": MarkKind.TABLE,
+    "caption": MarkKind.CAPTION,
+    "tr": MarkKind.ROW,
+    "th": MarkKind.CELL,
+    "td": MarkKind.CELL,
+    "pre": MarkKind.CODE,
+    "blockquote": MarkKind.QUOTE,
+    "details": MarkKind.NOTE,
+    "summary": MarkKind.TITLE,
+    "figure": MarkKind.FIGURE,
+    "figcaption": MarkKind.CAPTION,
+    "code": MarkKind.CODE_SPAN,
+    "kbd": MarkKind.CODE_SPAN,
+    "samp": MarkKind.CODE_SPAN,
+    "tt": MarkKind.CODE_SPAN,
+    "em": MarkKind.EMPHASIS,
+    "i": MarkKind.EMPHASIS,
+    "strong": MarkKind.STRONG,
+    "b": MarkKind.STRONG,
+}
+# What stands in what: an end tag, or the next of its like, reaches no further.
+_WITHIN = {
+    MarkKind.ITEM: MarkKind.LIST,
+    MarkKind.TERM: MarkKind.DEFINITIONS,
+    MarkKind.DEFINITION: MarkKind.DEFINITIONS,
+    MarkKind.ROW: MarkKind.TABLE,
+    MarkKind.CELL: MarkKind.TABLE,
+}
+_LIKE = {  # end tags that may be missing: which open parts each ends when it begins
+    MarkKind.ITEM: (MarkKind.ITEM,),
+    MarkKind.TERM: (MarkKind.TERM, MarkKind.DEFINITION),
+    MarkKind.DEFINITION: (MarkKind.TERM, MarkKind.DEFINITION),
+    MarkKind.ROW: (MarkKind.ROW, MarkKind.CAPTION),
+    MarkKind.CELL: (MarkKind.CELL,),
+}
+_DEEPEST = 100  # open parts; what is nested deeper is text alone
+_LANGUAGE_CLASS = re.compile(r"(?<!\S)lang(?:uage)?-\S+")
 
 
 class RawHtml:
@@ -61,14 +110,48 @@ class RawHtml:
         self._hidden = ""
         self._anchors_open: list[bool] = []
         self._link_is_open = False
+        self._open: list[MarkKind] = []
+        self._floors: list[int] = []
+        self._header = False  # whether the row that begins is one of column titles
 
     def feed(self, fragment: str) -> None:
         """Read one html_block or html_inline token."""
-        for token in tokens(fragment, raw_text=_NO_RAW_TEXT):
+        found = list(tokens(fragment, raw_text=_NO_RAW_TEXT))
+        for index, token in enumerate(found):
             if isinstance(token, Tag):
+                if token.name == "tr" and not token.closing:
+                    self._header = _has_titles(found, index)
                 self._tag(token)
             elif not self._hidden:
                 self._builder.flow(token)
+
+    def enter(self) -> None:
+        """A part of the Markdown begins: no tag in it ends what is open around it."""
+        self._floors.append(len(self._open))
+
+    def leave(self) -> None:
+        """That part ends, and what tags have left open in it."""
+        self.end_to(self._floors.pop())
+
+    def forget(self) -> None:
+        """A heading ends all that is open."""
+        self._open.clear()
+        self._floors = [0] * len(self._floors)
+
+    @property
+    def depth(self) -> int:
+        """How many parts are open."""
+        return len(self._open)
+
+    def end_to(self, depth: int) -> None:
+        """End the parts that are open in so many others: a paragraph's tags open nothing behind it."""
+        while len(self._open) > depth:
+            self._builder.close_mark(self._open.pop())
+
+    def end_spans(self) -> None:
+        """A block ends: what is within lines goes no further."""
+        while len(self._open) > self._floor and self._open[-1] in INLINE:
+            self._builder.close_mark(self._open.pop())
 
     @property
     def hidden(self) -> bool:
@@ -88,6 +171,7 @@ class RawHtml:
             if closing:
                 builder.close_heading()
             else:
+                self.forget()
                 builder.open_heading(int(name[1]), tuple(a for a in (tag.get("id"),) if a))
             return
         if name == "a":
@@ -104,8 +188,60 @@ class RawHtml:
             and (source := tag.get("src"))
         ):
             builder.add_image(source, tag.get("alt") or "")
+        if (mark := _MARKS.get(name)) is not None and not builder.in_heading:
+            self._mark(mark, tag)
         if not closing and name != "a" and "id" in tag.raw_attributes and (anchor := tag.get("id")):
             builder.add_anchor(anchor)
+
+    def _mark(self, kind: MarkKind, tag: Tag) -> None:
+        if tag.closing:
+            self._end((kind,), _WITHIN.get(kind))
+            return
+        if kind in _LIKE:
+            self._end(_LIKE[kind], _WITHIN[kind])
+        if kind is MarkKind.CODE_SPAN and self._open[-1:] == [MarkKind.CODE] and _language(tag):
+            self._end((MarkKind.CODE,))  # <pre><code class="language-sh">: the inner one says what the outer is
+            kind = MarkKind.CODE
+        if kind is MarkKind.CELL:
+            around = self._open[-1] if len(self._open) > self._floor else None
+            if around is MarkKind.TABLE:
+                self._begin(MarkKind.ROW, "")
+            elif around is not MarkKind.ROW:
+                return  # no cell of a table
+        self._begin(kind, self._detail(kind, tag))
+        if tag.empty:
+            self._end((kind,))
+
+    def _begin(self, kind: MarkKind, detail: str) -> None:
+        if len(self._open) < _DEEPEST:
+            self._builder.open_mark(kind, detail)
+            self._open.append(kind)
+
+    @property
+    def _floor(self) -> int:
+        """How many of the open parts are out of reach: around the part of the Markdown that is being read."""
+        return self._floors[-1] if self._floors else 0
+
+    def _detail(self, kind: MarkKind, tag: Tag) -> str:
+        if kind is MarkKind.ROW:
+            return "header" if self._header else ""
+        if kind is MarkKind.CODE:
+            return _language(tag)
+        if kind is MarkKind.NOTE:
+            return tag.name
+        if tag.name == "ol":
+            start = tag.get("start") or ""
+            return start if start.isdecimal() and start.isascii() else "1"
+        return ""
+
+    def _end(self, kinds: tuple[MarkKind, ...], within: MarkKind | None = None) -> None:
+        """End the innermost open part of these kinds, and all in it."""
+        for place in range(len(self._open) - 1, self._floor - 1, -1):
+            if self._open[place] in kinds:
+                self.end_to(place)
+                return
+            if self._open[place] is within:
+                return
 
     def _anchor(self, tag: Tag) -> None:
         if tag.closing:
@@ -124,3 +260,20 @@ class RawHtml:
         if target is not None:
             self._link_is_open = True
             self._builder.open_link(target)
+
+
+def _has_titles(found: list[str | Tag], row: int) -> bool:
+    """Whether all cells of the row that begins there are <th>."""
+    titles = False
+    for index in range(row + 1, len(found)):
+        token = found[index]
+        if isinstance(token, Tag) and not token.closing:
+            if token.name in ("tr", "td"):
+                return titles and token.name == "tr"
+            titles = titles or token.name == "th"
+    return titles
+
+
+def _language(tag: Tag) -> str:
+    named = _LANGUAGE_CLASS.search(tag.get("class") or "")
+    return language(named[0] if named else tag.get("lang") or "")

@@ -17,6 +17,7 @@ from structformer.formats.source import SourceFile, decode
 from structformer_markdown.format import MarkdownFormat
 
 _FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
+_MAGIC = re.compile(r"\s*%%(bash|cython|html|javascript|js|latex|markdown|perl|r|ruby|sh|sql|svg)\b", re.IGNORECASE)
 _MARKDOWN = MarkdownFormat()
 
 
@@ -87,6 +88,13 @@ def _language(metadata: Mapping[str, Any]) -> str:
     return ""
 
 
+def _cell_language(cell: Mapping[str, Any], text: str) -> str:
+    """The language of a cell that says so itself: by its first word, or in version 3."""
+    magic = _MAGIC.match(text)
+    own = cell.get("language")
+    return magic[1] if magic is not None else own if isinstance(own, str) and own.isalnum() else ""
+
+
 def _part(cell: Any, language: str) -> str:
     """A cell as Markdown; "" of one that is empty or no text."""
     if not isinstance(cell, dict):
@@ -102,6 +110,7 @@ def _part(cell: Any, language: str) -> str:
         level = cell.get("level")
         return f"{'#' * (level if isinstance(level, int) and 1 <= level <= 6 else 1)} {' '.join(text.split())}"
     if kind == "code":
+        language = _cell_language(cell, text) or language
         fence = "`" * max(3, 1 + max((len(found) for found in _FENCES.findall(text)), default=0))
         return f"{fence}{language}\n{text.rstrip()}\n{fence}"
     return ""  # a raw cell is for a converter

@@ -10,6 +10,7 @@ from docutils import nodes
 from docutils.core import publish_doctree
 from docutils.parsers.rst import Directive, directives, roles
 from docutils.parsers.rst.languages import en as english
+from structformer.blocks import MarkKind
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError
 from structformer.formats.builder import TreeBuilder
@@ -41,6 +42,19 @@ _CODE = frozenset(
 _SILENT = frozenset(
     "index currentmodule only module highlight program meta toctree-wrapper automodule contents".split()
 )
+_LANGUAGES = {  # of code whose directive says it by its name
+    **dict.fromkeys("testcode testsetup testcleanup doctest ipython plot jupyter-execute".split(), "python"),
+    **dict.fromkeys("digraph graph graphviz".split(), "dot"),
+    "mermaid": "mermaid",
+    "plantuml": "plantuml",
+    "console": "console",
+}
+_NAMES_LANGUAGE = frozenset({"code-block", "sourcecode"})
+_NO_LANGUAGES = frozenset({"text", "none", "default", "guess"})
+_NOTES = frozenset(
+    """versionadded versionchanged versionremoved deprecated todo seealso theorem lemma proof corollary proposition
+    definition remark example""".split()
+)
 _FILES = frozenset({"literalinclude", "download", "figure-md"})
 _ROLE_NAMES = re.compile(r"(?<![\w`]):((?:[\w+.-]+:)*[\w+.-]+):`|`:((?:[\w+.-]+:)*[\w+.-]+):")
 _DIRECTIVE_NAMES = re.compile(
@@ -55,6 +69,31 @@ _BOUNDS = frozenset({*_LINES, "start-after", "end-before"})
 _TOCTREES = re.compile(r"^([ \t]*)\.\.[ \t]+toctree::[^\n]*((?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*$))*)", re.MULTILINE)
 _PAGE_SUFFIXES = (".rst", ".txt", ".md", "")
 _MAX_INCLUDED = 200
+_MARKS = {
+    nodes.bullet_list: MarkKind.LIST,
+    nodes.enumerated_list: MarkKind.LIST,
+    nodes.list_item: MarkKind.ITEM,
+    **dict.fromkeys((nodes.definition_list, nodes.field_list, nodes.option_list), MarkKind.DEFINITIONS),
+    **dict.fromkeys((nodes.term, nodes.field_name, nodes.option_group), MarkKind.TERM),
+    **dict.fromkeys((nodes.definition, nodes.classifier, nodes.field_body, nodes.description), MarkKind.DEFINITION),
+    nodes.table: MarkKind.TABLE,
+    nodes.row: MarkKind.ROW,
+    nodes.literal_block: MarkKind.CODE,
+    nodes.doctest_block: MarkKind.CODE,
+    nodes.math_block: MarkKind.FORMULA,
+    nodes.block_quote: MarkKind.QUOTE,
+    nodes.figure: MarkKind.FIGURE,
+    nodes.caption: MarkKind.CAPTION,
+    nodes.literal: MarkKind.CODE_SPAN,
+    nodes.math: MarkKind.FORMULA_SPAN,
+    nodes.emphasis: MarkKind.EMPHASIS,
+    nodes.title_reference: MarkKind.EMPHASIS,
+    nodes.strong: MarkKind.STRONG,
+    **dict.fromkeys(nodes.Admonition.__subclasses__(), MarkKind.NOTE),
+    nodes.topic: MarkKind.NOTE,
+    nodes.sidebar: MarkKind.NOTE,
+}
+_ROLE_MARKS = {"guilabel": MarkKind.STRONG, "menuselection": MarkKind.STRONG, "dfn": MarkKind.EMPHASIS}
 
 
 def _role(
@@ -64,7 +103,7 @@ def _role(
     shown, target = (named[1], named[2]) if named else (text, text)
     if name in _REFERENCES:
         return [nodes.reference(rawtext, shown, refuri=target if name == "doc" else f"#{target}")], []
-    return [nodes.literal(rawtext, shown.lstrip("!~"))], []
+    return [nodes.literal(rawtext, shown.lstrip("!~"), classes=[name])], []
 
 
 class _Block(Directive):  # type: ignore[misc]
@@ -84,7 +123,9 @@ class _Block(Directive):  # type: ignore[misc]
             if self.name in _FILES and argument:
                 block += nodes.paragraph("", "", nodes.reference("", argument, refuri=argument))
             body = _without_options(self.content)
-            return [block, nodes.literal_block("", "\n".join(body))] if body else [block] * bool(len(block))
+            language = argument if self.name in _NAMES_LANGUAGE else _LANGUAGES.get(self.name, "")
+            code = nodes.literal_block("", "\n".join(body), classes=["code", *language.split()[:1]])
+            return [block, code] if body else [block] * bool(len(block))
         if argument and self.name not in _SILENT:
             found, _ = self.state.inline_text(argument, self.lineno)
             block += nodes.paragraph("", "", *found)
@@ -270,6 +311,47 @@ def _with_includes(text: str, source: SourceFile, taken: frozenset[str] = frozen
     return _INCLUDES.sub(included, text) if "include::" in text else text
 
 
+def _mark(node: Any) -> MarkKind | None:
+    """What a node is of a text."""
+    if isinstance(node, nodes.title):
+        around = type(node.parent)
+        if around is nodes.table:
+            return MarkKind.CAPTION
+        return MarkKind.TITLE if around in _MARKS else None
+    if isinstance(node, nodes.container):
+        return MarkKind.NOTE if _note_kind(node) else None
+    if isinstance(node, nodes.literal):
+        named = (_ROLE_MARKS[name] for name in node.get("classes", ()) if name in _ROLE_MARKS)
+        return next(named, MarkKind.CODE_SPAN)
+    if isinstance(node, nodes.topic) and "contents" in node.get("classes", ()):
+        return None
+    return _MARKS.get(type(node))
+
+
+def _detail(node: Any) -> str:
+    if isinstance(node, nodes.enumerated_list):
+        return str(node.get("start", 1))
+    if isinstance(node, nodes.row):
+        return "header" if isinstance(node.parent, nodes.thead) else ""
+    if isinstance(node, nodes.doctest_block):
+        return "python"
+    if isinstance(node, nodes.literal_block):
+        classes = node.get("classes", ())
+        named = classes[1].lower() if len(classes) > 1 and classes[0] == "code" else ""
+        return "" if named in _NO_LANGUAGES else named
+    if isinstance(node, nodes.container):
+        return _note_kind(node)
+    if isinstance(node, nodes.Admonition | nodes.topic | nodes.sidebar) and not isinstance(node, nodes.admonition):
+        return str(node.tagname)
+    return ""
+
+
+def _note_kind(container: Any) -> str:
+    """The kind of note that a directive makes, by its name without the domain's: prf:theorem."""
+    kinds = (name.rpartition(":")[2] for name in container.get("classes", ()))
+    return next((kind for kind in kinds if kind in _NOTES), "")
+
+
 class _Reader:
     """Walks docutils' nodes and tells a TreeBuilder what it finds."""
 
@@ -288,6 +370,9 @@ class _Reader:
 
     def _node(self, node: Any, depth: int) -> None:
         builder = self._builder
+        mark = _mark(node)
+        if mark is not None:
+            builder.open_mark(mark, _detail(node))
         if isinstance(node, nodes.Text):
             self._flush()
             builder.flow(str(node))
@@ -329,7 +414,9 @@ class _Reader:
         elif isinstance(node, nodes.entry):
             if node.parent.index(node):
                 builder.text(" | ")
+            builder.open_mark(MarkKind.CELL)
             self._children(node, depth)
+            builder.close_mark(MarkKind.CELL)
         elif isinstance(node, nodes.paragraph) and isinstance(
             node.parent, (nodes.list_item, nodes.entry, nodes.definition, nodes.field_body)
         ):
@@ -339,7 +426,9 @@ class _Reader:
         elif isinstance(node, nodes.container) and "seealso" in node.get("classes", ()):
             self._related += 1
             builder.paragraph()
+            builder.open_mark(MarkKind.TITLE)
             builder.text("See also:")
+            builder.close_mark(MarkKind.TITLE)
             self._children(node, depth)
             builder.paragraph()
             self._related -= 1
@@ -349,6 +438,8 @@ class _Reader:
             builder.paragraph()
             self._children(node, depth)
             builder.paragraph()
+        if mark is not None:
+            builder.close_mark(mark)
 
     def _reference(self, node: Any, depth: int) -> None:
         builder = self._builder

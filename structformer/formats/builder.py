@@ -257,6 +257,21 @@ class TreeBuilder:
         if self._heading is None:
             self._body.close_mark(kind)
 
+    def marked_text(self, kind: MarkKind, text: str) -> None:
+        """Text all of which is such a part: the same as opening it, letting the text flow, and closing it."""
+        words = text.split()
+        body = self._body
+        if self._heading is not None or not words or len(body.open_marks) >= _DEEPEST:
+            self.flow(text)
+            return
+        if not body.due and text[0].isspace():
+            body.due = " "
+        core = " ".join(words)
+        body.append(core)
+        body.marks.append(Mark(kind, body.length - len(core), body.length, len(body.open_marks)))
+        if text[-1].isspace():
+            body.due = " "
+
     def code(self, text: str, language: str = "") -> None:
         """A block of code, its lines as they stand."""
         self.open_mark(MarkKind.CODE, language)
@@ -405,7 +420,7 @@ def _settled(marks: list[Mark]) -> list[Mark]:
         if row is not None and mark.depth <= row.depth:
             row = None
         if mark.start >= mark.end:
-            if mark.kind is not MarkKind.CELL or row is None:
+            if mark.kind is not MarkKind.CELL or row is None or mark.depth != row.depth + 1:
                 continue
             mark.start = mark.end = min(max(mark.start, row.start), row.end)
         elif mark.kind is MarkKind.ROW:

@@ -1,0 +1,64 @@
+"""What a fenced block holds, by the words behind its fence: code of a language, a formula, what is raw.
+
+Sources: CommonMark 4.5; GitHub's documentation (math); Pandoc's and Quarto's manuals ({.python}, {python}, {=html});
+MyST's documentation ({code-block} python)."""
+
+from __future__ import annotations
+
+import re
+
+from structformer.blocks import MarkKind
+
+DIRECTIVE = re.compile(r"\{([\w:-]+)\}[ \t]*(.*)")
+# Directives whose content is no Markdown.
+CODE_DIRECTIVES = frozenset(
+    "code code-block code-cell sourcecode literalinclude math mermaid eval-rst graphviz raw "
+    "parsed-literal r python".split()
+)
+_WITH_LANGUAGE = frozenset({"code", "code-block", "code-cell", "sourcecode"})  # it is their argument
+_WITHOUT_LANGUAGE = frozenset({"literalinclude", "parsed-literal"})
+_NAME = r"(?:lang(?:uage)?-)?([A-Za-z][\w+#-]{0,39})(?![\w+#-])"
+_LANGUAGE = re.compile(rf"[\s{{]*{_NAME}(?!\s*=)")
+_CLASS = re.compile(rf"\{{(?:[^{{}}]*?\s)??\.{_NAME}")
+_RAW = re.compile(rf"\{{=\s*{_NAME}")
+_CALLED_OTHERWISE = {"ipython": "python", "ipython3": "python", "eval-rst": "rst", "graphviz": "dot"}
+# Words that stand where a language does and name none: plain text, and the options of Rust's documentation.
+_NO_LANGUAGE = frozenset(
+    "text txt plain plaintext none nohighlight no-highlight default "
+    "ignore no_run should_panic compile_fail notrust".split()
+)
+
+
+def fence_mark(info: str, *, extended: bool) -> tuple[MarkKind, str]:
+    """What the block is, and its detail. extended: as GitHub, Pandoc and MyST have it, not CommonMark alone."""
+    info = info.strip()
+    if not info:
+        return MarkKind.CODE, ""
+    if extended:
+        if info.startswith("{"):
+            if (raw := _RAW.match(info)) is not None:
+                return MarkKind.RAW, raw[1].lower()
+            if (found := DIRECTIVE.match(info)) is not None and found[1] in CODE_DIRECTIVES:
+                return _directive_mark(found[1], found[2])
+        elif info.split(None, 1)[0] == "math":
+            return MarkKind.FORMULA, ""
+    return MarkKind.CODE, language(info)
+
+
+def language(info: str) -> str:
+    """The language that the first word names, or the first class, in lower case; "" where none is named."""
+    found = _LANGUAGE.match(info) or _CLASS.match(info)
+    if found is None:
+        return ""
+    name = found[1].lower()
+    return "" if name in _NO_LANGUAGE else _CALLED_OTHERWISE.get(name, name)
+
+
+def _directive_mark(name: str, argument: str) -> tuple[MarkKind, str]:
+    if name == "math":
+        return MarkKind.FORMULA, ""
+    if name == "raw":
+        return MarkKind.RAW, language(argument)
+    if name in _WITH_LANGUAGE:
+        return MarkKind.CODE, language(argument)
+    return MarkKind.CODE, "" if name in _WITHOUT_LANGUAGE else language(name)
