@@ -6,13 +6,16 @@ import re
 from html import unescape
 from urllib.parse import unquote
 
+from structformer.blocks import MarkKind
 from structformer.document import LinkKind
 from structformer.formats.builder import TreeBuilder
 from structformer.text.headings import is_see_also
 from structformer.text.markup import Tag, tokens
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)\.?[ \t]*")
+_LISTS = {"ul": MarkKind.LIST, "ol": MarkKind.LIST, "li": MarkKind.ITEM}
 _BULLET = re.compile(r"(?:BULLET|INDENT|NUMBER|DEF)::::[-.:]?\s*|[-*•]\s+")
+_LIST_SIGNS = frozenset({"B", "N", "-", "*", "•"})  # BULLET, NUMBER, and no indents and definitions
 
 
 def read_extracted(text: str, title: str, builder: TreeBuilder) -> None:
@@ -21,7 +24,16 @@ def read_extracted(text: str, title: str, builder: TreeBuilder) -> None:
     if lines and unescape(lines[0]).strip() == title:
         lines = lines[1:]
     in_see_also = False
+    in_list = ""  # the sign of the list that is open
     for line in lines:
+        bullet = _BULLET.match(line)
+        sign = bullet[0][:1] if bullet else ""
+        if sign != in_list:
+            if in_list in _LIST_SIGNS:
+                builder.close_mark(MarkKind.LIST)
+            if sign in _LIST_SIGNS:
+                builder.open_mark(MarkKind.LIST, "1" if sign == "N" else "")
+            in_list = sign
         if not line.strip():
             builder.paragraph()
             continue
@@ -31,10 +43,11 @@ def read_extracted(text: str, title: str, builder: TreeBuilder) -> None:
             builder.close_heading()
             in_see_also = is_see_also(found[2])
             continue
-        bullet = _BULLET.match(line)
         content = line[bullet.end() :] if bullet else line
         if bullet:
             builder.line()
+            if sign in _LIST_SIGNS:
+                builder.open_mark(MarkKind.ITEM)
         if in_see_also and bullet and "<" not in content and len(content) < 200:
             builder.open_link(content.strip(), LinkKind.SEE_ALSO)
             builder.flow(unescape(content))
@@ -42,6 +55,7 @@ def read_extracted(text: str, title: str, builder: TreeBuilder) -> None:
         else:
             _line(content, builder)
         if bullet:
+            builder.close_mark(MarkKind.ITEM)
             builder.line()
         else:
             builder.paragraph()
@@ -72,3 +86,9 @@ def _tag(tag: Tag, builder: TreeBuilder) -> None:
             builder.open_link(unquote(target))
     elif tag.name in ("br", "li"):
         builder.line()
+    if (kind := _LISTS.get(tag.name)) is None:
+        return
+    if tag.closing:
+        builder.close_mark(kind)
+    else:
+        builder.open_mark(kind, "1" if tag.name == "ol" else "")

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass, field
 from html import unescape
 
+from structformer.blocks import MarkKind
+
 from structformer_wikitext.site import CHARACTERS, HATNOTES, LIST_TEMPLATES, SEE_ALSO_TEMPLATES, TEXT_TEMPLATES, Site
 
 MARK = "\x7f"
@@ -43,10 +45,12 @@ _URL = re.compile(rf"(?<![\w])({PROTOCOLS}){URL_CHARACTERS}+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """Text that is not markup. block: it stands on lines of its own."""
+    """Text that is not markup. block: it stands on lines of its own. kind: what it is, where its tag says so."""
 
     text: str
     block: bool = False
+    kind: MarkKind | None = None
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +185,7 @@ def _take_tags(text: str, page: Page) -> str:
         inner = text[end:close]
         after_close = text.find(">", close)
         position = len(text) if after_close < 0 else after_close + 1
-        out.append(_tag_part(name, inner, page))
+        out.append(_tag_part(name, found[0], inner, page))
     out.append(text[position:])
     return "".join(out)
 
@@ -194,15 +198,28 @@ def _is_paired(text: str, name: str, known: dict[str, bool]) -> bool:
     return known[name]
 
 
-def _tag_part(name: str, inner: str, page: Page) -> str:
+_LANGUAGE = re.compile(r"""\blang\s*=\s*["']?([a-z][a-z0-9+#._-]*)""", re.IGNORECASE)
+_NO_LANGUAGES = frozenset({"text", "none", "plain"})
+_DISPLAYED = re.compile(r"""\bdisplay\s*=\s*["']?block""", re.IGNORECASE)
+
+
+def _tag_part(name: str, tag: str, inner: str, page: Page) -> str:
     if name in _VERBATIM:
         if name == "pre":
             inner = re.sub(r"</?nowiki\s*/?>", "", inner)
         inner = unescape(inner) if name in ("pre", "nowiki") else inner
         block = name != "nowiki" and (name != "syntaxhighlight" or "\n" in inner)
-        return page.mark(Verbatim(inner.strip("\n") if block else inner, block))
+        if name == "nowiki":
+            return page.mark(Verbatim(inner))
+        language = found[1].lower() if (found := _LANGUAGE.search(tag)) is not None else ""
+        return page.mark(
+            Verbatim(inner.strip("\n"), True, MarkKind.CODE, "" if language in _NO_LANGUAGES else language)
+            if block
+            else Verbatim(inner, kind=MarkKind.CODE_SPAN)
+        )
     if name in _SOURCE:
-        return page.mark(Verbatim(" ".join(inner.split())))
+        kind = MarkKind.FORMULA if _DISPLAYED.search(tag) else MarkKind.FORMULA_SPAN
+        return page.mark(Verbatim(" ".join(inner.split()), kind=kind))
     if name == "ref":
         return page.mark(Reference(inner))
     if name == "gallery":

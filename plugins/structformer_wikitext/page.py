@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html import unescape
 from urllib.parse import unquote
 
+from structformer.blocks import MarkKind
 from structformer.document import LinkKind
 from structformer.formats.builder import TreeBuilder
 from structformer.text.markup import Tag, parse_attributes
@@ -23,6 +25,7 @@ from structformer_wikitext.markup import (
     Reference,
     Verbatim,
 )
+from structformer_wikitext.parts import CODE_LINES, Elements, Lists, Tables
 from structformer_wikitext.site import Site
 
 _HEADING = re.compile(r"(=+)(.*?)(=+)[ \t]*(?:\x7f\d+\x7f[ \t]*)*", re.DOTALL)
@@ -63,6 +66,14 @@ _BLOCK_TAGS = frozenset(
 _LINE_TAGS = frozenset("br li tr dt dd summary figcaption".split())
 _CELL_ATTRIBUTES = re.compile(r"[^\[\]|{}<\x7f]*(?:\x7f\d+\x7f[^\[\]|{}<\x7f]*)*\|(?!\|)")
 _MAX_NESTING = 20
+_TAG_MARKS = {
+    **dict.fromkeys(("b", "strong"), MarkKind.STRONG),
+    **dict.fromkeys(("i", "em"), MarkKind.EMPHASIS),
+    **dict.fromkeys(("code", "tt", "kbd", "samp"), MarkKind.CODE_SPAN),
+}
+_FORMULAS = frozenset({MarkKind.FORMULA, MarkKind.FORMULA_SPAN})
+_LONG_LINE = 200  # characters
+_TAG_NAMES = re.compile(r"</?([a-zA-Z]+)")
 _HTML_HEADING = re.compile(r"h[1-6]")
 
 
@@ -76,8 +87,12 @@ class PageReader:
         self._site = site
         self._page = Page("")
         self._depth = 0
-        self._tables = 0
+        self._lists = Lists(builder)
+        self._tables = Tables(builder)
+        self._elements = Elements(builder)
+        self._spans: list[MarkKind] = []  # within the line, opened and not yet closed
         self._cells = 0
+        self._captions = 0  # open, of more than one line
         self.categories: list[str] = []
         self.languages: list[str] = []
 
@@ -88,9 +103,13 @@ class PageReader:
 
     def _lines(self, text: str) -> None:
         builder = self._builder
+        lists = self._lists
         in_paragraph = False
-        for line in text.split("\n"):
+        lines = text.split("\n")
+        for number, line in enumerate(lines):
             if not line:
+                if lists.shape:
+                    lists.end()
                 builder.paragraph()
                 in_paragraph = False
                 continue
@@ -102,8 +121,10 @@ class PageReader:
                 self._list_item(line)
                 in_paragraph = False
                 continue
+            if lists.shape and (first != " " or lists.shape != CODE_LINES):
+                lists.end()
             if first in "{|!" or (self._tables and first.isspace()):
-                if self._table_line(line):
+                if self._table_line(line, lines, number):
                     in_paragraph = False
                     continue
             elif (
@@ -111,6 +132,7 @@ class PageReader:
                 and not self._tables
                 and line.lstrip(" :\t").startswith("{|")
             ):
+                lists.end()
                 if self._table_line(line.lstrip(" :\t")):
                     in_paragraph = False
                     continue
@@ -121,6 +143,10 @@ class PageReader:
             elif first == " " and line.strip():
                 if in_paragraph:
                     builder.line()
+                if self._is_code(line, lines[number + 1] if number + 1 < len(lines) else ""):
+                    lists.code()
+                elif lists.shape:
+                    lists.end()
                 self.inline(line)
                 builder.line()
                 in_paragraph = False
@@ -129,7 +155,9 @@ class PageReader:
                 builder.paragraph()
                 in_paragraph = False
                 continue
-            self.inline(line)
+            is_own = first == MARK and not in_paragraph and lines[number + 1 : number + 2] in ([], [""])
+            if not (is_own and self._formula(line)):
+                self.inline(line)
             builder.text(" ")
             in_paragraph = True
 
@@ -145,12 +173,44 @@ class PageReader:
         else:
             level = min(left, right, 6)
             title = "=" * (left - level) + title + "=" * (right - level)
-        self._tables = 0
+        self._tables.forget()
+        self._forget()
         self._builder.open_heading(level, ())
         self.inline(title)
         section = self._builder.close_heading()
         if section is not None and section.title:
             self._builder.add_anchor(section.title)
+        return True
+
+    def _forget(self) -> None:
+        """A heading ends the parts that are open."""
+        self._lists.forget()
+        self._elements.forget()
+
+    def _is_code(self, line: str, following: str) -> bool:
+        """Whether a line that begins with a blank is code, and not a file, a formula or a block of HTML; a sentence
+        that stands alone is prose after a template that was left out."""
+        is_alone = self._lists.shape != CODE_LINES and following[:1] != " "
+        is_prose = len(line) > _LONG_LINE or (line.rstrip()[-1] in ".:!?" and len(line.split()) > 4)
+        if self._captions or (is_alone and is_prose):
+            return False
+        if "<" in line and any(name[1].lower() in _BLOCK_TAGS for name in _TAG_NAMES.finditer(line)):
+            return False
+        parts = self._page.parts
+        return MARK not in line or not any(
+            isinstance(part := parts[int(found[1])], Media | Hatnote)
+            or (isinstance(part, Verbatim) and (part.block or part.kind in _FORMULAS))
+            for found in MARKS.finditer(line)
+            if int(found[1]) < len(parts)
+        )
+
+    def _formula(self, text: str) -> bool:
+        """Read a formula that stands alone; False when it is something else."""
+        found = MARKS.fullmatch(text.strip())
+        part = self._page.parts[int(found[1])] if found and int(found[1]) < len(self._page.parts) else None
+        if not isinstance(part, Verbatim) or part.kind not in _FORMULAS:
+            return False
+        self._verbatim(part, MarkKind.FORMULA)
         return True
 
     def _list_item(self, line: str) -> None:
@@ -159,48 +219,65 @@ class PageReader:
         builder = self._builder
         builder.line()
         rest = line[found.end() :]
-        if rest.startswith("{|") and self._table_line(rest):
+        if rest.startswith("{|"):
+            self._lists.end()
+            self._table_line(rest)
             return
+        signs = found[0].rstrip(" \t")
+        displayed = signs[-1] == ":" and rest[:1] == MARK
+        if displayed and signs == ":" and not self._lists.shape and self._formula(rest):
+            builder.line()
+            return
+        self._lists.item(signs)
         if ";" in found[0] and (term := _split_term(rest)) is not None:
             self.inline(term[0])
             builder.line()
+            self._lists.meaning()
             rest = term[1]
-        self.inline(rest)
+        if not (displayed and self._formula(rest)):
+            self.inline(rest)
         builder.line()
 
-    def _table_line(self, line: str) -> bool:
-        """A line of table markup; False when it is none."""
+    def _table_line(self, line: str, lines: Sequence[str] = (), number: int = 0) -> bool:
+        """A line of table markup; False when it is none. lines, number: among which and where it stands."""
         builder = self._builder
         line = line.lstrip() if self._tables else line
         if line.startswith("{|"):
-            self._tables += 1
+            self._tables.begin()
             self._cells = 0
             builder.paragraph()
             return True
         if not self._tables:
             return False
         if line.startswith("|}"):
-            self._tables -= 1
+            self._tables.end()
             builder.paragraph()
             if line[2:].strip():
                 self.inline(line[2:])
             return True
         if line.startswith("|-"):
+            self._tables.end_row()
             builder.line()
             self._cells = 0
             return True
         if line.startswith("|+"):
+            self._tables.end_row()
             builder.line()
+            builder.open_mark(MarkKind.CAPTION)
             self.inline(_content(line[2:]))
+            builder.close_mark(MarkKind.CAPTION)
             builder.line()
             return True
         if line[:1] not in ("|", "!"):
             return False
         marks = ("||", "!!") if line[0] == "!" else ("||",)
+        self._tables.begin_row(line, lines, number)
         for cell in _cells(line[1:], marks):
+            self._tables.end_cell()
             if self._cells:
                 builder.text(" | ")
             self._cells += 1
+            self._tables.begin_cell()
             self.inline(_content(cell))
         return True
 
@@ -217,6 +294,7 @@ class PageReader:
             text = _balance_quotes(text)
             found = _START.search(text)
         self._depth += 1
+        around, self._spans = self._spans, []
         say = self._say if _may_hold_links(text) else self._flow
         plain_links = not self._builder.in_link
         link_text = self._builder.link_text
@@ -243,7 +321,36 @@ class PageReader:
             found = _START.search(text, position)
         if position < len(text):
             say(text[position:])
+        if self._spans:  # a line's end ends what it has opened
+            self._builder.close_mark(self._spans[0])
+        self._spans = around
         self._depth -= 1
+
+    def _span(self, kind: MarkKind) -> None:
+        """Begin a span, or end it; those within it go on after it."""
+        spans, builder = self._spans, self._builder
+        if kind not in spans:
+            builder.open_mark(kind)
+            spans.append(kind)
+            return
+        place = spans.index(kind)
+        builder.close_mark(kind)
+        del spans[place]
+        for each in spans[place:]:
+            builder.open_mark(each)
+
+    def _quotes(self, number: int) -> None:
+        """Apostrophes: two are emphasis, three are strong, five are both; what is more is text."""
+        if number == 4 or number > 5:
+            self._say("'" * (1 if number == 4 else number - 5))
+        if number == 2:
+            self._span(MarkKind.EMPHASIS)
+        elif number in (3, 4):
+            self._span(MarkKind.STRONG)
+        else:
+            both = (MarkKind.EMPHASIS, MarkKind.STRONG)
+            for kind in reversed(both) if self._spans[-1:] == [MarkKind.STRONG] or not self._spans else both:
+                self._span(kind)
 
     def _say(self, text: str) -> None:
         """Plain text, with the addresses and numbers in it that are links."""
@@ -270,10 +377,7 @@ class PageReader:
         """Read one piece of markup; where the text goes on."""
         end = found.end()
         if found["quotes"]:
-            if len(found["quotes"]) == 4:
-                self._say("'")
-            elif len(found["quotes"]) > 5:
-                self._say("'" * (len(found["quotes"]) - 5))
+            self._quotes(len(found["quotes"]))
             return end
         if found["mark"]:
             self._mark(int(found["mark"]))
@@ -386,6 +490,7 @@ class PageReader:
                 if builder.in_heading:
                     builder.close_heading()
             else:
+                self._forget()
                 identifier = Tag(lower, False, tag[len(lower) + 1 : -1]).get("id")
                 builder.open_heading(int(lower[1]), (identifier,) if identifier else ())
             return
@@ -399,6 +504,14 @@ class PageReader:
         elif lower not in _INLINE_TAGS:
             self._say(tag)
             return
+        if (span := _TAG_MARKS.get(lower)) is not None:
+            if closing == (span in self._spans):
+                self._span(span)
+        elif closing:
+            self._elements.end(lower)
+        elif tag[-2] != "/":
+            start = parse_attributes(tag[3:-1]).get("start") if lower == "ol" and "start" in tag else None
+            self._elements.begin(lower, start)
         if not closing and "id" in tag and (identifier := parse_attributes(tag[len(lower) + 1 : -1]).get("id")):
             builder.add_anchor(identifier)
 
@@ -420,10 +533,17 @@ class PageReader:
             if part.caption.strip() and not builder.in_link:
                 if not builder.in_heading:
                     builder.paragraph()
+                builder.open_mark(MarkKind.FIGURE)
+                builder.open_mark(MarkKind.CAPTION)
                 if "\n" in part.caption:
+                    around, self._lists = self._lists, Lists(builder)
+                    self._captions += 1
                     self._lines(part.caption)
+                    self._captions -= 1
+                    self._lists = around
                 else:
                     self.inline(part.caption)
+                builder.close_mark(MarkKind.FIGURE)
                 if not builder.in_heading:
                     builder.paragraph()
         elif isinstance(part, Hatnote):
@@ -442,12 +562,17 @@ class PageReader:
         elif isinstance(part, Reference):
             self._reference(part.text)
 
-    def _verbatim(self, part: Verbatim) -> None:
+    def _verbatim(self, part: Verbatim, kind: MarkKind | None = None) -> None:
+        """Text that is not markup. kind: what it is, where that is not for its tag to say."""
         builder = self._builder
         if part.block and not builder.in_heading:
             builder.paragraph()
-            builder.verbatim(part.text)
+            builder.code(part.text, part.detail)
             builder.paragraph()
+        elif (kind := kind or part.kind) is not None:
+            builder.open_mark(kind)
+            builder.flow(part.text)
+            builder.close_mark(kind)
         else:
             builder.flow(part.text)
 

@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from lxml import etree
+from structformer.blocks import INLINE, VERBATIM, MarkKind
 from structformer.document import LinkKind
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.link_names import is_external
 from structformer.formats.references import UNNAMED
 
+from structformer_xml.marks import Part, Parts, parts_of
 from structformer_xml.vocabulary import Vocabulary
 
 _XML = "{http://www.w3.org/XML/1998/namespace}"
@@ -33,6 +35,7 @@ class _Open:
     taken: list[str] | None = None  # text gathered for the metadata or a title that is not a heading
     key = ""
     note: list[str] | None = None  # text of a footnote in a title, which follows the title
+    part: MarkKind | None = None  # what part of the text it is
 
     def __init__(self, name: str, role: int, depth: int) -> None:
         self.name = name
@@ -53,6 +56,7 @@ class XmlReader:
         self._zones = 0
         self._verbatim = 0
         self._examples = 0
+        self._whole = 0  # parts open in which there are no others: code, formulas
         self._notes = 0  # footnotes of a title that are open
         self._after_title: list[str] = []
         self._ended = ""  # the element that has just ended, with no text since
@@ -89,8 +93,8 @@ class XmlReader:
                 self._end()
         self._flush_ids()
 
-    def _meaning(self, tag: str) -> tuple[str, int, bool]:
-        """(local name, role, whether more is to be asked about elements of this name)."""
+    def _meaning(self, tag: str) -> tuple[str, int, bool, Part | Parts | None]:
+        """(local name, role, whether more is to be asked about elements of this name, what parts they are)."""
         name = tag.rpartition("}")[2]
         vocabulary = self._vocabulary
         role = _OTHER
@@ -119,12 +123,13 @@ class XmlReader:
             or any(mark.rpartition("/")[2] == name for mark in vocabulary.document_titles)
             or any(mark.partition("[")[0] == name for mark in vocabulary.see_also)
         )
-        vocabulary.meanings[tag] = name, role, marked
-        return name, role, marked
+        meaning = name, role, marked, parts_of(name, vocabulary.marks)
+        vocabulary.meanings[tag] = meaning
+        return meaning
 
     def _start(self, element: Any) -> None:
         tag = element.tag
-        name, role, marked = self._meanings.get(tag) or self._meaning(tag)
+        name, role, marked, part = self._meanings.get(tag) or self._meaning(tag)
         above = self._stack[-1] if self._stack else None
         attributes = element.attrib
         opened = _Open(name, role, above.depth if above is not None else 0)
@@ -177,6 +182,8 @@ class XmlReader:
             self._break(role, above)
             if role == _VERBATIM:
                 self._verbatim += 1
+        if part is not None and not self._whole:
+            self._open_part(opened, above, part, attributes)
         if marked:
             self._mark(opened, attributes)
         if attributes or (marked and (self._zones or name in self._vocabulary.man_pages)):
@@ -226,6 +233,24 @@ class XmlReader:
             self._builder.space()
         if opened.name in vocabulary.examples:
             self._examples += 1
+
+    def _open_part(self, opened: _Open, above: _Open | None, part: Part | Parts, attributes: Any) -> None:
+        """What follows, until the element ends, is a list, code, a stressed word..."""
+        around = above.part if above is not None else None
+        if isinstance(part, Parts):
+            chosen = part.choose(above.name if above is not None else "", around, attributes)
+            if chosen is None:
+                return
+            part = chosen
+        kind = part.kind
+        if kind is around and kind in INLINE:
+            return
+        if kind in VERBATIM:
+            self._whole += 1
+        opened.part = kind
+        self._builder.open_mark(
+            kind, part.detail(opened.name, attributes) if part.words or kind is MarkKind.NOTE else ""
+        )
 
     def _skip(self, opened: _Open, element: Any) -> None:
         self._skipping += 1
@@ -348,6 +373,10 @@ class XmlReader:
             return
         if opened.closing:
             self._builder.text(opened.closing)
+        if opened.part is not None:
+            self._builder.close_mark(opened.part)
+            if opened.part in VERBATIM:
+                self._whole -= 1
         if self._examples and opened.name in self._vocabulary.examples:
             self._examples -= 1
         if opened.taken is not None:

@@ -10,6 +10,17 @@ from typing import Any
 from structformer.document import LinkKind
 from structformer.errors import UsageError
 
+from structformer_xml.marks import (
+    DITA_MARKS,
+    DOCBOOK_MARKS,
+    JATS_MARKS,
+    SHARED_MARKS,
+    TEI_MARKS,
+    Part,
+    Parts,
+    check_marks,
+)
+
 _PARAGRAPHS = frozenset(
     """p para simpara formalpara l lg ab line verse-line shortdesc cmd stepresult info attrib refpurpose seg speech sp stage td th entry
     term dt dd dlentry sli li item listitem""".split()
@@ -58,6 +69,7 @@ class Vocabulary:
     a blank. brackets: by element, what stands around its text. breaks: elements that end a word unless they say break="no".
     readings: elements whose children say one thing in several ways; variants: those of these children that are never taken.
     notes: footnotes, which do not belong to a title that they stand in. examples: elements that show markup, which has no meaning there. man_pages: elements that name another page by its name and number.
+    marks: what parts of a text elements are: lists, tables, code... (structformer_xml.marks says how).
     """
 
     name: str
@@ -96,7 +108,8 @@ class Vocabulary:
     notes: frozenset[str] = frozenset({"footnote", "fn", "note"})
     examples: frozenset[str] = frozenset()
     man_pages: frozenset[str] = frozenset()
-    meanings: dict[str, tuple[str, int, bool]] = field(
+    marks: Mapping[str, str] = field(default_factory=lambda: SHARED_MARKS)
+    meanings: dict[str, tuple[str, int, bool, Part | Parts | None]] = field(
         default_factory=dict, init=False, compare=False
     )  # by tag, as they are met
 
@@ -152,6 +165,7 @@ DOCBOOK = Vocabulary(
     brackets={"manvolnum": ("(", ")")},
     breaks=frozenset({"sbr"}),
     man_pages=frozenset({"citerefentry"}),
+    marks=DOCBOOK_MARKS,
 )
 
 JATS = Vocabulary(
@@ -175,6 +189,7 @@ JATS = Vocabulary(
     skipped_in=dict.fromkeys(
         ("volume", "issue", "fpage", "lpage"), frozenset({"article-meta", "front-stub", "book-meta"})
     ),
+    marks=JATS_MARKS,
 )
 
 BITS = replace(
@@ -203,6 +218,7 @@ TEI = Vocabulary(
     readings=frozenset({"choice", "app", "subst"}),
     variants=frozenset("sic orig abbr del".split()),
     examples=frozenset({"egXML"}),
+    marks=TEI_MARKS,
 )
 
 DITA = Vocabulary(
@@ -218,6 +234,7 @@ DITA = Vocabulary(
     targets=(("href", ""), ("conref", ""), ("conkeyref", "")),
     references=frozenset("xref link topicref chapter appendix part keydef".split()),
     see_also=frozenset({"related-links"}),
+    marks=DITA_MARKS,
 )
 
 GENERIC = Vocabulary(
@@ -293,8 +310,8 @@ _DITA_SIGNS = frozenset(
 def from_toml(text: str, origin: str) -> Vocabulary:
     """A user's mapping. Raises UsageError that names the key which is wrong.
 
-    Keys are the fields of `Vocabulary`: lists of element names, `targets` as a table attribute = prefix, `extends` for a built-in
-    one whose entries stay.
+    Keys are the fields of `Vocabulary`: lists of element names, `targets` as a table attribute = prefix, `marks` as a table
+    element = kind of part, `extends` for a built-in one whose entries stay.
     """
     try:
         table: dict[str, Any] = tomllib.loads(text)
@@ -319,6 +336,8 @@ def from_toml(text: str, origin: str) -> Vocabulary:
             if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
                 raise UsageError(f'{origin}: targets must be a table like {{ href = "", ref = "#" }}')
             chosen[key] = (*value.items(), *(current if extended else ()))
+        elif key == "marks":
+            chosen[key] = {**current, **check_marks(value, origin)}
         elif type(value) is not type(current) and not isinstance(value, dict | list):
             raise UsageError(f"{origin}: {key} must be {type(current).__name__}")
         else:
