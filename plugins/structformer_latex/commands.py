@@ -147,7 +147,6 @@ DROPPED = {
     "frenchspacing": "",
     "normalfont": "",
     "makeindex": "",
-    "lstset": "m",
     "rowcolor": "omoo",
     "rowcolors": "mmm",
     "cellcolor": "om",
@@ -230,7 +229,8 @@ CONDITIONALS = frozenset(
 PARAGRAPHS = frozenset(
     "par bigskip medskip smallskip newpage clearpage cleardoublepage pagebreak maketitle tableofcontents centerline endgraf hrule".split()
 )
-LINES = frozenset("newline linebreak tabularnewline cr".split())
+ROW_ENDS = frozenset({"tabularnewline", "cr"})
+LINES = ROW_ENDS | {"newline", "linebreak"}
 LENGTHS = frozenset(
     """parindent parskip hsize vsize textwidth textheight oddsidemargin evensidemargin topmargin baselineskip leftskip rightskip tabcolsep
     arraycolsep hskip vskip kern hoffset voffset columnsep abovedisplayskip belowdisplayskip lineskip tolerance hbadness vbadness

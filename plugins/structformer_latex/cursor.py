@@ -203,6 +203,11 @@ class Cursor:
         self.position = position
         return None
 
+    def skip_option(self) -> None:
+        """Pass over [...] right here."""
+        if self.peek() == "[":
+            self.optional()
+
     def skip_optionals(self) -> None:
         """Pass over all the [...] that come next."""
         while self.optional() is not None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import ClassVar
+
+from structformer.blocks import MarkKind
 
 from structformer_latex.bibliography import Bibliography
 from structformer_latex.commands import LISTS, MATH, SKIPPED, TABLES, VERBATIM, Handler, by_name
@@ -13,6 +16,7 @@ from structformer_latex.macros import Macros
 from structformer_latex.numbering import Numbering
 from structformer_latex.output import Output
 from structformer_latex.sections import Sections
+from structformer_latex.tables import Tables
 from structformer_latex.theorems import Theorems
 from structformer_latex.verbatim import Verbatim
 
@@ -27,6 +31,23 @@ _WITH_OPTIONS = frozenset(
 )
 _WITH_OPTIONS_AND_GROUP = frozenset("minipage spacing subfigure subtable adjustbox turn rotate column".split())
 _WITH_OPTIONS_AND_TWO = frozenset({"wrapfigure", "wraptable"})
+_START = re.compile(r"(?:^|,)\s*start\s*=\s*(\d+)")
+# What environments are whose content is read as it comes, and the kinds of notes.
+_BLOCKS = {
+    **dict.fromkeys("quote quotation verse displayquote".split(), (MarkKind.QUOTE, "")),
+    **dict.fromkeys("figure subfigure wrapfigure SCfigure sidewaysfigure marginfigure".split(), (MarkKind.FIGURE, "")),
+    **dict.fromkeys("table subtable wraptable sidewaystable margintable".split(), (MarkKind.TABLE, "")),
+    **dict.fromkeys("tcolorbox mdframed framed shaded leftbar".split(), (MarkKind.NOTE, "note")),
+    **{kind: (MarkKind.NOTE, kind) for kind in ("tip", "hint", "important", "warning", "caution", "danger")},
+}
+_SLIDE_BLOCKS = {"block": "note", "alertblock": "important", "exampleblock": "example"}
+
+
+@dataclass(slots=True)
+class _List:
+    kind: MarkKind
+    number: int  # of its last item; -1 where items have no numbers
+    part: MarkKind | None = None  # the item or definition that is open
 
 
 class Environments:
@@ -44,6 +65,7 @@ class Environments:
         formulas: Formulas,
         verbatim: Verbatim,
         bibliography: Bibliography,
+        tables: Tables,
     ) -> None:
         self._cursor = cursor
         self._output = output
@@ -55,14 +77,9 @@ class Environments:
         self._verbatim = verbatim
         self._bibliography = bibliography
         self._own: list[str] = []  # the user's that are open
-        self._items: list[int] = []  # of the lists that are open; -1 where items have no numbers
+        self._lists: list[_List] = []
         self._floats: list[str] = []  # environments that may have a caption
-        self._tables = 0
-
-    @property
-    def in_table(self) -> bool:
-        """Whether & stands between cells."""
-        return self._tables > 0
+        self._tables = tables
 
     def begin(self) -> None:
         """Read what follows \\begin."""
@@ -80,13 +97,20 @@ class Environments:
             if name in _MATH_WITH_ARGUMENT:
                 self._cursor.argument()
             self._formulas.write(self._cursor.skip_environment(name), name, display=True)
-        elif name in TABLES:
-            self._begin_table(name)
+        else:
+            self._output.groups.depth += 1
+            self._begin_group(name)
+
+    def _begin_group(self, name: str) -> None:
+        """An environment whose end is read as it comes."""
+        if name in TABLES:
+            self._tables.begin(name)
         elif name in LISTS:
             self._begin_list(name)
         elif name == "thebibliography":
             self._cursor.argument()
             self._bibliography.open_section()
+            self._output.open_block(MarkKind.LIST)
         elif name in self._theorems:
             self._theorems.begin(name)
         elif name in self._OTHERS:
@@ -104,10 +128,17 @@ class Environments:
                 self._own.pop()
                 self._cursor.push(self._macros.environments[name][1])
             return
-        if name in TABLES and self._tables:
-            self._tables -= 1
-        if name in LISTS and self._items:
-            self._items.pop()
+        self._output.groups.close(self._output.builder)
+        if name in TABLES:
+            self._tables.end()
+        elif name in LISTS:
+            self._end_list()
+        elif name == "thebibliography":
+            self._output.builder.close_mark(MarkKind.LIST)
+        elif name in self._theorems or name in _SLIDE_BLOCKS:
+            self._output.builder.close_mark(MarkKind.NOTE)
+        elif (block := _BLOCKS.get(name.rstrip("*"))) is not None:
+            self._output.builder.close_mark(block[0])
         if self._floats and self._floats[-1] == name:
             self._floats.pop()
         if name == "document" and self._cursor.is_outermost:
@@ -127,36 +158,63 @@ class Environments:
     # -- lists and tables ------------------------------------------------------------------------------------------
 
     def _begin_list(self, name: str) -> None:
-        self._cursor.optional()
+        options = self._cursor.optional() or ""
         if name == "list":
             self._cursor.drop("mm")
-        self._items.append(0 if "enum" in name else -1)
         self._output.builder.paragraph()
+        first = ""
+        if "enum" in name:
+            start = _START.search(options)
+            first = start[1] if start is not None else "1"
+        kind = MarkKind.DEFINITIONS if name.startswith("description") else MarkKind.LIST
+        self._output.open_block(kind, first)
+        self._lists.append(_List(kind, 0 if first else -1))
+
+    def _end_list(self) -> None:
+        if self._lists:
+            ended = self._lists.pop()
+            if ended.part is not None:
+                self._output.builder.close_mark(ended.part)
+            self._output.builder.close_mark(ended.kind)
 
     def _item(self, command: str) -> None:
         self._cursor.skip_overlay()
         label = self._cursor.optional()
         self._cursor.skip_overlay()
-        self._output.builder.line()
-        if self._items and self._items[-1] >= 0:
-            self._items[-1] += 1
-            self._numbering.item(self._items[-1])
+        builder = self._output.builder
+        builder.line()
+        if not self._lists:
+            self._write_label(label)
+            return
+        current = self._lists[-1]
+        if current.part is not None:
+            builder.close_mark(current.part)
+        if current.number >= 0:
+            current.number += 1
+            self._numbering.item(current.number)
+        if current.kind is MarkKind.DEFINITIONS:
+            current.part = MarkKind.DEFINITION
+            self._output.open_block(MarkKind.TERM)
+            self._write_label(label)
+            builder.close_mark(MarkKind.TERM)
+            builder.open_mark(MarkKind.DEFINITION)
+        else:
+            current.part = MarkKind.ITEM
+            self._output.open_block(MarkKind.ITEM)
+            self._write_label(label)
+
+    def _write_label(self, label: str | None) -> None:
         if label:
             self._output.typeset(label)
             self._output.builder.flow(" ")
-
-    def _begin_table(self, name: str) -> None:
-        for _ in range(TABLES[name]):
-            self._cursor.optional()
-            self._cursor.group()
-        self._tables += 1
-        self._output.builder.paragraph()
 
     # -- figures ---------------------------------------------------------------------------------------------------
 
     def _begin_float(self, name: str) -> None:
         """A figure, a table that floats, or an environment that nothing is known of."""
         self._output.builder.paragraph()
+        if (block := _BLOCKS.get(name.rstrip("*"))) is not None:
+            self._output.open_block(*block)
         self._floats.append(name)
         if name in _WITH_OPTIONS:
             self._cursor.skip_optionals()
@@ -173,8 +231,15 @@ class Environments:
         kind = self._cursor.argument() if command == "captionof" else next(reversed(self._floats), "")
         self._numbering.float(kind)
         self._cursor.optional()
-        self._output.builder.paragraph()
+        builder = self._output.builder
+        builder.paragraph()
+        self._tables.leave_row()
+        marked = builder.in_mark(MarkKind.FIGURE) or builder.in_mark(MarkKind.TABLE)
+        if marked:
+            self._output.open_block(MarkKind.CAPTION)
         self._output.block(self._cursor.argument())
+        if marked:
+            builder.close_mark(MarkKind.CAPTION)
 
     def _graphics(self, command: str) -> None:
         alternative = ""
@@ -195,9 +260,13 @@ class Environments:
             self._output.builder.paragraph()
 
     def _begin_block(self, name: str) -> None:
-        self._output.builder.paragraph()
+        builder = self._output.builder
+        builder.paragraph()
+        self._output.open_block(MarkKind.NOTE, _SLIDE_BLOCKS[name])
+        builder.open_mark(MarkKind.TITLE)
         self._output.typeset(self._cursor.group() or "")
-        self._output.builder.line()
+        builder.close_mark(MarkKind.TITLE)
+        builder.line()
 
     def _begin_columns(self, name: str) -> None:
         self._cursor.argument()
@@ -210,7 +279,7 @@ class Environments:
     _OTHERS: ClassVar[dict[str, Handler]] = by_name(
         ("document subfile", _begin_body),
         ("frame", _begin_slide),
-        ("block alertblock exampleblock", _begin_block),
+        (_SLIDE_BLOCKS, _begin_block),
         ("multicols multicols*", _begin_columns),
     )
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from structformer.blocks import MarkKind
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.encoding import as_utf8
@@ -23,7 +24,6 @@ from structformer_latex.inputs import BODY
 from structformer_latex.reader import TexReader
 
 _CHAPTER_PIECES = 4  # parts of a label, joined by hyphens, that may name a chapter
-_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*")
 _MAIN = re.compile(r"\\(?:documentclass|documentstyle|begin\s*\{document\})")
 _TAKEN = re.compile(
     r"\\(input|include|subfile|subfileinclude|includestandalone|import|subimport)(?![a-zA-Z])\s*(?:\[[^\[\]]*\]\s*)?(?:\{([^{}]*)\}\s*(?:\{([^{}]*)\})?|([^\s\\{}%]+))"
@@ -102,7 +102,7 @@ class LatexFormat:
 
         builder = TreeBuilder(slugs=False)
         reader = TexReader(builder, files)
-        reader.read(text, name=source.path, main=_MAIN.search(_COMMENT.sub(r"\1", text)) is not None)
+        reader.read(text, name=source.path, main=_MAIN.search(_without_comments(text)) is not None)
         _references(reader, builder, files, source.path)
         if reader.cut:
             source.warn(reader.cut)
@@ -138,7 +138,7 @@ class LatexFormat:
         a class of their own.
         """
         text = as_utf8(source.read()).decode("utf-8", "replace")
-        if not _may_take(text) or not _MAIN.search(text := _COMMENT.sub(r"\1", text)):
+        if not _may_take(text) or not _MAIN.search(text := _without_comments(text)):
             return set()
         merges = _TAKES_DOCUMENTS.search(text) is not None
         found: set[str] = set()
@@ -149,7 +149,7 @@ class LatexFormat:
                 opened = (source.open(target + ".tex") or source.open(target)) if target else None
                 if opened is None or opened.path in found or opened.path == source.path:
                     continue
-                text = _COMMENT.sub(r"\1", as_utf8(opened.read()).decode("utf-8", "replace"))
+                text = _without_comments(as_utf8(opened.read()).decode("utf-8", "replace"))
                 if command in _MERGING or merges or not (_ALONE.search(text) and BODY.search(text)):
                     found.add(opened.path)
                     if _may_take(text) and len(found) < _MAX_TAKEN:
@@ -186,6 +186,24 @@ class LatexFormat:
 
 def _may_take(text: str) -> bool:
     return "\\in" in text or "\\sub" in text or "\\import" in text
+
+
+def _without_comments(text: str) -> str:
+    """A file's text without what follows %, unless that is written as \\%."""
+    parts: list[str] = []
+    kept = 0
+    sign = text.find("%")
+    while sign >= 0:
+        before = sign
+        while before > kept and text[before - 1] == "\\":
+            before -= 1
+        following = sign + 1
+        if (sign - before) % 2 == 0:
+            parts.append(text[kept:sign])
+            end = text.find("\n", sign)
+            kept = following = end if end >= 0 else len(text)
+        sign = text.find("%", following)
+    return "".join((*parts, text[kept:]))
 
 
 def _without_unread(text: str) -> str:
@@ -237,13 +255,17 @@ def _references(reader: TexReader, builder: TreeBuilder, files: Any, path: str) 
         )
         reader.read(inside[1] if inside else taken[1], name=taken[0], main=False)
         return
+    builder.open_mark(MarkKind.LIST)
     for key in bibliography.cited if "*" not in bibliography.cited else bibliography.entries:
         entry = bibliography.entries.get(key)
         if entry is None:
             continue
         builder.line()
+        builder.open_mark(MarkKind.ITEM)
         builder.add_anchor(f"cite:{key}")
         builder.text(reader.plain(entry.line()))
         if url := entry.fields.get("url"):
             builder.add_link(url.strip(), "", LinkKind.CITATION)
+        builder.close_mark(MarkKind.ITEM)
         builder.line()
+    builder.close_mark(MarkKind.LIST)

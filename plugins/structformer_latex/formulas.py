@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 
+from structformer.blocks import MarkKind
+
 from structformer_latex.cursor import Cursor
 from structformer_latex.numbering import Numbering
 from structformer_latex.output import Output
 from structformer_latex.references import References
 
 _END = {
-    "$": re.compile(r"\\.|\$|\n[ \t]*\n", re.DOTALL),
     "$$": re.compile(r"\\.|\$\$", re.DOTALL),
     "\\(": re.compile(r"\\\)|\n[ \t]*\n"),
     "\\[": re.compile(r"\\\]"),
 }
+_IN_LINE = re.compile(r"((?:[^\\$\n]++|\\.|\n(?![ \t]*\n))*+)\$", re.DOTALL)  # what follows $, to the next
 _LABEL = re.compile(r"\\label\s*\{([^{}]*)\}")
 _REFERENCE = re.compile(r"\\(?:eq|auto|[cC])?ref\*?\s*\{([^{}]*)\}")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]*\n?[ \t]*")
@@ -33,9 +35,18 @@ class Formulas:
         """A formula whose opening sign is at `start`."""
         text = self._cursor.text
         begin = start + len(opener)
+        if opener == "$":
+            in_line = _IN_LINE.match(text, begin)
+            if in_line is None:
+                self._cursor.position = begin
+                self._output.builder.text("$")
+            else:
+                self._cursor.position = in_line.end()
+                self.write(in_line[1], opener, display=False)
+            return
         for found in _END[opener].finditer(text, begin):
             token = found[0]
-            if token[0] == "\\" and opener in ("$", "$$"):
+            if token[0] == "\\" and opener == "$$":
                 continue
             if token[0] == "\n":
                 break  # no formula goes over a blank line: the sign stands alone
@@ -43,7 +54,6 @@ class Formulas:
             self.write(text[begin : found.start()], opener, display=opener in ("$$", "\\["))
             return
         self._cursor.position = begin
-        self._output.builder.text("$" if opener == "$" else "")
 
     def write(self, source: str, opener: str, *, display: bool) -> None:
         """A formula's source. opener: its sign or its environment, which has a number unless it is starred."""
@@ -66,7 +76,11 @@ class Formulas:
             builder.text(shown)
         elif display:
             builder.line()
+            self._output.open_block(MarkKind.FORMULA)
             builder.verbatim(shown)
+            builder.close_mark(MarkKind.FORMULA)
             builder.line()
         else:
-            builder.verbatim(f"${shown}$")
+            builder.open_mark(MarkKind.FORMULA_SPAN)
+            builder.text(f"${shown}$")
+            builder.close_mark(MarkKind.FORMULA_SPAN)

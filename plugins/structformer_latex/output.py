@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from structformer.blocks import MarkKind
 from structformer.formats.builder import TreeBuilder
+
+from structformer_latex.groups import Groups
 
 _MAX_FOOTNOTES = 1000  # of a paragraph
 
@@ -20,6 +23,7 @@ class Output:
         self._document = builder
         self.typeset = typeset
         self.only_definitions = False
+        self.groups = Groups()
         self._footnotes: list[str] = []
 
     @property
@@ -45,6 +49,11 @@ class Output:
         self.builder, self._footnotes = builder, footnotes
         return found
 
+    def open_block(self, kind: MarkKind, detail: str = "") -> None:
+        """What follows is such a part of the text; words that stand out end before it."""
+        self.groups.end_spans(self.builder)
+        self.builder.open_mark(kind, detail)
+
     def block(self, text: str) -> None:
         """Read LaTeX into a paragraph of its own."""
         self.builder.paragraph()
@@ -56,6 +65,7 @@ class Output:
         if self.builder.in_heading:
             self.builder.flow(" ")
             return
+        self.groups.end_spans(self.builder)
         if self._footnotes:
             self.flush_footnotes()
         self.builder.paragraph()

@@ -15,6 +15,7 @@ from structformer_latex.commands import DROPPED, LENGTHS, Handler, by_name
 from structformer_latex.conditions import Branches
 from structformer_latex.cursor import COMMAND, Cursor
 from structformer_latex.environments import Environments
+from structformer_latex.fonts import Fonts
 from structformer_latex.formulas import Formulas
 from structformer_latex.front_matter import FrontMatter
 from structformer_latex.glossary import Glossary
@@ -25,6 +26,7 @@ from structformer_latex.output import Output
 from structformer_latex.references import References
 from structformer_latex.sections import Sections
 from structformer_latex.symbols import SYMBOLS
+from structformer_latex.tables import Tables
 from structformer_latex.theorems import Theorems
 from structformer_latex.typography import Typography
 from structformer_latex.units import Quantities
@@ -53,7 +55,8 @@ class TexReader:
         self.references = References(cursor, output, self._macros, self.numbering)
         self.bibliography = Bibliography(cursor, output, self._macros, files)
         self._formulas = Formulas(cursor, output, self.references, self.numbering)
-        self._typography = Typography(cursor, output)
+        self._tables = Tables(cursor, output)
+        self._typography = Typography(cursor, output, self._tables)
         sections = Sections(cursor, output, self.numbering)
         theorems = Theorems(cursor, output, self.numbering)
         verbatim = Verbatim(cursor, output)
@@ -67,6 +70,7 @@ class TexReader:
             formulas=self._formulas,
             verbatim=verbatim,
             bibliography=self.bibliography,
+            tables=self._tables,
         )
         parts = (
             self,
@@ -81,6 +85,7 @@ class TexReader:
             theorems,
             verbatim,
             self._environments,
+            Fonts(cursor, output),
             Glossary(cursor, output),
             Quantities(cursor, output),
         )
@@ -113,12 +118,13 @@ class TexReader:
         if cursor.depth >= _MAX_DEPTH:
             self._output.builder.flow(text)
             return
-        place = cursor.enter(text)
+        place, around = cursor.enter(text), self._output.groups.enter()
         self._read_to_end()
+        self._output.groups.leave(around, self._output.builder)
         cursor.leave(place)
 
     def _read_to_end(self) -> None:
-        cursor, builder = self._cursor, self._output.builder
+        cursor, builder, groups = self._cursor, self._output.builder, self._output.groups
         while True:
             text, position = cursor.text, cursor.position
             found = _SPECIAL.search(text, position)
@@ -135,8 +141,10 @@ class TexReader:
             cursor.position = found.end()
             if character == "\\":
                 self._command(start)
-            elif character in "{}":
-                continue
+            elif character == "{":
+                groups.depth += 1
+            elif character == "}":
+                groups.close(builder)
             elif character == "%":
                 comment = _COMMENT.match(text, start)
                 assert comment is not None
@@ -148,7 +156,10 @@ class TexReader:
             elif character == "~":
                 builder.flow(" ")
             elif character == "&":
-                builder.text(" | " if self._environments.in_table else "&")
+                if self._tables.in_table:
+                    self._tables.next_cell()
+                else:
+                    builder.text("&")
             elif character == "-":
                 dashes = 3 if text.startswith("---", start) else 2
                 cursor.position = start + dashes
@@ -193,8 +204,8 @@ class TexReader:
             cursor.drop(DROPPED[bare])
         elif name == bare and self._typography.rare_symbol(name, start):
             return
-        elif cursor.peek() == "[":
-            cursor.optional()  # an unknown command's options are not text; its arguments are
+        else:
+            cursor.skip_option()  # an unknown command's options are not text; its arguments are
 
     # -- commands that only TeX needs ------------------------------------------------------------------------------
 
@@ -249,6 +260,7 @@ HANDLERS: dict[str, tuple[type, Handler]] = {
         Theorems,
         Verbatim,
         Environments,
+        Fonts,
         Glossary,
         Quantities,
     )

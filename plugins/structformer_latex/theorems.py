@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
+from structformer.blocks import MarkKind
+
 from structformer_latex.commands import THEOREMS, Handler, by_name
 from structformer_latex.cursor import Cursor
 from structformer_latex.numbering import Numbering
@@ -34,6 +36,7 @@ class Theorems:
         builder = self._output.builder
         builder.paragraph()
         title = self._titles.get(name) or THEOREMS.get(name.rstrip("*"), name)
+        self._output.open_block(MarkKind.NOTE, THEOREMS.get(name.rstrip("*"), title).lower())
         note = self._cursor.optional()
         number = ""
         if name in self._titles and not name.endswith("*") and name not in self._unnumbered:

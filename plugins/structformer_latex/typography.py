@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable
 from typing import ClassVar
 
-from structformer_latex.commands import LINES, PARAGRAPHS, Handler, by_name
+from structformer_latex.commands import LINES, PARAGRAPHS, ROW_ENDS, Handler, by_name
 from structformer_latex.cursor import Cursor
 from structformer_latex.output import Output
 from structformer_latex.symbols import ACCENTS, SYMBOLS, accented, rare_symbol
+from structformer_latex.tables import Tables
 
 # What keeps its case, else (group 1) what doesn't.
 _KEPT_CASE = re.compile(
@@ -26,9 +27,10 @@ _NO_XSPACE = frozenset(".,'/?;:!~-)\\{}]&\n\"")
 class Typography:
     """Writes what single commands print."""
 
-    def __init__(self, cursor: Cursor, output: Output) -> None:
+    def __init__(self, cursor: Cursor, output: Output, tables: Tables) -> None:
         self._cursor = cursor
         self._output = output
+        self._tables = tables
 
     # -- symbols and letters ---------------------------------------------------------------------------------------
 
@@ -63,7 +65,7 @@ class Typography:
                 self._cursor.position += 1
             if _LINE_HEIGHT.match(self._cursor.text, self._cursor.position):
                 self._cursor.optional()
-            builder.line()
+            self._tables.line()
         elif symbol in "%&#$_{}":
             builder.text(symbol)
         elif symbol in ACCENTS:
@@ -115,7 +117,10 @@ class Typography:
 
     def _line(self, name: str) -> None:
         self._skip_wish(name)
-        self._output.builder.line()
+        if name in ROW_ENDS:
+            self._tables.line()
+        else:
+            self._output.builder.line()
 
     def _paragraph(self, name: str) -> None:
         self._skip_wish(name)

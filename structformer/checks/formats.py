@@ -5,6 +5,7 @@ by pytest.
 from __future__ import annotations
 
 import random
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -66,8 +67,11 @@ class Broken:
 def check_format(
     format: Format, samples: Iterable[Sample], options: Mapping[str, Any] | None = None, *, seed: int = 0
 ) -> list[Broken]:
-    """Every rule against every sample, and against damaged copies of them; empty when all are kept."""
+    """Every rule against every sample, and against damaged copies of them; empty when all are kept. An error that many
+    checks meet is said once.
+    """
     broken: list[Broken] = []
+    raised: dict[str, list[tuple[str, str]]] = {}  # by the error, the rules and samples that could not be checked
     listed = list(samples)
     for rule, check in RULES.items():
         for sample in listed or [Sample("document" + (format.suffixes[0] if format.suffixes else ""), b"")]:
@@ -78,7 +82,10 @@ def check_format(
             except ReadError as error:
                 broken.append(Broken(rule, sample.path, f"a sample of the format's own is refused: {error}"))
             except Exception as error:  # a check that cannot be carried out is a rule broken
-                broken.append(Broken(rule, sample.path, f"raises {type(error).__name__}: {error}"))
+                raised.setdefault(f"raises {type(error).__name__}: {error}", []).append((rule, sample.path))
+    for problem, places in raised.items():
+        more = f" (and in {len(places) - 1} more checks)" if len(places) > 1 else ""
+        broken.append(Broken(*places[0], problem + more))
     return broken
 
 
@@ -192,6 +199,7 @@ def hostile_bytes_are_refused_in_words(
     format: Format, sample: Sample, options: Mapping[str, Any], seed: int
 ) -> Iterator[str]:
     """Whatever the bytes, ReadError or valid Documents, never another exception."""
+    raised: dict[tuple[str, int], list[str]] = {}  # by the error and its line, what it was raised on
     for data in (*_HOSTILE, *_damaged(sample.data, seed)):
         try:
             for document in _read(format, sample, options, data):
@@ -200,7 +208,12 @@ def hostile_bytes_are_refused_in_words(
         except ReadError:
             continue
         except Exception as error:
-            yield f"raises {type(error).__name__} ({error}) on {data[:40]!r}; ReadError is the only error to raise"
+            line = traceback.extract_tb(error.__traceback__)[-1].lineno or 0
+            said = f"raises {type(error).__name__} ({error}) on {data[:40]!r}"
+            raised.setdefault((type(error).__name__, line), []).append(said)
+    for first, *others in raised.values():
+        more = f" and {len(others)} other inputs" if others else ""
+        yield f"{first}{more}; ReadError is the only error to raise"
 
 
 def _damaged(data: bytes, seed: int, count: int = 60) -> Iterator[bytes]:

@@ -377,7 +377,7 @@ class TreeBuilder:
             buffer.close_all()
             section.text = buffer.text()
             section.links = buffer.links
-            section.marks = _settled(buffer.marks)
+            section.marks = settled(buffer.marks)
         tops = [section for section in self._order[1:] if section.level == 1]
         root = self.root
         # A heading without a letter names nothing, so it stays a section of its own.
@@ -407,7 +407,7 @@ class TreeBuilder:
 id_ = id  # `finish` has a parameter of the built-in's name, since that is what the field is called.
 
 
-def _settled(marks: list[Mark]) -> list[Mark]:
+def settled(marks: list[Mark]) -> list[Mark]:
     """The marks that hold text, and the empty cells of rows that do; none within code."""
     kept: list[Mark] = []
     row: Mark | None = None

@@ -9,9 +9,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
-from structformer.blocks import MarkKind
 from structformer.document import Document, Link, Section
-from structformer.formats.builder import mark_see_also
+from structformer.formats.builder import mark_see_also, settled
 
 # Code points that are no characters, so that no text has them.
 UNNAMED = "\ufdd0"
@@ -121,10 +120,17 @@ def _edit(section: Section, edits: list[tuple[int, int, str]]) -> None:
     for link in section.links:
         if link.end > link.start:
             link.start, link.end = moved(link.start), moved(link.end)
-    for mark in section.marks:
-        mark.start, mark.end = moved(mark.start), moved(mark.end)
+    index = 0
+    for mark in section.marks:  # none begins before the one in front of it
+        while index < len(ends) and ends[index] <= mark.start:
+            index += 1
+        if index == len(ends) or mark.end <= edits[index][0]:
+            mark.start += shifts[index]
+            mark.end += shifts[index]
+        else:
+            mark.start, mark.end = moved(mark.start), moved(mark.end)
     section.text = "".join(parts)
-    section.marks = [mark for mark in section.marks if mark.end > mark.start or mark.kind is MarkKind.CELL]
+    section.marks = settled(section.marks)
 
 
 def _without(text: str) -> str:

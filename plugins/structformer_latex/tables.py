@@ -1,0 +1,131 @@
+"""Tables: their rows and cells, and which rows are column titles."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from structformer.blocks import MarkKind
+
+from structformer_latex.commands import TABLES
+from structformer_latex.cursor import Cursor
+from structformer_latex.output import Output
+
+_TOKEN = re.compile(r"\\(?:(\\|tabularnewline(?![a-zA-Z]))|(caption|begin|end)(?![a-zA-Z])|.)|[{}]|%[^\n]*", re.DOTALL)
+_RULES = re.compile(
+    r"(?:\*|\s|\[[^\[\]\n]{0,40}\]|%[^\n]*\n)*+((?:\\(?:midrule|hline|end(?:first)?head)\s*)*)(\\end\b)?"
+)
+_HEADER_CHARACTERS = 3000  # in which the rule below the column titles is looked for
+_HEADER_ROWS = 3
+
+
+@dataclass(slots=True)
+class _Table:
+    depth: int  # of its groups: a line that ends deeper ends no row
+    headers: int  # rows of column titles that are to come
+    has_rows: bool  # not within a cell, where a table mostly breaks lines
+    is_marked: bool  # not where a float around it is the table
+    in_row: bool = False
+
+
+class Tables:
+    """The tables that are open, the innermost last."""
+
+    def __init__(self, cursor: Cursor, output: Output) -> None:
+        self._cursor = cursor
+        self._output = output
+        self._open: list[_Table] = []
+
+    @property
+    def in_table(self) -> bool:
+        """Whether & stands between cells."""
+        return bool(self._open)
+
+    def begin(self, name: str) -> None:
+        """Read the columns' description; what follows is the first row."""
+        cursor, output = self._cursor, self._output
+        for _ in range(TABLES[name]):
+            cursor.optional()
+            cursor.group()
+        builder = output.builder
+        builder.paragraph()
+        is_marked = not builder.in_mark(MarkKind.TABLE)
+        output.groups.end_spans(builder)
+        if is_marked:
+            builder.open_mark(MarkKind.TABLE)
+        headers = _header_rows(cursor.text, cursor.position)
+        self._open.append(_Table(output.groups.depth, headers, not builder.in_mark(MarkKind.CELL), is_marked))
+        self._begin_row()
+
+    def end(self) -> None:
+        """The innermost table ends."""
+        if self._open:
+            self.leave_row()
+            if self._open.pop().is_marked:
+                self._output.builder.close_mark(MarkKind.TABLE)
+
+    def next_cell(self) -> None:
+        """Read &."""
+        builder = self._output.builder
+        if not self._open[-1].in_row:
+            builder.text(" | ")
+            return
+        self._output.groups.end_spans(builder)  # a cell is a group
+        builder.close_mark(MarkKind.CELL)
+        builder.text(" | ")
+        builder.open_mark(MarkKind.CELL)
+
+    def line(self) -> None:
+        """A line ends and, where it is one of a table, its row."""
+        builder = self._output.builder
+        if self._open and self._output.groups.depth <= self._open[-1].depth:
+            self._open[-1].headers -= self._open[-1].in_row
+            self.leave_row()
+            builder.line()
+            self._begin_row()
+        else:
+            builder.line()
+
+    def leave_row(self) -> None:
+        """What follows, to the end of the line, stands in no row: a caption."""
+        if self._open and self._open[-1].in_row:
+            self._open[-1].in_row = False
+            self._output.groups.end_spans(self._output.builder)
+            self._output.builder.close_mark(MarkKind.ROW)
+
+    def _begin_row(self) -> None:
+        table, builder = self._open[-1], self._output.builder
+        if table.has_rows:
+            builder.open_mark(MarkKind.ROW, "header" if table.headers > 0 else "")
+            builder.open_mark(MarkKind.CELL)
+            table.in_row = True
+
+
+def _header_rows(text: str, position: int) -> int:
+    """How many of the rows that begin here stand above a rule of their own: \\midrule, or \\hline that is not below
+    every row.
+    """
+    rows = depth = 0
+    is_caption = lined = False
+    for token in _TOKEN.finditer(text, position, position + _HEADER_CHARACTERS):
+        if token[0] in "{}":
+            depth += 1 if token[0] == "{" else -1
+        elif depth:
+            continue
+        elif token[2] == "caption":
+            is_caption = True
+        elif token[2]:
+            break
+        elif token[1]:
+            found = _RULES.match(text, token.end())
+            rules = found[1] if found is not None else ""
+            if lined:
+                return 0 if "\\hline" in rules and found is not None and not found[2] else rows
+            rows += not is_caption
+            is_caption = False
+            if rows and ("\\midrule" in rules or "head" in rules or rules.count("\\hline") > 1):
+                return rows
+            lined = rows > 0 and "\\hline" in rules
+            if rows >= _HEADER_ROWS:
+                break
+    return rows if lined else 0
