@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,11 +22,19 @@ from structformer.cli.common import (
 )
 
 if TYPE_CHECKING:
+    from structformer.corpus.site import Site
     from structformer.ingestion.accounting import Account
     from structformer.ingestion.report import IngestReport
     from structformer.ingestion.request import IngestRequest
     from structformer.workspace import Workspace
 
+base_url_option = click.option(
+    "--base-url",
+    metavar="URL",
+    help="Where the pages are read, so that hits have their addresses; none: nowhere.  [default: what a site "
+    "generator's settings say, in PATH or up to two folders above it]",
+)
+_NONE = "none"  # for --base-url
 _SHOWN = 20
 _NAMED = 5  # of each kind of file that is no document
 
@@ -91,7 +99,7 @@ _NAMED = 5  # of each kind of file that is no document
     help="What records' parts are called where the names are unusual: id=key,title=t,text=html,url=u.",
 )
 @click.option("--dataset", metavar="ID", help="Read the documents of an ir_datasets id, as PATHs are read.")
-@click.option("--base-url", metavar="URL", help="Where the pages are read, so that hits have their addresses.")
+@base_url_option
 @click.option(
     "--url-rule",
     type=click.Choice(["folder", "bare", "html", "file", "mirror"]),
@@ -132,10 +140,16 @@ def command(
 ) -> int:
     """Read the documents under each PATH (a folder or a file) into the workspace's corpus and reference graph.
 
-    Documents of one PATH are named by their place in it, of several with the folder's name in front. Run again after
-    edits, with the same PATHs or none, only what changed is read; killed, it continues where it was. A corpus that came
-    from other PATHs is left alone unless --add or --replace is given. Exit code: 0 done, warnings or not; 1 nothing
-    could be read; 2 a usage error."""
+    Documents of one folder are named by their place in it; of several folders, with the folder's name in front. Where
+    files are among the PATHs (docs/*.md), all are named from the folder that holds them; of its other files none
+    becomes a document. Links between them resolve as they do on disk.
+
+    Run again after edits, with the same PATHs or none, only what changed is read; killed, it continues where it was. A
+    corpus that came from other PATHs is left alone unless --add or --replace is given.
+
+    Nothing outside the PATHs is opened but what their pages include from a file's own folder, and, unless --base-url is
+    given, the settings of a site generator up to two folders above: those that were read are named. Exit code: 0 done,
+    warnings or not; 1 nothing could be read; 2 a usage error."""
     from structformer.corpus.site import FOLDER, MIRROR, Site
     from structformer.formats.limits import Limits
     from structformer.ingestion.ingesting import build_corpus
@@ -151,9 +165,10 @@ def command(
         raise click.UsageError("--dry-run looks at files; --dataset has none yet")
     if (add or replace_sources or remove) and not paths and not dataset:
         raise click.UsageError("name the PATH to read")
-    if url_rule and base_url is None and url_rule != MIRROR:
+    if url_rule and base_url in (None, "", _NONE) and url_rule != MIRROR:
         raise click.UsageError("--url-rule goes with --base-url")
-    site = Site(base_url or "", url_rule or FOLDER) if base_url is not None or url_rule else None
+    address = "" if base_url in (None, _NONE) else base_url
+    site = Site(address, url_rule or FOLDER) if base_url is not None or url_rule else None
     out = output(ctx)
     limits = Limits(file_bytes=int(max_file_mb * 1_000_000), seconds=timeout)
     given = _options(options, mapping)
@@ -176,12 +191,16 @@ def command(
     )
     if dry_run:
         return _dry_run(out, request, place)
+
+    def slow(path: str, seconds: float) -> None:
+        out.note(f"reading {printable(path)}: {seconds:.0f} s so far")
+
     if chosen is not None:
         with out.stages() as progress:
-            made = ingest_part(chosen, request, place, Execution(workers, engine, fresh, progress))
+            made = ingest_part(chosen, request, place, Execution(workers, engine, fresh, progress, slow))
         return say_part(out, chosen, f"{made} shards made", workspace)
     with out.stages() as progress:
-        report = build_corpus(request, place, Execution(workers, engine, fresh, progress))
+        report = build_corpus(request, place, Execution(workers, engine, fresh, progress, slow))
     return show_report(ctx, out, report, workspace, only=format_)
 
 
@@ -223,6 +242,7 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
         f"{resolved} of {inside} links within the corpus resolved, {external} lead outside, "
         f"{to_files}{report.see_also_edges} see-also edges"
     )
+    _say_site(out, report.site, report.settings_above)
     out.say(f"report: {reports / 'report.html'}")
     if not report.documents:
         out.note("nothing could be read")
@@ -240,17 +260,26 @@ def _name(out: Output, account: Account, said: Collection[str] = ()) -> None:
             out.note(f"{printable(file.path)}: {printable(file.why)}")
 
 
+def _say_site(out: Output, site: Site, above: Sequence[str]) -> None:
+    """Say where the pages are read and what says so, and name what else was read above the PATHs to find that out."""
+    from structformer.corpus.site import GIVEN
+
+    if site.is_known and site.said_by not in ("", GIVEN):
+        out.note(f"site address {site.base_url or 'by folders of hosts'}, from {site.said_by}")
+    if others := [name for name in above if name != site.said_by]:
+        out.note(f"read above PATH for the site's address, which is not there: {', '.join(others)}")
+
+
 def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
     """Show what an ingest would read."""
     from structformer.formats.file_names import unread_hint
     from structformer.ingestion.accounting import Account, of_ignored, of_surveyed
+    from structformer.ingestion.ingesting import site_of
     from structformer.ingestion.survey import Ignored
 
-    for path in request.paths:
-        if not Path(path).exists():
-            raise click.UsageError(f"{path} does not exist")
     ignored = Ignored()
-    files = request.files(workspace, request.sources(workspace), ignored)
+    sources = request.sources(workspace)
+    files = request.files(workspace, sources, ignored)
     account = Account(folders=len(ignored.folders))
     for each in chain(of_surveyed(files), of_ignored(ignored)):
         account.add(each)
@@ -272,6 +301,8 @@ def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
     out.result(f"{len(read)} files would be read ({listed or 'none'}), {size / 1e6:.1f} MB; {ignored.count} would not")
     out.result(f"files: {account}")
     _name(out, account, {file.path for file in files})
+    found = site_of(request, workspace, sources)
+    _say_site(out, found.site, found.above)
     out.json(
         {
             "read": [{"path": file.path, "format": file.format, "why": file.why, "size": file.size} for file in read],
@@ -279,6 +310,7 @@ def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
             "parts": [{"path": file.path, "of": list(file.part_of)} for file in files if file.part_of],
             "problems": [{"path": file.path, "problem": file.problem} for file in files if file.problem],
             "account": account.as_dict(),
+            "site": {"base_url": found.site.base_url, "said_by": found.site.said_by, "read_above": list(found.above)},
         }
     )
     return 0 if read else 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from structformer.cli.common import Output, common_options, output, seconds
+from structformer.cli.ingest import base_url_option
 from structformer.cli.serve import (
     check_packages,
     listen,
@@ -25,7 +26,7 @@ _ERROR = "error: "  # how a command begins the line that says why it failed
 
 
 @click.command("up")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--train",
     "train_time",
@@ -35,6 +36,7 @@ _ERROR = "error: "  # how a command begins the line that says why it failed
 )
 @click.option("--watch", is_flag=True, help="Read again what changes, and search it at once.")
 @click.option("--open/--no-open", "open_page", default=True, show_default=True, help="Open the page in a browser.")
+@base_url_option
 @serving_options
 @common_options
 @click.pass_context
@@ -45,13 +47,15 @@ def command(
     train_time: str,
     watch: bool,
     open_page: bool,
+    base_url: str | None,
     workspace: Path,
     quiet: bool,
     verbose: bool,
     as_json: bool,
     **values: Any,
 ) -> None:
-    """From files to a search page: read PATHS, serve them, and make the search better while it is used.
+    """From files to a search page: read each PATH as `ingest` does, serve them, and make the search better while it is
+    used.
 
     The search begins with words and with meaning learned from the documents alone; where torch is installed, a
     pretrained encoder follows, and training. What was done before is not done again."""
@@ -67,7 +71,7 @@ def command(
     title = values.pop("title")
     log_requests(values["logs"] or values["log_queries"])
     options, on = listen(server_options(values))
-    _first_index(out, Workspace(workspace), paths)
+    _first_index(out, Workspace(workspace), paths, base_url)
     service = SearchService(workspace, Serving(title, feedback=options.feedback))
     improver = Improver(
         service, paths, train=None if train_time.lower() == "none" else train_time, watch=watch, say=out.note
@@ -90,7 +94,7 @@ def command(
         improver.end()
 
 
-def _first_index(out: Output, workspace: Workspace, paths: tuple[Path, ...]) -> None:
+def _first_index(out: Output, workspace: Workspace, paths: tuple[Path, ...], base_url: str | None) -> None:
     """Read the files, and make what they are searched with at once: words, and meaning as far as the documents
     themselves teach it; unless there is more already.
     """
@@ -100,7 +104,8 @@ def _first_index(out: Output, workspace: Workspace, paths: tuple[Path, ...]) -> 
     if why := unrepeatable(workspace):
         out.note(why)
         return
-    _run(out, workspace, "reading", "ingest", *map(str, paths))
+    given = () if base_url is None else ("--base-url", base_url)  # kept in the corpus for what is read later
+    _run(out, workspace, "reading", "ingest", *given, *map(str, paths))
     if not workspace.has("index"):
         _run(out, workspace, "indexing", "index", "--encoder", STRUCTURE)
     elif is_stale(workspace):

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MAX_OPENED = 10_000  # files that one document may take in, each as often as it does: inclusions multiply
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from structformer.errors import ReadError
 from structformer.formats.encoding import BOMS, decoded, shown_encoding
+from structformer.formats.limits import MAX_OPENED
 from structformer.formats.link_names import join
 
 HEAD_BYTES = 4096
@@ -46,6 +47,7 @@ class SourceFile:
         self._data = data
         self._location = location
         self._neighbours = neighbours
+        self._opened = [0]  # how many files, by this one and by all that are opened for the same document
 
     def read(self) -> bytes:
         """The whole content. Raises ReadError when the file cannot be read."""
@@ -60,12 +62,21 @@ class SourceFile:
     def open(self, target: str) -> SourceFile | None:
         """Another file of the ingested root, `target` being relative to this file's folder; None when there is none.
 
-        Nothing outside the root is opened. What was asked for is remembered in `dependencies`, so that a change of that
+        Nothing outside the root is opened, and no more than MAX_OPENED files for one that is read, counted as often as
+        they are opened; that is warned of. What was asked for is remembered in `dependencies`, so that a change of that
         file makes an ingest read this one again."""
         if self._neighbours is None or target.startswith(("/", "~", "\\")) or re.match(r"[a-zA-Z]:", target):
             return None
         path = join(self.path.rpartition("/")[0], target)
-        return self._part(path) if path else None
+        if not path or self._opened[0] > MAX_OPENED:
+            return None
+        opened = self._part(path)
+        if opened is not None:
+            self._opened[0] += 1
+            if self._opened[0] > MAX_OPENED:
+                self.warn(f"includes more than {MAX_OPENED} files, or some so often: the rest is left out")
+                return None
+        return opened
 
     def companions(self, suffix: str) -> list[SourceFile]:
         """All files of the ingested root with a suffix, as entity files and bibliographies are that no file names."""
@@ -83,6 +94,7 @@ class SourceFile:
         opened = SourceFile(path, data, neighbours=self._neighbours)
         # What a part asks for and what it has to say belong to the whole.
         opened.dependencies, opened.warnings = self.dependencies, self.warnings
+        opened._opened = self._opened
         return opened
 
     def alias(self, name: str, target: str) -> None:

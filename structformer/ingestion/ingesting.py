@@ -19,7 +19,7 @@ from typing import Any
 from structformer._version import __version__
 from structformer.corpus import Corpus, manifest_value, write_other_files
 from structformer.corpus.shards import ShardInfo, is_shard_name, path_order
-from structformer.corpus.site import Site, found_site, read_site, write_site
+from structformer.corpus.site import GIVEN, Site, read_site, write_site
 from structformer.document import Document
 from structformer.engines import Engine, Work, get_engine
 from structformer.errors import ReadError, UsageError, WorkspaceError
@@ -33,6 +33,9 @@ from structformer.ingestion.reading import Reader, Status
 from structformer.ingestion.report import IngestReport, complete, report_lines, without_document
 from structformer.ingestion.request import Execution, IngestRequest, Progress
 from structformer.ingestion.shard import ShardResult, ShardTask, without_lost
+from structformer.ingestion.site_finding import Found, found_site
+from structformer.ingestion.slow_files import Slow, noticing
+from structformer.ingestion.sources import folder_of
 from structformer.ingestion.survey import Ignored, SourceFiles, SurveyedFile, cut, survey
 from structformer.ingestion.unpacking_limits import Clock
 from structformer.ingestion.walk import FileFilter
@@ -72,9 +75,9 @@ def _read(
     if format is not None:
         plugins.format(format)
     limits = Limits()
-    sources = (Source("", str(root)),)
+    sources = (Source("", str(root.resolve() if root.is_dir() else root)),)
     reader = Reader(plugins, options, limits, SourceFiles(sources, limits), now=clock.seconds)
-    for file in survey(sources, plugins, limits, format=format, options=options):
+    for file in survey(sources, plugins, limits, format=format, options=options, follow=True):
         if not file.is_read:
             if root.is_file() and file.problem:
                 raise ReadError(file.problem)
@@ -122,17 +125,19 @@ def ingest(
     fresh: bool = False,
     site: Site | None = None,
     progress: Progress | None = None,
+    slow: Slow | None = None,
 ) -> IngestReport:
     """Read all documents below `paths` into the workspace's corpus, and resolve their links into its reference graph.
 
-    paths: folders or files; none reads those of the last ingest again. Documents below one path are named by their
-    place in it; of several paths each has a label in front, the folder's name. A corpus that came from other paths is
-    not replaced unless `replace_sources` says so; `add` reads the paths beside those that are there, `remove` takes
-    them out. wanted: which of
-    the files. site: where the pages are read; None keeps that of the earlier ingest, else takes what the
-    settings of a site generator at the top of a path say. engine: where shards are made. fresh: read every
-    file again, whatever an earlier ingest left. progress(stage, done, total): bytes while "reading", shards
-    while "resolving links". Raises UsageError when a path does not exist, no path is known, or the corpus has
+    paths: folders or files; none reads those of the last ingest again. Documents below one folder are named by their
+    place in it, a single file by its own name; of several folders each has a label in front, its name. Where files are
+    among several paths, all are named from the folder that holds them, and no other file of it is a document. A corpus
+    that came from other paths is not replaced unless `replace_sources` says so; `add` reads the paths beside those that
+    are there, `remove` takes them out. wanted: which of the files. site: where the pages are read; None keeps that
+    given to an earlier ingest, else takes what a site generator's settings say, in a path or up to two folders above
+    it; Site() looks for none. engine: where shards are made. fresh: read every file again, whatever an earlier ingest
+    left. progress(stage, done, total): bytes while "reading", shards while "resolving links". slow(path, seconds): of a
+    file that takes long. Raises UsageError when a path does not exist, no path is known, or the corpus has
     other sources; WorkspaceError when another process is writing the workspace."""
     request = IngestRequest(
         (paths,) if isinstance(paths, str | Path) else tuple(paths),
@@ -145,7 +150,7 @@ def ingest(
         wanted=wanted or FileFilter(),
         site=site,
     )
-    return build_corpus(request, Workspace(workspace), Execution(workers, engine, fresh, progress))
+    return build_corpus(request, Workspace(workspace), Execution(workers, engine, fresh, progress, slow))
 
 
 def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execution) -> IngestReport:
@@ -171,7 +176,9 @@ def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execut
                 report.unchanged += max(0, len(missed) - again.parsed)
             folder = publication.folder("corpus")
             write_json(folder / "manifest.json", manifest_value(shards, __version__))
-            write_site(folder, request.site or _known_site(workspace) or found_site(sources))
+            found = site_of(request, workspace, sources)
+            write_site(folder, found.site)
+            report.site, report.settings_above = found.site, list(found.above)
             corpus = Corpus(folder, workspace.shards, shards)
             write_other_files(folder, chain(ignored.paths, without_document(corpus)))
             resolving = (lambda done, total: progress("resolving links", done, total)) if progress else None
@@ -206,7 +213,7 @@ def made_shards(
     count = max(1, execution.workers or os.cpu_count() or 1)
     base = ShardTask(
         (),
-        sources,
+        tuple(dict.fromkeys(Source(source.label, str(folder_of(source.path))) for source in sources)),
         str(workspace.shards),
         (),
         earlier=str(workspace.folder("corpus")) if workspace.has("corpus") else "",
@@ -226,18 +233,20 @@ def made_shards(
     shards: list[ShardInfo] = []
     done = 0
     taken: defaultdict[str, float] = defaultdict(float)
-    tasks = part.of_tasks(
-        _tasks(files, base, _known_shards(workspace) if known is None else known, load_plugins(), count, taken)
-    )
-    results: Iterator[ShardResult] = get_engine(execution.engine).map(work, tasks)
-    for result in results:
-        shards.append(result.info)
-        taken[result.path] += result.seconds
-        report.parsed += result.parsed
-        report.unchanged += result.copied + result.kept
-        done += result.bytes
-        if execution.progress:
-            execution.progress("reading", min(done, total), total)
+    with noticing(workspace.cache, execution.slow) as notes:
+        base = replace(base, notes=notes)
+        tasks = part.of_tasks(
+            _tasks(files, base, _known_shards(workspace) if known is None else known, load_plugins(), count, taken)
+        )
+        results: Iterator[ShardResult] = get_engine(execution.engine).map(work, tasks)
+        for result in results:
+            shards.append(result.info)
+            taken[result.path] += result.seconds
+            report.parsed += result.parsed
+            report.unchanged += result.copied + result.kept
+            done += result.bytes
+            if execution.progress:
+                execution.progress("reading", min(done, total), total)
     return shards
 
 
@@ -318,10 +327,15 @@ def _stream_tasks(
         yield replace(base, files=(rest,))
 
 
-def _known_site(workspace: Workspace) -> Site | None:
-    """The site given to an earlier ingest."""
-    known = read_site(workspace.folder("corpus")) if workspace.has("corpus") else Site()
-    return known if known.is_known else None
+def site_of(request: IngestRequest, workspace: Workspace, sources: tuple[Source, ...]) -> Found:
+    """Where the pages are read: as it is given, or was given to an earlier ingest of these sources, or is found."""
+    if request.site is not None:
+        return Found(replace(request.site, said_by=GIVEN))
+    if workspace.has("corpus") and not request.replace_sources:
+        known = read_site(workspace.folder("corpus"))
+        if known.said_by == GIVEN or (known.is_known and not known.said_by):
+            return Found(known)
+    return found_site(sources)
 
 
 def _known_shards(workspace: Workspace) -> list[ShardInfo]:

@@ -19,6 +19,7 @@ from structformer.corpus import Corpus
 from structformer.corpus.shards import ShardInfo
 from structformer.graph import ReferenceGraph
 from structformer.ingestion.report import IngestReport
+from structformer.ingestion.sources import listed
 from structformer.pages import histogram, render
 from structformer.storage.files import write_bytes
 from structformer.workspace import Source
@@ -33,7 +34,7 @@ def write_ingest_page(
     """Write report.html into a folder."""
     depths, lengths = _shape(corpus)
     share = report.characters / report.bytes if report.bytes else 0.0
-    names = ", ".join(dict.fromkeys(Path(source.path).name for source in sources))
+    names = listed(dict.fromkeys(Path(source.path).name for source in sources))
     messages = [{"file": path, "message": message} for path, message in report.messages]
     reasons = [
         (*name.split(": ", 1), count)

@@ -7,23 +7,33 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from structformer.document import Document
 from structformer.errors import ReadError, UsageError
+from structformer.formats.file_names import may_be_document
 from structformer.formats.limits import Limits
 from structformer.formats.link_names import url_names
 from structformer.formats.protocol import CompositeFormat, Format
 from structformer.formats.source import HEAD_BYTES, BinaryContent, Neighbours, SourceFile
-from structformer.ingestion.archives import Archive, ArchiveFiles, archive_kind, decompressed, split_compression, unpack
+from structformer.ingestion.archives import (
+    Archive,
+    ArchiveFiles,
+    Member,
+    archive_kind,
+    decompressed,
+    split_compression,
+    unpack,
+)
 from structformer.ingestion.taken import Taken, place
 from structformer.ingestion.unpacking_limits import Budget
 from structformer.plugins import Plugins
 
 ARCHIVE = "archive"
+_EMPTY = "empty: no document"
 Started = Callable[[str], None]
 
 
@@ -172,59 +182,73 @@ class Reader:
         with archive.opened() as (members, neighbours):
             taken = self._taken(archive, neighbours)
             parts, fragments = taken.parts(), taken.fragments()
-            empty = 0
+            waiting: list[tuple[Member, Outcome]] = []  # parts, until it is known whether a document takes them in
+            own_members: list[Outcome] = []
             for member in members:
                 path = f"{archive.path}/{member.name}"
                 self._started(path)
+                if not member.problem and path not in self._lost and archive_kind(member.name):
+                    yield from self._nested(archive, path, member.data, own, outcomes)
+                    continue
                 outcome = Outcome(path)
+                outcomes.append(outcome)
+                own_members.append(outcome)
                 if problem := member.problem or self._lost.get(path, ""):
                     own.messages.append(f"{member.name}: {problem}")
                     if not member.problem:
                         archive.budget.lose()
                     outcome.status, outcome.why = Status.FAILED if member.is_file else Status.SKIPPED, problem
-                    outcomes.append(outcome)
-                    continue
-                if archive_kind(member.name):
-                    yield from self._nested(archive, path, member.data, own, outcomes)
-                    continue
-                data = member.data
-                bare, kind = split_compression(path)
-                if why := place(parts.get(path, ()), fragments.get(path, ())) or member.aside:
+                elif why := place(parts.get(path, ()), fragments.get(path, ())) or member.aside:
                     outcome.status, outcome.why = Status.PART if path in parts else Status.OTHER, why
-                    outcomes.append(outcome)
-                    continue
-                try:
-                    if kind:
-                        data = unpack(io.BytesIO(data), kind, self._limits, len(data))
-                        archive.budget.spend(len(data))
-                except ReadError as error:
-                    own.messages.append(f"{member.name}: {error}")
-                    outcome.status, outcome.why = Status.FAILED, str(error)
-                    outcomes.append(outcome)
-                    continue
-                found, why = self._plugins.detect(bare, data[:HEAD_BYTES])
-                if found is None:
-                    outcome.status, outcome.why = Status.OTHER, why
-                    outcomes.append(outcome)
-                    continue
-                outcomes.append(outcome)
-                if not data.strip():
-                    outcome.status, outcome.why = Status.EMPTY, "empty: no document"
-                    empty += 1
-                    continue
-                outcome.why = f"{why}, in an archive"
-                for document in self._consume(SourceFile(bare, data, neighbours=neighbours), outcome, found):
-                    own.documents += 1
-                    if member.address:
-                        document.metadata.setdefault("canonical", member.address)
-                        document.names = tuple(dict.fromkeys((*document.names, *url_names(member.address))))
-                    yield document
+                    if path in parts:
+                        waiting.append((replace(member, data=b""), outcome))
+                else:
+                    yield from self._member(member, archive, own, outcome, neighbours)
+            held = {
+                (each.path, dependency) for each in own_members if each.documents for dependency in each.dependencies
+            }
+            for member, outcome in waiting:
+                if not any((taker, outcome.path) in held for taker in parts[outcome.path]):
+                    self._started(outcome.path)
+                    outcome.status, outcome.why = Status.READ, ""
+                    missed = replace(member, data=neighbours.get(outcome.path) or b"")
+                    yield from self._member(missed, archive, own, outcome, neighbours)
+            empty = sum(each.why == _EMPTY for each in own_members)
             if empty:
                 own.messages.append(f"{empty} empty member{'s' * (empty > 1)}: no document")
         if not own.documents and own.status is Status.READ:
             own.status = Status.EMPTY
             if not own.messages:
                 own.messages.append("no documents in it")
+
+    def _member(
+        self, member: Member, archive: Archive, own: Outcome, outcome: Outcome, neighbours: ArchiveFiles
+    ) -> Iterator[Document]:
+        """The documents of a member that is no archive."""
+        data = member.data
+        bare, kind = split_compression(outcome.path)
+        try:
+            if kind:
+                data = unpack(io.BytesIO(data), kind, self._limits, len(data))
+                archive.budget.spend(len(data))
+        except ReadError as error:
+            own.messages.append(f"{member.name}: {error}")
+            outcome.status, outcome.why = Status.FAILED, str(error)
+            return
+        found, why = self._plugins.detect(bare, data[:HEAD_BYTES])
+        if found is None:
+            outcome.status, outcome.why = Status.OTHER, why
+            return
+        if not data.strip():
+            outcome.status, outcome.why = Status.EMPTY, _EMPTY
+            return
+        outcome.why = f"{why}, in an archive"
+        for document in self._consume(SourceFile(bare, data, neighbours=neighbours), outcome, found):
+            own.documents += 1
+            if member.address:
+                document.metadata.setdefault("canonical", member.address)
+                document.names = tuple(dict.fromkeys((*document.names, *url_names(member.address))))
+            yield document
 
     def _nested(
         self, archive: Archive, path: str, data: bytes, own: Outcome, outcomes: list[Outcome]
@@ -249,17 +273,21 @@ class Reader:
         reading them.
         """
         taken = Taken()
-        for format in self._plugins.formats.values():
-            if not isinstance(format, CompositeFormat):
+        for path in neighbours.find(""):
+            if archive_kind(path) or split_compression(path)[1]:
                 continue
-            for suffix in format.suffixes:
-                for path in neighbours.find(suffix):
-                    self._started(archive.path)
-                    if archive.budget.is_half_spent():
-                        return taken
-                    data = neighbours.get(path)
-                    if data is not None:
-                        taken.look(format, SourceFile(path, data, neighbours=neighbours))
+            claimed = self._plugins.claiming(path)
+            if len(claimed) == 1 and not isinstance(claimed[0], CompositeFormat):
+                continue
+            if not claimed and not may_be_document(path, b""):
+                continue
+            self._started(archive.path)
+            if archive.budget.is_half_spent():
+                return taken
+            data = neighbours.get(path)
+            format = None if data is None else self._plugins.detect(path, data[:HEAD_BYTES])[0]
+            if data is not None and isinstance(format, CompositeFormat):
+                taken.look(format, SourceFile(path, data, neighbours=neighbours))
         return taken
 
 

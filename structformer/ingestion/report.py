@@ -10,6 +10,7 @@ from typing import Any
 from structformer.corpus import Corpus
 from structformer.corpus.rows import Row
 from structformer.corpus.shards import path_order
+from structformer.corpus.site import Site
 from structformer.ingestion.accounting import Account, Accounted, Fate, by_file, of_file, of_ignored
 from structformer.ingestion.reading import ARCHIVE, Status
 from structformer.ingestion.survey import Ignored
@@ -20,7 +21,8 @@ MAX_MESSAGES = 200  # held in memory; report.jsonl has all
 @dataclass(slots=True)
 class IngestReport:
     """What an ingest read: counts, and the messages about files. links: outcomes by kind of link; see_also_edges: of
-    the graph; account: what became of every file that was seen.
+    the graph; account: what became of every file that was seen; site: where the pages are read; settings_above: what
+    was read above the given folders to find that out.
     """
 
     documents: int = 0
@@ -41,6 +43,8 @@ class IngestReport:
     links: dict[str, dict[str, int]] = field(default_factory=dict)
     see_also_edges: int = 0
     account: Account = field(default_factory=Account)
+    site: Site = field(default_factory=Site)
+    settings_above: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON types."""
@@ -62,6 +66,11 @@ class IngestReport:
             "links": self.links,
             "see_also_edges": self.see_also_edges,
             "account": self.account.as_dict(),
+            "site": {
+                "base_url": self.site.base_url,
+                "said_by": self.site.said_by,
+                "read_above": self.settings_above,
+            },
         }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from structformer.corpus.site import Site
 from structformer.engines import Engine
 from structformer.errors import UsageError
 from structformer.formats.limits import Limits
+from structformer.ingestion.slow_files import Slow
+from structformer.ingestion.sources import added_sources, listed, place_of, places_of, sources_of
 from structformer.ingestion.survey import Ignored, SurveyedFile, survey
 from structformer.ingestion.walk import FileFilter
 from structformer.plugins import load_plugins
@@ -64,41 +67,43 @@ class IngestRequest:
         """The sources of the next corpus. Raises UsageError when there are none, one does not exist, or those of the
         corpus would be lost unasked.
         """
-        for path in self.paths:
-            if not Path(path).exists() and not self.remove:
-                raise UsageError(f"{path} does not exist")
         there = workspace.sources()
-        given = list(dict.fromkeys(str(Path(path).resolve()) for path in self.paths))
-        if not given:
+        if self.paths and not self.remove:
+            for path in self.paths:
+                # A link that leads nowhere is said and passed over, where it is one of many that a shell lists.
+                if not Path(path).exists() and not (len(self.paths) > 1 and Path(path).is_symlink()):
+                    raise UsageError(f"{path} does not exist")
+            return self._with(there, places_of(self.paths), str(workspace))
+        if not self.paths:
             if not there:
                 raise UsageError(f"name the folder or file to read: structformer ingest PATH -w {workspace}")
-            gone = [source.path for source in there if not Path(source.path).exists()]
-            if gone:
-                raise UsageError(
-                    f"{gone[0]}, of which the corpus was made, does not exist: name the PATHs to read, with --replace"
-                )
+            _check_not_gone(there)
             return tuple(there)
-        if self.remove:
-            unknown = [path for path in given if path not in {source.path for source in there}]
-            if unknown:
-                listed = ", ".join(source.path for source in there) or "nothing"
-                raise UsageError(f"the corpus of {workspace} did not come from {unknown[0]}, but from {listed}")
-            if not (kept := tuple(source for source in there if source.path not in given)):
-                raise UsageError(f"nothing would be left in {workspace}: name another PATH to read, with --replace")
-            return kept
-        if there and not self.replace_sources:
-            known = [source.path for source in there]
-            if self.add:
-                taken = {source.label for source in there}
-                new = [path for path in given if path not in known]
-                return (*there, *_labelled(new, taken | _top_names(there)))
-            if set(given) != set(known):
+        known = {source.path for source in there}
+        removed = [next((each for each in _spellings(path) if each in known), "") for path in self.paths]
+        for path, found in zip(self.paths, removed, strict=True):
+            if not found:
+                came_from = listed(source.path for source in there) or "nothing"
                 raise UsageError(
-                    f"the corpus of {workspace} came from {', '.join(known)}: "
-                    "--add reads this beside it, --replace in its place, -w OTHER into another workspace"
+                    f"the corpus of {workspace} did not come from {Path(path).resolve()}, but from {came_from}"
                 )
-            return tuple(there)
-        return (Source("", given[0]),) if len(given) == 1 else tuple(_labelled(given, set()))
+        if not (kept := tuple(source for source in there if source.path not in removed)):
+            raise UsageError(f"nothing would be left in {workspace}: name another PATH to read, with --replace")
+        return kept
+
+    def _with(self, there: Sequence[Source], places: Sequence[Path], workspace: str) -> tuple[Source, ...]:
+        """The sources of the next corpus, given those that are there and what is to be read."""
+        if not there or self.replace_sources:
+            return sources_of(places)
+        if self.add:
+            _check_not_gone(there)
+            return (*there, *added_sources(there, places))
+        if set(map(str, places)) != {source.path for source in there}:
+            raise UsageError(
+                f"the corpus of {workspace} came from {listed(source.path for source in there)}: "
+                "--add reads this beside it, --replace in its place, -w OTHER into another workspace"
+            )
+        return tuple(there)
 
     def files(
         self, workspace: Workspace, sources: tuple[Source, ...], ignored: Ignored | None = None
@@ -124,32 +129,24 @@ class IngestRequest:
 class Execution:
     """How an ingest is run: the corpus is the same. workers: reader processes, None for one a core. engine: where
     shards are made. fresh: read every file again, whatever an earlier ingest left. progress: called with (stage, done,
-    total).
+    total). slow: called with (path, seconds) of a file that takes long.
     """
 
     workers: int | None = None
     engine: str | Engine = "local"
     fresh: bool = False
     progress: Progress | None = None
+    slow: Slow | None = None
 
 
-def _labelled(paths: Sequence[str], taken: set[str]) -> Iterator[Source]:
-    for path in paths:
-        name = Path(path).name or "root"
-        label = next(
-            each
-            for number in range(1, len(paths) + len(taken) + 2)
-            if (each := f"{name}-{number}" if number > 1 else name) not in taken
+def _check_not_gone(there: Sequence[Source]) -> None:
+    """Raises UsageError where a source does not exist any more."""
+    if gone := [source.path for source in there if not os.path.lexists(source.path)]:
+        raise UsageError(
+            f"{gone[0]}, of which the corpus was made, does not exist: name the PATHs to read, with --replace"
         )
-        taken = taken | {label}
-        yield Source(label, path)
 
 
-def _top_names(sources: Sequence[Source]) -> set[str]:
-    """Names at the top of a source without a label, which a label would collide with."""
-    return {
-        entry.name
-        for source in sources
-        if not source.label and Path(source.path).is_dir()
-        for entry in Path(source.path).iterdir()
-    }
+def _spellings(path: str | Path) -> tuple[str, str]:
+    """The paths that a source may have which was given so."""
+    return str(place_of(path)), str(place_of(path, alone=False))

@@ -24,6 +24,7 @@ from structformer.formats.limits import Limits
 from structformer.formats.protocol import StreamFormat
 from structformer.ingestion.ranges import Range, range_pieces
 from structformer.ingestion.reading import ARCHIVE, Outcome, Reader, Reading, Status
+from structformer.ingestion.slow_files import noting
 from structformer.ingestion.survey import SourceFiles, SurveyedFile
 from structformer.plugins import Plugins, load_plugins
 from structformer.storage.files import building_folder
@@ -49,6 +50,7 @@ class ShardTask:
     part: Range | None = None  # of a dump that each worker decompresses itself
     fresh: bool = False  # make the shard even when it exists
     into: str = ""  # where it is made, when not among all shards
+    notes: str = ""  # the folder in which the worker notes what it is at
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,11 @@ class _Earlier:
 
 def make_shard(task: ShardTask, started: Callable[[str], None]) -> ShardResult:
     """A worker's job: the shard of a task's files, made only when it does not exist."""
+    with noting(task.notes, started) as noted:
+        return _made(task, noted)
+
+
+def _made(task: ShardTask, started: Callable[[str], None]) -> ShardResult:
     began = time.process_time()
     lost = dict(task.lost)
     digests: dict[str, tuple[str, int]] = {}

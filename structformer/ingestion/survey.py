@@ -19,8 +19,9 @@ from structformer.formats.protocol import CompositeFormat
 from structformer.formats.source import SourceFile
 from structformer.ingestion.archives import archive_kind, split_compression
 from structformer.ingestion.reading import ARCHIVE, head_of
+from structformer.ingestion.sources import folder_of
 from structformer.ingestion.taken import Taken, place
-from structformer.ingestion.walk import FileFilter, FolderFiles, Found, walk
+from structformer.ingestion.walk import FileFilter, FolderFiles, Found, display_path, link_problem, walk
 from structformer.plugins import Plugins
 from structformer.workspace import Source
 
@@ -82,7 +83,8 @@ class SourceFiles:
     """The files below several sources as each other's neighbours, by the paths that their documents have."""
 
     def __init__(self, sources: tuple[Source, ...], limits: Limits) -> None:
-        self._files = {source.label: FolderFiles(folder_of(source), limits) for source in sources}
+        self._files = {source.label: FolderFiles(folder_of(source.path), limits) for source in sources}
+        self._deepest = max((label.count("/") for label in self._files), default=0)
 
     def get(self, path: str) -> bytes | None:
         files, inside = self._at(path)
@@ -90,7 +92,7 @@ class SourceFiles:
 
     def find(self, suffix: str) -> list[str]:
         found = [_labelled(label, path) for label, files in self._files.items() for path in files.find(suffix)]
-        return found if len(self._files) == 1 else sorted(found, key=path_order)
+        return found if len(self._files) == 1 else sorted(set(found), key=path_order)
 
     def digest(self, dependency: str) -> str:
         """A digest of what a source took in: of one file, or with "*" in front of the list of files with a suffix."""
@@ -102,16 +104,11 @@ class SourceFiles:
         return files.digest(inside) if files else ""
 
     def _at(self, path: str) -> tuple[FolderFiles | None, str]:
-        label, _, inside = path.partition("/")
-        if label and label in self._files:
-            return self._files[label], inside
+        parts = path.split("/", self._deepest + 1)
+        for end in range(len(parts) - 1, 0, -1):
+            if (label := "/".join(parts[:end])) in self._files:
+                return self._files[label], path[len(label) + 1 :]
         return self._files.get(""), path
-
-
-def folder_of(source: Source) -> Path:
-    """The folder that a source is, or is a file of."""
-    path = Path(source.path)
-    return path.parent if path.is_file() else path
 
 
 def _labelled(label: str, path: str) -> str:
@@ -128,22 +125,23 @@ def survey(
     wanted: FileFilter | None = None,
     ignored: Ignored | None = None,
     options: Mapping[str, Any] | None = None,
+    follow: bool = False,
 ) -> Iterator[SurveyedFile]:
     """The files to read, in the order of their paths; those that others take in are marked.
 
     own: the workspace, which is not a source of itself. format: the only one to read. options: of the formats, which
-    may say that a file is one of theirs.
+    may say that a file is one of theirs. follow: read a source that is a symbolic link.
     """
     ignored = ignored if ignored is not None else Ignored()
     files: list[SurveyedFile] = []
-    walks = (_walk(source, wanted or FileFilter(), ignored) for source in sources)
+    walks = (_walk(source, wanted or FileFilter(), ignored, follow) for source in sources)
     for found, single in (
         heapq.merge(*walks, key=lambda item: path_order(item[0].path)) if len(sources) > 1 else next(walks)
     ):
         if own is not None and own in found.location.absolute().parents and not single:
             continue
         file = _surveyed(found, format, plugins, options or {})
-        if isinstance(file, str) and single:  # named with its format it is believed
+        if isinstance(file, str) and single and (format or len(sources) == 1):  # named with its format it is believed
             file = SurveyedFile(
                 found.path, str(found.location), format or "", found.size, "asked for" if format else ""
             )
@@ -165,8 +163,14 @@ def survey(
         yield file
 
 
-def _walk(source: Source, wanted: FileFilter, ignored: Ignored) -> Iterator[tuple[Found, bool]]:
+def _walk(source: Source, wanted: FileFilter, ignored: Ignored, follow: bool) -> Iterator[tuple[Found, bool]]:
     path = Path(source.path)
+    if path.is_symlink() and not follow:
+        yield (
+            Found(_labelled(source.label, display_path(path.name)), path, problem=link_problem(path.parent, path)),
+            True,
+        )
+        return
     single = path.is_file()
 
     def passed_over(path: str, why: str, is_folder: bool) -> None:

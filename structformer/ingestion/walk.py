@@ -118,11 +118,14 @@ def walk(
     Hidden entries, package folders and what .gitignore names are passed over; `passed_over` is called with the path of
     each, why, and whether it is a folder, which is then not opened. Symbolic links are not followed: what
     they point to inside the root is found there anyway, and nothing outside it is opened. A single file is its own
-    walk."""
-    if root.is_file():
-        yield Found(display_path(root.name), root, root.stat().st_size)
-        return
+    walk, whatever it is called, unless it is left out or not among those that are wanted."""
     rules = _Rules(wanted or FileFilter(gitignore=False))
+    if root.is_file():
+        if why := rules.ignored(root.name, False) or rules.unasked(root.name):
+            passed_over(display_path(root.name), why, False)
+        else:
+            yield Found(display_path(root.name), root, root.stat().st_size)
+        return
     stack: list[Iterator[os.DirEntry[str]]] = [_entries(root)]
     rules.enter(root, "")
     while stack:
@@ -140,7 +143,7 @@ def walk(
                 passed_over(path, why, is_folder)
                 continue
             if entry.is_symlink():
-                yield Found(path, location, problem=_link_problem(root, location))
+                yield Found(path, location, problem=link_problem(root, location))
             elif is_folder:
                 if "." in entry.name and Path(entry.name).suffix in page_suffixes():
                     yield Found(path, location, note="a folder despite its suffix: its files are read")
@@ -161,7 +164,7 @@ def _why_passed_over(name: str, relative: str, is_folder: bool, rules: _Rules) -
         return "packages, by its name"
     if rules.active and (why := rules.ignored(relative, is_folder)):
         return why
-    return "" if is_folder or rules.wanted(relative) else "not among those asked for (--include)"
+    return "" if is_folder else rules.unasked(relative)
 
 
 class _Rules:
@@ -209,8 +212,11 @@ class _Rules:
                     return "named in .gitignore" if verdict else ""
         return ""
 
-    def wanted(self, path: str) -> bool:
-        return self._include is None or bool(self._include.match_file(path))
+    def unasked(self, path: str) -> str:
+        """Why a file is not among those that were asked for, "" when it is."""
+        if self._include is not None and not self._include.match_file(path):
+            return "not among those asked for (--include)"
+        return ""
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
@@ -218,7 +224,8 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
         return iter(sorted(entries, key=lambda entry: entry.name))
 
 
-def _link_problem(root: Path, location: Path) -> str:
+def link_problem(root: Path, location: Path) -> str:
+    """Why a symbolic link below a root is not followed."""
     try:
         target = location.resolve(strict=True)
     except FileNotFoundError:

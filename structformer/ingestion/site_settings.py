@@ -1,0 +1,149 @@
+"""What the settings of site generators say of a site's address. They are read as text: nothing in them is executed, and
+an address that is worked out by a program is none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from structformer.corpus.site import ADDRESS, BARE, FOLDER, HTML
+from structformer.formats.included import without_spans
+
+_TOP_LEVEL = re.compile(r"^([\w-]+)[ \t]*:[ \t]*(\S.*)$", re.MULTILINE)
+_TABLE = re.compile(r"[ \t]*\[([\w.-]+)\]")
+_ENTRY = re.compile(r"""[ \t]*([\w.-]+)[ \t]*=[ \t]*("[^"]*"|'[^']*'|true\b)""")
+_BLOCK_COMMENT, _COMMENT_ENDS = re.compile(r"(/\*)"), {"/*": re.compile(r"\*/")}
+_LINE_COMMENT = re.compile(r"(?:^|(?<=[\s;,{}()]))//.*$", re.MULTILINE)
+_DOCS = re.compile(r"\bdocs\s*:\s*\{([^{}]*)")
+_BASE_URL = re.compile(r"^html_baseurl\s*=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A site as its generator has it. base_url: "" where it is not said; rule: of addresses; pages: the folders that
+    pages may stand in, as seen from that of the settings, the likeliest first; within: where on the site they are.
+    """
+
+    base_url: str = ""
+    rule: str = FOLDER
+    pages: tuple[str, ...] = ("",)
+    within: str = ""
+
+
+def _mkdocs(text: str) -> Settings:
+    found = _top_level(text)
+    rule = HTML if found.get("use_directory_urls") == "false" else FOLDER
+    return Settings(_address(found.get("site_url", "")), rule, (found.get("docs_dir", "docs"),))
+
+
+def _jekyll(text: str) -> Settings:
+    found = _top_level(text)
+    rule = FOLDER if found.get("permalink") == "pretty" else HTML
+    return Settings(_address(found.get("url", ""), found.get("baseurl", "")), rule, (found.get("source", ""),))
+
+
+def _docusaurus(text: str) -> Settings:
+    text = _without_comments(text)
+    docs = next((each[1] for each in _DOCS.finditer(text)), "")
+    within = _property(docs, "routeBasePath", "docs").strip("/")
+    address = _address(_property(text, "url"), _property(text, "baseUrl", "/"))
+    return Settings(address, BARE, (_property(docs, "path", "docs"),), f"{within}/" if within else "")
+
+
+def _sphinx(text: str) -> Settings:
+    found = _BASE_URL.search(text)
+    return Settings(_address(found[1] if found else ""), HTML)
+
+
+def _mdbook(text: str) -> Settings:
+    found = dict(_toml(text))
+    return Settings(_address(found.get("output.html.site-url", "")), HTML, (found.get("book.src", "src"),))
+
+
+def _hugo(found: dict[str, str]) -> Settings:
+    """Of Hugo, which does not tell capitals from small letters, and of Zola."""
+    found = {key.lower(): value for key, value in found.items()}
+    rule = HTML if found.get("uglyurls") == "true" else FOLDER
+    address = found.get("baseurl", found.get("base_url", ""))
+    return Settings(_address(address), rule, (found.get("contentdir", "content"),))
+
+
+def _hugo_json(text: str) -> Settings:
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    entries = value.items() if isinstance(value, dict) else ()
+    return _hugo({key: each if isinstance(each, str) else str(each is True).lower() for key, each in entries})
+
+
+def _astro(text: str) -> Settings:
+    text = _without_comments(text)
+    address = _address(_property(text, "site"), _property(text, "base", "/"))
+    return Settings(address, FOLDER, ("src/content/docs", "src/pages"))
+
+
+def _vitepress(text: str) -> Settings:
+    """Its settings have a host only where it is to write a sitemap."""
+    text = _without_comments(text)
+    rule = BARE if re.search(r"\bcleanUrls\s*:\s*true\b", text) else HTML
+    address = _address(_property(text, "hostname"), _property(text, "base", "/"))
+    return Settings(address, rule, (_property(text, "srcDir"),))
+
+
+_SCRIPTS = ("js", "ts", "mjs", "mts", "cjs")
+READERS: dict[str, Callable[[str], Settings]] = {
+    "mkdocs.yml": _mkdocs,
+    "mkdocs.yaml": _mkdocs,
+    "_config.yml": _jekyll,
+    **{f"docusaurus.config.{suffix}": _docusaurus for suffix in _SCRIPTS},
+    "conf.py": _sphinx,
+    "book.toml": _mdbook,
+    **{f"{name}.toml": (lambda text: _hugo(dict(_toml(text)))) for name in ("hugo", "config")},
+    **{f"hugo.{suffix}": (lambda text: _hugo(_top_level(text))) for suffix in ("yaml", "yml")},
+    "hugo.json": _hugo_json,
+    **{f"astro.config.{suffix}": _astro for suffix in _SCRIPTS},
+    **{f".vitepress/config.{suffix}": _vitepress for suffix in _SCRIPTS},
+}
+
+
+def _address(host: str, base: str = "") -> str:
+    """An address of a host and the path of the site there; "" where the first is none."""
+    if not ADDRESS.match(host):
+        return ""
+    return f"{host.rstrip('/')}/{base.strip('/')}".rstrip("/") + "/" if base else host
+
+
+def _top_level(text: str) -> dict[str, str]:
+    """The scalars at the top of a YAML file, which templates and tags may make unreadable as a whole."""
+    return {key: _scalar(value.strip()) for key, value in _TOP_LEVEL.findall(text)}
+
+
+def _scalar(value: str) -> str:
+    if value[:1] in ("'", '"'):
+        return value[1:].partition(value[0])[0]
+    return value.partition(" #")[0].strip()
+
+
+def _toml(text: str) -> Iterator[tuple[str, str]]:
+    """The strings and truths of a TOML file, each with the name of its table in front."""
+    table = ""
+    for line in text.splitlines():
+        if found := _TABLE.match(line):
+            table = f"{found[1]}."
+        elif found := _ENTRY.match(line):
+            yield table + found[1], found[2].strip("\"'")
+
+
+def _without_comments(text: str) -> str:
+    return _LINE_COMMENT.sub("", without_spans(text, _BLOCK_COMMENT, _COMMENT_ENDS))
+
+
+def _property(text: str, name: str, default: str = "") -> str:
+    """The first plain string that a script gives a property."""
+    found = re.search(rf"\b{name}\s*:\s*(?:'([^'\n]*)'|\"([^\"\n]*)\"|`([^`$\n]*)`)", text)
+    return next((each for each in found.groups() if each is not None), default) if found else default

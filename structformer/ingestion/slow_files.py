@@ -1,0 +1,89 @@
+"""Which file takes long: each worker notes the file that it is at, and who waits for the workers looks at the notes.
+
+The notes are files, so that they tell the same of workers on this machine and on a cluster, and of one that is caught
+in a single call of a library.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
+from pathlib import Path
+
+from structformer.storage.files import remove, temporary_name
+
+SECONDS = 5.0  # that a file may take before it is named
+_LOOK_SECONDS = 1.0
+Slow = Callable[[str, float], None]
+
+
+@contextmanager
+def noting(folder: str, started: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
+    """`started`, which now also notes in a folder what this worker is at; "" for no folder."""
+    with ExitStack() as stack:
+        note = None
+        with suppress(OSError):  # a cluster's worker may not see the folder
+            if folder:
+                place = Path(folder) / secrets.token_hex(8)
+                note = stack.enter_context(place.open("wb", buffering=0))
+                stack.callback(place.unlink, missing_ok=True)
+        numbers = count()
+
+        def noted(path: str) -> None:
+            if note is not None:
+                with suppress(OSError):
+                    note.seek(0)
+                    note.write(f"{next(numbers)} {path}\n".encode("utf-8", "backslashreplace"))
+            started(path)
+
+        yield noted
+
+
+@contextmanager
+def noticing(cache: Path, slow: Slow | None) -> Iterator[str]:
+    """A folder in a workspace's cache for the notes, "" where nobody wants to know. slow: called once with the path of
+    each file that takes over SECONDS, and how many it took so far.
+    """
+    if slow is None:
+        yield ""
+        return
+    folder = cache / temporary_name()
+    folder.mkdir(parents=True, exist_ok=True)
+    ended = threading.Event()
+    thread = threading.Thread(target=_look, args=(folder, slow, ended), daemon=True)
+    thread.start()
+    try:
+        yield str(folder)
+    finally:
+        ended.set()
+        thread.join()
+        remove(folder)
+
+
+def _look(folder: Path, slow: Slow, ended: threading.Event) -> None:
+    seen: dict[str, tuple[str, float]] = {}  # what each worker is at, and since when
+    named: set[str] = set()
+    while not ended.wait(_LOOK_SECONDS):
+        now = time.monotonic()
+        for worker, at in _notes(folder).items():
+            begun = seen[worker][1] if worker in seen and seen[worker][0] == at else now
+            seen[worker] = at, begun
+            path = at.partition(" ")[2]
+            if now - begun > SECONDS and path not in named:
+                named.add(path)
+                slow(path, now - begun)
+
+
+def _notes(folder: Path) -> dict[str, str]:
+    found: dict[str, str] = {}
+    with suppress(OSError):  # another writer may have tidied up
+        for note in list(folder.iterdir()):
+            with suppress(OSError):
+                line, end, _ = note.read_bytes().partition(b"\n")
+                if end:
+                    found[note.name] = line.decode("utf-8", "replace")
+    return found

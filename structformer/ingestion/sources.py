@@ -1,0 +1,122 @@
+"""The sources that PATHs are: what each holds, and the label that stands in front of its documents' names.
+
+One PATH needs no label. Several folders have their names as labels. Where files are among several PATHs, as a shell
+lists them, all are named from the folder that holds them, so that links between them resolve as they do on disk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from itertools import chain, count
+from pathlib import Path
+
+from structformer.ingestion.walk import display_path
+from structformer.workspace import Source
+
+
+def place_of(path: str | Path, alone: bool = True) -> Path:
+    """The absolute path of what is read. A symbolic link is followed where it is the only PATH; among several only
+    within its own folder, since a shell lists links that nobody chose.
+    """
+    target = Path(path).resolve()
+    place = Path(path).parent.resolve() / Path(path).name
+    if alone or Path(path).name in ("", "..") or (target.exists() and place.parent in target.parents):
+        return target
+    return place
+
+
+def places_of(paths: Sequence[str | Path]) -> list[Path]:
+    """The places of several PATHs; one that lies in another is read with it."""
+    places = list(dict.fromkeys(place_of(path, alone=len(paths) == 1) for path in paths))
+    return _outside(places, {place for place in places if _is_folder(place)})
+
+
+def sources_of(places: Sequence[Path]) -> tuple[Source, ...]:
+    """The sources of a new corpus."""
+    if len(places) == 1:
+        return (Source("", str(places[0])),)
+    base = None if all(map(_is_folder, places)) else _common(places)
+    if base is None:
+        return _named_by_folder(places, set())
+    return tuple(Source(_below(base, folder_of(place)), str(place)) for place in places)
+
+
+def added_sources(there: Sequence[Source], places: Sequence[Path]) -> tuple[Source, ...]:
+    """The sources that come to those of a corpus: named from the same folder where they lie in it, else by their own
+    folders.
+    """
+    known = {source.path for source in there}
+    read = {Path(source.path) for source in there if _is_folder(Path(source.path))}
+    new = [place for place in _outside(places, read) if str(place) not in known]
+    bases = {base_of(source) for source in there}
+    base = next(iter(bases)) if len(bases) == 1 else None
+    within = [place for place in new if base is not None and (base in folder_of(place).parents or _is_in(place, base))]
+    taken = {source.label.partition("/")[0] for source in there} | _top_names(there)
+    named = [Source(_below(base, folder_of(place)), str(place)) for place in within if base is not None]
+    return (*named, *_named_by_folder([place for place in new if place not in within], taken))
+
+
+def base_of(source: Source) -> Path | None:
+    """The folder that a source's documents are named from; None where its label is no part of its path."""
+    folder = folder_of(source.path)
+    label = Path(source.label).parts
+    if not label:
+        return folder
+    shown = tuple(map(display_path, folder.parts))
+    return Path(*folder.parts[: -len(label)]) if shown[-len(label) :] == label and len(shown) > len(label) else None
+
+
+def folder_of(path: str | Path) -> Path:
+    """The folder that a source is, or is a file of."""
+    return Path(path) if _is_folder(Path(path)) else Path(path).parent
+
+
+def listed(sources: Iterable[str], most: int = 3) -> str:
+    """The first of some paths, and how many others there are."""
+    paths = list(sources)
+    return ", ".join(paths[:most]) + (f" and {len(paths) - most} more" if len(paths) > most else "")
+
+
+def _is_folder(place: Path) -> bool:
+    return place.is_dir() and not place.is_symlink()
+
+
+def _is_in(place: Path, folder: Path) -> bool:
+    return not _is_folder(place) and place.parent == folder
+
+
+def _outside(places: Sequence[Path], folders: set[Path]) -> list[Path]:
+    return [place for place in places if folders.isdisjoint(place.parents)]
+
+
+def _common(places: Sequence[Path]) -> Path | None:
+    """The folder that holds all of some places; None where it is only the root of the file system."""
+    try:
+        common = Path(os.path.commonpath([place.parent for place in places]))
+    except ValueError:  # on different drives
+        return None
+    return common if common.parent != common else None
+
+
+def _below(base: Path, folder: Path) -> str:
+    inside = folder.relative_to(base).as_posix()
+    return "" if inside == "." else display_path(inside)
+
+
+def _named_by_folder(places: Sequence[Path], taken: set[str]) -> tuple[Source, ...]:
+    """Labels are folders' names; files of one folder share its label."""
+    labels: dict[Path, str] = {}
+    used = set(taken)
+    for folder in dict.fromkeys(map(folder_of, places)):
+        name = display_path(folder.name) or "root"
+        label = next(each for each in chain([name], (f"{name}-{number}" for number in count(2))) if each not in used)
+        used.add(label)
+        labels[folder] = label
+    return tuple(Source(labels[folder_of(place)], str(place)) for place in places)
+
+
+def _top_names(sources: Sequence[Source]) -> set[str]:
+    """Names at the top of a source without a label, which a label would collide with."""
+    folders = {folder_of(source.path) for source in sources if not source.label}
+    return {entry.name for folder in folders for entry in (folder.iterdir() if folder.is_dir() else ())}
