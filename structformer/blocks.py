@@ -96,10 +96,10 @@ def block_tree(text: str, marks: Sequence[Mark]) -> list[Block]:
     root = Block(MarkKind.PARAGRAPH, 0, len(text))
     stack: list[tuple[int, Block]] = [(-1, root)]
     for mark in marks:
-        if mark.kind in INLINE:
-            continue
         while stack[-1][0] >= mark.depth:
             stack.pop()
+        if mark.kind in INLINE:
+            continue
         block = Block(mark.kind, mark.start, mark.end, mark.detail)
         _home(text, stack[-1][1], block).children.append(block)
         stack.append((mark.depth, block))

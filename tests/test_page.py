@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ import pytest
 from structformer.retrieval.index import build_index
 
 from boats import boats
-from test_serving import free_port
+from test_serving import free_port, workspace
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -49,11 +50,33 @@ def browser() -> Iterator[Browser]:
         found.close()
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Boats, searched by words, served with feedback to any site."""
-    folder = boats(tmp_path_factory.mktemp("page"))
-    build_index(folder, encoders=[])
+PARTS = """# Routes
+
+Use `gw` as the [manual](manual.md) says.
+
+```sh
+gw init --path /var/lib/gateway --listen 0.0.0.0:8080 --log-level debug --workers 16 --storage-class fast --no-wait
+```
+
+> [!WARNING]
+> It deletes **all** of them.
+
+| Option | Default | Meaning | Environment | Reload | |
+|---|---|---|---|---|---|
+| `--listen` | `0.0.0.0:8080` | The address that it listens on, or several of them with commas | `GATEWAY_LISTEN_ADDRESS` | no | x |
+
+1. Make a folder
+
+   ```
+   mkdir routes
+   ```
+2. Go in
+"""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a server with feedback, for any site."""
     port = free_port()
     command = [
         sys.executable,
@@ -73,6 +96,23 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert "http://" in started.stdout.readline()
         yield f"http://127.0.0.1:{port}"
         started.terminate()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Boats, searched by words."""
+    folder = boats(tmp_path_factory.mktemp("page"))
+    build_index(folder, encoders=[])
+    with served(folder) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def manual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A page with code, a note, a wide table and a list."""
+    pages = {"routes.md": PARTS, "manual.md": "# Manual\n\nHow to use it.\n"}
+    with served(workspace(tmp_path_factory.mktemp("manual"), pages)) as found:
+        yield f"{found}/read/routes.md"
 
 
 @pytest.fixture
@@ -149,15 +189,15 @@ def test_what_was_found_is_said_aloud(page, address):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1200, 390])
-def test_nothing_stands_in_anybodys_way(browser, address, scheme, width):
+def test_nothing_stands_in_anybodys_way(browser, address, manual, scheme, width):
     spec = find_spec("axe_core_python")
     assert spec is not None
     assert spec.submodule_search_locations
     script = Path(spec.submodule_search_locations[0]) / "axe.min.js"
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True)
     page = context.new_page()
-    for path in ("/", "/?q=mend+the+mast", "/?q=zzzz", "/read/mast.md"):
-        page.goto(address + path)
+    for path in ("/", "/?q=mend+the+mast", "/?q=zzzz", "/read/mast.md", manual):
+        page.goto(path if path == manual else address + path)
         if path == "/?q=mend+the+mast":
             page.locator("details.why summary").first.click()
         if path == "/":
@@ -185,6 +225,49 @@ def test_it_works_without_javascript(browser, address):
     page.go_back()
     page.get_by_role("button", name="None of these").click()
     expect(page).to_have_url(f"{address}/")
+    context.close()
+
+
+def test_code_can_be_copied(context, page, manual):
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(manual)
+    button = page.get_by_role("button", name="Copy sh code")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(button).to_have_text("Copied")
+    expect(page.get_by_role("status").filter(has_text="Copied")).to_be_attached()
+    assert page.evaluate("navigator.clipboard.readText()").startswith("gw init --path")
+    expect(button).to_have_text("Copy")
+    context.clear_permissions()
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')) }")
+    page.get_by_role("button", name="Copy code", exact=True).click()
+    expect(page.get_by_text("Copied", exact=True).first).to_be_attached()
+    context.grant_permissions(["clipboard-read"])
+    assert page.evaluate("navigator.clipboard.readText()") == "mkdir routes"
+
+
+def test_what_is_too_wide_scrolls_by_itself_and_by_the_keyboard(browser, manual):
+    for width in (1200, 390):
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        page.goto(manual)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        code = page.get_by_role("group", name="Wide code").first
+        code.focus()
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(500)
+        assert page.evaluate("document.activeElement.scrollLeft") > 0
+        page.close()
+
+
+def test_code_is_read_without_javascript(browser, manual):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(manual)
+    expect(page.locator("pre code.language-sh")).to_contain_text("gw init")
+    expect(page.get_by_text("sh", exact=True)).to_be_visible()
+    expect(page.get_by_role("note")).to_contain_text("It deletes all of them.")
+    expect(page.get_by_role("columnheader", name="Default")).to_be_visible()
+    assert page.get_by_role("button", name="Copy").count() == 0
     context.close()
 
 

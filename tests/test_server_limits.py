@@ -169,7 +169,7 @@ def test_a_client_that_leaves_before_its_body_is_whole_is_not_a_fault(harbour):
 
 
 def test_clients_that_read_nothing_of_a_large_answer_leave_the_places_free(tmp_path):
-    page = "# Mast\n\n" + "\n\n".join(f"## Part {number}\n\n{'A mast carries sails. ' * 400}" for number in range(400))
+    page = "# Mast\n\n" + "\n\n".join(f"## Part {number}\n\n{'A mast carries sails. ' * 400}" for number in range(200))
     folder = workspace(tmp_path, {"mast.md": page})
     with running(folder, send_seconds=2.0, queued=8) as (port, _, application):
         with never_read(port, 8, "/api/section/mast.md?children=true"):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from markdown_it.token import Token
+from structformer.blocks import MarkKind
 from structformer.document import Document, Link, Source
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.gc_pause import without_garbage_collection
@@ -24,11 +25,14 @@ from structformer.formats.protocol import FormatOption
 from structformer.formats.source import SourceFile
 from structformer.text.prose import has_prose
 
+from structformer_markdown.dialects import chosen_names, plain_markdown
+from structformer_markdown.dialects.templates import is_template
+from structformer_markdown.directives import note_kind
+from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark
 from structformer_markdown.front_matter import split_front_matter
 from structformer_markdown.grammar import BARE_URLS, MAX_NESTING, parse
 from structformer_markdown.includes import taken_whole, text_of, with_includes
 from structformer_markdown.inline_text import may_hold_links, spans
-from structformer_markdown.leftovers import without_leftovers
 from structformer_markdown.raw_html import RawHtml
 
 _LIST = r"""\{(?:/\*\s*)?:?\s*(?:[#.=][\w:.-]+|[\w-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))[^{}]*\}"""
@@ -40,16 +44,16 @@ _TITLE_BLOCK = re.compile(r"(?:%[^\n]*(?:\n[ \t]+\S[^\n]*)*(?:\n|\Z)){1,3}")
 _MAN_TITLE = re.compile(r"(?P<name>[^\s()]+)(?:\s+|\s*\()(?P<section>[1-9][a-z]*|[nl])(?:\)|\s|$)")
 _LINE_BREAK = re.compile(r"[ \t]*\n[ \t]*")
 _TARGET = re.compile(r"\(([^()\s]+)\)=")
-_DIRECTIVE = re.compile(r"\{([\w:-]+)\}[ \t]*(.*)")
-_CODE_DIRECTIVES = frozenset(
-    "code code-block code-cell sourcecode literalinclude math mermaid eval-rst graphviz raw "
-    "parsed-literal r python".split()
-)
 _OPTION = re.compile(r"[ \t]*:[\w-]+:.*|---")
+_CODE_OPTIONS = re.compile(r"(?:[ \t]*:[\w-]+:[^\n]*(?:\n|\Z))+")
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|[^:\s].*)")
 _ROLE = re.compile(r"\{([\w:+-]+)\}$")
 _NAMED = re.compile(r"(.*?)<([^<>]+)>", re.DOTALL)
 _REFERENCE_ROLES = frozenset("ref doc numref any eq term download std:ref std:doc cite".split())
+_MARKED_ROLES = {
+    "math": MarkKind.FORMULA_SPAN,
+    **dict.fromkeys("code command envvar file kbd option program samp".split(), MarkKind.CODE_SPAN),
+}
 _MAX_DIRECTIVES = 10
 _ALERT = re.compile(r"\[!(\w+)\]\s*")
 _ASCIIDOC = re.compile(
@@ -59,6 +63,24 @@ _ASCIIDOC = re.compile(
 )
 _PROSE_SUFFIXES = frozenset({".txt", ".text", ".readme", ".page", ".post"})
 _SUMMARY_KEYS = ("description", "summary", "abstract", "subtitle", "excerpt", "intro")
+_PARTS = {  # by markdown-it's names for them
+    "bullet_list": MarkKind.LIST,
+    "ordered_list": MarkKind.LIST,
+    "list_item": MarkKind.ITEM,
+    "dl": MarkKind.DEFINITIONS,
+    "dt": MarkKind.TERM,
+    "dd": MarkKind.DEFINITION,
+    "table": MarkKind.TABLE,
+    "alert_title": MarkKind.TITLE,
+}
+_PART_OPENS = {f"{name}_open": kind for name, kind in _PARTS.items()}
+_PART_CLOSES = {f"{name}_close": kind for name, kind in _PARTS.items()}
+_SPAN_OPENS = {"em_open": MarkKind.EMPHASIS, "strong_open": MarkKind.STRONG}
+_SPAN_CLOSES = {"em_close": MarkKind.EMPHASIS, "strong_close": MarkKind.STRONG}
+_OF_LINES = (MarkKind.LIST, MarkKind.DEFINITIONS)
+_NOTE = re.compile(r"\s*<!--(/)?note(?: ([\w-]*))?( title)?-->\s*")
+_NOTE_BEGINS = ("<!--note", "<!--/not")
+_ANY_CASE = "any case:"  # before the names of a path in lower case, as some sites have their addresses
 _NAME_KEYS = ("slug", "permalink", "url", "id", "aliases", "redirect_from")
 
 
@@ -68,7 +90,10 @@ class MarkdownFormat:
     name = "markdown"
     suffixes = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
     media_types = ("text/markdown", "text/x-markdown")
-    options = (FormatOption("flavor", "gfm also finds bare URLs, wiki-links and footnotes", ("gfm", "commonmark")),)
+    options = (
+        FormatOption("flavor", "gfm also finds bare URLs, wiki-links and footnotes", ("gfm", "commonmark")),
+        FormatOption("dialect", "site generators whose marks are read, by comma; none for none", check=chosen_names),
+    )
     completeness = "complete: CommonMark, GFM, front matter, raw HTML, footnotes, wiki-links"
 
     def sniff(self, head: bytes, path: str) -> float:
@@ -107,7 +132,13 @@ class MarkdownFormat:
         if not metadata and (block := _TITLE_BLOCK.match(text)) is not None:
             metadata, body_start = _title_block(block[0]), block.end()
         strict = options.get("flavor", "gfm") == "commonmark"
-        body = text[body_start:] if strict else without_leftovers(with_includes(text[body_start:], source))
+        body = text[body_start:]
+        if not strict:
+            body = with_includes(body, source)
+            if options.get("dialect") != "none" and is_template(metadata.get("title"), body, source):
+                source.warn("a template that its site fills in: no document")
+                return
+            body = plain_markdown(body, source, options.get("dialect"))
         builder = TreeBuilder()
         for key in _SUMMARY_KEYS:
             if isinstance(summary := metadata.get(key), str):
@@ -137,11 +168,18 @@ class MarkdownFormat:
         return taken_whole(source)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """Names the target may mean, best first: as a path, as a site's address, as a wiki page's name."""
+        """Names the target may mean, best first: as a path, as a site's address, as a wiki page's name, as a path in
+        other case.
+        """
         yield from link_names(document.id, document.source.path, link.target)
         page, fragment = split_fragment(link.target)
         if page and not is_external(link.target):
             yield wiki_name(page) + (f"#{normalize(fragment)}" if fragment else "")
+            for name in link_names(document.id, document.source.path, link.target):
+                path, separator, anchor = name.partition("#")
+                if path != path.lower():
+                    yield path.lower() + separator + anchor
+                yield _ANY_CASE + path.lower() + separator + anchor
 
 
 def _title_block(block: str) -> dict[str, Any]:
@@ -177,6 +215,7 @@ def _names(document: Document) -> tuple[str, ...]:
                 )
     stem = without_suffix(path).rpartition("/")[2]
     names += [wiki_name(stem), wiki_name(document.title)]
+    names += [_ANY_CASE + name.lower() for name in path_names(path) if name != name.lower()]
     return tuple(dict.fromkeys(name for name in names if name))
 
 
@@ -188,6 +227,7 @@ class _Reader:
         self._extended = extended
         self._html = RawHtml(builder)
         self._list_depth = 0
+        self._quotes: list[MarkKind] = []
         self._nested = 0
         self._anchors: list[str] = []
 
@@ -201,6 +241,10 @@ class _Reader:
                     and (label := _TARGET.fullmatch(token.content)) is not None
                 ):
                     self._anchors.append(label[1])  # it names what comes next
+                elif token.content[:1] in ("!", "$") and (whole := self._whole(token)) is not None:
+                    self._builder.open_mark(whole)
+                    self._content(token.content, token.children)
+                    self._builder.close_mark(whole)
                 else:
                     self._content(token.content, token.children)
             elif kind == "paragraph_open" or kind == "paragraph_close":
@@ -210,17 +254,39 @@ class _Reader:
             elif kind == "heading_close":
                 self._builder.close_heading()
             elif kind == "table_row":
-                self._row(token)
+                self._row(token, header=tokens[index - 1].type == "table_open")
             elif kind == "html_block":
                 self._html_block(token, tokens, index)
             elif kind == "fence" or kind == "code_block":
                 if self._extended and token.info.startswith("{") and self._directive(token):
                     continue
                 self._block()
-                self._builder.verbatim(token.content.strip("\n") if token.content.strip() else "")
+                self._code(token)
                 self._block()
             else:
-                self._structure(kind)
+                self._structure(tokens, index)
+
+    def _code(self, token: Token) -> None:
+        """Code as it stands, or what else is no Markdown; a directive's options in front of it are none of it."""
+        content = token.content.strip("\n") if token.content.strip() else ""
+        if self._extended and token.info.startswith("{") and (options := _CODE_OPTIONS.match(content)) is not None:
+            self._builder.open_mark(MarkKind.RAW, "myst")
+            self._builder.verbatim(options[0])
+            self._builder.close_mark(MarkKind.RAW)
+            content = content[options.end() :]
+        mark, detail = fence_mark(token.info, extended=self._extended)
+        self._builder.open_mark(mark, detail)
+        self._builder.verbatim(content)
+        self._builder.close_mark(mark)
+
+    def _whole(self, token: Token) -> MarkKind | None:
+        """What a paragraph is as a whole: an image alone is a figure, TeX between two dollars a formula."""
+        children, content = token.children or [], token.content
+        if children and children[0].type == "image":
+            alone = len(children) == 1 or (len(children) == 2 and _ATTRIBUTES.fullmatch(children[1].content))
+            return MarkKind.FIGURE if alone else None
+        is_formula = self._extended and len(content) > 4 and content.find("$$", 2) == len(content) - 2
+        return MarkKind.FORMULA if is_formula and content.startswith("$$") else None
 
     def _content(self, content: str, children: list[Token] | None) -> None:
         """Inline content; without children its text is its content."""
@@ -231,27 +297,30 @@ class _Reader:
 
     def _directive(self, token: Token) -> bool:
         """A MyST directive: one whose content is Markdown is read as such. False when it is code after all."""
-        found = _DIRECTIVE.match(token.info)
-        if found is None or found[1] in _CODE_DIRECTIVES:
+        found = DIRECTIVE.match(token.info)
+        if found is None or found[1] in CODE_DIRECTIVES:
             return False
         name, argument = found[1], found[2].strip()
         lines = token.content.split("\n")
-        while lines and _OPTION.fullmatch(lines[0]):
-            lines.pop(0)
+        first = next((number for number, line in enumerate(lines) if not _OPTION.fullmatch(line)), len(lines))
+        options, lines = lines[:first], lines[first:]
         self._block()
         if name == "toctree":
-            for line in lines:
-                entry = _ENTRY.fullmatch(line.strip())
-                if entry is not None:
-                    self._builder.line()
-                    self._builder.open_link(entry[2] or line.strip())
-                    self._builder.text(entry[1] or line.strip())
-                    self._builder.close_link()
+            self._contents(lines)
             return True
+        note, has_title = note_kind(name, options)
+        if note:
+            self._open(MarkKind.NOTE, note)
         if name in ("image", "figure"):
+            self._open(MarkKind.FIGURE)
             self._builder.add_image(argument, "")
+            self._open(MarkKind.CAPTION)
         elif argument:
+            if has_title:
+                self._open(MarkKind.TITLE)
             self._text(argument, "")
+            if has_title:
+                self._close(MarkKind.TITLE)
             self._block()
         if name == "seealso":
             self._builder.text("See also: ")
@@ -261,8 +330,27 @@ class _Reader:
             self._nested -= 1
         else:
             self._builder.verbatim("\n".join(lines))
+        if name in ("image", "figure"):
+            self._close(MarkKind.CAPTION)
+            self._close(MarkKind.FIGURE)
+        if note:
+            self._close(MarkKind.NOTE)
         self._block()
         return True
+
+    def _contents(self, lines: list[str]) -> None:
+        """The entries of a table of contents: pages, with a title before those that have one of their own there."""
+        self._builder.open_mark(MarkKind.LIST)
+        for line in lines:
+            entry = _ENTRY.fullmatch(line.strip())
+            if entry is not None:
+                self._builder.line()
+                self._builder.open_mark(MarkKind.ITEM)
+                self._builder.open_link(entry[2] or line.strip())
+                self._builder.text(entry[1] or line.strip())
+                self._builder.close_link()
+                self._builder.close_mark(MarkKind.ITEM)
+        self._builder.close_mark(MarkKind.LIST)
 
     def _role(self, name: str, content: str) -> None:
         """A MyST role: a reference is a link, any other is its text."""
@@ -272,18 +360,28 @@ class _Reader:
             self._builder.open_link(target if name == "doc" else f"#{target}")
             self._builder.text(shown.lstrip("!~"))
             self._builder.close_link()
-        else:
-            self._builder.text(shown.lstrip("!~"))
+            return
+        mark = _MARKED_ROLES.get(name)
+        if mark is not None:
+            self._builder.open_mark(mark)
+        self._builder.text(shown.lstrip("!~"))
+        if mark is not None:
+            self._builder.close_mark(mark)
 
-    def _row(self, token: Token) -> None:
-        self._builder.line()
+    def _row(self, token: Token, *, header: bool) -> None:
+        builder = self._builder
+        builder.line()
+        builder.open_mark(MarkKind.ROW, "header" if header else "")
         first = True
         for cell, children in zip(token.meta["cells"], token.meta["parsed"], strict=True):
             if not first:
-                self._builder.text(" | ")
+                builder.text(" | ")
             first = False
+            builder.open_mark(MarkKind.CELL)
             self._content(cell, children)
-        self._builder.line()
+            builder.close_mark(MarkKind.CELL)
+        builder.close_mark(MarkKind.ROW)
+        builder.line()
 
     def _block(self) -> None:
         """A break between blocks: a blank line, but in lists, whose items are lines, a line."""
@@ -292,17 +390,34 @@ class _Reader:
         else:
             self._builder.paragraph()
 
-    def _structure(self, kind: str) -> None:
-        if kind == "list_item_open" or kind == "dt_open" or kind == "dd_open":
-            self._builder.line()
-        elif kind in ("bullet_list_open", "ordered_list_open", "dl_open"):
-            self._block()
-            self._list_depth += 1
-        elif kind in ("bullet_list_close", "ordered_list_close", "dl_close"):
-            self._list_depth -= 1
-            self._block()
+    def _structure(self, tokens: list[Token], index: int) -> None:
+        token = tokens[index]
+        if (part := _PART_OPENS.get(token.type)) is not None:
+            self._open(part, str(token.attrs.get("start", 1)) if token.type == "ordered_list_open" else "")
+        elif (part := _PART_CLOSES.get(token.type)) is not None:
+            self._close(part)
+        elif token.type == "blockquote_open":
+            alert = _alert(tokens, index)
+            self._quotes.append(MarkKind.NOTE if alert else MarkKind.QUOTE)
+            self._open(self._quotes[-1], alert)
+        elif token.type == "blockquote_close":
+            self._close(self._quotes.pop())
         else:
             self._block()
+
+    def _open(self, kind: MarkKind, detail: str = "") -> None:
+        self._block()
+        self._builder.open_mark(kind, detail)
+        self._html.enter()
+        if kind in _OF_LINES:
+            self._list_depth += 1
+
+    def _close(self, kind: MarkKind) -> None:
+        if kind in _OF_LINES:
+            self._list_depth -= 1
+        self._html.leave()
+        self._builder.close_mark(kind)
+        self._block()
 
     def _heading(self, opening: Token, inline: Token) -> None:
         explicit = [*self._anchors, *([str(opening.attrs["id"])] if opening.attrs.get("id") else [])]
@@ -317,23 +432,42 @@ class _Reader:
         if children and children[-1].type == "text" and (found := _HEADING_ATTRIBUTES.search(children[-1].content)):
             explicit += [first or second for first, second in _ID.findall(found[0])]
             children[-1].content = children[-1].content[: found.start()]
+        self._html.forget()
         self._builder.open_heading(int(opening.tag[1]), tuple(explicit))
 
     def _html_block(self, token: Token, tokens: list[Token], index: int) -> None:
+        if token.content.lstrip()[:8] in _NOTE_BEGINS and (found := _NOTE.fullmatch(token.content)) is not None:
+            self._note(found, tokens, index)
+            return
         if not self._builder.in_heading:
             self._block()
         self._html.feed(token.content)
+        self._html.end_spans()
         if self._builder.in_heading and not _closes_soon(tokens, index + 1):
             self._builder.close_heading()
         if not self._builder.in_heading:
             self._block()
 
+    def _note(self, found: re.Match[str], tokens: list[Token], index: int) -> None:
+        """The beginning or the end of a site generator's admonition, as its dialect has written it."""
+        self._block()
+        if found[1]:
+            self._builder.close_mark(MarkKind.NOTE)
+            return
+        self._builder.open_mark(MarkKind.NOTE, found[2] or "note")
+        following = tokens[index + 1 : index + 4]
+        if found[3] and following and following[0].type == "paragraph_open":
+            following[0].type, following[2].type = "alert_title_open", "alert_title_close"
+
     def _inline(self, children: list[Token]) -> None:
         builder = self._builder
         role = ""
+        depth: int | None = None  # of raw HTML, before the first tag
         for index, token in enumerate(children):
             kind = token.type
             if kind == "html_inline":
+                if depth is None:
+                    depth = self._html.depth
                 self._html.feed(token.content)
             elif self._html.hidden:
                 continue
@@ -353,7 +487,11 @@ class _Reader:
                     self._role(role, token.content)
                     role = ""
                 else:
-                    builder.verbatim(token.content)
+                    builder.code_span(token.content)
+            elif (span := _SPAN_OPENS.get(kind)) is not None:
+                builder.open_mark(span)
+            elif (span := _SPAN_CLOSES.get(kind)) is not None:
+                builder.close_mark(span)
             elif kind == "softbreak":
                 builder.text(" ")
             elif kind == "hardbreak":
@@ -366,6 +504,8 @@ class _Reader:
                 builder.add_image(str(token.attrs.get("src", "")), _plain(token.children or []))
             elif token.content:
                 builder.text(token.content)
+        if depth is not None:
+            self._html.end_to(depth)
 
     def _text(self, text: str, before: str) -> None:
         if not before and (alert := _ALERT.match(text)):
@@ -383,6 +523,20 @@ class _Reader:
                 self._builder.open_link(span.target)
                 self._builder.text(span.text)
                 self._builder.close_link()
+
+
+def _alert(tokens: list[Token], opening: int) -> str:
+    """The kind of note that a quote is, by its first word: [!NOTE]; "" where it has none.
+
+    A first paragraph of that line alone is the note's title, and called so from here on."""
+    if tokens[opening + 1].type != "paragraph_open":
+        return ""
+    first, inline, last, after = tokens[opening + 1 : opening + 5]
+    if (found := _ALERT.match(inline.content)) is None:
+        return ""
+    if "\n" not in inline.content and after.type != "blockquote_close":
+        first.type, last.type = "alert_title_open", "alert_title_close"
+    return found[1].lower()
 
 
 def _plain(children: list[Token]) -> str:

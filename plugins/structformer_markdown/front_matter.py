@@ -21,7 +21,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 def split_front_matter(text: str) -> tuple[dict[str, Any], int, str]:
     """(metadata, where the body starts, warning). Text that merely looks like front matter is body: ({}, 0, "")."""
-    for pattern, parse in ((_YAML, _parse_yaml), (_TOML, _parse_toml)):
+    for pattern, parse in ((_YAML, parse_yaml), (_TOML, _parse_toml)):
         found = pattern.match(text, 0, _MAX_CHARACTERS)
         if found is None:
             continue
@@ -32,7 +32,8 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], int, str]:
     return {}, 0, ""
 
 
-def _parse_yaml(block: str) -> tuple[dict[str, Any] | None, str]:
+def parse_yaml(block: str) -> tuple[dict[str, Any] | None, str]:
+    """(what a YAML text says, None where that is no mapping; warning)."""
     try:
         _check_depth(block)
         loaded = yaml.load(block, Loader=_LOADER)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from structformer.errors import ReadError
 from structformer.formats.source import SourceFile, decode
 
+from structformer_markdown.dialects.page import FENCE
 from structformer_markdown.front_matter import split_front_matter
-from structformer_markdown.leftovers import FENCE
 
 _MOST = 2000  # directives that a document follows,
 _MOST_CHARACTERS = 4_000_000  # and what they may add up to
@@ -36,10 +36,11 @@ _DIRECTIVES = [
         r"(?P<show>)\{\{[<%]\s*(?:readfile|include)\s+(?:file\s*=\s*)?[\"'](?P<path>[^\"']+)[\"'][^{}]*[>%]\}\}",
         r"(?P<show>)!(?:include|INCLUDE)\s*[\"'(]?(?P<path>[\w./-]+\.\w+)[\"')]?",
         r"(?P<show>)@@(?P<kind>option)\s+(?P<path>[\w.-]+)",
-        r"(?P<show><<<)\s*(?P<path>@?[\w./-]+\.(?P<language>\w+))(?:#(?P<part>[\w-]+))?(?:\s*\{[^{}]*\})?",
+        r"(?P<show><<<)\s*(?P<path>@?[\w./-]+\.(?P<language>\w+))(?:#(?P<part>[\w-]+))?(?:\s*\{[^{}]*\})?(?:\s*\[[^\[\]]*\])?",
         r"\[!(?P<show>code)(?:-(?P<language>\w+))?\s*\[[^\]]*\]\s*\((?P<path>[^\s()?#]+)(?:[?#][^()]*)?\)\]",
     )
 ]
+_IN_LINE = re.compile(rf"\[!INCLUDE\s*\[[^\[\]\n]*\]\s*\({_PATH}\)\]", re.IGNORECASE)
 _HINTS = (  # one of which every directive has; a literal is found much faster than a pattern
     *("#include", "#rustdoc_include", "#playground", "8<-", "{< include", "{<include", "{% include", "{%- include"),
     *("{%include", "{%-include", "{% readfile", "{< readfile", "@include:", "[!INCLUDE", "!include", "!INCLUDE"),
@@ -143,6 +144,8 @@ class _Includes:
             elif mark is not None and mark[1].startswith(fence) and not line[mark.end() :].strip(" \t\n`~"):
                 fence = ""
             directive = _directive(line) if _may_include(line) else None
+            if directive is None and not fence and "[!" in line:
+                line = _IN_LINE.sub(lambda found: self._in_line(found["path"], source, depth), line)
             if directive is None:
                 comment = "" if fence else _opened_comment(line)
                 out.append(line)
@@ -162,6 +165,10 @@ class _Includes:
             self._said.add(directive.path)
             source.warn(f"{directive.path} is not taken in: it is not in the ingested folder, or takes itself in")
         return f"{content or ''}\n"
+
+    def _in_line(self, path: str, source: SourceFile, depth: int) -> str:
+        """What stands in the place of a directive within a line: the name of a product, for example."""
+        return " ".join(self._in_place(_Found(path), source, depth, "").split())
 
     def _content(self, directive: _Found, source: SourceFile, depth: int, indent: str) -> str | None:
         """What a directive takes in; None where there is no such file, or no more is to be taken in."""

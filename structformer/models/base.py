@@ -155,7 +155,7 @@ def commit_in_reach(name: str, revision: str = "") -> str | None:
     """The commit of a hub model's revision, of its main branch without one: of the local cache's copy, else as the hub
     answers within a few seconds; None when neither has it.
     """
-    from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
     try:
@@ -164,8 +164,21 @@ def commit_in_reach(name: str, revision: str = "") -> str | None:
         return None
     if isinstance(cached, str):
         return Path(cached).parent.name
-    if constants.HF_HUB_OFFLINE or os.environ.get("TRANSFORMERS_OFFLINE") == "1":
+    if not hub_in_reach():
         return None
+    try:
+        url = hf_hub_url(name, "config.json", revision=revision or None)
+        return get_hf_file_metadata(url, timeout=_HUB_SECONDS).commit_hash
+    except Exception:  # any failure means the same: start from something else
+        return None
+
+
+def hub_in_reach() -> bool:
+    """Whether the hub answers within a few seconds; not where its client is told to stay offline."""
+    from huggingface_hub import constants
+
+    if is_offline():
+        return False
     import socket
     from urllib.parse import urlparse
 
@@ -173,8 +186,13 @@ def commit_in_reach(name: str, revision: str = "") -> str | None:
     try:
         # The hub's client retries for long; a plain connection tells in seconds whether it is there at all.
         with socket.create_connection((host, 443), timeout=_HUB_SECONDS):
-            pass
-        url = hf_hub_url(name, "config.json", revision=revision or None)
-        return get_hf_file_metadata(url, timeout=_HUB_SECONDS).commit_hash
-    except Exception:  # any failure means the same: start from something else
-        return None
+            return True
+    except OSError:
+        return False
+
+
+def is_offline() -> bool:
+    """Whether the hub's client is told to stay offline: its cache is then all there is."""
+    from huggingface_hub import constants
+
+    return bool(constants.HF_HUB_OFFLINE) or os.environ.get("TRANSFORMERS_OFFLINE") == "1"

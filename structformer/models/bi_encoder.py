@@ -1,45 +1,95 @@
-"""The bi-encoder: mean pooling, unit length, cosine. Saved so that sentence-transformers loads it."""
+"""The bi-encoder: a Transformer, pooled as its makers meant, unit length, cosine; with their prompts before queries and
+documents. Saved so that sentence-transformers loads it.
+"""
 
 from __future__ import annotations
 
 import copy
-import json
+import inspect
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from safetensors.torch import save_file
 
+from structformer.errors import ModelError
 from structformer.models.fused_attention import fuse_attention
 from structformer.models.kinds import RankerOptions
 from structformer.models.length_batches import length_buckets
 from structformer.models.loading import load_encoder, load_tokenizer
+from structformer.models.pooling import SentenceHead, steps_fit
 from structformer.models.precision import fast_bf16
 from structformer.models.registry import PASSAGE_ENCODER
+from structformer.models.sentence_modules import (
+    DOCUMENT,
+    DOCUMENT_TOKENS,
+    PLAIN,
+    QUERY,
+    QUERY_TOKENS,
+    SIDES,
+    WEIGHTS,
+    SentenceModules,
+    dense_folders,
+    read_modules,
+    write_modules,
+)
 
-QUERY_TOKENS = 64
-DOCUMENT_TOKENS = 256
-_MODULES = "sentence_transformers.models"
 _TOKENIZE_BATCH = 1024  # texts tokenized together, and put into batches by their lengths
 
 
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What goes before the texts of a side. tokens: its own, which texts are not cut for; skipped: how many of a text's
+    first tokens take no part in its vector.
+    """
+
+    text: str = ""
+    tokens: int = 0
+    skipped: int = 0
+
+
 class BiEncoder:
-    """Encodes queries and documents into vectors whose inner product is their score."""
+    """Encodes queries and documents into vectors whose inner product is their score: cosines, whatever length its
+    makers give a vector.
+    """
 
     kind = "bi-encoder"
 
-    def __init__(self, model: Any, tokenizer: Any, passages: BiEncoder | Path | None = None) -> None:
-        """passages: what encodes documents, or its folder, where queries' side alone was trained; None: this one."""
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        passages: BiEncoder | Path | None = None,
+        head: SentenceHead | None = None,
+    ) -> None:
+        """passages: what encodes documents, or its folder, where queries' side alone was trained; None: this one. head:
+        what makes a text's vector of its tokens'; None: their mean, without prompts. It is never trained.
+        """
         self.model = model
         self.tokenizer = tokenizer
+        self.head = head or SentenceHead(PLAIN, (), torch)
         self._passages = passages
 
     @classmethod
     def load(cls, location: str, *, model: Any = None) -> BiEncoder:
-        """From a folder or hub name. model: used in the place of the saved one. Raises ModelError."""
-        return cls(model or load_encoder(location), load_tokenizer(location), passage_folder(location))
+        """From a folder or hub name, with the pooling, layers and prompts that its files say. model: used in the place
+        of the saved one. Raises ModelError, also where the files name what structformer does not know.
+        """
+        modules = read_modules(location)
+        model = model or load_encoder(location, body=modules.body)
+        if getattr(model.config, "is_encoder_decoder", False):
+            raise ModelError(f"{location} is no encoder alone: it writes texts too; take a BERT-like model")
+        if wrong := steps_fit(modules.steps, int(model.config.hidden_size) * len(modules.pooling)):
+            raise ModelError(f"{location}: {wrong}")
+        tokenizer = load_tokenizer(location, body=modules.body)
+        if modules.lower_case:
+            _read_in_lower_case(tokenizer)
+        return cls(model, tokenizer, passage_folder(location), SentenceHead.load(location, modules, torch))
 
     @classmethod
     def start(cls, location: str, kind: str, options: RankerOptions) -> BiEncoder:
@@ -58,41 +108,101 @@ class BiEncoder:
         self._passages = encoder
 
     @property
-    def dimensions(self) -> int:
-        return int(self.model.config.hidden_size)
+    def modules(self) -> SentenceModules:
+        """What stands around the Transformer."""
+        return self.head.modules
 
-    def encode_tokens(self, texts: Sequence[str], max_tokens: Sequence[int]) -> dict[str, list[list[int]]]:
-        """Token ids of the texts without padding, by feature, each text cut to its own number of tokens."""
+    @property
+    def dimensions(self) -> int:
+        """Numbers of a vector."""
+        return self.modules.dimensions(int(self.model.config.hidden_size))
+
+    @cached_property
+    def prompts(self) -> dict[str, Prompt]:
+        """What goes before texts, by side: "query", "document"."""
+        return {side: self._prompt(self.modules.prompt(side)) for side in SIDES}
+
+    def _prompt(self, text: str) -> Prompt:
+        if not text:
+            return Prompt()
+        alone = self.tokenizer(text)["input_ids"]
+        tokens = len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+        if self.modules.include_prompt:
+            return Prompt(text, tokens)
+        return Prompt(text, tokens, len(alone) - (alone[-1] in self.tokenizer.all_special_ids))
+
+    @cached_property
+    def longest(self) -> int | None:
+        """The number of tokens that texts are cut to, whatever is asked for; None for any."""
+        places = getattr(self.model.config, "max_position_embeddings", None)
+        return min((each for each in (self.modules.longest, places) if each and each > 0), default=None)
+
+    @cached_property
+    def _features(self) -> frozenset[str] | None:
+        """What the model takes of what its tokenizer gives; None for all of it."""
+        if not isinstance(self.model, torch.nn.Module):
+            return None
+        return frozenset(inspect.signature(self.model.forward).parameters)
+
+    def encode_tokens(
+        self, texts: Sequence[str], max_tokens: Sequence[int], prompts: Sequence[Prompt] | None = None
+    ) -> dict[str, list[list[int]]]:
+        """Token ids of the texts without padding, by feature, each text cut to its own number of tokens, without those
+        of its prompt.
+        """
+        given = list(zip(max_tokens, prompts or [Prompt()] * len(texts), strict=True))
         encoded: dict[str, list[list[int]]] = {name: [[]] * len(texts) for name in ("input_ids", "attention_mask")}
-        for limit in dict.fromkeys(max_tokens):
-            numbers = [number for number, each in enumerate(max_tokens) if each == limit]
+        for limit, prompt in dict.fromkeys(given):
+            numbers = [number for number, each in enumerate(given) if each == (limit, prompt)]
+            most = min(limit + prompt.tokens, self.longest or limit + prompt.tokens)
             found = self.tokenizer(
-                [texts[number] for number in numbers], truncation=True, max_length=limit, padding=False
+                [prompt.text + texts[number] for number in numbers], truncation=True, max_length=most, padding=False
             )
             for name, values in found.items():
+                if self._features is not None and name not in self._features:
+                    continue  # as token types, which not every model knows
                 column = encoded.setdefault(name, [[]] * len(texts))
                 for number, ids in zip(numbers, values, strict=True):
                     column[number] = ids
         return encoded
 
     @torch.inference_mode()
-    def encode(self, texts: Sequence[str], max_tokens: int = DOCUMENT_TOKENS) -> npt.NDArray[np.float32]:
+    def encode(
+        self, texts: Sequence[str], max_tokens: int = DOCUMENT_TOKENS, prompt: Prompt | None = None
+    ) -> npt.NDArray[np.float32]:
         """(texts, dimensions) float32, unit length; texts of like length go through the model together, so that little
-        is padding.
+        is padding. prompt: goes before each text.
         """
+        prompt = prompt or Prompt()
         training = self.model.training
         self.model.eval()
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         for start in range(0, len(texts), _TOKENIZE_BATCH):
             chunk = texts[start : start + _TOKENIZE_BATCH]
-            encoded = self.encode_tokens(chunk, [max_tokens] * len(chunk))
+            encoded = self.encode_tokens(chunk, [max_tokens] * len(chunk), [prompt] * len(chunk))
             for numbers in length_buckets([len(ids) for ids in encoded["input_ids"]], self.model.device.type):
                 bucket = {name: [values[number] for number in numbers] for name, values in encoded.items()}
-                batch = self.tokenizer.pad(bucket, padding=True, return_tensors="pt").to(self.model.device)
-                pooled = pool(self.model(**batch).last_hidden_state.float(), batch["attention_mask"])
-                vectors[[start + number for number in numbers]] = pooled.float().cpu().numpy()
+                # Padding behind the texts, where it cannot move a token's place.
+                batch = self.tokenizer.pad(bucket, padding=True, padding_side="right", return_tensors="pt")
+                batch = batch.to(self.model.device)
+                skipped = torch.full((len(numbers),), prompt.skipped, device=self.model.device)
+                pooled = self.pool(self.model(**batch).last_hidden_state, batch["attention_mask"], skipped)
+                vectors[[start + number for number in numbers]] = pooled.cpu().numpy()
         self.model.train(training)
         return vectors
+
+    def pool(self, hidden: torch.Tensor, mask: torch.Tensor, skipped: torch.Tensor | None = None) -> torch.Tensor:
+        """(texts, dimensions) float32, unit length. hidden: (texts, tokens, dimensions); mask: (texts, tokens) 0 or 1;
+        skipped: (texts,) the tokens of prompts that take no part.
+        """
+        if self.modules.include_prompt:
+            skipped = None
+        if any(layer.weight.device != hidden.device for layer in self.head.layers):
+            with torch.inference_mode(False):  # training may use what a judge has moved
+                self.head = self.head.mapped(lambda array: array.to(hidden.device))
+        with torch.autocast(hidden.device.type, enabled=False):
+            found: torch.Tensor = self.head.vectors(hidden.float(), mask.float(), skipped)
+        return found
 
     def for_bulk(self) -> BiEncoder:
         """This encoder for a whole collection: in bfloat16 where the machine is quick at it, which moves cosines by
@@ -106,15 +216,16 @@ class BiEncoder:
             # torch's fused attention takes a third of the time there, for a tenth of the work.
             model.set_attn_implementation("eager")
             fuse_attention(model)
-        return BiEncoder(model.to(torch.bfloat16), self.tokenizer, passages)
+        return BiEncoder(model.to(torch.bfloat16), self.tokenizer, passages, self.head)
 
     def encode_queries(self, queries: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Vectors of queries, read up to QUERY_TOKENS."""
-        return self.encode(queries, QUERY_TOKENS)
+        """Vectors of queries, read up to QUERY_TOKENS beside the prompt."""
+        return self.encode(queries, QUERY_TOKENS, self.prompts[QUERY])
 
     def encode_documents(self, documents: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Vectors of documents (index units), read up to DOCUMENT_TOKENS."""
-        return (self.passages or self).encode(documents, DOCUMENT_TOKENS)
+        """Vectors of documents (index units), read up to DOCUMENT_TOKENS beside the prompt."""
+        encoder = self.passages or self
+        return encoder.encode(documents, DOCUMENT_TOKENS, encoder.prompts[DOCUMENT])
 
     def score(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
         """(pairs,) float32 cosines; equal queries are encoded once."""
@@ -135,41 +246,23 @@ class BiEncoder:
         """
         self.model.save_pretrained(folder, safe_serialization=True)
         self.tokenizer.save_pretrained(folder)
-        names = {"0": "Transformer", "1": "Pooling", "2": "Normalize"}
-        paths = {"0": "", "1": "1_Pooling", "2": "2_Normalize"}
-        modules = [
-            {"idx": int(number), "name": number, "path": paths[number], "type": f"{_MODULES}.{kind}"}
-            for number, kind in names.items()
-        ]
         if self.passages:
             self.passages.save(folder / PASSAGE_ENCODER)
-            modules = [{"idx": 0, "name": "0", "path": "", "type": f"{_MODULES}.Router"}]
-            sides = {
-                side: {
-                    (Path(inside) / paths[number]).as_posix(): f"{_MODULES}.{kind}" for number, kind in names.items()
-                }
-                for side, inside in (("query", ""), ("document", PASSAGE_ENCODER))
-            }
-            router = {
-                "types": {path: kind for side in sides.values() for path, kind in side.items()},
-                "structure": {side: list(its) for side, its in sides.items()},
-                "parameters": {"default_route": "query", "allow_empty_key": True},
-            }
-            (folder / "router_config.json").write_text(json.dumps(router, indent=2) + "\n")
-        pooling = {
-            "word_embedding_dimension": self.dimensions,
-            "pooling_mode_mean_tokens": True,
-            "pooling_mode_cls_token": False,
-        }
-        for name in ("1_Pooling", "2_Normalize"):
-            (folder / name).mkdir(exist_ok=True)
-        for path, value in (
-            ("modules.json", modules),
-            ("1_Pooling/config.json", pooling),
-            ("sentence_bert_config.json", {"max_seq_length": DOCUMENT_TOKENS, "do_lower_case": False}),
-            ("config_sentence_transformers.json", {"similarity_fn_name": "cosine"}),
-        ):
-            (folder / path).write_text(json.dumps(value, indent=2) + "\n")
+        self.save_modules(folder, folder / PASSAGE_ENCODER if self.passages else None)
+
+    def save_modules(self, folder: Path, passages: Path | None = None) -> None:
+        """Write what stands around the Transformer alone. passages: the folder within of what encodes documents, which
+        is written already, where that is another encoder.
+        """
+        most = DOCUMENT_TOKENS + max(prompt.tokens for prompt in self.prompts.values())
+        modules = replace(self.modules, longest=min(most, self.longest or most))
+        write_modules(folder, modules, int(self.model.config.hidden_size), passages)
+        for name, layer in zip(dense_folders(modules), self.head.layers, strict=True):
+            arrays = {"linear.weight": layer.weight, "linear.bias": layer.bias, "residual.weight": layer.residual}
+            save_file(
+                {each: array.cpu().contiguous() for each, array in arrays.items() if array is not None},
+                folder / name / WEIGHTS,
+            )
 
 
 def passage_folder(location: str) -> Path | None:
@@ -178,8 +271,19 @@ def passage_folder(location: str) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def pool(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Mean over the real tokens, then unit length. hidden: (texts, tokens, dimensions); mask: (texts, tokens) 0/1."""
-    weights = mask.unsqueeze(-1).to(hidden.dtype)
-    mean = (hidden * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
-    return torch.nn.functional.normalize(mean, dim=-1)
+def _read_in_lower_case(tokenizer: Any) -> None:
+    """Let a tokenizer make texts' letters small, in place, where it does not do so already."""
+    from tokenizers import normalizers
+
+    def lowers(normalizer: Any) -> bool:
+        parts: Any = normalizer if isinstance(normalizer, normalizers.Sequence) else ()
+        return (
+            isinstance(normalizer, normalizers.Lowercase)
+            or bool(getattr(normalizer, "lowercase", False))
+            or any(map(lowers, parts))
+        )
+
+    backend = tokenizer.backend_tokenizer
+    if not lowers(backend.normalizer):
+        others = [] if backend.normalizer is None else [backend.normalizer]
+        backend.normalizer = normalizers.Sequence([normalizers.Lowercase(), *others])

@@ -20,27 +20,28 @@ def quiet_transformers() -> None:
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 
 
-def load_tokenizer(location: str) -> Any:
-    """The tokenizer of a folder or hub name, "org/name@REVISION" for one of its revisions. Raises ModelError when it
-    cannot be loaded.
+def load_tokenizer(location: str, *, body: str = "") -> Any:
+    """The tokenizer of a folder or hub name, "org/name@REVISION" for one of its revisions. body: the folder within.
+    Raises ModelError when it cannot be loaded.
     """
     from transformers import AutoTokenizer
 
-    tokenizer = _load(AutoTokenizer, location, "tokenizer", use_fast=True)
+    tokenizer = _load(AutoTokenizer, location, "tokenizer", use_fast=True, **_within(body))
     if tokenizer.pad_token_id is None:
         raise ModelError(f"{location} has no padding token, so no batches can be made for it; take a BERT-like model")
     return tokenizer
 
 
-def load_encoder(location: str, *, attention: str | None = None) -> Any:
-    """The encoder (AutoModel) of a folder or hub name, with another implementation of attention if one is named.
+def load_encoder(location: str, *, attention: str | None = None, body: str = "") -> Any:
+    """The encoder (AutoModel) of a folder or hub name, in float32 whatever its file has, with another implementation of
+    attention if one is named. body: the folder within.
 
     Raises ModelError when it cannot be loaded.
     """
     from transformers import AutoModel
 
     chosen = {} if attention is None else {"attn_implementation": attention}
-    return _load(AutoModel, location, "weights", use_safetensors=True, **chosen)
+    return _load(AutoModel, location, "weights", use_safetensors=True, dtype="float32", **chosen, **_within(body))
 
 
 def load_classifier(location: str) -> Any:
@@ -50,6 +51,10 @@ def load_classifier(location: str) -> Any:
     from transformers import AutoModelForSequenceClassification
 
     return _load(AutoModelForSequenceClassification, location, "weights", num_labels=1, use_safetensors=True)
+
+
+def _within(body: str) -> dict[str, str]:
+    return {"subfolder": body} if body else {}
 
 
 def _load(kind: Any, location: str, what: str, **options: Any) -> Any:

@@ -4,6 +4,7 @@ model.
 
 from __future__ import annotations
 
+import inspect
 import logging
 import warnings
 from pathlib import Path
@@ -46,7 +47,8 @@ def export_onnx(ranker: Ranker, folder: Path, *, int8: bool = False) -> Path:
     require("an export", *_PACKAGES)
     joint = ranker_kind(ranker.kind).joint
     encoded = ranker.tokenizer("how do I", "an answer") if joint else ranker.tokenizer("how do I")
-    names = [name for name in ("input_ids", "attention_mask", "token_type_ids") if name in encoded]
+    taken = inspect.signature(ranker.model.forward).parameters
+    names = [name for name in ("input_ids", "attention_mask", "token_type_ids") if name in encoded and name in taken]
     inputs = tuple(torch.tensor([encoded[name]] * 2) for name in names)
     texts, tokens = (
         torch.export.Dim("texts", min=1, max=4096),

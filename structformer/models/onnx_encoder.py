@@ -13,10 +13,11 @@ import numpy.typing as npt
 
 from structformer.errors import ModelError
 from structformer.extras import are_installed
+from structformer.models.pooling import SentenceHead
+from structformer.models.sentence_modules import QUERY, QUERY_TOKENS, read_modules
 
 FOLDER = "onnx"
 PLAIN, QUANTIZED = "model.onnx", "model_int8.onnx"
-QUERY_TOKENS = 64
 _PADDING = 1  # tokens that a text may be filled up by
 _TOKENIZER = "tokenizer.json"
 
@@ -34,7 +35,7 @@ def export_in(folder: Path) -> Path | None:
 
 
 class OnnxQueryEncoder:
-    """Encodes queries as the bi-encoder of a folder does, from its exported file."""
+    """Encodes queries as the bi-encoder of a folder does, from its exported file and what its modules say."""
 
     def __init__(self, folder: Path, path: Path, threads: int | None = None) -> None:
         """Raises ModelError when a file of the folder cannot be read."""
@@ -53,13 +54,23 @@ class OnnxQueryEncoder:
             self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # neither library has an error of its own
             raise ModelError(f"{path} cannot be read ({error}): export it again, or delete it") from error
-        self._tokenizer.enable_truncation(QUERY_TOKENS)
+        modules = read_modules(str(folder))
+        self._head = SentenceHead.load(str(folder), modules, np)
+        self._prompt = modules.prompt(QUERY)
         self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        most, self._skipped = QUERY_TOKENS, 0
+        if self._prompt:
+            alone = self._tokenizer.encode(self._prompt)
+            most += len(self._tokenizer.encode(self._prompt, add_special_tokens=False).ids)
+            if not modules.include_prompt:
+                self._skipped = len(alone.ids) - alone.special_tokens_mask[-1]
+        self._tokenizer.enable_truncation(min(most, modules.longest or most))
         self._inputs = {each.name for each in self._session.get_inputs()}
 
     def encode_queries(self, queries: Sequence[str]) -> npt.NDArray[np.float32]:
-        """(queries, dimensions) float32, unit length: the mean over a query's tokens, read up to QUERY_TOKENS."""
-        encoded = self._tokenizer.encode_batch([query or " " for query in queries])
+        """(queries, dimensions) float32, unit length; of each query QUERY_TOKENS are read beside the prompt."""
+        encoded = self._tokenizer.encode_batch([self._prompt + query or " " for query in queries])
         vectors: list[npt.NDArray[np.float32] | None] = [None] * len(queries)
         for places in _like_lengths([len(each.ids) for each in encoded]):
             for place, vector in zip(places, self._encode([encoded[place] for place in places]), strict=True):
@@ -78,10 +89,10 @@ class OnnxQueryEncoder:
             "token_type_ids": padded([each.type_ids for each in encoded], 0),
         }
         [hidden] = self._session.run(None, {name: features[name] for name in features.keys() & self._inputs})
-        mask = features["attention_mask"][..., None].astype(np.float32)
-        mean = (hidden * mask).sum(1) / np.maximum(mask.sum(1), 1e-9)
-        lengths = np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-12)
-        found: npt.NDArray[np.float32] = (mean / lengths).astype(np.float32)
+        skipped = np.full(len(encoded), self._skipped) if self._skipped else None
+        found: npt.NDArray[np.float32] = self._head.vectors(
+            hidden, features["attention_mask"].astype(np.float32), skipped
+        ).astype(np.float32)
         return found
 
 

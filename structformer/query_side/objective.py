@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from structformer.models.bi_encoder import BiEncoder, pool
+from structformer.models.bi_encoder import BiEncoder
+from structformer.models.sentence_modules import QUERY
 from structformer.query_side.training_queries import query_weights
 from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores
 from structformer.sampling import Example
@@ -50,7 +51,8 @@ class QuerySideObjective(Objective):
 
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         texts = [example.queries[0] for example in examples]
-        encoded = self.ranker.encode_tokens(texts, [self._query_tokens] * len(texts))
+        prompt = self.ranker.prompts[QUERY]
+        encoded = self.ranker.encode_tokens(texts, [self._query_tokens] * len(texts), [prompt] * len(texts))
         numbers = torch.tensor([example.sections[0] for example in examples])
         batches = {"queries": self._batches(encoded, rng)}
         return Prepared(list(examples), [1] * len(texts), batches, {"questions": numbers}, len(texts))
@@ -60,7 +62,8 @@ class QuerySideObjective(Objective):
         for batch in prepared.batches["queries"]:
             moved = batch.to(self.model.device)
             hidden = self.model(**moved.features).last_hidden_state
-            found.append(pool(hidden.float(), moved.features["attention_mask"]))
+            skipped = torch.full((len(hidden),), self.ranker.prompts[QUERY].skipped, device=hidden.device)
+            found.append(self.ranker.pool(hidden, moved.features["attention_mask"], skipped))
         numbers = prepared.places["questions"].tolist()
         with torch.autocast(found[0].device.type, enabled=False):
             vectors = in_order(prepared.batches["queries"], found).float().cpu()

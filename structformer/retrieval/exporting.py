@@ -56,6 +56,7 @@ def _export_base(workspace: Workspace, int8: bool) -> Path:
             encoder = BiEncoder.load(encoder_place(workspace, UNTRAINED).queries)
             encoder.tokenizer.save_pretrained(making)
             encoder.model.config.save_pretrained(making)
+            encoder.save_modules(making)
             path = export_onnx(encoder, making, int8=int8)
             shutil.rmtree(final, ignore_errors=True)
             os.replace(making, final)

@@ -24,6 +24,7 @@ from structformer.graph import ReferenceGraph
 from structformer.models.base import BaseModel, resolve_base_model
 from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import PASSAGE_ENCODER, checked_model, model_folder, read_record, trained_models
+from structformer.models.sentence_modules import modules_mark
 from structformer.retrieval.approximate import (
     APPROXIMATE_FROM,
     FEWEST,
@@ -251,18 +252,21 @@ def encoder_place(workspace: Workspace, encoder: str) -> EncoderPlace:
     folder = model_folder(workspace, encoder)
     if record.query_side:
         passages = str(folder / PASSAGE_ENCODER)
-        return EncoderPlace(encoder, str(folder), passages, _base_vectors(record.base, record.base_revision), True)
+        vectors = _base_vectors(record.base, record.base_revision, passages)
+        return EncoderPlace(encoder, str(folder), passages, vectors, True)
     return EncoderPlace(encoder, str(folder), str(folder), record.fingerprint, False)
 
 
 def base_place(base: BaseModel) -> EncoderPlace:
     """Where an untrained encoder's parts are."""
-    return EncoderPlace(UNTRAINED, base.location, base.location, _base_vectors(base.name, base.revision), True)
+    vectors = _base_vectors(base.name, base.revision, base.location)
+    return EncoderPlace(UNTRAINED, base.location, base.location, vectors, True)
 
 
-def _base_vectors(base: str, revision: str) -> str:
-    """The name of an untrained encoder's vectors: those of another commit are others."""
-    return "base-" + re.sub(r"[/\\]", "--", base) + (f"--{revision[:12]}" if revision else "")
+def _base_vectors(base: str, revision: str, location: str) -> str:
+    """The name of an untrained encoder's vectors: those of another commit, or with another prompt, are others."""
+    parts = ("base-" + re.sub(r"[/\\]", "--", base), revision[:12], modules_mark(location))
+    return "--".join(filter(None, parts))
 
 
 def load_encoder(workspace: Workspace, name: str, location: str, what: str) -> Any:

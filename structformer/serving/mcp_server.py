@@ -1,6 +1,6 @@
 """The search for assistants, over the Model Context Protocol: search, read, outline.
 
-Answers are whole sections with addresses to cite, and never longer than asked for."""
+Answers are whole sections, in Markdown, with addresses to cite, and never longer than asked for."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from structformer.serving.guard import ACCESS
 from structformer.serving.schemas import MAX_K, MAX_QUERY, MAX_TOKENS, Found, SearchRequest, SectionAnswer
 from structformer.serving.service import SearchService
 from structformer.serving.tokens import TokenCounter
+from structformer.text.as_markdown import open_fence
 
 DEFAULT_TOKENS = 4000
 _FEWEST_TOKENS = 100
 _RESERVED = 40  # tokens for what is said at the end
 _SHARE = 0.5  # of an answer, at most, for one section
+_CUT = "… (cut: read it whole)"
+_NEAR = 0.8  # of a cut text, that a cut between its parts leaves at least
 Tokens = Annotated[int, Field(ge=_FEWEST_TOKENS, le=MAX_TOKENS, description="The answer has at most so many tokens.")]
 Address = Annotated[
     str, Field(min_length=1, max_length=1000, description="An address as search gives it: guide/install.md#s3")
@@ -122,8 +125,8 @@ class Answers:
         text.add("\n")
         share = int(_SHARE * max_tokens)
         for hit in answer.hits:
-            section = self._service.section(hit.document, access, section=hit.section)
-            body = section.text.strip() or hit.snippet
+            section = self._service.section(hit.document, access, section=hit.section, linked=False)
+            body = section.markdown or hit.snippet
             if not text.add_section(f"## {_path(hit)} [{_address(hit.document, hit.section)}]\n\n", body, share):
                 break
         return text.whole()
@@ -139,7 +142,7 @@ class Answers:
         left: list[SectionAnswer] = []
         for section in _walk(root):
             head = "" if section is root else f"## {section.title} [{_address(section.document, section.section)}]\n\n"
-            if left or not text.add_section(head, section.text.strip(), max_tokens, whole=section is not root):
+            if left or not text.add_section(head, section.markdown, max_tokens, whole=section is not root):
                 left.append(section)
         if left:
             text.end(f"\n({len(left)} more sections: read [{_address(left[0].document, left[0].section)}] and on)\n")
@@ -151,10 +154,12 @@ class Answers:
         number = int(anchor[1:]) if mark and anchor[:1] == "s" and anchor[1:].isdigit() else None
         # An id may itself hold a "#", as those of a dump's pages do.
         if self._service.current.number(address) is not None:
-            return self._service.section(address, access, children=children)
+            return self._service.section(address, access, children=children, linked=False)
         if number is not None:
-            return self._service.section(address.rpartition("#")[0], access, section=number, children=children)
-        return self._service.section(name, access, anchor=anchor or None, children=children)
+            return self._service.section(
+                address.rpartition("#")[0], access, section=number, children=children, linked=False
+            )
+        return self._service.section(name, access, anchor=anchor or None, children=children, linked=False)
 
     def outline(self, document: str, path: str, max_tokens: int) -> str:
         """A document's tree, or the documents."""
@@ -203,8 +208,7 @@ class _Text:
         room = min(most, self._left) - self._counter.count(head) - 10
         if room < min(60, self._counter.count(body)) or (whole and self._counter.count(body) > room):
             return False
-        cut = self._counter.cut(body, room)
-        return self.add(head + cut + (" … (cut: read it whole)" if len(cut) < len(body) else "") + "\n\n")
+        return self.add(head + cut_markdown(body, room, self._counter) + "\n\n")
 
     def end(self, part: str) -> None:
         """What is said at the end; there is always room for a line."""
@@ -213,6 +217,33 @@ class _Text:
     def whole(self) -> str:
         """The text."""
         return "".join([*self._parts, self._end]).rstrip() + "\n"
+
+
+def cut_markdown(text: str, most: int, counter: TokenCounter) -> str:
+    """The beginning of a text in Markdown with so many tokens at most, and that it is cut. It is cut between two of its
+    parts where that is near, code between lines, and what closes the code follows.
+    """
+    cut = counter.cut(text, most)
+    if len(cut) == len(text):
+        return text
+    if (fence := open_fence(cut)) is not None and fence[0] < _NEAR * len(cut):
+        begins, closing = fence
+        cut = counter.cut(text, most - counter.count(f"\n{closing}\n\n"))
+        if open_fence(cut) is None or (line_end := cut.find("\n", begins)) < 0:
+            return _said_to_be_cut(cut[:begins])
+        if text[len(cut)] != "\n" and (last := cut.rfind("\n")) > line_end:
+            cut = cut[:last]  # half a line may be half of what closes the code; of a first line a half is shown
+        return _said_to_be_cut(f"{cut}\n{closing}")
+    if fence is not None:
+        return _said_to_be_cut(cut[: fence[0]])
+    between = cut.rfind("\n\n")
+    part = cut[:between] if between >= _NEAR * len(cut) else cut
+    return _said_to_be_cut(part if open_fence(part) is None else cut)
+
+
+def _said_to_be_cut(text: str) -> str:
+    text = text.rstrip()
+    return text + (f"\n\n{_CUT}" if text[-1:] in "`$|" else f" {_CUT}")
 
 
 def _address(document: str, section: int) -> str:

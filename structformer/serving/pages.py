@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -13,11 +13,12 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
+from structformer.pages.blocks_html import section_html
 from structformer.pages.frame import environment
 from structformer.serving.access import Access
 from structformer.serving.comparison import Comparison, Placed
-from structformer.serving.schemas import Found, LinkOut, SearchAnswer, SearchRequest, SectionAnswer, Status
-from structformer.serving.service import SearchService
+from structformer.serving.schemas import Found, SearchAnswer, SearchRequest, Status
+from structformer.serving.service import SearchService, leading
 from structformer.text.visible import visible
 
 STATIC = {
@@ -168,7 +169,7 @@ class PageMaker:
     def read(self, access: Access, document_id: str) -> bytes:
         """A whole document with its tree. Raises NotThere."""
         document = self.service.document(document_id, access)
-        root = self.service.section(document_id, access, children=True)
+        reading = self.service.reading(document_id, access)
         return self._render(
             "read.html",
             access,
@@ -176,37 +177,16 @@ class PageMaker:
             document=document,
             parts=[
                 {
-                    "section": part.section,
-                    "level": min(6, depth + 1),
-                    "title": part.title or document.document,
-                    "url": part.url,
-                    "body": _linked(part.text, part.links, self.root),
+                    "section": number,
+                    "level": min(6, len(path)),
+                    "title": part.title or document.title or document.document,
+                    "url": reading.url(part),
+                    "body": section_html(part, leading(reading.links.get(number, ()), self.root)),
                 }
-                for part, depth in _flat(root)
+                for number, (part, path) in enumerate(reading.document.root.walk_with_path())
             ],
             reading=True,
         )
-
-
-def _flat(root: SectionAnswer) -> Iterable[tuple[SectionAnswer, int]]:
-    stack = [(root, 0)]
-    while stack:
-        section, depth = stack.pop()
-        yield section, depth
-        stack += [(child, depth + 1) for child in reversed(section.children)]
-
-
-def _linked(text: str, links: Sequence[LinkOut], root: str) -> Markup:
-    """A section's text with its links."""
-    parts: list[str] = []
-    place = 0
-    for link in sorted(links, key=lambda each: (each.start, -each.end)):
-        if link.start < place or link.end > len(text):
-            continue
-        parts.append(escape(visible(text[place : link.start])))
-        parts.append(Markup('<a href="{}">{}</a>').format(root + link.read, visible(text[link.start : link.end])))
-        place = link.end
-    return Markup("").join([*parts, escape(visible(text[place:]))])
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,7 @@ class Found(BaseModel):
     read: str = Field(description="Where it is read on this server.")
     snippet: str
     highlights: list[list[int]] = Field(description="[start, end) of the query's words in the snippet.")
+    is_code: bool = Field(False, description="Whether the snippet is code, whose line ends stand.")
     score: float
     why: Why | None = None
 
@@ -191,6 +192,19 @@ class LinkIn(BaseModel):
     read: str
 
 
+class BlockOut(BaseModel):
+    """A part of a section's text; those in it follow it, one deeper."""
+
+    kind: str = Field(description="paragraph, list, item, table, row, cell, code, note and others.")
+    detail: str = Field(
+        description="Of code its language, of a note its kind, of a row `header` where it has the columns' titles, of "
+        "a list its first number where it is ordered."
+    )
+    start: int
+    end: int
+    depth: int = Field(description="In how many others it stands.")
+
+
 class SectionAnswer(BaseModel):
     """A section as it reads."""
 
@@ -202,6 +216,8 @@ class SectionAnswer(BaseModel):
     anchor: str
     url: str
     text: str
+    markdown: str = Field(description="The text as Markdown, with code in fences, tables, lists, notes and links.")
+    blocks: list[BlockOut] = Field(description="What the parts of the text are, in its order.")
     links: list[LinkOut]
     children: list[SectionAnswer]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,8 +17,9 @@ from urllib.parse import quote
 import numpy as np
 import numpy.typing as npt
 
+from structformer.blocks import Block
 from structformer.corpus import Corpus
-from structformer.document import Section
+from structformer.document import Document, Link, Section
 from structformer.errors import StructformerError, UsageError, WorkspaceError
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.as_you_type import complete, completed
@@ -36,6 +37,7 @@ from structformer.serving.generation import BEST, WORDS, Generation, state_of
 from structformer.serving.links import Edge
 from structformer.serving.progress import StepProgress
 from structformer.serving.schemas import (
+    BlockOut,
     Copy,
     DocumentAnswer,
     FacetCount,
@@ -52,6 +54,7 @@ from structformer.serving.schemas import (
     Status,
     Why,
 )
+from structformer.text.as_markdown import as_markdown
 from structformer.workspace import Workspace
 
 _SECTIONS = 3  # of a document, in an answer
@@ -74,6 +77,19 @@ _SHARES = frozenset({"lexical"})  # scores that count as shares of the query's b
 
 class NotThere(StructformerError):
     """What was asked for is not there, or may not be seen, which is the same to who asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A document that is read. links: those that may be followed, by their section's number."""
+
+    document: Document
+    metadata: Mapping[str, Any]
+    links: Mapping[int, Sequence[LinkOut]]
+
+    def url(self, section: Section) -> str:
+        """Where a section is read on its site; "" where that is not known."""
+        return web_address(self.metadata, section.anchors[0] if section.anchors else "")
 
 
 @dataclass(slots=True)
@@ -280,11 +296,14 @@ class SearchService:
         section: int | None = None,
         anchor: str | None = None,
         children: bool = False,
+        linked: bool = True,
     ) -> SectionAnswer:
-        """A section by its number or its anchor, else the root; with `children` those below it. Raises NotThere."""
+        """A section by its number or its anchor, else the root; with `children` those below it. linked: with links in
+        the Markdown. Raises NotThere.
+        """
         current = self.current
-        number = _visible(current, document_id, access)
-        document = current.document(number)
+        reading = self._reading(current, document_id, access)
+        document = reading.document
         sections = list(document.root.walk_with_path())
         if anchor is not None:
             section = next((place for place, (each, _) in enumerate(sections) if anchor in each.anchors), None)
@@ -293,28 +312,41 @@ class SearchService:
         place = section or 0
         if place >= len(sections):
             raise NotThere(f"{document_id} has no section {place}")
-        edges = by_section(current.links.outgoing(number), current.seen(access.where))
         numbers = {id(each): at for at, (each, _) in enumerate(sections)}
         paths = {id(each): path for each, path in sections}
-        metadata = current.retriever.documents[number].values()
 
         def answer(one: Section, depth: int) -> SectionAnswer:
             at = numbers[id(one)]
-            own = one.anchors[0] if one.anchors else ""
+            links = reading.links.get(at, ())
             return SectionAnswer(
                 document=document.id,
                 section=at,
                 index=current.id,
                 title=one.title or document.title,
                 path=[document.title, *(step.title for step in paths[id(one)][1:])],
-                anchor=own,
-                url=web_address(metadata, own),
+                anchor=one.anchors[0] if one.anchors else "",
+                url=reading.url(one),
                 text=one.text,
-                links=[_link_out(current, edge) for edge in edges.get(at, ())],
+                markdown=as_markdown(one, leading(links) if linked else None),
+                blocks=list(_flat(one.blocks)),
+                links=list(links),
                 children=[answer(child, depth + 1) for child in one.children] if children and depth < _DEEPEST else [],
             )
 
         return answer(sections[place][0], 0)
+
+    def reading(self, document_id: str, access: Access) -> Reading:
+        """A whole document to read. Raises NotThere."""
+        return self._reading(self.current, document_id, access)
+
+    def _reading(self, current: Generation, document_id: str, access: Access) -> Reading:
+        number = _visible(current, document_id, access)
+        edges = by_section(current.links.outgoing(number), current.seen(access.where))
+        return Reading(
+            current.document(number),
+            current.retriever.documents[number].values(),
+            {section: [_link_out(current, edge) for edge in its] for section, its in edges.items()},
+        )
 
     def documents(self, access: Access, path: str = "", *, start: int = 0) -> DocumentList:
         """The documents that may be seen, with `path` those whose ids it matches, from the `start`th on."""
@@ -404,6 +436,7 @@ def _found(hit: Hit, explained: _Explained | None) -> Found:
         read=read_address(hit.document_id, hit.section),
         snippet=hit.snippet,
         highlights=[list(span) for span in hit.highlights],
+        is_code=hit.is_code,
         score=round(hit.score, 6),
         why=explained.why(hit) if explained else None,
     )
@@ -442,6 +475,20 @@ def by_section(edges: Iterable[Edge], seen: Allowed) -> dict[int, list[Edge]]:
         if edge.end > edge.start and edge.target_document in seen:
             found.setdefault(edge.source_section, []).append(edge)
     return found
+
+
+def leading(links: Iterable[LinkOut], root: str = "") -> Callable[[Link], str]:
+    """Gives where a link of a section leads, for those that may be followed. root: what stands before all paths."""
+    addresses = {(link.start, link.end): root + link.read for link in links}
+    return lambda link: addresses.get((link.start, link.end), "")
+
+
+def _flat(blocks: Sequence[Block]) -> Iterator[BlockOut]:
+    stack = [(block, 0) for block in reversed(blocks)]
+    while stack:
+        block, depth = stack.pop()
+        yield BlockOut(kind=block.kind, detail=block.detail, start=block.start, end=block.end, depth=depth)
+        stack += [(child, depth + 1) for child in reversed(block.children)]
 
 
 def _link_out(current: Generation, edge: Edge) -> LinkOut:

@@ -11,10 +11,11 @@ from typing import Any
 import torch
 
 from structformer.errors import UsageError
-from structformer.models.bi_encoder import BiEncoder, pool
+from structformer.models.bi_encoder import BiEncoder, Prompt
 from structformer.models.cross_encoder import LONG_QUERY_TOKENS, QUERY_TOKENS, CrossEncoder
 from structformer.models.kinds import DISTILLING, ranker_kind
 from structformer.models.late_interaction import LateInteraction, TokenVectors
+from structformer.models.sentence_modules import DOCUMENT, QUERY
 from structformer.sampling import Example
 from structformer.sampling.tasks import has_long_queries
 from structformer.training.batching import Batching, TokenBatch, in_order, token_batches, tokens_in
@@ -241,26 +242,31 @@ class BiEncoderObjective(Objective):
         pairs: int,
     ) -> Prepared:
         """queries and documents: texts, and the Example that each is of. A text is encoded once, whatever the pairs it
-        stands in.
+        stands in, but for one that has a prompt as a query and another one as a document.
         """
-        distinct: dict[tuple[str, int], int] = {}
+        distinct: dict[tuple[str, int, Prompt], int] = {}
         owners: dict[int, int] = {}
-        for (texts, examples_of), limit, name in (
-            (queries, self._query_tokens, "queries"),
-            (documents, self._document_tokens, "documents"),
+        for (texts, examples_of), limit, name, side in (
+            (queries, self._query_tokens, "queries", QUERY),
+            (documents, self._document_tokens, "documents", DOCUMENT),
         ):
+            prompt = self.ranker.prompts[side]
             # Queries that are documents themselves, as LTM's are.
             limits = [
                 self._document_tokens if number >= 0 and has_long_queries(examples[number].task) else limit
                 for number in examples_of
             ]
             numbers = [
-                distinct.setdefault((text, tokens), len(distinct)) for text, tokens in zip(texts, limits, strict=True)
+                distinct.setdefault((text, tokens, prompt), len(distinct))
+                for text, tokens in zip(texts, limits, strict=True)
             ]
             places[name] = torch.tensor(numbers, dtype=torch.long)
             owners.update(zip(numbers, examples_of, strict=True))
         places["owners"] = torch.tensor([owners[number] for number in range(len(distinct))], dtype=torch.long)
-        encoded = self.ranker.encode_tokens([text for text, _ in distinct], [tokens for _, tokens in distinct])
+        prompts = [prompt for _, _, prompt in distinct]
+        places["skipped"] = torch.tensor([prompt.skipped for prompt in prompts], dtype=torch.long)
+        tokens_of = [tokens for _, tokens, _ in distinct]
+        encoded = self.ranker.encode_tokens([text for text, _, _ in distinct], tokens_of, prompts)
         return Prepared(list(examples), sizes, {"texts": self._batches(encoded, rng)}, places, pairs)
 
     def forward(self, prepared: Prepared) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -269,7 +275,8 @@ class BiEncoderObjective(Objective):
         for batch in prepared.batches["texts"]:
             moved = batch.to(self.model.device)
             hidden = self.model(**moved.features).last_hidden_state
-            parts.append(self.pool(hidden, moved.features["attention_mask"]))
+            skipped = prepared.places["skipped"][moved.numbers].to(hidden.device)
+            parts.append(self.pool(hidden, moved.features["attention_mask"], skipped))
             if self.head is not None and moved.labels is not None:
                 masked.append(self.head(hidden, moved.labels))
         vectors = in_order(prepared.batches["texts"], parts)
@@ -283,11 +290,11 @@ class BiEncoderObjective(Objective):
             return losses, None
         return losses, self._masked(prepared.batches["texts"], masked, places["owners"], len(prepared.examples))
 
-    def pool(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    def pool(self, hidden: torch.Tensor, mask: torch.Tensor, skipped: torch.Tensor) -> torch.Tensor:
         """(texts, dimensions) from (texts, tokens, dimensions) and the (texts, tokens) mask; what the ranker's `encode`
-        does.
+        does. skipped: (texts,) tokens of prompts that take no part.
         """
-        return pool(hidden, mask)
+        return self.ranker.pool(hidden, mask, skipped)
 
     def _info_nce(
         self, queries: torch.Tensor, documents: torch.Tensor, places: dict[str, torch.Tensor], prepared: Prepared

@@ -48,6 +48,68 @@ document.addEventListener("submit", (event) => {
   event.target.replaceWith(thanks);
 });
 
+// Code can be copied; the button is only there where it works.
+const copied = document.createElement("p");
+copied.className = "hidden";
+copied.setAttribute("role", "status");
+document.body.append(copied);
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // without TLS, or not allowed: by a selection
+    const area = document.createElement("textarea");
+    area.value = text;
+    area.className = "hidden";
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
+for (const code of document.querySelectorAll(".text .code")) {
+  let tools = code.querySelector(".tools");
+  if (!tools) {
+    tools = document.createElement("div");
+    tools.className = "tools";
+    code.append(tools);
+  }
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "Copy";
+  const language = tools.querySelector("span")?.textContent;
+  button.setAttribute("aria-label", language ? `Copy ${language} code` : "Copy code");
+  button.addEventListener("click", async () => {
+    const done = await copy(code.querySelector("pre").textContent);
+    button.focus();
+    button.textContent = done ? "Copied" : "Failed";
+    copied.textContent = done ? "Copied" : "It could not be copied";
+    setTimeout(() => {
+      button.textContent = "Copy";
+      copied.textContent = "";
+    }, 2000);
+  });
+  tools.append(button);
+}
+
+// What is wider than the page can be scrolled by the keyboard too.
+const wide = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    if (target.scrollWidth > target.clientWidth) {
+      target.tabIndex = 0;
+      target.setAttribute("role", "group");
+      target.setAttribute("aria-label", target.matches(".wide") ? "Wide table" : "Wide code");
+    } else {
+      for (const name of ["tabindex", "role", "aria-label"]) target.removeAttribute(name);
+    }
+  }
+});
+for (const each of document.querySelectorAll(".wide, .text pre")) wide.observe(each);
+
 // A newer index is taken over without a reload; what is open stays open.
 async function look() {
   let wait = 60000;

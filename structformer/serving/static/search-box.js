@@ -94,7 +94,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
     }
   }
 
-  function option(href, title, spans, snippet, marks) {
+  function option(href, title, spans, snippet, marks, isCode) {
     const link = document.createElement("a");
     link.className = "sf-option";
     link.href = href;
@@ -107,7 +107,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
     link.append(name);
     if (snippet) {
       const text = document.createElement("span");
-      text.className = "sf-snippet";
+      text.className = isCode ? "sf-snippet sf-code" : "sf-snippet";
       text.append(marked(snippet, marks));
       link.append(text);
     }
@@ -130,7 +130,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
       group.append(head);
       for (const each of [hit, ...hit.sections.slice(0, 2)]) {
         const title = each.path.slice(1).join(" › ") || each.title;
-        const link = option(address(each), title, [], each.snippet, each.highlights);
+        const link = option(address(each), title, [], each.snippet, each.highlights, each.is_code);
         link.id = `${list.id}-${found++}`;
         link.addEventListener("click", () => chosen({ query: answer.query, index: answer.index, shown: ids, document: each.document, section: each.section }));
         group.append(link);

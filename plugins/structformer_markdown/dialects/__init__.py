@@ -1,0 +1,67 @@
+"""The Markdown of site generators, each in its own file: what they add to it becomes plain Markdown, and code stays as
+it is.
+"""
+
+from __future__ import annotations
+
+from structformer.errors import UsageError
+from structformer.formats.source import SourceFile
+
+from structformer_markdown.dialects import (
+    attributes,
+    containers,
+    docfx,
+    gitbook,
+    hugo,
+    kramdown,
+    liquid,
+    mdbook,
+    mdn,
+    mdx,
+    mkdocs,
+    obsidian,
+)
+from structformer_markdown.dialects.page import Page
+
+# In the order in which they read a page: what others might take for theirs comes first.
+DIALECTS = (
+    mkdocs.DIALECT,
+    gitbook.DIALECT,
+    mdn.DIALECT,
+    hugo.DIALECT,
+    liquid.DIALECT,
+    kramdown.DIALECT,
+    docfx.DIALECT,
+    containers.DIALECT,
+    obsidian.DIALECT,
+    mdbook.DIALECT,
+    mdx.DIALECT,
+    attributes.DIALECT,
+)
+_NAMES = tuple(dialect.name for dialect in DIALECTS)
+
+
+def chosen_names(chosen: str) -> frozenset[str]:
+    """The names of an option's value: several by comma, "none" for none. Raises UsageError."""
+    names = [name.strip() for name in chosen.split(",")]
+    for name in names:
+        if name not in _NAMES and name != "none":
+            raise UsageError(f"no Markdown dialect {name!r}; there are: {', '.join(sorted(_NAMES))}, none")
+    return frozenset(names)
+
+
+def plain_markdown(text: str, source: SourceFile, chosen: str | None = None) -> str:
+    """The text without the marks of site generators, which are told by the page itself unless they are chosen."""
+    if chosen is None:
+        lines = "\n" + text  # so that every line begins after a line break
+        found = [dialect for dialect in DIALECTS if dialect.recognised(lines, source.path)]
+    else:
+        names = chosen_names(chosen)
+        found = [dialect for dialect in DIALECTS if dialect.name in names]
+    if not found:
+        return text
+    page = Page(source)
+    text = page.without_code(text)
+    for dialect in found:
+        text = dialect.plain(text, page)
+    return page.restored(text)

@@ -1,0 +1,99 @@
+"""Hugo's shortcodes: `{{< card title="T" link="/l" >}}`, `{{% heading "x" %}}`, `{{< ref "page" >}}`."""
+
+from __future__ import annotations
+
+import re
+
+from structformer_markdown.dialects.dialect import Dialect
+from structformer_markdown.dialects.page import Page
+from structformer_markdown.dialects.shown import arguments, image, link
+
+_SHORTCODE = re.compile(r"\{\{[<%](?![ \t]*/\*)([^{}]*)[>%]\}\}")
+_NAME = re.compile(r"[ \t\n]*(/?)[ \t]*([\w./-]*[\w-])")
+_FIRST = re.compile(r"""[ \t\n]*(?:"([^"]*)"|“([^”]*)”|([^\s"'=]++)(?![ \t]*=))""")
+_REFERENCE = re.compile(r"""(?:path=)?["'“]?([^"'”\s]+)""")
+_SHOWN = ("title", "caption", "alt", "label", "name", "heading", "summary", "text", "header", "subtitle", "question")
+_UNNAMED_FIRST = frozenset("heading tab details expand badge kbd abbr".split())  # whose first argument is shown
+_IMAGES = frozenset("figure img image imgproc picture".split())
+_CODE = frozenset({"highlight", "code", "code-toggle"})
+
+
+def _plain(text: str, page: Page) -> str:
+    codes = list(_SHORTCODE.finditer(text))
+    closing: dict[str, list[int]] = {}  # numbers of the shortcodes that close one, last first
+    for index in range(len(codes) - 1, -1, -1):
+        if (name := _NAME.match(codes[index][1])) is not None and name[1]:
+            closing.setdefault(name[2], []).append(index)
+    out: list[str] = []
+    linked: dict[str, int] = {}
+    place = index = 0
+    while index < len(codes):
+        code = codes[index]
+        out.append(text[place : code.start()])
+        place = code.end()
+        if (name := _NAME.match(code[1])) is None:
+            index += 1
+            continue
+        ends = closing.get(name[2], [])
+        while ends and ends[-1] <= index:
+            ends.pop()
+        rest = code[1][name.end() :].rstrip().removesuffix("/")
+        if name[1]:
+            if linked.get(name[2]):
+                linked[name[2]] -= 1
+                out.append("</a>")
+        elif name[2] in _CODE and ends:
+            index = ends[-1]
+            out.append(_code(rest, text[place : codes[index].start()], page))
+            place = codes[index].end()
+        else:
+            shown, target = _shown(name[2], rest), _target(rest)
+            if name[2] not in _IMAGES and target and not shown and ends:
+                linked[name[2]] = linked.get(name[2], 0) + 1
+                out.append(f'<a href="{target}">')
+            elif name[2] not in _IMAGES and target:
+                out.append(link(shown, target))
+            else:
+                out.append(f"{shown} " if shown and text[place : place + 1].isalnum() else shown)
+        index += 1
+    out.append(text[place:])
+    return "".join(out)
+
+
+def _target(rest: str) -> str:
+    given = arguments(rest)
+    return next((given[key].replace('"', "") for key in ("link", "href", "url") if given.get(key)), "")
+
+
+def _shown(name: str, rest: str) -> str:
+    """What a reader sees of a shortcode."""
+    if name in ("ref", "relref"):
+        found = _REFERENCE.match(rest.strip())
+        return found[1] if found else ""
+    given = arguments(rest)
+    if name == "tabs":  # its name is an anchor's
+        given.pop("name", None)
+    first = _FIRST.match(rest)
+    words = [given[key] for key in given if key in _SHOWN and given[key]]
+    if not words and name == "glossary_tooltip" and "term_id" in given:
+        words = [given["term_id"].replace("-", " ")]
+    if not words and name in _UNNAMED_FIRST and first is not None:
+        words = [first[1] or first[2] or first[3] or ""]
+    if name in _IMAGES and "src" in given:
+        alternative = given.get("alt") or given.get("caption") or given.get("title") or ""
+        others = [word for word in dict.fromkeys(words) if word != alternative]
+        return " ".join([image(alternative, given["src"]), *others])
+    return " ".join(words)
+
+
+def _code(rest: str, inside: str, page: Page) -> str:
+    content = page.restored(inside).strip("\n")
+    if content.lstrip().startswith(("```", "~~~")):
+        return inside
+    words = rest.split()
+    language = words[0] if words and re.fullmatch(r"[\w+#.-]+", words[0]) else ""
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", content)), default=0))
+    return f"\n{fence}{language}\n{page.keep(content)}\n{fence}\n"
+
+
+DIALECT = Dialect("hugo", _plain, {"{{<": None, "{{%": None})

@@ -1,0 +1,166 @@
+"""Liquid and Jinja, as in the pages of Jekyll: tags, variables, targets of links.
+
+Of a condition the first branch stays. A variable that nothing here knows goes where it is the site's, the page's or a
+loop's, and makes a target that begins with it lead outside.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from structformer_markdown.dialects.dialect import Dialect
+from structformer_markdown.dialects.page import Page
+from structformer_markdown.dialects.shown import arguments
+
+_TAG = re.compile(r"\{%-?[ \t\n]*+([\w-]+)?((?:[^%{\n]|%(?!\})|\{(?!%)|\n(?![ \t]*\n))*+)%\}")
+_VARIABLE = re.compile(
+    r"""(\]\([ \t]*<?|\]:[ \t]*<?|\b(?:href|src)=["']?)?(?<!\$)\{\{(?![<%{#])-?([^{}\n]*)-?\}\}([^\s<>()"'{}]*)"""
+)
+_TEXT = re.compile(r"""[ \t]*(?:"([^"]*)"|'([^']*)')[ \t]*(?:\|(.*))?""")
+_ADDED = re.compile(r"""\b(append|prepend)[ \t]*:[ \t]*(?:"([^"]*)"|'([^']*)')""")
+_NAME = re.compile(r"[ \t]*([\w.-]+)")
+_OWN = re.compile(r"(?:site|page|layout|include|config|relative_root|theme|post|collection|paginator|jekyll)\b")
+_ROOTS = frozenset(
+    "site.baseurl site.url site.base_url site.baseUrl site.base page.root page.baseurl baseurl base_url base_path "
+    "relative_root relative_path".split()
+)
+_PAIRS = frozenset("if unless case for tablerow comment raw verbatim highlight codeblock".split())
+_CONDITIONS = frozenset({"if", "unless", "case", "for"})
+_BRANCHES = frozenset({"else", "elsif", "elif", "when"})
+_LITERAL = frozenset({"raw", "verbatim", "highlight", "codeblock", "comment"})
+_SHOWN = ("title", "content", "text", "caption", "alt", "description")
+_CONFIGURATIONS = ("_config.yml", "_config.yaml")
+
+
+def _plain(text: str, page: Page) -> str:
+    tags = list(_TAG.finditer(text)) if "{%" in text else []
+    ends, branches = _matched(tags)
+    out: list[str] = []
+    place = loops = index = 0
+    loop_ends: set[int] = set()
+    while index < len(tags):
+        tag, name, end = tags[index], tags[index][1] or "", ends.get(index, -1)
+        out.append(_variables(text[place : tag.start()], page, in_loop=loops > 0))
+        place = tag.end()
+        if name in _LITERAL and end >= 0:
+            inside = text[place : tags[end].start()]
+            if name in ("raw", "verbatim"):
+                out.append(page.keep(inside))
+            elif name != "comment":
+                out.append(_code(tag, tags[end], inside, page))
+            index, place = end, tags[end].end()
+        elif name == "for" and end >= 0:
+            loops += 1
+            loop_ends.add(end)
+        elif index in loop_ends:
+            loops -= 1
+        elif index not in branches:
+            out.append(_tag(name, tag[2]))
+        if index in branches:  # the rest of the condition goes
+            if branches[index] in loop_ends:
+                loops -= 1
+            index = branches[index]
+            place = tags[index].end()
+        index += 1
+    out.append(_variables(text[place:], page, in_loop=False))
+    return "".join(out)
+
+
+def _matched(tags: Sequence[re.Match[str]]) -> tuple[dict[int, int], dict[int, int]]:
+    """By the number of a tag that opens something the one that closes it; and by the number of the tag with which a
+    condition's second branch begins, the one that closes that.
+    """
+    ends: dict[int, int] = {}
+    branches: dict[int, int] = {}
+    opened: list[tuple[str, int, list[int]]] = []
+    counts: dict[str, int] = {}
+    last = {tag[1]: index for index, tag in enumerate(tags)}
+    literal = ""
+    for index, tag in enumerate(tags):
+        name = tag[1] or ""
+        if literal and name != f"end{literal}":
+            continue
+        if name in _PAIRS:
+            if name in _LITERAL:
+                if last.get(f"end{name}", -1) < index:
+                    continue
+                literal = name
+            opened.append((name, index, []))
+            counts[name] = counts.get(name, 0) + 1
+        elif name in _BRANCHES:
+            if opened and opened[-1][0] in _CONDITIONS:
+                opened[-1][2].append(index)
+        elif name.startswith("end") and counts.get(name[3:]):
+            literal = ""
+            closed = ""
+            while closed != name[3:]:
+                closed, start, parts = opened.pop()
+                counts[closed] -= 1
+            ends[start] = index
+            second = 1 if closed == "case" else 0
+            if len(parts) > second:
+                branches[parts[second]] = index
+    return ends, branches
+
+
+def _code(opening: re.Match[str], closing: re.Match[str], inside: str, page: Page) -> str:
+    """A block of code between two tags."""
+    words = opening[2].split()
+    language = words[0] if words and re.fullmatch(r"[\w+#.-]+", words[0]) else ""
+    content = page.restored(inside).strip("\n")
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", content)), default=0))
+    return f"\n{fence}{language}\n{page.keep(content)}\n{fence}\n"
+
+
+def _tag(name: str, rest: str) -> str:
+    """What a tag shows: a link's target, the words of an include."""
+    if name in ("link", "post_url"):
+        path = rest.strip(" \t\n-").lstrip("/")
+        return f"/{path}" if name == "link" else f"/_posts/{path}"
+    if name == "include":
+        given = arguments(rest)
+        return " ".join(given[key] for key in _SHOWN if given.get(key) and "{{" not in given[key])
+    return ""
+
+
+def _variables(text: str, page: Page, *, in_loop: bool) -> str:
+    if "{{" not in text:
+        return text
+    return _VARIABLE.sub(lambda found: _variable(found, page, in_loop), text)
+
+
+def _variable(found: re.Match[str], page: Page, in_loop: bool) -> str:
+    before, inside, after = found[1] or "", found[2].strip().rstrip("-").strip(), found[3]
+    shown = _value(inside, page)
+    if shown is None and before:
+        name = _NAME.match(inside)
+        if name is None:
+            return before + after
+        return page.keep(f"{before}//{{{{{name[1]}}}}}{after}")
+    if shown is None:
+        if not (in_loop or _OWN.match(inside) or page.settings(*_CONFIGURATIONS) is not None):
+            return found[0]
+        shown = ""
+    return before + shown + after
+
+
+def _value(inside: str, page: Page) -> str | None:
+    """What a variable is: a text of its own, a part of the site's address, a value of the site's configuration."""
+    if (literal := _TEXT.fullmatch(inside)) is not None:
+        value = literal[1] if literal[1] is not None else literal[2]
+        for where, *given in _ADDED.findall(literal[3] or ""):
+            added = given[0] or given[1]
+            value = value + added if where == "append" else added + value
+        return value
+    name = _NAME.match(inside)
+    if name is None:
+        return None
+    if name[1] in _ROOTS:
+        return "".join(given[0] or given[1] for where, *given in _ADDED.findall(inside) if where == "append")
+    if name[1].startswith("site.") and (settings := page.settings(*_CONFIGURATIONS)):
+        return settings.get(name[1][5:])
+    return None
+
+
+DIALECT = Dialect("liquid", _plain, {"{%": None, "{{": re.compile(r"\{\{-?[ \t]*[\w\"']")})

@@ -1,0 +1,375 @@
+"""MDX (Docusaurus, Astro, Mintlify, Nextra, React's documentation), and components in Markdown: what stands between
+their tags is Markdown, their titles and labels are text, their addresses links.
+
+Of a page in MDX, imports, exports and expressions go too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from structformer_markdown.dialects.dialect import Dialect
+from structformer_markdown.dialects.page import Page, replaced
+from structformer_markdown.dialects.shown import IMAGE_SUFFIXES, anchor, image, link
+
+_HEADING_COMMENT = re.compile(r"^([ \t]*#{1,6}[ \t][^\n]*)\{/\*[ \t]*#?([\w:.-]+)[ \t]*\*/\}[ \t]*$", re.MULTILINE)
+_IMPORT = re.compile(r"import\b([\w\s{},*$]{0,1000}+)(['\"])[^'\"\n]{1,500}\2[ \t]*;?[ \t]*$", re.MULTILINE)
+_EXPORT = re.compile(r"export\s+(?:default|const|let|var|function|async|class|type|interface|\{|\*)")
+_STATEMENT = re.compile(r"^(?:import|export)\b", re.MULTILINE)
+_ENDS = (";", "}", ")", "]", "'", '"', "\x00")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_MATH = re.compile(r"\$\$[^$]+\$\$|\$(?=[^\s$])[^$\n]*?[^\s$]\$(?!\d)")
+_SPECIAL = re.compile(r"\\.|\{|<(/?)([A-Za-z][\w.:-]*)(?=[\s/>{])|<(/?)>", re.DOTALL)
+_SPACE = re.compile(r"\s*")
+_ATTRIBUTE = re.compile(r"[\w:.@$-]+")
+_BARE = re.compile(r"[^\s\"'<>{}=`]+")
+_STRING = re.compile(r"\(?\s*(?:\"([^\"]*)\"|'([^']*)'|`([^`$]*)`)\s*\)?")
+_ANY_STRING = re.compile(r"\"([^\"\n]*)\"|'([^'\n]*)'")
+_VALUE_LABEL = re.compile(r"\b(label|value)[\"']?\s*:\s*(?:\"([^\"\n]*)\"|'([^'\n]*)')")
+_MARKED_LINE = re.compile("([ \t]*)\x00([<>=])([^:\n]*):(.*)\x00[ \t]*")
+_MOST_FAILURES = 100  # tags without an end; a page with more has no tags at all
+_LONGEST_VALUE = 5000
+_MOST_ATTRIBUTES = 100
+_WIDEST = 300  # columns before a tag that begins its line
+_NEAR = 3000  # characters in which an inline tag's end is looked for
+_TITLES = ("title", "label", "heading", "header", "summary", "question", "caption", "text")
+_REST = ("subtitle", "description")
+_TARGETS = ("href", "to", "link", "url")
+_NAMED = re.compile(r"(?:Field|Param|Member|Property|Person|Author|Prop)\Z")
+_IMAGE = re.compile(r"Image|Img|Figure|Frame|Screenshot|Picture|Zoom")
+_TAB = re.compile(r"Tab(?:Item|Panel)?\Z")
+_BLOCKS = frozenset(
+    "div section article details summary figure figcaption center aside main header footer nav p".split()
+)
+_HTML = frozenset(
+    "a abbr b big blockquote body br caption center code col dd del div dl dt em font form h1 h2 h3 h4 h5 h6 head "
+    "hr html i img input ins kbd li meta ol p pre q s samp script small span strike strong style sub sup table "
+    "tbody td tfoot th thead title tr tt u ul var".split()
+)
+
+
+@dataclass(slots=True)
+class _Tag:
+    name: str
+    start: int
+    end: int
+    closing: bool = False
+    empty: bool = False
+    attributes: dict[str, str] = field(default_factory=dict)
+    expressions: bool = False  # whether an attribute had one
+
+    def first(self, *names: str) -> str:
+        """The first attribute of these that has a value."""
+        return next((value for name in names if (value := self.attributes.get(name, "").strip())), "")
+
+
+def _plain(text: str, page: Page) -> str:
+    if "{/*" in text:
+        text = _HEADING_COMMENT.sub(r"\1 {#\2}", text)
+        text = replaced(text, "{/*", "*/}", lambda comment: "\n" * comment.count("\n"))
+    whole = page.path.lower().endswith(".mdx")
+    if whole and "$" in text:
+        text = _MATH.sub(lambda found: page.keep(found[0]), text)
+    if _STATEMENT.search(text):
+        text, imports = _without_statements(text, whole)
+        whole = whole or imports
+    if "<" in text or (whole and "{" in text):
+        text = _dedented(_Components(text, page, whole=whole).plain())
+    return text
+
+
+def _without_statements(text: str, whole: bool) -> tuple[str, bool]:
+    """The text without its imports and exports, and whether it imports anything."""
+    braces = _matching(text)
+    out: list[str] = []
+    place = 0
+    checked = 0  # up to where the text is known
+    imports = prose = bounded = False  # bounded: whether a statement that never ends was met
+    for found in _STATEMENT.finditer(text):
+        start = found.start()
+        if start < checked:
+            continue
+        prose = prose or _has_prose(text[checked:start])
+        early = whole or imports or not prose
+        end, checked = -1, start
+        if (statement := _IMPORT.match(text, start)) is not None:
+            between = statement[1].strip()
+            if (not between or between.endswith("from")) and (early or statement[0].rstrip().endswith(";")):
+                end, imports = statement.end(), True
+        elif _EXPORT.match(text, start) is not None:
+            end, bounded = _statement_end(text, start, braces, bounded)
+            if not early and not text[start:end].rstrip().endswith(";"):
+                end, checked = -1, end
+        if end >= 0:
+            out += [text[place:start], "\n" * text.count("\n", start, end)]
+            place = checked = end
+    return "".join((*out, text[place:])), imports
+
+
+def _has_prose(text: str) -> bool:
+    return any(line.strip() and not line.startswith("#") for line in text.split("\n"))
+
+
+def _statement_end(text: str, start: int, braces: dict[int, int], bounded: bool) -> tuple[int, bool]:
+    """Where a statement ends, and whether any was met that never does: such a one ends with its paragraph."""
+    place, depth = start, 0
+    while not bounded:
+        end = text.find("\n", place)
+        end = len(text) if end < 0 else end
+        brace = text.find("{", place, end)
+        if (closing := braces.get(brace, -1)) >= 0:
+            depth += _depth(text, place, brace)
+            place = closing + 1
+            continue
+        depth += _depth(text, place, end)
+        after = text.find("\n", end + 1)
+        next_line = text[end + 1 : after if after >= 0 else len(text)]
+        if depth <= 0 and (not next_line.strip() or text[max(start, end - 100) : end].rstrip().endswith(_ENDS)):
+            return end, False
+        if end >= len(text):
+            break
+        place = end + 1
+    blank = re.compile(r"\n[ \t]*(?:\n|\Z)").search(text, start)
+    return blank.start() if blank else len(text), True
+
+
+def _depth(text: str, start: int, end: int) -> int:
+    opened = text.count("(", start, end) + text.count("[", start, end)
+    return opened - text.count(")", start, end) - text.count("]", start, end)
+
+
+def _matching(text: str) -> dict[int, int]:
+    """By the place of every brace the place of the one that closes it."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    for brace in _BRACE.finditer(text):
+        if brace[0] == "{":
+            opened.append(brace.start())
+        elif brace[0] == "}" and opened:
+            found[opened.pop()] = brace.start()
+    return found
+
+
+class _Components:
+    """Tags and expressions of a page, on the way to Markdown. whole: whether the page is in MDX."""
+
+    def __init__(self, text: str, page: Page, *, whole: bool) -> None:
+        self._text = text
+        self._page = page
+        self._whole = whole
+        self._braces = _matching(text)
+        self._failures = 0
+        self._links: dict[str, int] = {}  # inline components that are links and open
+        self._lines: dict[str, int] = {}  # components that are lines of their own and open
+        self._labels: dict[str, str] = {}  # of tabs, by their values
+
+    def plain(self) -> str:
+        text, out, place = self._text, [], 0
+        for found in self._specials():
+            if found.start() < place:
+                continue
+            if found[0] == "{":
+                shown, end = self._expression(found.start())
+            elif found[0] in ("<>", "</>"):
+                shown, end = ("", found.end()) if self._whole else (found[0], found.end())
+            else:
+                tag = self._tag(found)
+                shown, end = (found[0], found.end()) if tag is None else (self._shown(tag), tag.end)
+            out += [text[place : found.start()], shown]
+            place = end
+        return "".join((*out, text[place:]))
+
+    def _specials(self) -> Iterator[re.Match[str]]:
+        for found in _SPECIAL.finditer(self._text):
+            if found[0][0] == "\\" or (found[0] == "{" and not self._whole):
+                continue
+            name = found[2]
+            if name and not self._whole and (not name[0].isupper() or name.isupper() or name.lower() in _HTML):
+                continue
+            if self._text[max(0, found.start() - 3) : found.start()].rstrip(" ").endswith(("](", "]:")):
+                continue  # a link's target
+            yield found
+
+    def _expression(self, start: int) -> tuple[str, int]:
+        """What an expression shows, and where it ends."""
+        end = self._braces.get(start, -1)
+        if end < 0:
+            return "{", start + 1
+        inside = self._text[start + 1 : end].strip()
+        if inside.startswith(("#", ".", ":")):
+            return self._text[start : end + 1], end + 1  # attributes of a heading
+        literal = _STRING.fullmatch(self._page.restored(inside))
+        if literal is not None:
+            return next(group for group in literal.groups() if group is not None), end + 1
+        lines = self._text.count("\n", start, end)
+        in_gap = not lines and self._text[start - 1 : start] == " " and self._text[end + 1 : end + 2] == " "
+        return "\n" * lines, end + 1 + in_gap
+
+    def _tag(self, found: re.Match[str]) -> _Tag | None:
+        """The tag that begins there; None when it has no end."""
+        if self._failures > _MOST_FAILURES:
+            return None
+        text = self._text
+        tag = _Tag(found[2], found.start(), -1, bool(found[1]))
+        place = found.end()
+        for _ in range(_MOST_ATTRIBUTES):
+            space = _SPACE.match(text, place)
+            place = space.end() if space else place
+            if text.startswith(("/>", ">"), place):
+                tag.empty = text[place] == "/"
+                tag.end = place + 1 + tag.empty
+                return tag
+            if text.startswith("{", place) and place in self._braces:
+                place = self._braces[place] + 1
+                tag.expressions = True
+                continue
+            if (name := _ATTRIBUTE.match(text, place)) is None:
+                break
+            place = name.end()
+            value = ""
+            if text.startswith("=", place):
+                value, place = self._value(tag, place + 1)
+                if place < 0:
+                    break
+            tag.attributes.setdefault(name[0], value)
+        self._failures += 1
+        return None
+
+    def _value(self, tag: _Tag, place: int) -> tuple[str, int]:
+        """An attribute's value and where it ends, -1 when it does not. An expression's is the only text in it."""
+        text = self._text
+        quote = text[place : place + 1]
+        if quote in ('"', "'"):
+            end = text.find(quote, place + 1, place + _LONGEST_VALUE)
+            return (text[place + 1 : end], end + 1) if end >= 0 else ("", -1)
+        if quote == "{":
+            end = self._braces.get(place, -1)
+            if end < 0:
+                return "", -1
+            tag.expressions = True
+            inside = text[place + 1 : end].strip()
+            if "label" in inside:
+                self._note_labels(inside)
+            literal = _STRING.fullmatch(self._page.restored(inside))
+            if literal is not None:
+                return next(group for group in literal.groups() if group is not None), end + 1
+            strings = _ANY_STRING.findall(inside) if len(inside) < _LONGEST_VALUE else []
+            is_call = len(strings) == 1 and not inside.startswith(("{", "[", "<")) and "=>" not in inside
+            return (strings[0][0] or strings[0][1]) if is_call else "", end + 1
+        bare = _BARE.match(text, place)
+        return (bare[0], bare.end()) if bare else ("", -1)
+
+    def _note_labels(self, inside: str) -> None:
+        """Remember the labels of tabs that their parent has: [{label: "A", value: "a"}]."""
+        for part in inside.split("}"):
+            pair = {key: first or second for key, first, second in _VALUE_LABEL.findall(part)}
+            if "value" in pair and "label" in pair:
+                self._labels[pair["value"]] = pair["label"]
+
+    def _shown(self, tag: _Tag) -> str:
+        """What stands for a tag."""
+        before = self._text[max(0, tag.start - _WIDEST) : tag.start].rpartition("\n")[2]
+        after = self._text[tag.end : tag.end + _NEAR].partition("\n")[0]
+        is_component = not tag.name[0].islower()
+        if not is_component and tag.name not in _BLOCKS:
+            return _html(tag) if tag.expressions else self._text[tag.start : tag.end]
+        own_line = not before.strip() and not after.strip()
+        in_heading = tag.empty and before.lstrip(" ").startswith(
+            "#"
+        )  # a badge, which is no part of the heading's anchor
+        shown = "" if tag.closing or in_heading else self._words(tag, own_line=own_line, is_component=is_component)
+        if own_line:
+            sign = ">" if tag.closing else "=" if tag.empty else "<"
+            return f"\x00{sign}{tag.name}:{shown}\x00"
+        closing = f"</{tag.name}>"
+        if not tag.closing and not before.strip() and after.rstrip().endswith(closing):
+            if not self._links.get(tag.name):
+                self._lines[tag.name] = self._lines.get(tag.name, 0) + 1
+            return f"\n\n{before}{shown}\n\n{before}" if shown and "<a " not in shown else f"\n\n{before}{shown}"
+        if tag.closing:
+            if self._links.get(tag.name):
+                self._links[tag.name] -= 1
+                return "</a>"
+            if self._lines.get(tag.name):
+                self._lines[tag.name] -= 1
+                return "\n"
+            return ""
+        return shown + " " if shown and after[:1].strip() and not shown.startswith("<a ") else shown
+
+    def _words(self, tag: _Tag, *, own_line: bool, is_component: bool) -> str:
+        name = anchor(tag.first("id")) if tag.first("id") and not tag.first("id").startswith("{") else ""
+        if not is_component:
+            return name
+        short = tag.name.rpartition(".")[2]
+        title = tag.first(*_TITLES) or (tag.first("name") if _NAMED.search(short) else "")
+        if not title and _NAMED.search(short):
+            title = tag.first("path", "body", "query", "param")
+        if not title and _TAB.search(short) and (value := tag.first("value")):
+            title = self._labels.get(value, value)
+        source, target = tag.first("src"), tag.first(*_TARGETS)
+        if source and (_IMAGE.search(short) or source.partition("?")[0].lower().endswith(IMAGE_SUFFIXES)):
+            parts = [image(tag.first("alt"), source), title]
+        elif target and not title and not tag.empty and not own_line and self._closes(tag):
+            self._links[tag.name] = self._links.get(tag.name, 0) + 1
+            return f'<a href="{target.replace(chr(34), "")}">'
+        elif target:
+            parts = [link(title, target)]
+        else:
+            parts = [title or (tag.first("alt") if tag.empty else "")]
+        parts += [tag.first(each) for each in _REST]
+        return " ".join(part for part in (name, *parts) if part)
+
+    def _closes(self, tag: _Tag) -> bool:
+        """Whether an inline tag is closed in its paragraph."""
+        end = self._text.find(f"</{tag.name}", tag.end, tag.end + _NEAR)
+        return end >= 0 and "\n\n" not in self._text[tag.end : end]
+
+
+def _html(tag: _Tag) -> str:
+    """A tag of HTML whose attributes are text."""
+    kept = (f' {name}="{value}"' for name, value in tag.attributes.items() if value and '"' not in value)
+    return f"<{'/' * tag.closing}{tag.name}{''.join(kept)}{' /' * tag.empty}>"
+
+
+def _dedented(text: str) -> str:
+    """The text with what stands between tags as far to the left as these, and blank lines in the place of the tags."""
+    if "\x00<" not in text and "\x00>" not in text and "\x00=" not in text:
+        return text
+    out: list[str] = []
+    opened: list[tuple[str, int, int]] = []  # name, column, columns by which its content is moved; -1: not known yet
+    names: dict[str, int] = {}
+    moved = 0
+    for line in text.split("\n"):
+        column = len(line) - len(line.lstrip(" \t"))
+        marked = _MARKED_LINE.fullmatch(line)
+        if marked is not None and marked[2] == ">" and names.get(marked[3]):
+            name = ""
+            while name != marked[3]:
+                name, _, shift = opened.pop()
+                names[name] -= 1
+                moved -= max(0, shift)
+        elif line.strip() and opened and opened[-1][2] < 0:
+            name, start, _ = opened[-1]
+            shift = max(0, column - moved - start)
+            opened[-1] = (name, start, shift)
+            moved += shift
+        indent = max(0, column - moved)
+        if marked is None:
+            out.append(line[min(column, moved) :] if line.strip() else line)
+            continue
+        shown = " " * indent + marked[4] if marked[4] else ""
+        out += ["", shown, ""] if shown else [""]
+        if marked[2] == "<":
+            opened.append((marked[3], indent, -1))
+            names[marked[3]] = names.get(marked[3], 0) + 1
+    return "\n".join(out)
+
+
+DIALECT = Dialect(
+    "mdx",
+    _plain,
+    {"<": re.compile(r"</?[A-Z]\w*[a-z][\w.]*[\s/>]"), "{/*": None, "\nimport ": None, "\nexport ": None},
+    (".mdx",),
+)

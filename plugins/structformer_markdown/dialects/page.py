@@ -1,0 +1,169 @@
+"""A page on its way to plain Markdown: its code, which no dialect sees, and what its site's configuration says."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from structformer.errors import ReadError
+from structformer.formats.source import SourceFile
+
+from structformer_markdown.front_matter import parse_yaml
+
+FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(```+|~~~+)")
+_KEPT = re.compile("\x00([0-9]+)\x00")  # no text that is read holds a NUL
+_CONTAINER = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)]|:|!!!|\?\?\?\+?|===[!+]?|:::+)(?:[ \t]|\Z)|:::|\[\^|</?[A-Z])")
+_TICKS = re.compile(r"(?<!\\)\\*(`+)|\n[ \t]*(?=\n)")
+_LITERAL = re.compile(r"<(pre|script|style|textarea)\b", re.IGNORECASE)
+_FARTHEST = 3  # folders above a page where its site's configuration is looked for
+_LONGEST_VALUE = 300
+_LONGEST_CONFIGURATION = 100_000
+
+
+class Page:
+    """What a dialect may ask of the page that it reads, and where it puts what no other may change."""
+
+    def __init__(self, source: SourceFile) -> None:
+        self.path = source.path
+        self._source = source
+        self._kept: list[str] = []
+        self._settings: dict[str, Mapping[str, str] | None] = {}
+
+    def keep(self, text: str) -> str:
+        """What stands for a text that no dialect is to change."""
+        self._kept.append(self.restored(text))
+        return f"\x00{len(self._kept) - 1}\x00"
+
+    def restored(self, text: str) -> str:
+        """The text with all that was kept in its place."""
+        return _KEPT.sub(lambda found: self._kept[int(found[1])], text) if "\x00" in text else text
+
+    def without_code(self, text: str) -> str:
+        """The text with its code kept: blocks, fenced or indented, and spans. White space before it stays."""
+        text = self._without_blocks(text.replace("\x00", "\ufffd"))
+        if "<" in text:
+            text = self._without_literals(text)
+        return self._without_spans(text) if "`" in text else text
+
+    def settings(self, *names: str) -> Mapping[str, str] | None:
+        """The site's configuration: the first YAML file of these names in the page's folder or one above it."""
+        for name in names:
+            if name not in self._settings:
+                self._settings[name] = self._loaded(name)
+            if (found := self._settings[name]) is not None:
+                return found
+        return None
+
+    def _loaded(self, name: str) -> Mapping[str, str] | None:
+        for up in range(min(self.path.count("/"), _FARTHEST) + 1):
+            opened = self._source.open("../" * up + name)
+            if opened is not None:
+                try:
+                    return _mapping(opened.read())
+                except ReadError:
+                    return {}
+        return None
+
+    def _without_blocks(self, text: str) -> str:
+        indents = not self.path.lower().endswith(".mdx")  # where four columns make code
+        out: list[str] = []
+        fence = ""
+        blank, code, contained = True, False, False  # contained: indented lines go on with the list item above them
+        for line in text.split("\n"):
+            mark = FENCE.match(line)
+            if fence:
+                if mark is not None and mark[1].startswith(fence) and not line[mark.end() :].strip(" `~"):
+                    fence = ""
+            elif mark is not None and not (mark[1][0] == "`" and "`" in line[mark.end() :]):
+                fence, code = mark[1], False
+            elif not line or line.isspace():
+                blank = True
+                out.append(line)
+                continue
+            elif indents and (blank or code) and not contained and line.startswith(("    ", "\t")):
+                code = True
+            else:
+                code = False
+                if _CONTAINER.match(line):
+                    contained = True
+                elif blank and line[0] not in " \t":
+                    contained = False
+                blank = False
+                out.append(line)
+                continue
+            blank = False
+            start = len(line) - len(line.lstrip(" \t"))
+            out.append(line[:start] + self.keep(line[start:]))
+        return "\n".join(out)
+
+    def _without_literals(self, text: str) -> str:
+        """The text with the HTML kept whose content is no markup."""
+        out: list[str] = []
+        place = 0
+        never: set[str] = set()
+        while (found := _LITERAL.search(text, place)) is not None:
+            name = found[1].lower()
+            end = -1
+            if name not in never:
+                closing = re.compile(f"</{name}[ \t]*>", re.IGNORECASE).search(text, found.end())
+                end = closing.end() if closing else -1
+            if end < 0:
+                never.add(name)
+                end = found.end()
+                out.append(text[place:end])
+            else:
+                out += [text[place : found.start()], self._kept_lines(text[found.start() : end])]
+            place = end
+        return "".join((*out, text[place:]))
+
+    def _kept_lines(self, text: str) -> str:
+        return "\n".join(self.keep(line) if line.strip() else line for line in text.split("\n"))
+
+    def _without_spans(self, text: str) -> str:
+        runs: list[tuple[int, int, int, bool]] = []  # start, end, block, escaped
+        by_length: dict[int, list[int]] = {}
+        block = 0
+        for found in _TICKS.finditer(text):
+            if found[1] is None:
+                block += 1
+                continue
+            start, end = found.span(1)
+            by_length.setdefault(end - start, []).append(len(runs))
+            runs.append((start, end, block, (start - found.start()) % 2 == 1))
+        out: list[str] = []
+        place = index = 0
+        while index < len(runs):
+            start, end, block, escaped = runs[index]
+            start += escaped
+            same = by_length.get(end - start, [])
+            after = bisect_right(same, index)
+            closing = same[after] if start < end and after < len(same) else -1
+            index += 1
+            if closing >= 0 and runs[closing][2] == block:
+                out += [text[place:start], self.keep(text[start : runs[closing][1]])]
+                place = runs[closing][1]
+                index = closing + 1
+        return "".join((*out, text[place:]))
+
+
+def replaced(text: str, opening: str, closing: str, put: Callable[[str], str]) -> str:
+    """The text with all that stands between two marks, and the marks, put differently; in linear time."""
+    out: list[str] = []
+    place = 0
+    while (start := text.find(opening, place)) >= 0 and (end := text.find(closing, start + len(opening))) >= 0:
+        out += [text[place:start], put(text[start + len(opening) : end])]
+        place = end + len(closing)
+    return "".join((*out, text[place:])) if out else text
+
+
+@lru_cache(maxsize=64)
+def _mapping(data: bytes) -> Mapping[str, str]:
+    """The texts and numbers of a YAML file by their names; none where it is not valid."""
+    loaded, _ = parse_yaml(data[:_LONGEST_CONFIGURATION].decode("utf-8", "replace"))
+    return {
+        key: str(value)
+        for key, value in (loaded or {}).items()
+        if isinstance(value, str | int | float) and len(str(value)) <= _LONGEST_VALUE
+    }

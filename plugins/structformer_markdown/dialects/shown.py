@@ -1,0 +1,76 @@
+"""What readers of a built page see of its marks: first lines of admonitions, links and images in Markdown."""
+
+from __future__ import annotations
+
+import re
+
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".bmp")
+_SPOKEN = frozenset(
+    "note tip info warning danger caution important hint attention error example question success "
+    "failure bug abstract seealso".split()
+)
+_LONGEST_KIND = 200
+_KIND = re.compile(r"[\s.]*(?:callout-)?([A-Za-z][\w-]*)")
+_ARGUMENT = re.compile(r"""(?<![\w:.-])([\w:.-]++)[ \t\n]*=[ \t\n]*(?:"([^"]*)"|'([^']*)'|“([^“”]*)”|([^\s"'{}<>]+))""")
+
+
+NOTE_ENDS = "<!--/note-->"
+
+
+def first_line(kind: str, title: str) -> str:
+    """An admonition's first line: its title, else what it is."""
+    return title or (f"{kind.capitalize()}:" if kind in _SPOKEN else "")
+
+
+def note(kind: str, title: str, indent: str = "") -> str:
+    """The beginning of an admonition, said to the reader by a comment, and its first line. A title is a paragraph."""
+    name = kind_of(kind)
+    begins = f"{indent}<!--note {name} title-->" if title else f"{indent}<!--note {name}-->"
+    first = first_line(name, title)
+    return f"{begins}\n{indent}{first}" + ("\n" if title else "") if first else begins
+
+
+def kind_of(kind: str) -> str:
+    """What kind of admonition its source names, in one word: "warning" of `{.warning #x}`, "note" of `note inline end`
+    and of `{.callout-note}`; "" where it names none.
+    """
+    kind = kind if len(kind) <= _LONGEST_KIND else ""
+    found = _KIND.match(re.sub(r"[.#]?[\w:-]*=.*", "", kind))
+    return found[1].lower() if found is not None else ""
+
+
+def is_spoken(kind: str) -> bool:
+    """Whether a kind is one of those that are read out: "Note: ..."."""
+    return kind in _SPOKEN
+
+
+def arguments(text: str) -> dict[str, str]:
+    """The named arguments of a tag, name="value", in order; of two of one name the first."""
+    found: dict[str, str] = {}
+    for match in _ARGUMENT.finditer(text):
+        found.setdefault(match[1], next((group for group in match.groups()[1:] if group is not None), ""))
+    return found
+
+
+def link(text: str, target: str) -> str:
+    """A link in Markdown."""
+    return f"[{_in_brackets(text)}](<{_in_angles(target)}>)"
+
+
+def image(text: str, target: str) -> str:
+    """An image in Markdown."""
+    return f"![{_in_brackets(text)}](<{_in_angles(target)}>)"
+
+
+def _in_brackets(text: str) -> str:
+    return " ".join(text.replace("[", "\\[").replace("]", "\\]").split())
+
+
+def _in_angles(target: str) -> str:
+    return " ".join(target.replace("<", "%3C").replace(">", "%3E").split())
+
+
+def anchor(name: str) -> str:
+    """A place that links may lead to, in HTML."""
+    name = name.replace('"', "").replace("<", "")
+    return f'<a id="{name}"></a>'

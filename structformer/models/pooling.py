@@ -1,0 +1,157 @@
+"""From the vectors of a text's tokens to one of the text, by the same arithmetic for arrays of numpy and of torch:
+training, indexing and a search without torch are to agree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from structformer.errors import ModelError
+from structformer.models.sentence_modules import WEIGHTS, Dense, SentenceModules, Step, model_file
+
+Array = Any  # of numpy or of torch
+_NEVER = 1e30  # less than this below any number of a token's vector
+_SMALLEST = 1e-9
+_ROOT_OF_HALF = math.sqrt(0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A Dense layer's weights: (outputs, inputs), and (outputs,) or None; residual: (outputs, inputs), where it has one
+    of its own.
+    """
+
+    weight: Array
+    bias: Array | None = None
+    residual: Array | None = None
+
+    def mapped(self, change: Callable[[Array], Array]) -> Layer:
+        """With each of its arrays changed."""
+        arrays = (self.weight, self.bias, self.residual)
+        return Layer(*(None if each is None else change(each) for each in arrays))
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceHead:
+    """What makes a text's vector of its tokens'. xp: numpy, or torch, whose arrays the layers are."""
+
+    modules: SentenceModules
+    layers: tuple[Layer, ...]
+    xp: Any
+
+    @classmethod
+    def load(cls, location: str, modules: SentenceModules, xp: Any) -> SentenceHead:
+        """With the layers' weights as float32. Raises ModelError where they are missing or are not of the sizes that
+        are said.
+        """
+        steps = [step for step in modules.steps if isinstance(step, Dense)]
+        return cls(modules, tuple(_layer(location, step, xp) for step in steps), xp)
+
+    def mapped(self, change: Callable[[Array], Array]) -> SentenceHead:
+        """With each array of its layers changed."""
+        return SentenceHead(self.modules, tuple(layer.mapped(change) for layer in self.layers), self.xp)
+
+    def vectors(self, hidden: Array, mask: Array, skipped: Array | None = None) -> Array:
+        """(texts, dimensions), unit length. hidden: (texts, tokens, dimensions); mask: (texts, tokens) float, 0 or 1;
+        skipped: (texts,) how many of the first tokens, which are their prompts', take no part.
+        """
+        found = _pooled(self.modules.pooling, hidden, mask, skipped, self.xp)
+        layers = iter(self.layers)
+        for step in self.modules.steps:
+            found = self._after(step, found, next(layers)) if isinstance(step, Dense) else _unit(found, self.xp)
+        return _unit(found, self.xp)
+
+    def _after(self, step: Dense, vectors: Array, layer: Layer) -> Array:
+        found = vectors @ layer.weight.T
+        if layer.bias is not None:
+            found = found + layer.bias
+        found = _ACTIVATIONS[step.activation](found, self.xp)
+        if step.residual:
+            found = found + (vectors if layer.residual is None else vectors @ layer.residual.T)
+        return found
+
+
+def _pooled(modes: Sequence[str], hidden: Array, mask: Array, skipped: Array | None, xp: Any) -> Array:
+    places = mask.cumsum(1) * mask  # 1, 2, ... of a text's tokens, wherever the padding is
+    kept = mask
+    if skipped is not None:
+        kept = mask * (places > skipped[:, None])
+        kept = kept + mask * (kept.sum(1) == 0)[:, None]  # where a text is nothing but its prompt
+    parts = [_largest(hidden, kept, xp) if mode == "max" else _mean(mode, hidden, kept, places) for mode in modes]
+    return parts[0] if len(parts) == 1 else xp.concatenate(parts, 1)
+
+
+def _largest(hidden: Array, kept: Array, xp: Any) -> Array:
+    return xp.amax(hidden - (1 - kept)[..., None] * _NEVER, 1)
+
+
+def _mean(mode: str, hidden: Array, kept: Array, places: Array) -> Array:
+    """A mean whose weights the mode makes: of all tokens, by their places, or of the first or the last one alone."""
+    weights = kept
+    if mode == "weightedmean":
+        weights = kept * places
+    elif mode in ("cls", "lasttoken"):
+        counted = kept.cumsum(1)
+        weights = kept * (counted == (1 if mode == "cls" else kept.sum(1)[:, None]))
+    total = weights.sum(1)[:, None].clip(_SMALLEST)
+    return (hidden * weights[..., None]).sum(1) / (total**0.5 if mode == "mean_sqrt_len_tokens" else total)
+
+
+def _unit(vectors: Array, xp: Any) -> Array:
+    return vectors / xp.sqrt((vectors * vectors).sum(-1)[..., None].clip(_SMALLEST**2))
+
+
+def _gelu(value: Array, xp: Any) -> Array:
+    erf = xp.erf if hasattr(xp, "erf") else np.vectorize(math.erf, otypes=[np.float32])  # numpy has none
+    return value * (0.5 + 0.5 * erf(value * _ROOT_OF_HALF))
+
+
+_ACTIVATIONS: dict[str, Callable[[Array, Any], Array]] = {
+    "Identity": lambda value, xp: value,
+    "Tanh": lambda value, xp: xp.tanh(value),
+    "ReLU": lambda value, xp: value * (value > 0),
+    "Sigmoid": lambda value, xp: 1 / (1 + xp.exp(-value)),
+    "GELU": _gelu,
+}
+
+
+def _layer(location: str, step: Dense, xp: Any) -> Layer:
+    from safetensors import SafetensorError, safe_open
+
+    name = f"{step.path}/{WEIGHTS}" if step.path else WEIGHTS
+    path = model_file(location, name)
+    if path is None:
+        raise ModelError(f"{location} has no {name}: structformer reads weights from safetensors alone")
+    sizes: dict[str, tuple[int, ...]] = {"linear.weight": (step.outputs, step.inputs)}
+    if step.bias:
+        sizes["linear.bias"] = (step.outputs,)
+    if step.residual and step.inputs != step.outputs:
+        sizes["residual.weight"] = (step.outputs, step.inputs)
+    try:
+        with safe_open(path, "np" if xp is np else "pt") as file:
+            arrays = {each: _float32(file.get_tensor(each), xp) for each in sizes}
+    except (OSError, SafetensorError, TypeError) as error:
+        raise ModelError(f"{location}/{name} cannot be read: {error}") from error
+    for each, size in sizes.items():
+        if tuple(arrays[each].shape) != size:
+            raise ModelError(f"{location}/{name}: {each} is of the size {tuple(arrays[each].shape)}, not {size}")
+    return Layer(arrays["linear.weight"], arrays.get("linear.bias"), arrays.get("residual.weight"))
+
+
+def _float32(array: Array, xp: Any) -> Array:
+    return array.astype(np.float32) if xp is np else array.float()
+
+
+def steps_fit(steps: Sequence[Step], dimensions: int) -> str:
+    """Why layers cannot follow each other, "" where they can. dimensions: of what the first one reads."""
+    for step in steps:
+        if isinstance(step, Dense):
+            if step.inputs != dimensions:
+                return f"{step.path} reads vectors of {step.inputs} numbers, and gets {dimensions}"
+            dimensions = step.outputs
+    return ""

@@ -1,0 +1,85 @@
+"""The emphases, code, formulas and links within the lines of a text, as trees: one list for each leaf of its blocks."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from structformer.blocks import Block, Mark, MarkKind, inline_marks
+from structformer.document import Link, Section
+
+Resolve = Callable[[Link], str]  # the address that a link leads to; "" for none
+
+
+@dataclass(slots=True)
+class Span:
+    """[start, end) of a text. kind: None for a link, which has an address."""
+
+    kind: MarkKind | None
+    start: int
+    end: int
+    address: str = ""
+    children: list[Span] = field(default_factory=list)
+
+
+def spans_of_leaves(section: Section, blocks: Sequence[Block], resolve: Resolve | None = None) -> dict[int, list[Span]]:
+    """By the start of each leaf the spans in it, cut at its ends. Links keep whole: a mark across the end of one is
+    left out.
+    """
+    links = _links(section.links, resolve) if resolve else []
+    spans = [*links, *(Span(mark.kind, mark.start, mark.end) for mark in _beside(inline_marks(section.marks), links))]
+    spans.sort(key=lambda span: (span.start, -span.end))  # stable: of two alike, the link is the outer
+    found: dict[int, list[Span]] = {}
+    open_spans: list[Span] = []
+    following = 0
+    for leaf in sorted(
+        (each for block in blocks for each in block.walk() if each.is_leaf), key=lambda each: each.start
+    ):
+        while following < len(spans) and spans[following].start < leaf.end:
+            open_spans.append(spans[following])
+            following += 1
+        open_spans = [span for span in open_spans if span.end > leaf.start]
+        cut = [
+            Span(span.kind, max(span.start, leaf.start), min(span.end, leaf.end), span.address)
+            for span in open_spans
+            if span.start < leaf.end
+        ]
+        if cut:
+            found[leaf.start] = _nested(cut)
+    return found
+
+
+def _links(links: Iterable[Link], resolve: Resolve) -> list[Span]:
+    """The links that lead somewhere, without those that begin in another."""
+    found: list[Span] = []
+    for link in sorted(links, key=lambda each: (each.start, -each.end)):
+        if link.start < link.end and (not found or link.start >= found[-1].end) and (address := resolve(link)):
+            found.append(Span(None, link.start, link.end, address))
+    return found
+
+
+def _beside(marks: Iterable[Mark], links: Sequence[Span]) -> Iterable[Mark]:
+    """The marks that cross no link."""
+    starts = [link.start for link in links]
+    for mark in marks:
+        before = bisect_left(starts, mark.start) - 1  # the last link that begins before the mark
+        within = bisect_left(starts, mark.end) - 1  # the last that begins before its end
+        if before >= 0 and mark.start < links[before].end < mark.end:
+            continue
+        if within > before and links[within].end > mark.end and links[within].start > mark.start:
+            continue
+        yield mark
+
+
+def _nested(spans: Iterable[Span]) -> list[Span]:
+    root: list[Span] = []
+    around: list[Span] = []
+    for span in spans:
+        while around and around[-1].end <= span.start:
+            around.pop()
+        if around and around[-1].end < span.end:
+            continue  # marks of a reader that does not nest them
+        (around[-1].children if around else root).append(span)
+        around.append(span)
+    return root
