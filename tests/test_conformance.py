@@ -100,5 +100,5 @@ def test_a_new_plugin_works_at_once_and_passes_its_own_tests(tmp_path):
         package,
         PYTHONPATH=str(package),
     )
-    assert "10 passed" in by_pytest
+    assert "11 passed" in by_pytest
     assert "does not exist" in run(*structformer, "plugins", "check", "markdown", "nowhere.md", code=2)

@@ -83,7 +83,7 @@ Bowline
     )
     assert links(document) == [
         ("xref", "#bowline", "the bowline"),
-        ("hyperlink", "a/index", "a/index"),
+        ("hyperlink", "a/index", "a"),
         ("hyperlink", "b", "Title"),
     ]
 

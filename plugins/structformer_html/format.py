@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urljoin
 
@@ -22,6 +23,8 @@ from structformer_html.main_content import is_list_of_contents, main_content
 from structformer_html.page import Attributes, Page, read_tree
 from structformer_html.parsing import MAX_DEPTH, parse, without_attribute_floods
 from structformer_html.soup import head_elements, make_soup, read_soup, soup_content
+from structformer_html.templates import has_templates, is_template, split_front_matter, with_title
+from structformer_html.texinfo import FURNITURE, is_texinfo, shape
 
 _SEPARATOR = re.compile(r"\s+(?:[|—–·»«:-]|::)\s+")
 _DOCTYPE = re.compile(
@@ -62,17 +65,28 @@ class HtmlFormat:
         if not text.strip():
             source.warn("empty: no document")
             return
+        front, text, warning = split_front_matter(text)
+        if warning:
+            source.warn(warning)
+        title = " ".join(str(front.get("title") or "").split())
+        if title:
+            text = with_title(text, title)
         with without_garbage_collection():
             whole, soup = options.get("content", "main") == "all", options.get("parser") == "beautifulsoup"
-            document = self._document(source, text, encoding, whole=whole, soup=soup)
+            head = _Head(title, front)
+            document = self._document(source, text, encoding, head, whole=whole, soup=soup)
+        if has_templates(text, document, head.title) and is_template(text, document, head.title):
+            source.warn("a template that generators fill in: no document")
+            return
         yield document
 
-    def _document(self, source: SourceFile, text: str, encoding: str, *, whole: bool, soup: bool) -> Document:
+    def _document(
+        self, source: SourceFile, text: str, encoding: str, head: _Head, *, whole: bool, soup: bool
+    ) -> Document:
         text, floods = without_attribute_floods(text)
         if floods:
             source.warn(f"{floods} tag{'s' * (floods > 1)} with over a thousand attributes: the first ones kept")
         root = parse(text) if not soup else None
-        head = _Head()
         tree = make_soup(text) if root is None else None
         if tree is not None:
             for name, attributes, said in head_elements(tree):
@@ -82,17 +96,26 @@ class HtmlFormat:
                 head.take(node.tag or "", node.attributes, node.text() if node.tag == "title" else "")
         builder = TreeBuilder(slugs=False)
         page: Page | None = None
+        by_texinfo = is_texinfo(head.metadata.get("generator"))
+        furniture = FURNITURE if by_texinfo else frozenset()
         if tree is not None:
             if not soup:
                 source.warn(f"nested over {MAX_DEPTH} elements deep: read by BeautifulSoup")
             parts, found = soup_content(tree) if not whole else ([tree.body or tree], "all")
-            page = Page(builder, head.base, furniture=not whole, content=found not in ("body", "all"))
+            page = Page(
+                builder, head.base, furniture=not whole, content=found not in ("body", "all"), more_furniture=furniture
+            )
             read_soup(parts, page)
         elif root is not None:
-            roots, found = main_content(root, text) if not whole else (root.css(_WHOLE), "all")
+            if whole:
+                roots, found = root.css(_WHOLE), "all"
+            else:
+                roots, found = main_content(root, text) if not by_texinfo else (root.css("body"), "body")
             contents = not whole and is_list_of_contents(roots, text)
             known = found not in ("body", "all")
-            page = Page(builder, head.base, furniture=not whole, content=known, contents=contents)
+            page = Page(
+                builder, head.base, furniture=not whole, content=known, contents=contents, more_furniture=furniture
+            )
             read_tree(roots, page)
             if not whole and builder.is_empty:
                 # All of the page was taken for navigation, so it was not navigation.
@@ -124,16 +147,23 @@ def _name(document: Document, head: _Head) -> None:
     is_heading = bool(root.anchors) and (
         root.title != stem_title(document.source.path) or github_slug(root.title) in root.anchors
     )
-    top = root.title if is_heading else ""
-    if head.title and not (top and (top in head.title or len(_SEPARATOR.split(head.title)) > 1)):
-        document.title = head.title
-        if not top:
-            root.title = head.title
+    if is_texinfo(head.metadata.get("generator")):
+        shape(document, head.title, is_heading=is_heading)
+    else:
+        _choose_title(document, head.title, root.title if is_heading else "")
     names = list(path_names(document.source.path))
     for address in (head.metadata.get("canonical"), head.metadata.get("og:url")):
         if isinstance(address, str):
             names += url_names(address)
     document.names = tuple(dict.fromkeys(names))
+
+
+def _choose_title(document: Document, title: str, top: str) -> None:
+    """By the title of the page's head, and the heading that is its root, if one is."""
+    if title and not (top and (top in title or len(_SEPARATOR.split(title)) > 1)):
+        document.title = title
+        if not top:
+            document.root.title = title
 
 
 def _name_notes(document: Document) -> None:
@@ -147,11 +177,11 @@ def _name_notes(document: Document) -> None:
 class _Head:
     """What the head says: title, language, base, canonical address, description, related pages."""
 
-    def __init__(self) -> None:
-        self.title = ""
+    def __init__(self, title: str = "", metadata: Mapping[str, Any] = MappingProxyType({})) -> None:
+        self.title = title
         self.language: str | None = None
         self.related: list[str] = []
-        self.metadata: dict[str, Any] = {}
+        self.metadata: dict[str, Any] = dict(metadata)
         self._base = ""
 
     def take(self, name: str, element: Attributes, text: str = "") -> None:

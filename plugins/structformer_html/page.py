@@ -42,17 +42,20 @@ _NEVER = frozenset({"script", "style", "template", "head", "noscript"})
 _FURNITURE = frozenset({"nav", "annotation", "annotation-xml"})  # annotations repeat the formula that they stand in
 _MAYBE_FURNITURE = frozenset({"footer", "aside"})  # of the page, not of its content
 _SOMETIMES_SKIPPED = _NEVER | _FURNITURE | _MAYBE_FURNITURE  # without any attribute
+FAR = 10  # texts and elements between an icon and the title that repeats it
 _MOSTLY_LINKS = 0.7  # share of an aside's text
 _FURNITURE_ROLES = frozenset(
     {"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "tablist"}
 )
 _FURNITURE_CLASSES = frozenset(
     """headerlink anchor-link anchorjs-link hash-link header-anchor mw-editsection mw-jump-link navbox navbox-styles vertical-navbox
+    copiable-anchor copiable-link
     breadcrumb breadcrumbs sphinxsidebar md-sidebar pagination pagination-nav prev-next edit-page-link
     mw-cite-backlink katex-html noprint skip-link skip-to-content copybtn metadata-stub navheader navfooter""".split()
 )
 _BACK_TO_CONTENTS = "toc-backref"  # docutils' headings, of contents that are left out
 CONTENTS_CLASSES = frozenset({"toc", "table-of-contents"})
+_ALL_FURNITURE_CLASSES = _FURNITURE_CLASSES | CONTENTS_CLASSES
 _FURNITURE_IDS = frozenset(
     {"toc", "catlinks", "footer", "site-nav", "sidebar", "navbar", "breadcrumbs", "cookie-banner", "mw-navigation"}
 )
@@ -63,6 +66,9 @@ _IS_KNOWN, _SAYS_SOMETHING, _IS_FURNITURE = 1, 2, 4  # of a class
 _FORMULA_IMAGES = frozenset({"math", "latex", "tex", "mwe-math-fallback-image-inline"})
 _LAYOUT_ROLES = frozenset({"presentation", "none"})
 _NUMBER = re.compile(r"\s*([+-]?[0-9]{1,9})\s*")
+# Of a note, which stands before its title or in its place.
+_ICON = re.compile(r"(?:.*/)?(?:note|tip|warning|caution|important)\.(?:png|svg|gif)", re.IGNORECASE)
+_ANCHOR_SIGNS = frozenset({"", "#", "¶", "§", "\U0001f517"})  # texts of a heading's links to itself
 _TEX_START = ("\\(", "\\[", "$", "\\begin{")  # how a formula's source begins, where it is not set as text
 
 
@@ -88,6 +94,7 @@ class Page:
 
     base: what a relative target is joined to. furniture: whether navigation and its like are left out. content: whether
     all that is read is known to be content, so that asides are. contents: whether lists of contents are text too.
+    more_furniture: classes that are navigation on this page.
     """
 
     def __init__(
@@ -98,6 +105,7 @@ class Page:
         furniture: bool = True,
         content: bool = False,
         contents: bool = False,
+        more_furniture: frozenset[str] = frozenset(),
     ) -> None:
         self._builder = builder
         self._flow, self._space = builder.flow, builder.space
@@ -119,15 +127,17 @@ class Page:
         self._in_table_head = 0
         self._is_title_row = False
         self._row_is_lost = False  # a heading in a cell has closed it
+        self._after_image: str | None = None
         self._classes: dict[str, int] = {}
         self._zones: list[_Zone] = []
         self._related = 0  # zones that list related pages
         self.has_unnamed_notes = False
         self._term_is_see_also = False
         self._in_term: list[str] | None = None
+        self.in_heading = False
         self._heading_element = ""
         self._in_article = int(content)
-        self._furniture_classes = _FURNITURE_CLASSES if contents else _FURNITURE_CLASSES | CONTENTS_CLASSES
+        self._furniture_classes = (_FURNITURE_CLASSES if contents else _ALL_FURNITURE_CLASSES) | more_furniture
         self._starts: dict[str, Callable[[str, Attributes], None]] = {
             **dict.fromkeys(_PARAGRAPHS, self._paragraph),
             **dict.fromkeys(_BLOCKS, self._block),
@@ -203,6 +213,24 @@ class Page:
         found = _IS_KNOWN | _SAYS_SOMETHING * signs | _IS_FURNITURE * (not self._furniture_classes.isdisjoint(words))
         self._classes[classes] = found
         return found
+
+    def skips_sign(self, element: Attributes, text: str) -> bool:
+        """Whether a link in a heading is no part of it but shows its address: "#" and its like, or an icon."""
+        if text.strip() not in _ANCHOR_SIGNS or not (element.get("href") or "").startswith("#"):
+            return False
+        for identifier in (element.get("id"), element.get("name")):
+            if identifier:
+                self._ids.append(identifier)
+        return True
+
+    @property
+    def in_note(self) -> bool:
+        """Whether the innermost element that says what it is makes a note."""
+        return bool(self._zones) and self._zones[-1].mark is MarkKind.NOTE
+
+    def precede(self, text: str) -> None:
+        """The text that comes after the image that comes next, which may repeat what the image says."""
+        self._after_image = text
 
     def skips_aside(self, node: LexborNode) -> bool:
         """Whether an aside in the content is a list of links and not a note."""
@@ -468,10 +496,12 @@ class Page:
         ids = tuple(self._ids)
         self._ids.clear()
         self._builder.open_heading(level, ids)
+        self.in_heading = True
 
     def _end_heading(self) -> None:
         self._flush_ids()
         self._heading_element = ""
+        self.in_heading = False
         if self._builder.close_heading() is None:
             return
         # A heading closes all marks. What stands around it goes on below it: a note that DocBook's stylesheets give a
@@ -550,11 +580,19 @@ class Page:
 
     def _embed(self, name: str, element: Attributes) -> None:
         target = element.get("src")
+        after, self._after_image = self._after_image, None
         if not target:
             return
         if target.startswith("data:"):
             target = "data:"
         alt = " ".join((element.get("alt") or element.get("title") or "").split())
+        if after is not None and _ICON.fullmatch(target):
+            said = alt.strip("[]").lower()
+            if after.lower().startswith(said) and not after[len(said) : len(said) + 1].isalnum():
+                self._first_cell = True  # its cell says nothing, so none stands before the title's
+            else:
+                self._builder.text(alt)
+            return
         if self._code_due and alt:
             self._open_code()
         formula = _formula_image(element.get("class") or "")
@@ -621,10 +659,17 @@ def _walk(root: LexborNode, page: Page) -> None:
                     span_text(span, text)
             elif not above or not (
                 (attributes or name in _SOMETIMES_SKIPPED)
-                and (skips(name, attributes) or (name == "aside" and page.skips_aside(node)))
+                and (
+                    skips(name, attributes)
+                    or (name == "aside" and page.skips_aside(node))
+                    or (name == "a" and page.in_heading and page.skips_sign(attributes, _shown(node)))
+                )
             ):
-                if name == "tr" and _has_titles_only(node):
-                    page.expect_titles()
+                if name == "tr":
+                    if _has_titles_only(node):
+                        page.expect_titles()
+                elif name == "img" and page.in_note:
+                    page.precede(_text_after(node))
                 start(name, attributes)
                 if child is None:
                     end(name)
@@ -643,6 +688,28 @@ def _walk(root: LexborNode, page: Page) -> None:
             end(name)
         else:
             return
+
+
+def _shown(link: LexborNode) -> str:
+    """A link's text, or that of an image in it."""
+    text = link.text(deep=True)
+    return text if text.strip() else " ".join(each.attributes.get("alt") or "" for each in link.css("img"))
+
+
+def _text_after(node: LexborNode) -> str:
+    """The next text after an element without content, if there is some near."""
+    following: LexborNode | None = node
+    for _ in range(FAR):
+        while following is not None and following.next is None:
+            following = following.parent
+        if following is None:
+            return ""
+        following = following.next
+        while following is not None and following.child is not None:
+            following = following.child
+        if following is not None and following.tag == "-text" and (text := (following.text_content or "").strip()):
+            return text
+    return ""
 
 
 def _has_titles_only(row: LexborNode) -> bool:

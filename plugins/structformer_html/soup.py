@@ -6,13 +6,14 @@ pages both engines give the same Document."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from bs4 import BeautifulSoup
 from bs4.element import CData, NavigableString, Script, Tag
 
 from structformer_html.main_content import ENOUGH
-from structformer_html.page import Page
+from structformer_html.page import FAR, Page
 
 _CONTENT = ("main", "article")
 
@@ -83,6 +84,10 @@ def _walk(root: Tag, page: Page) -> None:
                 continue
             if node.name == "tr" and _has_titles_only(node):
                 page.expect_titles()
+            elif node.name == "img" and page.in_note:
+                page.precede(_text_after(node))
+            elif node.name == "a" and page.in_heading and page.skips_sign(attributes, _shown(node)):
+                continue
             page.start(node.name, attributes)
             names.append(node.name)
             stack.append(iter(node.contents))
@@ -90,6 +95,16 @@ def _walk(root: Tag, page: Page) -> None:
             type(node) is NavigableString or isinstance(node, CData | Script)  # a script that is read is a formula
         ):
             page.text(str(node))
+
+
+def _shown(link: Tag) -> str:
+    text = link.get_text()
+    return text if text.strip() else " ".join(str(each.get("alt") or "") for each in link.find_all("img"))
+
+
+def _text_after(node: Tag) -> str:
+    texts = (str(each).strip() for each in islice(node.next_elements, 2 * FAR) if isinstance(each, NavigableString))
+    return next(filter(None, texts), "")
 
 
 def _has_titles_only(row: Tag) -> bool:

@@ -15,8 +15,13 @@ from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.included import included_files
-from structformer.formats.link_names import join, link_names, normalize, path_names
+from structformer.formats.link_names import is_external, join, link_names, normalize, path_names
+from structformer.formats.references import UNNAMED, name_references
 from structformer.formats.source import SourceFile, decode
+
+from structformer_rst.glossary import Glossary, term_anchor
+from structformer_rst.option_lines import is_option, without_options
+from structformer_rst.unnamed import GENERATED, UNNAMED_CLASS, titles_by_label, words_of_label, words_of_path
 
 _SETTINGS = {
     "file_insertion_enabled": False,  # nothing but the given bytes is read
@@ -33,6 +38,7 @@ _SETTINGS = {
 _NAMED = re.compile(r"(.*?)\s*<([^<>]+)>", re.DOTALL)
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|([^:\s].*))")
 _REFERENCES = frozenset("ref doc numref any term download".split())
+_TITLED = frozenset("ref doc numref".split())  # those that show the title of what they point to
 # Directives whose content is not reStructuredText.
 _CODE = frozenset(
     """code-block sourcecode prompt parsed-code testcode testsetup testcleanup testoutput doctest ipython
@@ -102,7 +108,13 @@ def _role(
     named = _NAMED.fullmatch(text)
     shown, target = (named[1], named[2]) if named else (text, text)
     if name in _REFERENCES:
-        return [nodes.reference(rawtext, shown, refuri=target if name == "doc" else f"#{target}")], []
+        if target in GENERATED and name in _TITLED:
+            return [nodes.inline(rawtext, shown if named else GENERATED[target])], []
+        anchor = term_anchor(target) if name == "term" else target
+        reference = nodes.reference(rawtext, shown, refuri=anchor if name == "doc" else f"#{anchor}")
+        if not named and name in _TITLED:
+            reference["classes"].append(UNNAMED_CLASS)
+        return [reference], []
     return [nodes.literal(rawtext, shown.lstrip("!~"), classes=[name])], []
 
 
@@ -117,19 +129,19 @@ class _Block(Directive):  # type: ignore[misc]
     def run(self) -> list[Any]:
         block = nodes.container(classes=[self.name])
         # Without a list of the options that there are, docutils takes them for the argument's next lines.
-        said = [line for line in "\n".join(self.arguments).split("\n") if not re.match(r"\s*:[\w-]+:", line)]
+        said = [line for line in "\n".join(self.arguments).split("\n") if not is_option(line)]
         argument = "\n".join(said).strip()
         if self.name in _CODE:
             if self.name in _FILES and argument:
                 block += nodes.paragraph("", "", nodes.reference("", argument, refuri=argument))
-            body = _without_options(self.content)
+            body = without_options(self.content)
             language = argument if self.name in _NAMES_LANGUAGE else _LANGUAGES.get(self.name, "")
             code = nodes.literal_block("", "\n".join(body), classes=["code", *language.split()[:1]])
             return [block, code] if body else [block] * bool(len(block))
         if argument and self.name not in _SILENT:
             found, _ = self.state.inline_text(argument, self.lineno)
             block += nodes.paragraph("", "", *found)
-        body = _without_options(self.content)
+        body = without_options(self.content)
         if body:
             skipped = len(self.content) - len(body)
             self.state.nested_parse(self.content[skipped:], self.content_offset + skipped, block)
@@ -147,17 +159,13 @@ class _Contents(Directive):  # type: ignore[misc]
             entry = _ENTRY.fullmatch(line.strip())
             if entry is not None and not line.strip().startswith(":"):
                 target = entry[2] or entry[3]
-                paragraph = nodes.paragraph("", "", nodes.reference("", entry[1] or target, refuri=target))
-                listed += nodes.list_item("", paragraph)
+                if target in GENERATED or target == "self" or "*" in target:  # no page of another file
+                    continue
+                reference = nodes.reference("", entry[1] or target, refuri=target)
+                if not entry[1] and not is_external(target):
+                    reference["classes"].append(UNNAMED_CLASS)
+                listed += nodes.list_item("", nodes.paragraph("", "", reference))
         return [listed] if len(listed) else []
-
-
-def _without_options(content: Any) -> list[str]:
-    """A directive's lines without the options, which stand first, and the blank lines after them."""
-    lines = list(content)
-    while lines and (not lines[0].strip() or re.match(r":[\w-]+:", lines[0])):
-        lines.pop(0)
-    return lines
 
 
 def _register(text: str) -> None:
@@ -172,15 +180,16 @@ def _register(text: str) -> None:
         if name not in directives._directives and not _is_standard(
             directives._directive_registry, english.directives, name
         ):
-            directives.register_directive(name, _Contents if name == "toctree" else _Block)
+            directives.register_directive(name, _OF_THEIR_OWN.get(name, _Block))
 
 
 def _is_standard(registry: Mapping[str, Any], translated: Mapping[str, str], name: str) -> bool:
     return translated.get(name, name) in registry
 
 
-for _name in ("seealso", "toctree", *_CODE - {"code-block", "sourcecode", "doctest"}):
-    directives.register_directive(_name, _Contents if _name == "toctree" else _Block)
+_OF_THEIR_OWN = {"toctree": _Contents, "glossary": Glossary}
+for _name in ("seealso", *_OF_THEIR_OWN, *_CODE - {"code-block", "sourcecode", "doctest"}):
+    directives.register_directive(_name, _OF_THEIR_OWN.get(_name, _Block))
 for _name in ("code-block", "sourcecode"):  # docutils' own demand options that Sphinx's don't have
     directives.register_directive(_name, _Block)
 
@@ -247,12 +256,13 @@ class RstFormat:
         try:
             tree = publish_doctree(text, source_path=source.path, settings_overrides=_SETTINGS)
             builder = TreeBuilder()
-            _Reader(builder).read(tree)
+            _Reader(builder, source.path).read(tree)
         except RecursionError as error:
             raise ReadError("nested too deep for docutils") from error
         except Exception as error:  # docutils raises whatever its directives do
             raise ReadError(f"docutils gives up on it ({type(error).__name__}: {error})") from error
         document = builder.finish(Source(source.path, self.name))
+        _name_references(document, tree)
         labels = (f"label:{normalize(anchor)}" for section in document.sections() for anchor in section.anchors)
         document.names = tuple(dict.fromkeys((*path_names(source.path), *labels)))
         yield document
@@ -284,6 +294,17 @@ class RstFormat:
             label = normalize(link.target[1:]).lower().replace("_", "-")
             yield f"{document.id}#{label}"
             yield f"label:{label}#{label}"
+
+
+def _name_references(document: Document, tree: Any) -> None:
+    """Give references without text the title of what they point to, or the words of its label where that is in another
+    file.
+    """
+    titles = titles_by_label(tree)
+    is_by_heading = document.title == document.root.title
+    name_references(document, lambda label, _: titles.get(nodes.make_id(label)) or words_of_label(label))
+    if is_by_heading:
+        document.title = document.root.title
 
 
 def _with_includes(text: str, source: SourceFile, taken: frozenset[str] = frozenset()) -> str:
@@ -355,8 +376,9 @@ def _note_kind(container: Any) -> str:
 class _Reader:
     """Walks docutils' nodes and tells a TreeBuilder what it finds."""
 
-    def __init__(self, builder: TreeBuilder) -> None:
+    def __init__(self, builder: TreeBuilder, path: str) -> None:
         self._builder = builder
+        self._path = path
         self._related = 0  # lists of related pages around
         self._ids: list[str] = []  # targets that stand before a heading name it
 
@@ -452,7 +474,12 @@ class _Reader:
         self._flush()
         kind = LinkKind.XREF if target.startswith("#") else LinkKind.HYPERLINK
         builder.open_link(target, LinkKind.SEE_ALSO if self._related else kind)
-        self._children(node, depth)
+        if UNNAMED_CLASS not in node["classes"]:
+            self._children(node, depth)
+        elif target.startswith("#"):
+            builder.text(UNNAMED)
+        else:
+            builder.text(words_of_path(target, self._path))
         builder.close_link()
 
     def _flush(self) -> None:

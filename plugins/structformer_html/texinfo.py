@@ -1,0 +1,57 @@
+"""Manuals by GNU Texinfo: their pages' titles, and the heading that is a page's root whatever its level."""
+
+from __future__ import annotations
+
+import re
+
+from structformer.document import Document
+from structformer.formats.builder import promote_to_root
+
+_MADE_BY = ("makeinfo", "texi2any")
+_NUMBER = re.compile(r"(?:Appendix\s+)?(?:\d+|[A-Z])(?:\.\d+)*\s+(?=\S)")
+FURNITURE = frozenset({"header", "nav-panel"})  # links to the pages before, after and above
+
+
+def is_texinfo(generator: object) -> bool:
+    """Whether a page's `generator` is Texinfo."""
+    return isinstance(generator, str) and generator.lower().startswith(_MADE_BY)
+
+
+def shape(document: Document, title: str, *, is_heading: bool) -> None:
+    """Make the heading that a page begins with its root, if that is none yet, and call the page by it.
+
+    title: of the page's head, "Node (Manual)". Headings have the level of their place in the whole manual; the first
+    page has two of them, the manual's name and that of its top node."""
+    root = document.root
+    if is_heading:
+        document.title = _unnumbered(root.title, title)
+        return
+    if not root.text and root.children:
+        first, *others = root.children
+        if all(first.level <= other.level for other in others):
+            promote_to_root(root, first)
+            root.children += others
+            if not root.text and others and len(root.children) == len(others) and others[0].title == root.title:
+                promote_to_root(root, others[0])
+                root.children += others[1:]
+            document.title = _unnumbered(root.title, title)
+            return
+    document.title = root.title = _without_manual(title) or document.title
+
+
+def _unnumbered(heading: str, title: str) -> str:
+    """A heading without the number of its section, unless the page's title begins with it as well."""
+    number = _NUMBER.match(heading)
+    return heading if number is None or title.startswith(number[0]) else heading[number.end() :]
+
+
+def _without_manual(title: str) -> str:
+    """The title of a page's head without the manual's name, which stands in brackets at its end and may hold some."""
+    if not title.endswith(")"):
+        return title
+    depth = 0
+    for place in range(len(title) - 1, 0, -1):
+        depth += (title[place] == ")") - (title[place] == "(")
+        if not depth:
+            return title[:place].rstrip() or title
+    return title

@@ -1,0 +1,72 @@
+"""Sphinx's glossaries: lists of terms, several for one definition too, each with a place that `:term:` leads to."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+
+from structformer_rst.option_lines import without_options
+
+_NO_NAME = re.compile(r"[^\w.]+")
+_KEY = re.compile(r"\s+:\s+.*")  # what the index lists a term under
+
+
+def term_anchor(term: str) -> str:
+    """The place of a term, as Sphinx names it."""
+    return "term-" + _NO_NAME.sub("-", term).strip("-")
+
+
+class Glossary(Directive):  # type: ignore[misc]
+    """Terms at the margin, their definitions indented."""
+
+    has_content = True
+
+    def run(self) -> list[Any]:
+        listed = nodes.definition_list()
+        item: Any = None
+        place = len(self.content) - len(without_options(self.content))
+        while place < len(self.content):
+            line = self.content[place]
+            if not line.strip():
+                place += 1
+            elif line[0].isspace():
+                end = self._end_of_indented(place)
+                if item is None:
+                    item = nodes.definition_list_item()
+                    listed += item
+                item += self._definition(place, end)
+                place = end
+            elif line.startswith(".. "):
+                place = self._end_of_indented(place + 1)
+            else:
+                if item is None or isinstance(item.children[-1], nodes.definition):
+                    item = nodes.definition_list_item()
+                    listed += item
+                item += self._term(_KEY.sub("", line).strip(), place)
+                place += 1
+        return [listed] if len(listed) else []
+
+    def _end_of_indented(self, place: int) -> int:
+        while place < len(self.content) and (not self.content[place].strip() or self.content[place][0].isspace()):
+            place += 1
+        return place
+
+    def _definition(self, start: int, end: int) -> Any:
+        lines = self.content[start:end]
+        lines.disconnect()
+        lines.trim_left(min(len(line) - len(line.lstrip()) for line in lines if line.strip()))
+        definition = nodes.definition()
+        self.state.nested_parse(lines, self.content_offset + start, definition)
+        return definition
+
+    def _term(self, text: str, place: int) -> Any:
+        found, _ = self.state.inline_text(text, self.lineno + place)
+        shown = nodes.term("", "", *found)
+        anchor = term_anchor(shown.astext())
+        # Case and underscores do not matter to `:term:`.
+        names = dict.fromkeys((anchor, anchor.lower().replace("_", "-")))
+        shown.insert(0, nodes.target("", "", ids=list(names)))
+        return shown

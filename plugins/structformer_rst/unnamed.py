@@ -1,0 +1,47 @@
+"""References without text of their own, for which Sphinx shows the title of what they point to."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from structformer.formats.link_names import INDEX_STEMS, join, without_suffix
+
+UNNAMED_CLASS = "structformer-unnamed"  # of such references in docutils' tree
+# Pages that Sphinx makes, and what it calls them.
+GENERATED = {"genindex": "Index", "modindex": "Module Index", "py-modindex": "Python Module Index", "search": "Search"}
+_TITLED = (nodes.section, nodes.figure, nodes.table)
+_TITLES = (nodes.title, nodes.caption)
+_BREAKS = re.compile(r"[-_\s]+")
+
+
+def titles_by_label(tree: Any) -> dict[str, str]:
+    """The titles of sections and the captions of figures and tables by their labels."""
+    titles: dict[str, str] = {}
+    for node in tree.findall(lambda node: isinstance(node, _TITLED) and bool(node["ids"])):
+        title = next((child for child in node.children if isinstance(child, _TITLES)), None)
+        if title is not None:
+            titles.update(dict.fromkeys(node["ids"], " ".join(title.astext().split())))
+    return titles
+
+
+def words_of_label(label: str) -> str:
+    """What to show for a label whose title is in another file: the words of its last part."""
+    return _words(label.rpartition(":")[2].strip() or label)
+
+
+def words_of_path(path: str, source: str) -> str:
+    """What to show for a page whose title is in another file: the words of its name, or, for an index page, of its
+    folder's. Its folders say where a file is, which nobody reads in a sentence.
+
+    source: the path of the file that refers to it."""
+    whole = join("" if path.startswith("/") else source.rpartition("/")[0], path.lstrip("/")) or path
+    folder, _, name = without_suffix(whole).rpartition("/")
+    if name.lower() in INDEX_STEMS and (above := folder.rpartition("/")[2]).strip("."):
+        name = above
+    return _words(name) or path
+
+
+def _words(name: str) -> str:
+    return _BREAKS.sub(" ", name).strip() or name
