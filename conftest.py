@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tarfile
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from structformer.cli.main import main
 from structformer.extras import MissingPackage
 
 # The suite says the same of the same code each time it runs; HYPOTHESIS_PROFILE=search draws new inputs.
@@ -104,3 +106,29 @@ def workspace(pages: Path, tmp_path: Path) -> Path:
     ingest(pages, folder, workers=1)
     build_graph(folder, workers=1)
     return folder
+
+
+class Ran:
+    """What a command came to: its exit code, its output, its remarks."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Run a command in an empty folder: run("ingest", "x") gives exit code, output and remarks."""
+    (tmp_path / "here").mkdir(exist_ok=True)
+    monkeypatch.chdir(tmp_path / "here")
+
+    def call(*arguments: object) -> Ran:
+        with pytest.raises(SystemExit) as exit_:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Ran(int(exit_.value.code or 0), captured.out, captured.err)
+
+    return call

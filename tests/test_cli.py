@@ -12,30 +12,6 @@ from structformer.cli.main import app, main
 from structformer.workspace import Workspace
 
 
-class Ran:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def json(self):
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Run a command in an empty folder: run("ingest", "x") gives exit code, output and remarks."""
-    (tmp_path / "here").mkdir(exist_ok=True)
-    monkeypatch.chdir(tmp_path / "here")
-
-    def call(*arguments: object) -> Ran:
-        with pytest.raises(SystemExit) as exit_:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return Ran(int(exit_.value.code or 0), captured.out, captured.err)
-
-    return call
-
-
 def test_the_whole_way_from_a_folder_to_a_search_result(run, pages):
     ingested = run("ingest", pages)
     assert ingested.code == 0

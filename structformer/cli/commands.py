@@ -21,6 +21,7 @@ COMMANDS = {
     "evaluate": "Compare pipelines on judged queries or on held-out structure.",
     "experiment": "Train and compare variants that a TOML file describes.",
     "merge": "Put together what parts of ingest, sample or index made.",
+    "models": "Encoders that are known to serve well as --base-model.",
     "plugins": "The installed plugins; check one, or begin your own.",
     "check": "Compare every file of the workspace with what was written.",
 }

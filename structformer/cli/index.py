@@ -41,6 +41,13 @@ from structformer.extras import TORCH, are_installed, needs
     help="Look at every vector, or at those that an index of them names; auto: the latter from half a million passages "
     "on, where structformer[approximate] is installed.",
 )
+@click.option(
+    "--base-model",
+    metavar="NAME",
+    default="",
+    help="The pretrained encoder that is meant by base from now on: a folder, a name on the hub (`structformer models` "
+    "lists some), or auto.",
+)
 @part_option
 @threads_option
 @common_options
@@ -51,6 +58,7 @@ def command(
     language: str,
     vector_bits: str,
     nearest: str,
+    base_model: str,
     part: str | None,
     workspace: Path,
     quiet: bool,
@@ -72,6 +80,7 @@ def command(
         "language": language,
         "vector_bits": int(vector_bits),
         "nearest": nearest,
+        "base_model": base_model,
     }
     with out.stages() as progress:
         if part is not None:

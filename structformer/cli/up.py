@@ -17,7 +17,7 @@ from structformer.cli.serve import (
     server_options,
     serving_options,
 )
-from structformer.extras import require
+from structformer.extras import TORCH, require
 
 if TYPE_CHECKING:
     from structformer.workspace import Workspace
@@ -36,6 +36,12 @@ _ERROR = "error: "  # how a command begins the line that says why it failed
 )
 @click.option("--watch", is_flag=True, help="Read again what changes, and search it at once.")
 @click.option("--open/--no-open", "open_page", default=True, show_default=True, help="Open the page in a browser.")
+@click.option(
+    "--base-model",
+    metavar="NAME",
+    default="",
+    help="The pretrained encoder that follows: a folder, a name on the hub (`structformer models` lists some) or auto.",
+)
 @base_url_option
 @serving_options
 @common_options
@@ -47,6 +53,7 @@ def command(
     train_time: str,
     watch: bool,
     open_page: bool,
+    base_model: str,
     base_url: str | None,
     workspace: Path,
     quiet: bool,
@@ -60,6 +67,7 @@ def command(
     The search begins with words and with meaning learned from the documents alone; where torch is installed, a
     pretrained encoder follows, and training. What was done before is not done again."""
     check_packages()
+    from structformer.models.chosen_base import choose_base
     from structformer.serving.improving import Improver
     from structformer.serving.service import SearchService, Serving
     from structformer.workspace import Workspace
@@ -72,6 +80,9 @@ def command(
     log_requests(values["logs"] or values["log_queries"])
     options, on = listen(server_options(values))
     _first_index(out, Workspace(workspace), paths, base_url)
+    if base_model:
+        require("--base-model", *TORCH)
+        choose_base(Workspace(workspace), base_model)
     service = SearchService(workspace, Serving(title, feedback=options.feedback))
     improver = Improver(
         service, paths, train=None if train_time.lower() == "none" else train_time, watch=watch, say=out.note

@@ -10,8 +10,8 @@ from pathlib import Path
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError
 from structformer.graph import ReferenceGraph
-from structformer.models.base import resolve_base_model
 from structformer.models.bi_encoder import BiEncoder
+from structformer.models.chosen_base import base_for
 from structformer.query_side.log import read_query_log
 from structformer.query_side.objective import QuerySideObjective
 from structformer.query_side.training_queries import ROUND_TRIP, training_queries
@@ -85,7 +85,7 @@ def _question_source(
     """Questions to learn from and to be judged by, with the objective that learns from them."""
     corpus = Corpus.open(workspace)
     log = read_query_log(Path(options.query_log)) if options.query_log else ()
-    base = resolve_base_model(options.base_model, options.ranker)
+    base = base_for(workspace, options.base_model, options.ranker)
     index = _current_index(workspace, mode, progress)
     path, _ = index.vectors(base_place(base), progress)
     units, documents = Units(index.folder / "units.arrow"), IndexedDocuments(index.folder / "documents.arrow")

@@ -22,6 +22,7 @@ from structformer.errors import ModelError, WorkspaceError
 from structformer.extras import TORCH, are_installed, needs, require
 from structformer.graph import ReferenceGraph
 from structformer.models.base import BaseModel, resolve_base_model
+from structformer.models.chosen_base import choose_base, chosen_base
 from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import PASSAGE_ENCODER, checked_model, model_folder, read_record, trained_models
 from structformer.models.sentence_modules import modules_mark
@@ -79,6 +80,7 @@ def build_index(
     language: str = "auto",
     vector_bits: int = 32,
     nearest: str = AUTO,
+    base_model: str = "",
     made: Path | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -92,10 +94,13 @@ def build_index(
     vector_bits: 32, or 16 for half of the room. Texts that the index before held already keep their vectors, and a run
     that was killed is gone on with. nearest: "exact", where a search looks at all vectors, "approximate", at those that
     an index of them names (approximate.py), or "auto", approximate from half a million passages on where faiss is
-    installed. made: a folder of vectors that were made elsewhere. Returns the index's manifest. Raises WorkspaceError
-    before the first ingest, ModelError on an unknown encoder, UsageError on "approximate" without faiss."""
+    installed. base_model: what "base" is from now on, see chosen_base.py. made: a folder of vectors that were made
+    elsewhere. Returns the index's manifest. Raises WorkspaceError before the first ingest, ModelError on an unknown
+    encoder, UsageError on "approximate" without faiss."""
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
+    if base_model:
+        choose_base(workspace, base_model)
     if encoders is None:
         encoders = encoders_to_index(workspace)
     # First the static one, which takes part in the others' weights.
@@ -233,10 +238,12 @@ class EncoderPlace:
 
 
 def encoder_place(workspace: Workspace, encoder: str) -> EncoderPlace:
-    """Where a bi-encoder's parts are; "base" is the base of the trained bi-encoder, or the default's. Raises ModelError
-    on an unknown one.
+    """Where a bi-encoder's parts are; "base" is the one that was named for the workspace, else the base of the trained
+    bi-encoder, else the default's. Raises ModelError on an unknown one.
     """
     if encoder == UNTRAINED:
+        if (base := chosen_base(workspace)) is not None:
+            return base_place(base)
         if ENCODER in trained_models(workspace):
             record = read_record(workspace, ENCODER)
             if record.base_location:

@@ -8,6 +8,7 @@ from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
+from structformer.models.chosen_base import choose_base
 from structformer.parts import Part, PartsFolder
 from structformer.retrieval.encoder_names import STRUCTURE
 from structformer.retrieval.index import (
@@ -33,6 +34,7 @@ def index_part(
     language: str = "auto",
     vector_bits: int = 32,
     nearest: str = AUTO,
+    base_model: str = "",
     progress: Progress | None = None,
 ) -> int:
     """Encode the texts of one part of the corpus's shards; returns how many had to be encoded.
@@ -43,6 +45,8 @@ def index_part(
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
     graph = ReferenceGraph.open(workspace, corpus)
+    if base_model:
+        choose_base(workspace, base_model)
     chosen = encoders_to_index(workspace) if encoders is None else list(encoders)
     # The static encoder is learned, and its vectors are made, where the index is: it takes less time than its parts.
     places = [encoder_place(workspace, encoder) for encoder in chosen if encoder != STRUCTURE]

@@ -17,7 +17,8 @@ from accelerate.state import AcceleratorState
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError
 from structformer.models.attention import AttentionWeights
-from structformer.models.base import BaseModel, resolve_base_model
+from structformer.models.base import BaseModel
+from structformer.models.chosen_base import base_for
 from structformer.models.kinds import Ranker, ranker_kind
 from structformer.models.scratch import make_scratch_model
 from structformer.sampling import needs_attention
@@ -210,7 +211,7 @@ def _ground(request: _Request) -> _Ground:
 
 def _start(request: _Request, ground: _Ground) -> _Start:
     options, settings, source, accelerator = request.options, ground.settings, request.source, ground.accelerator
-    base = resolve_base_model(options.base_model, options.ranker)
+    base = base_for(request.workspace, options.base_model, options.ranker)
     with accelerator.main_process_first():
         location = _scratch_model(request.places.cache, ground.corpus, options) if base.scratch else base.location
         samples = source.samples if source else _drawn(request, ground, location)

@@ -1,0 +1,69 @@
+"""The pretrained encoder that a workspace's search starts from: any that its user names."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from structformer import Retriever
+from structformer.errors import WorkspaceError
+from structformer.models.base import packaged_minilm
+from structformer.models.chosen_base import base_for, chosen_base
+from structformer.retrieval.index import encoder_place
+from structformer.workspace import Workspace
+
+
+@pytest.fixture
+def own(tmp_path):
+    """MiniLM's weights in a folder of the user's own, read by their first token."""
+    packaged = packaged_minilm()
+    if packaged is None:
+        pytest.skip("needs the weights of structformer[offline]")
+    folder = shutil.copytree(packaged, tmp_path / "own-encoder")
+    pooling = folder / "1_Pooling" / "config.json"
+    settings = json.loads(pooling.read_text())
+    pooling.write_text(json.dumps({**settings, "pooling_mode_mean_tokens": False, "pooling_mode_cls_token": True}))
+    return folder
+
+
+def test_an_index_is_made_with_the_encoder_that_was_named_and_stays_so(run, pages, own):
+    run("ingest", pages)
+    made = run("index", "--encoder", "base", "--base-model", own)
+    assert made.code == 0
+    workspace = Workspace(".structformer")
+    base = chosen_base(workspace)
+    assert base is not None
+    assert (base.name, base.location) == ("own-encoder", str(own))
+    own_vectors = encoder_place(workspace, "base").vectors
+    assert "own-encoder" in own_vectors
+    assert run("index", "--encoder", "base").code == 0
+    assert (workspace.folder("index") / "dense" / f"{own_vectors}.npy").exists()
+    assert Retriever.open(workspace).search("how do I tie a knot", 3, "dense:base")
+    assert base_for(workspace, "auto", "bi-encoder") == base
+    assert run("index", "--encoder", "base", "--base-model", "auto").code == 0
+    assert chosen_base(workspace) is None
+    assert encoder_place(workspace, "base").vectors != own_vectors
+
+
+def test_a_base_that_is_not_there_is_said_and_changes_nothing(run, pages):
+    run("ingest", pages)
+    for name, why in (("./nowhere", "is not a folder"), ("scratch", "random weights find nothing")):
+        ran = run("index", "--base-model", name)
+        assert ran.code == 1
+        assert why in ran.err
+    assert chosen_base(Workspace(".structformer")) is None
+
+
+def test_a_damaged_choice_is_said(run, pages):
+    run("ingest", pages)
+    workspace = Workspace(".structformer")
+    (workspace.path / "base.json").write_text('{"name": 1}')
+    with pytest.raises(WorkspaceError, match=r"base\.json"):
+        chosen_base(workspace)
+
+
+def test_encoders_that_serve_well_are_listed(run):
+    listed = run("models", "--json").json
+    assert {each["languages"] for each in listed} == {"en", "many"}
+    assert "intfloat/multilingual-e5-small" in run("models").out
