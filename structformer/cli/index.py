@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from structformer.cli.common import Output, common_options, output, part_option, save_config, say_part, threads_option
 from structformer.extras import TORCH, are_installed, needs
+
+if TYPE_CHECKING:
+    from structformer.workspace import Workspace
+
+_MANY_LANGUAGES = "intfloat/multilingual-e5-small"
 
 
 @click.command("index")
@@ -73,6 +78,7 @@ def command(
     from structformer.parts import Part
     from structformer.retrieval.index import build_index
     from structformer.retrieval.parts import index_part
+    from structformer.workspace import Workspace
 
     out = output(ctx)
     request: dict[str, Any] = {
@@ -82,6 +88,7 @@ def command(
         "nearest": nearest,
         "base_model": base_model,
     }
+    _choose_encoder(out, request, Workspace(workspace))
     with out.stages() as progress:
         if part is not None:
             chosen = Part.parse(part)
@@ -92,9 +99,27 @@ def command(
     return 0
 
 
+def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) -> None:
+    """Name the base, and say, before its vectors are made, that the encoder does not read the documents' language."""
+    from structformer.corpus import Corpus
+    from structformer.models.chosen_base import choose_base
+    from structformer.retrieval.index import corpus_language, encoders_to_index, reads_english_only
+
+    corpus = Corpus.open(workspace)
+    if base := request.pop("base_model"):
+        choose_base(workspace, base)
+    encoders = encoders_to_index(workspace) if request["encoders"] is None else request["encoders"]
+    language = corpus_language(corpus) if request["language"] == "auto" else request["language"]
+    if reads_english_only(workspace, encoders, language):
+        out.note(
+            f"the texts are mostly in {language!r}, and MiniLM reads English: its vectors will find little. Words and "
+            "what the texts themselves teach do not depend on it (--encoder structure). An encoder of many languages: "
+            f"structformer index -w {workspace} --base-model {_MANY_LANGUAGES}"
+        )
+
+
 def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], workspace: Path) -> None:
     """Say what was indexed."""
-    from structformer.retrieval.index import reads_english_only
     from structformer.workspace import Workspace
 
     save_config(ctx, Workspace(workspace).folder("index"))
@@ -105,9 +130,4 @@ def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], worksp
     )
     if ctx.params.get("encoders") == () and not are_installed(*TORCH):
         out.note(needs("a pretrained encoder beside it", TORCH))
-    if reads_english_only(Workspace(workspace), manifest["encoders"], manifest["language"]):
-        out.note(
-            f"the texts are mostly in {manifest['language']!r} and MiniLM reads English: train from a multilingual "
-            "base (--base-model FOLDER or a hub name), or search with --pipeline lexical"
-        )
     out.say(f'\nnext: structformer search -w {workspace} "your question"')

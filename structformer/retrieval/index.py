@@ -161,7 +161,8 @@ def corpus_language(corpus: Corpus) -> str:
     """The language that most documents declare, as a two-letter code; when none does, that of the first texts; English
     when those are too short to tell.
     """
-    declared = Counter((document.language or "").partition("-")[0].lower() for document in corpus.documents())
+    rows = (row for shard in corpus.shards for row in corpus.rows(shard, "documents", ["language"]))
+    declared = Counter((row["language"] or "").partition("-")[0].lower() for row in rows)
     del declared[""]
     if declared:
         return min(declared, key=lambda code: (-declared[code], code))
