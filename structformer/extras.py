@@ -17,6 +17,7 @@ _EXTRAS = {
     "onnx": (*_TRAIN, "onnx", "onnxscript", "onnxruntime"),
     "approximate": ("faiss",),
     "vectors": ("gensim",),
+    "web": ("httpx", "protego"),
     "dask": ("dask", "distributed"),
     "ray": ("ray",),
     "subtopics": ("pyndeval",),

@@ -8,6 +8,7 @@
     checkpoints/NAME/ an unfinished run
     evaluation/NAME/  an evaluation's runs and reports
     datasets/         documents of ir_datasets ids, as they were ingested
+    websites/HOST/    pages of websites, as they were fetched; HOST.jsonl beside it says what is known of them
     parts/            what parts of a command have made, until they are merged
     cache/, logs/     what can be made again; what trackers write
 
@@ -69,7 +70,7 @@ _NAMES = {
 # What is replaced or deleted is below these.
 FOLDERS = (
     *(*ADVICE, "corpus/shards", "models", "models/earlier", "checkpoints", "cache", "parts", "holds", "logs"),
-    *("datasets", "evaluation", "experiments", "feedback"),
+    *("datasets", "websites", "evaluation", "experiments", "feedback"),
 )
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 _GENERATION = re.compile(r"\d{6,}")

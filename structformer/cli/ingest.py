@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import chain
@@ -35,12 +36,13 @@ base_url_option = click.option(
     "generator's settings say, in PATH or up to two folders above it]",
 )
 _NONE = "none"  # for --base-url
+_WEBSITE = re.compile(r"https?://", re.IGNORECASE)
 _SHOWN = 20
 _NAMED = 5  # of each kind of file that is no document
 
 
 @click.command("ingest")
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--add", is_flag=True, help="Read PATH beside what the corpus came from so far.")
 @click.option(
     "--replace", "replace_sources", is_flag=True, help="Read PATH in place of what the corpus came from so far."
@@ -99,6 +101,21 @@ _NAMED = 5  # of each kind of file that is no document
     help="What records' parts are called where the names are unusual: id=key,title=t,text=html,url=u.",
 )
 @click.option("--dataset", metavar="ID", help="Read the documents of an ir_datasets id, as PATHs are read.")
+@click.option(
+    "--max-pages",
+    type=click.IntRange(1),
+    default=10_000,
+    show_default=True,
+    help="Of a website, ask for so many pages at most.",
+)
+@click.option(
+    "--crawl-delay",
+    type=click.FloatRange(0, 3600),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Pause before each request to a website; longer where its robots.txt asks for it.",
+)
 @base_url_option
 @click.option(
     "--url-rule",
@@ -112,7 +129,7 @@ _NAMED = 5  # of each kind of file that is no document
 @click.pass_context
 def command(
     ctx: click.Context,
-    paths: tuple[Path, ...],
+    paths: tuple[str, ...],
     add: bool,
     replace_sources: bool,
     remove: bool,
@@ -129,6 +146,8 @@ def command(
     options: tuple[str, ...],
     fields: str | None,
     dataset: str | None,
+    max_pages: int,
+    crawl_delay: float,
     base_url: str | None,
     url_rule: str | None,
     fresh: bool,
@@ -147,6 +166,9 @@ def command(
     Run again after edits, with the same PATHs or none, only what changed is read; killed, it continues where it was. A
     corpus that came from other PATHs is left alone unless --add or --replace is given.
 
+    A PATH may be a website's address (https://example.org/docs/): its pages below there are fetched, as its robots.txt
+    allows, into the workspace, and read from there. Named again, only what changed is fetched.
+
     Nothing outside the PATHs is opened but what their pages include from a file's own folder, and, unless --base-url is
     given, the settings of a site generator up to two folders above: those that were read are named. Exit code: 0 done,
     warnings or not; 1 nothing could be read; 2 a usage error."""
@@ -157,6 +179,7 @@ def command(
     from structformer.ingestion.request import Execution, IngestRequest
     from structformer.ingestion.walk import FileFilter
     from structformer.parts import Part
+    from structformer.storage.files import writing_errors
     from structformer.workspace import Workspace
 
     if add + replace_sources + remove > 1:
@@ -175,11 +198,18 @@ def command(
     if fields:
         given["fields"] = fields
     place = Workspace(workspace)
+    websites = [path for path in paths if _WEBSITE.match(path)]
+    if websites and dry_run:
+        raise click.UsageError("--dry-run looks at files; a website has none yet")
+    if websites and part is not None:
+        raise click.UsageError("--part reads files: fetch the website without it, then name the folder of its pages")
+    folders = _website_folders(websites, place)
+    read = tuple(folders.get(path) or Path(path) for path in paths)
     if dataset:
-        paths = (*paths, _fetched(out, dataset, place))
+        read = (*read, _fetched(out, dataset, place))
     chosen = Part.parse(part) if part is not None and not dry_run else None
     request = IngestRequest(
-        paths,
+        read,
         add=add,
         replace_sources=replace_sources,
         remove=remove,
@@ -191,6 +221,15 @@ def command(
     )
     if dry_run:
         return _dry_run(out, request, place)
+
+    if folders and not remove:
+        with place.writing("structformer ingest"):
+            for folder in folders.values():
+                with writing_errors(folder):
+                    folder.mkdir(parents=True, exist_ok=True)
+            request.sources(place)  # what is refused is refused before anything is fetched
+        for address in folders:
+            _fetch(out, address, place, max_pages, crawl_delay)
 
     def slow(path: str, seconds: float) -> None:
         out.note(f"reading {printable(path)}: {seconds:.0f} s so far")
@@ -324,6 +363,40 @@ def _fetched(out: Output, dataset: str, workspace: Workspace) -> Path:
         return dataset_documents(
             dataset, workspace.datasets, progress=lambda done, total: progress("fetching", done, total)
         )
+
+
+def _website_folders(addresses: Sequence[str], workspace: Workspace) -> dict[str, Path]:
+    """The folders that the pages of websites are kept in."""
+    if not addresses:
+        return {}
+    from structformer.extras import require
+
+    require("reading a website", "httpx", "protego")
+    from structformer.ingestion.website import website_folder, websites_folder
+
+    return {address: website_folder(address, websites_folder(workspace)) for address in addresses}
+
+
+def _fetch(out: Output, address: str, workspace: Workspace, max_pages: int, delay: float) -> None:
+    """Fetch the pages of a website, and say what became of its addresses."""
+    from structformer.ingestion.website import website_pages, websites_folder
+
+    with workspace.writing("structformer ingest"), out.stages() as progress:
+        crawl = website_pages(
+            address,
+            websites_folder(workspace),
+            max_pages=max_pages,
+            delay=delay,
+            progress=lambda done, total: progress("fetching pages", done, total),
+        )
+    shown = crawl.problems if out.verbose else crawl.problems[:_SHOWN]
+    for page, why in shown:
+        out.note(f"{printable(page)}: {printable(why)}")
+    if len(crawl.problems) > len(shown):
+        out.note(f"... {len(crawl.problems) - len(shown)} more; --verbose shows them")
+    if crawl.stopped:
+        out.note(f"{printable(address)}: {crawl.stopped}")
+    out.result(f"{printable(address)}: {crawl}; in {crawl.folder}")
 
 
 def _options(given: tuple[str, ...], mapping: Path | None) -> dict[str, str]:

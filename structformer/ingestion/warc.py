@@ -34,14 +34,14 @@ def warc_pages(stream: BinaryIO, limit: int) -> Iterator[tuple[str, str, bytes |
             if status != "200" or not kind.lower().startswith(_PAGES) or not address.startswith(("http:", "https:")):
                 continue
             data = record.content_stream().read(limit + 1)
-            yield _name(address, kind), address, data if len(data) <= limit else None
+            yield page_name(address, kind), address, data if len(data) <= limit else None
     except ReadError:  # the stream's budget is spent
         raise
     except Exception as error:  # whatever warcio says of damaged data: AttributeError too
         raise ValueError(str(error) or type(error).__name__) from error
 
 
-def _name(address: str, kind: str) -> str:
+def page_name(address: str, kind: str) -> str:
     """A file's name for a page: its host and path, with the suffix that its kind has."""
     parts = urlsplit(address)
     path = unquote(parts.path).strip("/")
