@@ -131,9 +131,24 @@ def _fill(text: str, block: Block, ends: re.Pattern[str]) -> None:
         found.append(child)
         if not child.is_leaf:
             _fill(text, child, _LINE_END if child.kind in _IN_LINES else _BLANK_LINE)
+        if child.kind is MarkKind.NOTE:
+            child.children = _without_frame(child.children)
         position = max(position, child.end)
     found += _paragraphs(text, position, block.end, ends, block.kind)
     block.children = found
+
+
+def _without_frame(blocks: list[Block]) -> list[Block]:
+    """What a note holds. AsciiDoc's pages draw it as a table of one row: an icon or a title, and the text beside it."""
+    if len(blocks) != 1 or blocks[0].kind is not MarkKind.TABLE or len(blocks[0].children) != 1:
+        return blocks
+    [row] = blocks[0].children
+    if row.detail or [cell.kind for cell in row.children] != [MarkKind.CELL, MarkKind.CELL]:
+        return blocks
+    title, content = row.children
+    if any(block.kind is not MarkKind.TITLE for block in title.children):
+        return blocks
+    return [*title.children, *content.children]
 
 
 def _paragraphs(text: str, start: int, end: int, ends: re.Pattern[str], kind: MarkKind) -> Iterator[Block]:

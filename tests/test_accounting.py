@@ -22,7 +22,6 @@ from structformer.workspace import Workspace
 
 from conftest import unpack, write_pages
 from test_archives import tarred, zipped
-from test_cli import run as run  # the fixture
 from test_ingest import contents
 
 SMALL = 100_000  # bytes of a file that is read in no time

@@ -13,8 +13,6 @@ from structformer.retrieval.index import build_index
 from structformer.retrieval.opened import OpenedIndex
 from structformer.workspace import Workspace
 
-from test_cli import run as run  # the fixture
-
 faiss = pytest.importorskip("faiss")
 UNITS, DOCUMENTS, DIMENSIONS, WEIGHT = 6000, 400, 32, 0.8
 

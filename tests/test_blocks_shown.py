@@ -19,6 +19,7 @@ from structformer.pages.blocks_html import section_html
 from structformer.serving.mcp_server import Answers, cut_markdown
 from structformer.serving.service import SearchService
 from structformer.text.as_markdown import as_markdown, open_fence
+from structformer.text.passages import section_passages
 
 from test_serving import client, workspace
 
@@ -140,13 +141,89 @@ def test_notes_say_what_they_are_once():
 
     section = built(notes)
     assert as_markdown(section) == (
-        "> **Danger:** Shock\n>\n> Do not touch.\n\n> [!WARNING]\n> Hot.\n\n> **Seealso**\n>\n> The other page.\n\n"
+        "> **Danger:** Shock\n>\n> Do not touch.\n\n> [!WARNING]\n> Hot.\n\n> **See also**\n>\n> The other page.\n\n"
         "> [!NOTE]\n> short."
     )
     html = str(section_html(section))
     assert '<aside role="note" class="note danger"><p class="note-title">Shock</p><p>Do not touch.</p></aside>' in html
     assert '<p class="note-title">See also</p>' in html
     assert '<p class="note-title">Note</p><p>short.</p>' in html
+
+
+@pytest.mark.parametrize("title", ["Tip", "tip:"])
+def test_a_title_that_is_the_kind_is_the_label(title):
+    section = built(lambda builder: note(builder, "tip", title, "Look."))
+    assert as_markdown(section) == "> [!TIP]\n> Look."
+    assert '<p class="note-title">Tip</p><p>Look.</p>' in section_html(section)
+
+
+def test_a_note_that_begins_with_its_kind_alone_says_it_once():
+    section = section_of(":::warning\n\n- hot\n- wet\n\n:::")
+    assert section.text == "Warning:\n\nhot\nwet"
+    assert as_markdown(section) == "> [!WARNING]\n> - hot\n> - wet"
+    assert str(section_html(section)).count("Warning") == 1
+
+
+def test_a_note_drawn_as_a_table_is_a_note():
+    """As AsciiDoc's pages have them: an icon or a title, and the text beside it."""
+
+    def drawn(builder: TreeBuilder) -> None:
+        builder.open_mark(K.NOTE, "tip")
+        builder.open_mark(K.TABLE)
+        builder.open_mark(K.ROW)
+        builder.open_mark(K.CELL)
+        builder.open_mark(K.TITLE)
+        builder.text("Tip")
+        builder.close_mark(K.CELL)
+        builder.paragraph()
+        builder.text("| ")
+        builder.open_mark(K.CELL)
+        builder.text("Run ")
+        builder.code_span("make")
+        builder.close_mark(K.NOTE)
+
+    section = built(drawn)
+    assert outline(section) == [("note", "tip"), ("title", ""), ("paragraph", ""), ("paragraph", "")]
+    assert as_markdown(section) == "> [!TIP]\n> Run `make`"
+    assert [passage.parts for passage in section_passages(section)] == [()]
+
+
+@pytest.mark.parametrize("kind", ["hidden", "code", "a** [x](javascript:y) **", "<b>", '" onclick="x'])
+def test_the_kind_of_a_note_is_no_class_of_the_page_and_no_markup(kind):
+    section = built(lambda builder: note(builder, kind, "", "Text."))
+    html = str(section_html(section))
+    assert '<aside role="note" class="note">' in html
+    assert set(re.findall(r"<(\w+)", html)) == {"aside", "p"}
+    assert "](javascript" not in as_markdown(section)
+
+
+def test_a_return_in_a_text_begins_no_block():
+    section = Section("", text="a\r# b\r- c")
+    assert as_markdown(section) == "a  \n\\# b  \n\\- c"
+
+
+def test_emphases_side_by_side_are_not_one():
+    def beside(builder: TreeBuilder) -> None:
+        for letter in "na":
+            builder.open_mark(K.STRONG)
+            builder.open_mark(K.EMPHASIS)
+            builder.text(letter)
+            builder.close_mark(K.STRONG)
+
+    assert section_of(as_markdown(built(beside))).text == "na"
+
+
+def test_an_emphasis_in_a_hundred_others_is_one():
+    def nested(builder: TreeBuilder) -> None:
+        for _ in range(90):
+            builder.open_mark(K.EMPHASIS)
+        for _ in range(2000):
+            builder.paragraph()
+            builder.text("word")
+
+    section = built(nested)
+    assert as_markdown(section).split() == ["*word*"] * 2000
+    assert str(section_html(section)) == "<p><em>word</em></p>" * 2000
 
 
 def test_formulas_are_tex_between_dollars():
@@ -337,7 +414,7 @@ def test_the_page_shows_them(harbour):
         page = found.get("/read/mast.md").text
     assert '<p>How to paint the mast, see <a href="/read/keel.md">the keel</a>:</p>' in page
     assert '<pre><code class="language-sh">paint --colour red mast</code></pre>' in page
-    assert '<aside role="note" class="note note">' in page
+    assert '<aside role="note" class="note">' in page
 
 
 def test_an_assistant_gets_code_in_fences_that_are_closed_where_it_is_cut(harbour):
@@ -349,3 +426,13 @@ def test_an_assistant_gets_code_in_fences_that_are_closed_where_it_is_cut(harbou
     cut = answers.read("keel.md", children=True, max_tokens=500)
     assert re.search(r"```python\nline_0 = 0\n(?:line_\d+ = \d+\n)+```\n\n… \(cut: read it whole\)\n$", cut)
     assert open_fence(cut) is None
+
+
+def test_an_assistant_is_told_nothing_that_cannot_be_seen(tmp_path):
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
+    page = f"# Sails\n\nHoist the sail.{hidden} \u202egnihton\u202c \x1b[2J\n"
+    found = Answers(SearchService(workspace(tmp_path, {"sail.md": page, "oar.md": "# Oar\n\nRow."})))
+    for answer in (found.read("sail.md", children=True, max_tokens=1000), found.search("hoist sail", 5, "", 1000)):
+        assert "Hoist the sail." in answer
+        assert "\\u202egnihton" in answer
+        assert answer.replace("\n", "").isprintable()

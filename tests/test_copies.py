@@ -18,8 +18,6 @@ from structformer.retrieval.pseudo_queries import draw_pseudo_queries
 from structformer.retrieval.structure_pairs import structure_pairs
 from structformer.workspace import Workspace
 
-from test_cli import run as run  # the fixture
-
 MOOR = [
     "A mooring line holds the boat at the quay.",
     "Choose one that is twice as long as the boat, and thick enough for its weight.",

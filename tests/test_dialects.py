@@ -413,5 +413,23 @@ def test_an_admonition_is_a_note_and_what_follows_it_is_not(source, kind, said):
     assert (note.detail, root.text[note.start : note.end]) == (kind, said)
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("- :::note\n  x\n  :::\n- y", "Note: x"),
+        ("> :::tip[Title]\n> x\n>\n> y\n> :::\n> z", "Title\n\nx\n\ny"),
+        (":::note\n- :::tabs\n  x\n  :::\n- y\n\n:::\nz", "Note:\n\nx\ny"),
+        ("- a\n\n    /// note | T\n    x\n    ///\n- b", "T\nx"),
+        (":::info # Title\nx\n:::\ny", "Title\n\nx"),
+        (":::note\nx\n    :::\ny", "Note: x"),  # where an end is not, it is code
+    ],
+)
+def test_an_admonition_may_stand_in_what_is_around_it(source, said):
+    root = page(source).root
+    [note] = [block for top in root.blocks for block in top.walk() if block.kind is MarkKind.NOTE]
+    assert root.text[note.start : note.end] == said
+    assert "<!--" not in root.text
+
+
 def test_a_comment_that_looks_like_a_note_does_no_harm():
     assert text("a\n\n<!--/note-->\n\n<!--note x title-->") == "a"

@@ -24,7 +24,6 @@ from structformer.ingestion import ingest
 from structformer.workspace import Workspace
 
 from conftest import write_pages
-from test_cli import run as run  # the fixture
 
 _MADE_WHERE = {"command.json", "report.html", "seal.json", "compared.json"}  # say when and how, or list those that do
 

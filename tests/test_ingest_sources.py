@@ -24,7 +24,6 @@ from structformer.workspace import Source
 
 from conftest import write_pages
 from test_archives import zipped
-from test_cli import run as run  # the fixture
 
 PAGES = {
     "a.md": "# A\n\nTo [B](b.md), to [G](guide/g.md) and ![a picture](i.png).\n",

@@ -31,7 +31,6 @@ from structformer.sampling import SamplingOptions
 from structformer.sampling.request import SampleRequest
 from structformer.workspace import Workspace
 
-from test_cli import run as run  # the fixture
 from test_engines import digests
 from test_engines import pages as pages  # the fixture
 

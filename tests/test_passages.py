@@ -83,9 +83,7 @@ def test_code_that_fits_is_never_cut():
     found = list(section_passages(section_of(prose(100), code(lines), prose(5))))
     assert [len(passage.text.split()) for passage in found] == [100, 105]
     assert found[1].text.startswith("docker run x\n\ndocker ps")
-    assert found[1].text.endswith(
-        "\n\nword word word word word"
-    )
+    assert found[1].text.endswith("\n\nword word word word word")
     [part] = found[1].parts
     assert part.kind is MarkKind.CODE
     assert found[1].text[part.start : part.end] == lines.strip("\n")
@@ -97,6 +95,19 @@ def test_a_table_that_is_cut_has_its_column_titles_in_every_passage():
     assert all("Option | What it does\n--option-" in passage.text for passage in found)
     assert "\n".join(passage.text for passage in found).count("--option-99 | does it 99") == 1
     assert all(len(passage.text.split()) <= PASSAGE_WORDS for passage in found)
+
+
+def test_column_titles_without_end_are_not_repeated():
+    def tell(builder: TreeBuilder) -> None:
+        for number in range(200):
+            builder.line()
+            builder.open_mark(MarkKind.ROW, "" if number else "header")
+            builder.open_mark(MarkKind.CELL)
+            builder.text("one two three" if number else "x" * 10_000)
+            builder.close_mark(MarkKind.ROW)
+
+    section = section_of(tell)
+    assert sum(len(passage.text) for passage in section_passages(section)) <= len(section.text)
 
 
 def test_what_is_no_prose_asks_nothing():

@@ -13,7 +13,6 @@ from structformer.errors import UsageError, WorkspaceError
 from structformer.storage.remote import RemoteFolder
 
 from conftest import write_pages
-from test_cli import run as run  # the fixture
 
 server = pytest.importorskip("moto.server")
 PAGES = {f"{name}.md": f"# {name}\n\nHow to tie a {name} in a rope of hemp.\n" for name in ("bowline", "reef", "hitch")}

@@ -15,7 +15,6 @@ from structformer.retrieval.index import build_index
 from structformer.workspace import Workspace
 
 from boats import boats
-from test_cli import run as run  # the fixture
 
 
 @pytest.fixture(scope="module")

@@ -27,8 +27,6 @@ from structformer.search_engines import (
     write_engine,
 )
 
-from test_cli import run as run  # the fixture
-
 
 class Memory:
     """Keeps every rule, in this process's memory."""

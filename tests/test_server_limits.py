@@ -47,7 +47,6 @@ from load import (
     serve,
     sigterm_under_load,
 )
-from test_cli import run as run  # the fixture
 from test_serving import TOKENS, client, free_port, wait_until, workspace
 
 SEARCH = b"GET /api/search?q=mast HTTP/1.1\r\nhost: localhost\r\n\r\n"

@@ -53,7 +53,6 @@ from structformer.workspace import Workspace
 
 from boats import TINY, boats, linked_pages
 from conftest import write_pages
-from test_cli import run as run  # the fixture
 from test_query_side import QUERY_SIDE, made
 
 BROWSER = {"host": "localhost:8765"}

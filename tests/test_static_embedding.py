@@ -15,8 +15,6 @@ from structformer.retrieval.index import build_index
 from structformer.static_encoder import StaticEncoder
 from structformer.static_encoder.words import words_of
 
-from test_cli import run as run  # the fixture
-
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 
 from structformer.blocks import Block, MarkKind
 from structformer.document import Section
+from structformer.text.notes import opening
 from structformer.text.spans import Resolve, Span, spans_of_leaves
 from structformer.text.visible import visible
 
@@ -18,11 +19,11 @@ _SPANS = {
     MarkKind.CODE_SPAN: ("<code>", "</code>"),
     MarkKind.FORMULA_SPAN: ('<code class="formula">', "</code>"),
 }
-_NAME = re.compile(r"[a-z0-9][a-z0-9.+#_-]{0,39}")  # of a language or a kind of note
+_NAME = re.compile(r"[a-z0-9][a-z0-9.+#_-]{0,39}")  # of a language
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _DEEPEST = 40  # blocks in blocks
 _LONG = 40  # characters of a cell that wants room
-_LABELS = {"seealso": "See also"}
+_COLOURED = frozenset("warning caution attention important danger error tip hint".split())  # notes
 
 
 def section_html(section: Section, resolve: Resolve | None = None) -> Markup:
@@ -210,15 +211,17 @@ class _Writer:
         self._add("</div>")
 
     def _note(self, block: Block) -> None:
-        kind = block.detail if _NAME.fullmatch(block.detail) else ""
-        self._add(f'<aside role="note" class="note {kind}">')
-        label = _LABELS.get(kind, kind.capitalize())
-        first = block.children[0] if block.children else block
-        if label and first.kind is not MarkKind.TITLE:
-            self._add(f'<p class="note-title">{label}</p>')
-            if said := re.match(rf"{re.escape(label)}:\s*(?=\S)", self._text[first.start : first.end], re.IGNORECASE):
-                self._begins[first.start] = first.start + said.end()
-        self.blocks(block.children)
+        label, title, content, begins = opening(self._text, block)
+        if begins:
+            self._begins[content[0].start] = begins
+        # Of the kinds only those that the page's style knows: others may be its names for something else.
+        kind = f" {block.detail}" if block.detail in _COLOURED else ""
+        self._add(f'<aside role="note" class="note{kind}">')
+        if title is not None:
+            self._block(title)
+        elif label:
+            self.parts.append(Markup('<p class="note-title">{}</p>').format(label))
+        self.blocks(content)
         self._add("</aside>")
 
     def _figure(self, block: Block) -> None:

@@ -19,6 +19,7 @@ from structformer.serving.schemas import MAX_K, MAX_QUERY, MAX_TOKENS, Found, Se
 from structformer.serving.service import SearchService
 from structformer.serving.tokens import TokenCounter
 from structformer.text.as_markdown import open_fence
+from structformer.text.visible import visible
 
 DEFAULT_TOKENS = 4000
 _FEWEST_TOKENS = 100
@@ -196,6 +197,7 @@ class _Text:
 
     def add(self, part: str) -> bool:
         """Add a part if it fits; gives whether it did."""
+        part = visible(part)  # the assistant is told nothing that who watches it cannot see
         count = self._counter.count(part)
         if count > self._left:
             return False
@@ -205,6 +207,7 @@ class _Text:
 
     def add_section(self, head: str, body: str, most: int, *, whole: bool = False) -> bool:
         """Add a section, cut where it is longer than `most` or than what is left, unless it is to be whole."""
+        head, body = visible(head), visible(body)
         room = min(most, self._left) - self._counter.count(head) - 10
         if room < min(60, self._counter.count(body)) or (whole and self._counter.count(body) > room):
             return False

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from structformer.blocks import Block, MarkKind
 from structformer.document import Section
+from structformer.text.notes import opening as note_opening
 from structformer.text.spans import Resolve, Span, spans_of_leaves
 
 _DEEPEST = 12  # lists, quotes and notes in each other; what is deeper stands in the last of these
@@ -24,7 +25,8 @@ _HTML = re.compile(r"<[A-Za-z/!?]")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _BACKSLASH = re.compile(r"\\(?=[!-/:-@\[-`{-~\n])")
 _BRACKETS = re.compile(r"\[\[(?=\S)|\[\^[^\]\s]{1,100}\]|\[!|\]\(")
-_LINE_BREAK = re.compile(r"(?<![ \t])[ \t]*\n\s*")
+_LINE_BREAK = re.compile(r"(?<![ \t\r])[ \t\r]*\n\s*")
+_LONE_RETURN = re.compile(r"\r(?!\n)")  # ends a line in Markdown too
 _UNSAFE_IN_ADDRESS = re.compile(r"[\s()<>\\]")
 # What makes a line something else than a paragraph's; `point` is where a number's sign stands.
 _LINE = re.compile(
@@ -61,7 +63,7 @@ def open_fence(markdown: str) -> tuple[int, str] | None:
 
 class _Writer:
     def __init__(self, text: str, spans: dict[int, list[Span]]) -> None:
-        self._text = text
+        self._text = _LONE_RETURN.sub("\n", text)
         self._spans = spans
         self._depth = 0
         self._begins: dict[int, int] = {}  # where leaves begin whose first words are said otherwise
@@ -163,26 +165,17 @@ class _Writer:
         return _fenced(formula, "math") if "$" in formula or not lines else ["$$", *lines, "$$"]
 
     def _note(self, block: Block) -> list[str]:
-        kind = " ".join(block.detail.split())
-        label = kind[:1].upper() + kind[1:]
-        children = list(block.children)
-        title = ""
-        if children and children[0].kind is MarkKind.TITLE:
-            title = self._flat(children.pop(0), " ")
-        elif kind and children and children[0].kind is MarkKind.PARAGRAPH:
-            first = children[0]  # "Warning: hot" says what the note is
-            said = re.match(rf"{re.escape(kind)}:\s*(?=\S)", self._text[first.start : first.end], re.IGNORECASE)
-            if said is not None:
-                self._begins[first.start] = first.start + said.end()
-        if title.casefold().rstrip(":") == kind.casefold():
-            title = ""
-        if kind in _ALERTS:
-            head = [f"[!{kind.upper()}]", *([title, ""] if title else [])]
-        elif kind:
+        label, title_block, content, begins = note_opening(self._text, block)
+        if begins:
+            self._begins[content[0].start] = begins
+        title = self._flat(title_block, " ") if title_block is not None else ""
+        if label.lower() in _ALERTS:
+            head = [f"[!{label.upper()}]", *([title, ""] if title else [])]
+        elif label:
             head = [f"**{label}:** {title}" if title else f"**{label}**", ""]
         else:
             head = [title, ""] if title else []
-        lines = [*head, *self.lines(children)]
+        lines = [*head, *self.lines(content)]
         while lines and not lines[-1]:
             lines.pop()
         return _indented(lines, "> ", "> ")
@@ -192,14 +185,21 @@ class _Writer:
         spans = self._spans.get(leaf.start, [])
         start = self._begins.get(leaf.start, leaf.start)
         escapes = sorted(_escapes(self._text, start, leaf.end, spans, starts_line=starts_line))
-        written = self._spanned(start, leaf.end, spans, escapes, frozenset())
+        written = self._spanned(start, leaf.end, spans, escapes, frozenset(), "")
         written = written.strip()
         return _LINE_BREAK.sub("  \n", written) if "\n" in written else written
 
     def _spanned(
-        self, start: int, end: int, spans: Sequence[Span], escapes: Sequence[int], around: frozenset[MarkKind | None]
+        self,
+        start: int,
+        end: int,
+        spans: Sequence[Span],
+        escapes: Sequence[int],
+        around: frozenset[MarkKind | None],
+        before: str,
     ) -> str:
-        written = ""
+        """before: the character that was written last."""
+        written = before
         parts: list[str] = []
         for span in spans:
             begin = max(span.start, start)
@@ -216,13 +216,14 @@ class _Writer:
     def _span(
         self, span: Span, start: int, escapes: Sequence[int], around: frozenset[MarkKind | None], before: str
     ) -> str:
-        """before: the character that was written last."""
         own = self._text[start : span.end]
         if span.kind is MarkKind.CODE_SPAN:
             return _code_span(own)
         if span.kind is MarkKind.FORMULA_SPAN:
             return _formula_span(own)
-        inner = self._spanned(start, span.end, span.children, escapes, around | {span.kind})
+        if span.kind in around or (span.kind is not None and before == "*"):  # signs would be taken for others
+            return self._spanned(start, span.end, span.children, escapes, around, before)
+        inner = self._spanned(start, span.end, span.children, escapes, around | {span.kind}, "")
         core = inner.strip()
         if not core:
             return inner
@@ -230,12 +231,10 @@ class _Writer:
         if span.kind is None:
             address = _UNSAFE_IN_ADDRESS.sub(lambda found: quote(found[0], safe=""), span.address)
             return f"{lead}[{core}]({address}){trail}"
-        before = lead[-1:] or before
+        sign_before = lead[-1:] or before
         after = trail[:1] or self._text[span.end : span.end + 1]
-        opens, closes = _flanks(before, core[0])[0], _flanks(core[-1], after)[1]
-        # Where the signs would mean nothing, or something else, the words stand alone.
-        if span.kind in around or before == "*" or not opens or not closes:
-            return inner
+        if not _flanks(sign_before, core[0])[0] or not _flanks(core[-1], after)[1]:  # signs would mean nothing
+            return self._spanned(start, span.end, span.children, escapes, around, before)
         return f"{lead}{_STARS[span.kind]}{core}{_STARS[span.kind]}{trail}"
 
     def _plain(self, start: int, end: int, escapes: Sequence[int]) -> str:

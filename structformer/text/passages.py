@@ -20,6 +20,7 @@ _LONGEST_ABBREVIATION = 8  # characters, with what must stand before it
 # What the index shows a ranker at once, and so what it is trained on.
 PASSAGE_WORDS = 160
 _HEADER_SHARE = 0.25  # of a passage's words, at most, for a table's column titles
+_LONGEST_HEADER = 2000  # characters of them: a word has no end in some files
 _PAGE_SEPARATOR = re.compile(r"\n\s*\n")
 
 
@@ -215,7 +216,8 @@ def _rows(text: str, table: Block, joint: str, max_words: int) -> Iterator[_Piec
             for piece in _pieces(row, room):
                 yield piece._replace(kind=MarkKind.TABLE, joint=joint if joint != "\n" else piece.joint, header=header)
         joint = "\n"
-        if block.kind is MarkKind.ROW and block.detail and not header and word_count(row) <= max_words * _HEADER_SHARE:
+        is_header = block.kind is MarkKind.ROW and block.detail and not header and len(row) <= _LONGEST_HEADER
+        if is_header and word_count(row) <= max_words * _HEADER_SHARE:
             header = row
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from structformer.blocks import Block, Mark, MarkKind, inline_marks
@@ -28,7 +28,10 @@ def spans_of_leaves(section: Section, blocks: Sequence[Block], resolve: Resolve 
     left out.
     """
     links = _links(section.links, resolve) if resolve else []
-    spans = [*links, *(Span(mark.kind, mark.start, mark.end) for mark in _beside(inline_marks(section.marks), links))]
+    spans = [
+        *links,
+        *(Span(mark.kind, mark.start, mark.end) for mark in _single(_beside(inline_marks(section.marks), links))),
+    ]
     spans.sort(key=lambda span: (span.start, -span.end))  # stable: of two alike, the link is the outer
     found: dict[int, list[Span]] = {}
     open_spans: list[Span] = []
@@ -70,6 +73,15 @@ def _beside(marks: Iterable[Mark], links: Sequence[Span]) -> Iterable[Mark]:
         if within > before and links[within].end > mark.end and links[within].start > mark.start:
             continue
         yield mark
+
+
+def _single(marks: Iterable[Mark]) -> Iterator[Mark]:
+    """The marks without those that stand in one of their own kind."""
+    ends: dict[MarkKind, int] = {}
+    for mark in marks:
+        if mark.end > ends.get(mark.kind, -1):
+            ends[mark.kind] = mark.end
+            yield mark
 
 
 def _nested(spans: Iterable[Span]) -> list[Span]:

@@ -19,7 +19,6 @@ from boats import TINY, boats
 from conftest import write_pages
 from structformer_agent.agent import SearchAgent, merge
 from structformer_agent.titles_file import read_titles
-from test_cli import run as run  # the fixture
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,6 @@ from structformer.search_engines import (
 from structformer.workspace import Workspace
 
 from rest_engine import StandIn, serving
-from test_cli import run as run  # the fixture
 
 REST = ["opensearch", "elasticsearch"]
 PACKAGES = {

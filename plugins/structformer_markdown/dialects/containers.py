@@ -10,20 +10,24 @@ from structformer_markdown.dialects.dialect import Dialect
 from structformer_markdown.dialects.page import Page
 from structformer_markdown.dialects.shown import NOTE_ENDS, arguments, is_spoken, kind_of, note
 
+_OPENING = re.compile(r"([ \t]*(?:(?:>|(?:[-*+]|[0-9]{1,9}[.)])[ \t])[ \t]*)*):::")  # in quotes and items too
+_NOTHING = "<!-- -->"  # behind an item's sign, which alone would underline a heading
+_SIGN = re.compile(r"[^>\t]")  # of an item: the lines below it have blanks there
 _KIND = re.compile(r"\{[^{}]*\}|[\w-]+")
 _ATTRIBUTES = re.compile(r"\{[^{}]*\}$")
 
 
 def _plain(text: str, page: Page) -> str:
-    notes: list[bool] = []  # the containers that are open: whether each is a note
+    notes: list[str | None] = []  # the containers that are open: what stands in front of the lines of each note
     return "\n".join(_line(line, notes) if ":::" in line else line for line in text.split("\n"))
 
 
-def _line(line: str, notes: list[bool]) -> str:
-    stripped = line.strip(" \t")
-    if not stripped.startswith(":::"):
+def _line(line: str, notes: list[str | None]) -> str:
+    opening = _OPENING.match(line)
+    if opening is None:
         return line
-    rest = stripped.lstrip(":").strip(" \t").rstrip(":").rstrip(" \t")
+    before = opening[1]
+    rest = line[len(before) :].strip(" \t").lstrip(":").strip(" \t").rstrip(":").rstrip(" \t")
     kind = ""
     if (found := _KIND.match(rest)) is not None:
         kind, rest = found[0], rest[found.end() :].strip(" \t")
@@ -32,12 +36,18 @@ def _line(line: str, notes: list[bool]) -> str:
         attributes, rest = found[0], rest[: found.start()].rstrip()
     title = _bracketed(rest) if rest.startswith("[") else rest
     title = title.strip() or arguments(attributes).get("title", "") if "title=" in attributes else title.strip()
-    indent = line[: len(line) - len(line.lstrip(" \t"))]
+    indent = _SIGN.sub(" ", before)
     if not (kind or title):
-        return f"\n{indent}{NOTE_ENDS}" if notes and notes.pop() else ""
+        begun = notes.pop() if notes else None
+        blank = indent.rstrip(" \t")
+        # The note ends as far in as it began, or less: further in it might be code.
+        return blank if begun is None else f"{blank}\n{min(begun, indent, key=len)}{NOTE_ENDS}"
     name = kind_of(kind.strip("{}"))
-    notes.append(is_spoken(name) or name == "details")
-    return note(name, title, indent) if notes[-1] else indent + title
+    is_note = is_spoken(name) or name == "details"
+    notes.append(indent if is_note else None)
+    if is_note:
+        return before + note(name, title, indent)[len(indent) :]
+    return before + (title or (_NOTHING if before.strip() else ""))
 
 
 def _bracketed(text: str) -> str:

@@ -12,7 +12,7 @@ from structformer_markdown.dialects.page import Page
 from structformer_markdown.dialects.shown import NOTE_ENDS, note
 
 _ADMONITION = re.compile(r"([ \t]*)(?:!!!|\?\?\?\+?)[ \t]+([\w-]+(?: +[\w-]+)*+)?[ \t]*(?:\"([^\"]*)\")?[ \t]*")
-_BLOCK = re.compile(r"[ \t]*/{3,}[ \t]*(?:([\w-]+)[ \t]*(?:\|(.*))?)?")
+_BLOCK = re.compile(r"([ \t]*)/{3,}[ \t]*(?:([\w-]+)[ \t]*(?:\|(.*))?)?")
 _INSERTED = re.compile(r"\{\*[^{}*\n]*\*\}")  # a file that is shown there
 _TAB = re.compile(r"([ \t]*)===[!+]?[ \t]+\"([^\"]*)\"[ \t]*")
 _NO_NOTES = frozenset("tab define html caption figure-caption table-caption apply".split())
@@ -30,7 +30,7 @@ class _Opened(NamedTuple):
 def _plain(text: str, page: Page) -> str:
     out: list[str] = []
     opened: list[_Opened] = []
-    blocks: list[bool] = []  # what `///` has opened: whether each is a note
+    blocks: list[str | None] = []  # what `///` has opened: what stands in front of each note
     for line in text.split("\n"):
         if opened and line.strip():
             column = len(line) - len(line.lstrip(" \t"))
@@ -51,7 +51,7 @@ def _dedented(line: str, columns: int) -> str:
     return line[columns:] if not line[:columns].strip() else line.lstrip()
 
 
-def _line(line: str, opened: list[_Opened], blocks: list[bool]) -> str:
+def _line(line: str, opened: list[_Opened], blocks: list[str | None]) -> str:
     if (
         ("!!!" in line or "???" in line)
         and (found := _ADMONITION.fullmatch(line)) is not None
@@ -60,11 +60,13 @@ def _line(line: str, opened: list[_Opened], blocks: list[bool]) -> str:
         opened.append(_Opened(len(found[1]) + 4 * len(opened), found[1], True))
         return note(found[2] or "note", found[3] or "", found[1])
     if "///" in line and (found := _BLOCK.fullmatch(line)) is not None:
-        if not found[1]:
-            return f"\n{NOTE_ENDS}" if blocks and blocks.pop() else ""
-        blocks.append(found[1] not in _NO_NOTES)
-        title = (found[2] or "").strip()
-        return note(found[1], title) if blocks[-1] else title
+        indent, kind = found[1], found[2]
+        if not kind:
+            begun = blocks.pop() if blocks else None
+            return "" if begun is None else f"\n{min(begun, indent, key=len)}{NOTE_ENDS}"
+        title = (found[3] or "").strip()
+        blocks.append(None if kind in _NO_NOTES else indent)
+        return title if kind in _NO_NOTES else note(kind, title, indent)
     if "{*" in line:
         line = _INSERTED.sub("", line)
     if "===" in line and (found := _TAB.fullmatch(line)) is not None:

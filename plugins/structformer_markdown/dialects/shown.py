@@ -10,6 +10,7 @@ _SPOKEN = frozenset(
     "failure bug abstract seealso".split()
 )
 _LONGEST_KIND = 200
+_HEADING = re.compile(r"#{1,6}[ \t]+")
 _KIND = re.compile(r"[\s.]*(?:callout-)?([A-Za-z][\w-]*)")
 _ARGUMENT = re.compile(r"""(?<![\w:.-])([\w:.-]++)[ \t\n]*=[ \t\n]*(?:"([^"]*)"|'([^']*)'|“([^“”]*)”|([^\s"'{}<>]+))""")
 
@@ -25,9 +26,10 @@ def first_line(kind: str, title: str) -> str:
 def note(kind: str, title: str, indent: str = "") -> str:
     """The beginning of an admonition, said to the reader by a comment, and its first line. A title is a paragraph."""
     name = kind_of(kind)
+    title = _HEADING.sub("", title)  # it is none of the page's
     begins = f"{indent}<!--note {name} title-->" if title else f"{indent}<!--note {name}-->"
     first = first_line(name, title)
-    return f"{begins}\n{indent}{first}" + ("\n" if title else "") if first else begins
+    return f"{begins}\n{indent}{first}" + (f"\n{indent.rstrip()}" if title else "") if first else begins
 
 
 def kind_of(kind: str) -> str:

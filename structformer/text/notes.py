@@ -1,0 +1,47 @@
+"""How a note says what it is: by a title of its own, or by its kind, which its first words may say already."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from structformer.blocks import Block, MarkKind
+
+_LABELS = {"seealso": "See also"}
+_KIND = re.compile(r"[^\W_][\w .+#-]{0,39}")
+
+
+class Opening(NamedTuple):
+    """label: what the kind is called, "" for none; title: the block that is one; content: the other blocks; begins:
+    where in the first of these the words after "Note: " begin, 0 for at its start.
+    """
+
+    label: str
+    title: Block | None
+    content: Sequence[Block]
+    begins: int = 0
+
+
+def opening(text: str, note: Block) -> Opening:
+    """What a note begins with. A title or a first paragraph that says its kind alone is left out: the label says it."""
+    label, content = note_label(note.detail), note.children
+    if content and content[0].kind is MarkKind.TITLE:
+        title, *content = content
+        is_label = text[title.start : title.end].rstrip(": ").casefold() == label.casefold()
+        return Opening(label, None if is_label else title, content)
+    if not content:
+        return Opening(label, None, content)
+    first = content[0]
+    if label and first.kind is MarkKind.PARAGRAPH:
+        said = re.compile(rf"{re.escape(label)}(?::\s+|:?\Z)", re.IGNORECASE).match(text[first.start : first.end])
+        if said is not None:
+            begins = first.start + said.end()
+            return Opening(label, None, content, begins) if begins < first.end else Opening(label, None, content[1:])
+    return Opening(label, None, content)
+
+
+def note_label(kind: str) -> str:
+    """A kind of note as a title; "" where it is no name."""
+    name = " ".join(kind.split())
+    return _LABELS.get(name, name[:1].upper() + name[1:]) if _KIND.fullmatch(name) else ""
