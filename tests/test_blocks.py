@@ -9,7 +9,8 @@ import tarfile
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from structformer.blocks import INLINE, Block, MarkKind, block_tree, mark_problems
+from structformer.blocks import INLINE, Block, Mark, MarkKind, block_tree, mark_problems
+from structformer.corpus.packed_marks import packed_marks, unpacked_marks
 from structformer.corpus.rows import document_rows, rows_document
 from structformer.document import Document, Section, Source
 from structformer.formats.builder import TreeBuilder
@@ -217,3 +218,20 @@ def test_marks_change_no_text_of_a_real_corpus(shared, tmp_path, name):
             kinds.update(mark.kind for mark in section.marks)
     assert digest.hexdigest()[:24] == TEXTS[name]
     assert len(kinds) >= 5  # of a corpus
+
+
+@given(
+    st.lists(
+        st.builds(
+            Mark,
+            st.sampled_from(sorted(K)),
+            st.integers(-5, 2**40),
+            st.integers(0, 2**40),
+            st.integers(0, 300),
+            st.sampled_from(["", "sh"]),
+        ),
+        max_size=20,
+    )
+)
+def test_marks_of_any_size_are_stored_as_they_are(marks):
+    assert unpacked_marks(*packed_marks(marks)) == marks

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from structformer.blocks import Mark, MarkKind
+from structformer.corpus.packed_marks import packed_marks, unpacked_marks
 from structformer.document import Document, Link, LinkKind, Section, Source
 
 LINK = pa.struct(
@@ -24,11 +24,7 @@ SECTIONS = pa.schema(
         ("text", pa.string()),
         ("anchors", pa.list_(pa.string())),
         ("links", pa.list_(LINK)),
-        # The marks of the text, a list for each of their fields: lists of numbers are small, and quick to make.
-        ("mark_kinds", pa.list_(pa.int8())),  # places in MARK_KINDS
-        ("mark_starts", pa.list_(pa.int32())),
-        ("mark_lengths", pa.list_(pa.int32())),
-        ("mark_depths", pa.list_(pa.int8())),
+        ("marks", pa.binary()),  # see packed_marks.py
         ("mark_details", pa.list_(pa.string())),
     ]
 )
@@ -66,8 +62,6 @@ SOURCES = pa.schema(
     ]
 )
 
-MARK_KINDS = tuple(MarkKind)
-_MARK_NUMBERS = {kind: number for number, kind in enumerate(MARK_KINDS)}
 Row = dict[str, Any]
 _KINDS = {kind.value: kind for kind in LinkKind}
 
@@ -86,6 +80,7 @@ def document_rows(document: Document, file: str = "") -> tuple[Row, list[Row]]:
         numbers[id(section)] = number
         for child in section.children:
             parents[id(child)] = number
+        marks, details = packed_marks(section.marks)
         rows.append(
             {
                 "document": 0,
@@ -105,11 +100,8 @@ def document_rows(document: Document, file: str = "") -> tuple[Row, list[Row]]:
                     }
                     for link in section.links
                 ],
-                "mark_kinds": [_MARK_NUMBERS[mark.kind] for mark in section.marks],
-                "mark_starts": [mark.start for mark in section.marks],
-                "mark_lengths": [mark.end - mark.start for mark in section.marks],
-                "mark_depths": [mark.depth for mark in section.marks],
-                "mark_details": [_storable(mark.detail) for mark in section.marks],
+                "marks": marks,
+                "mark_details": [_storable(detail) for detail in details],
             }
         )
     row = {
@@ -140,7 +132,7 @@ def rows_document(row: Row, section_rows: Sequence[Row]) -> Document:
                 Link(_KINDS[link["kind"]], link["target"], link["text"], link["start"], link["end"])
                 for link in section_row.get("links", ())
             ],
-            marks=_marks(section_row),
+            marks=unpacked_marks(section_row.get("marks") or b"", section_row.get("mark_details") or ()),
         )
         if section_row["parent"] >= 0:
             sections[section_row["parent"]].children.append(section)
@@ -154,14 +146,6 @@ def rows_document(row: Row, section_rows: Sequence[Row]) -> Document:
         language=row["language"],
         metadata=json.loads(row["metadata"]),
     )
-
-
-def _marks(row: Row) -> list[Mark]:
-    fields = [row.get(f"mark_{name}") or () for name in ("kinds", "starts", "lengths", "depths", "details")]
-    return [
-        Mark(MARK_KINDS[kind], start, start + length, depth, detail)
-        for kind, start, length, depth, detail in zip(*fields, strict=True)
-    ]
 
 
 def group_sections(document_rows_: Iterable[Row], section_rows: Iterator[Row]) -> Iterator[tuple[Row, list[Row]]]:
