@@ -83,6 +83,15 @@ def test_a_wrong_mapping_is_named():
             from_toml(broken, "mapping")
 
 
+def test_xlink_needs_no_declaration():
+    page = b'<article><title>A</title><para>See <ulink xlink:href="b.xml#c">there</ulink>.</para></article>'
+    [document] = XmlFormat().read(SourceFile("a.xml", page), {})
+    assert document.root.text == "See there."
+    assert [(link.target, link.text) for link in document.links()] == [("b.xml#c", "there")]
+    with pytest.raises(ReadError, match="Namespace prefix other"):
+        list(XmlFormat().read(SourceFile("a.xml", page.replace(b"xlink", b"other")), {}))
+
+
 def test_broken_xml_is_refused_with_its_line():
     for data, message in (
         (b"<a>\n<b></a>", "line 2: not well-formed"),

@@ -18,6 +18,7 @@ from structformer_xml.entities import complete
 BIG = 8_000_000  # bytes from which a file is parsed as a stream, its elements forgotten as they are read
 _DECLARED = re.compile(r"""<\?xml[^>]*?encoding\s*=\s*["']([^"']+)["']""")
 _ENCODING = re.compile(r"""(<\?xml[^>]*?)\s+encoding\s*=\s*["'][^"']*["']""")
+_XLINK = "prefix xlink for"  # in what the parser says of one that is not declared
 _UTF_16 = {"utf-16-le": ("utf-16", "utf-16le"), "utf-16-be": ("utf-16", "utf-16be")}
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
@@ -62,8 +63,8 @@ def parse(data: bytes, *, completed: bool = False) -> Any:
     except etree.XMLSyntaxError as error:
         if _is_limit(error):
             return _parse_huge(data, error)
-        if completed and "Namespace prefix" in (error.msg or ""):
-            return _parse_without_prefixes(data, error)
+        if "Namespace prefix" in (error.msg or "") and (completed or _XLINK in (error.msg or "")):
+            return _with_xlinks(_parse_without_prefixes(data, error))
         if "not defined" in (error.msg or "") and b"<!ENTITY %" in data:
             return _parse_with_parameters(data)
         raise ReadError(f"not well-formed ({error.msg})", f"line {error.lineno}") from error
@@ -104,6 +105,16 @@ def _parse_without_prefixes(data: bytes, error: etree.XMLSyntaxError) -> Any:
         raise ReadError(
             f"not well-formed ({others[0].message if others else error.msg})", f"line {error.lineno}"
         ) from error
+    return root
+
+
+def _with_xlinks(root: Any) -> Any:
+    """The document with what its undeclared prefix `xlink` means: everybody means the same by it."""
+    for element in root.iter(etree.Element):
+        for name, value in element.attrib.items():
+            if name.startswith("xlink:"):
+                del element.attrib[name]
+                element.set(f"{{http://www.w3.org/1999/xlink}}{name[6:]}", value)
     return root
 
 
