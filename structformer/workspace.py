@@ -170,6 +170,11 @@ class Workspace:
         return self.path / "datasets"
 
     @property
+    def websites(self) -> Path:
+        """The folder of the pages of websites, by host."""
+        return self.path / "websites"
+
+    @property
     def shards(self) -> Path:
         """The folder of the corpus's shards, which its generations share."""
         return self.path / "corpus" / "shards"

@@ -157,6 +157,9 @@ def test_a_file_that_cannot_grow_is_a_message_not_a_traceback(corpus):
             resource.RLIMIT_FSIZE, (200_000, 200_000)
         )  # as a full disk would, it fails in the middle of the weights
 
+    structformer(
+        "train", "-w", corpus, *FLAGS, "--max-steps", 1, "--name", "before"
+    )  # the random weights are there now
     failed = structformer(
         "train", "-w", corpus, *FLAGS, "--max-steps", 2, "--save-steps", 1, "--name", "full", preexec_fn=limit
     )

@@ -18,7 +18,7 @@ from structformer.models.late_interaction import LateInteraction
 from structformer.retrieval import token_index
 from structformer.retrieval.exact import bm25, query_likelihood, tf_idf
 from structformer.retrieval.hits import Filter, parse_filter
-from structformer.retrieval.index import build_index
+from structformer.retrieval.index import build_index, default_encoders, encoder_place
 from structformer.retrieval.pipeline import late, lexical, parse_pipeline, rerank
 from structformer.text.overview import overview
 from structformer.text.word_vectors import read_word_vectors
@@ -237,16 +237,15 @@ def test_a_truncated_index_file_is_named(tmp_path, name):
 def test_check_finds_a_flipped_byte_in_the_index(harbour):
     assert check_workspace(harbour) == []
     folder = Workspace(harbour).folder("index")
-    path = next(path for path in sorted((folder / "dense").glob("*.npy")) if "." not in path.stem)
+    [encoder] = default_encoders(Workspace(harbour))
+    path = folder / "dense" / f"{encoder_place(Workspace(harbour), encoder).vectors}.npy"
     good = path.read_bytes()
     path.write_bytes(good[:-3] + bytes([good[-3] ^ 1]) + good[-2:])
     assert [problem.text for problem in check_workspace(harbour)] == [
         f"{path}: content differs from its recorded digest"
     ]
     with pytest.raises(WorkspaceError, match="has changed since it was written"):
-        Retriever.open(harbour).search(
-            "clean the mast", pipeline=f"dense:{'base' if path.stem.startswith('base') else 'bi-encoder'}"
-        )
+        Retriever.open(harbour).search("clean the mast", pipeline=f"dense:{encoder}")
     path.write_bytes(good)
 
 

@@ -372,19 +372,19 @@ def _website_folders(addresses: Sequence[str], workspace: Workspace) -> dict[str
     from structformer.extras import require
 
     require("reading a website", "httpx", "protego")
-    from structformer.ingestion.website import website_folder, websites_folder
+    from structformer.ingestion.website import website_folder
 
-    return {address: website_folder(address, websites_folder(workspace)) for address in addresses}
+    return {address: website_folder(address, workspace.websites.resolve()) for address in addresses}
 
 
 def _fetch(out: Output, address: str, workspace: Workspace, max_pages: int, delay: float) -> None:
     """Fetch the pages of a website, and say what became of its addresses."""
-    from structformer.ingestion.website import website_pages, websites_folder
+    from structformer.ingestion.website import website_pages
 
     with workspace.writing("structformer ingest"), out.stages() as progress:
         crawl = website_pages(
             address,
-            websites_folder(workspace),
+            workspace.websites.resolve(),
             max_pages=max_pages,
             delay=delay,
             progress=lambda done, total: progress("fetching pages", done, total),

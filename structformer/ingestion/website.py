@@ -32,7 +32,6 @@ from structformer.ingestion.website_journal import Entry, Journal
 from structformer.ingestion.website_rules import MOST_REDIRECTS, REDIRECTS, Rules, site_rules, sitemap_pages
 from structformer.storage.digests import bytes_digest
 from structformer.storage.files import write_bytes, writing_errors
-from structformer.workspace import Workspace
 
 MOST_PAGES = 10_000
 DELAY = 1.0  # seconds between requests
@@ -92,11 +91,6 @@ class Crawl:
         return ", ".join(
             [f"{self.pages} page{'s' * (self.pages != 1)}" + (f" ({taken})" if taken else ""), *others, *removed]
         )
-
-
-def websites_folder(workspace: Workspace) -> Path:
-    """Where the pages of websites are kept."""
-    return workspace.path.resolve() / "websites"
 
 
 def website_folder(url: str, folder: Path) -> Path:

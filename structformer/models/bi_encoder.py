@@ -220,12 +220,16 @@ class BiEncoder:
 
     def encode_queries(self, queries: Sequence[str]) -> npt.NDArray[np.float32]:
         """Vectors of queries, read up to QUERY_TOKENS beside the prompt."""
-        return self.encode(queries, QUERY_TOKENS, self.prompts[QUERY])
+        return self._prompted(queries, QUERY_TOKENS, self.prompts[QUERY])
 
     def encode_documents(self, documents: Sequence[str]) -> npt.NDArray[np.float32]:
         """Vectors of documents (index units), read up to DOCUMENT_TOKENS beside the prompt."""
         encoder = self.passages or self
-        return encoder.encode(documents, DOCUMENT_TOKENS, encoder.prompts[DOCUMENT])
+        return encoder._prompted(documents, DOCUMENT_TOKENS, encoder.prompts[DOCUMENT])
+
+    def _prompted(self, texts: Sequence[str], max_tokens: int, prompt: Prompt) -> npt.NDArray[np.float32]:
+        """Vectors of texts behind a prompt. Rankers of plugins encode texts alone, and need not know of prompts."""
+        return self.encode(texts, max_tokens, prompt) if prompt.text else self.encode(texts, max_tokens)
 
     def score(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
         """(pairs,) float32 cosines; equal queries are encoded once."""

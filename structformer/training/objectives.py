@@ -275,8 +275,11 @@ class BiEncoderObjective(Objective):
         for batch in prepared.batches["texts"]:
             moved = batch.to(self.model.device)
             hidden = self.model(**moved.features).last_hidden_state
-            skipped = prepared.places["skipped"][moved.numbers].to(hidden.device)
-            parts.append(self.pool(hidden, moved.features["attention_mask"], skipped))
+            mask, skipped = moved.features["attention_mask"], prepared.places["skipped"][moved.numbers]
+            # Rankers of plugins pool what there is, and need not know of prompts.
+            parts.append(
+                self.pool(hidden, mask, skipped.to(hidden.device)) if skipped.any() else self.pool(hidden, mask)
+            )
             if self.head is not None and moved.labels is not None:
                 masked.append(self.head(hidden, moved.labels))
         vectors = in_order(prepared.batches["texts"], parts)
@@ -290,9 +293,9 @@ class BiEncoderObjective(Objective):
             return losses, None
         return losses, self._masked(prepared.batches["texts"], masked, places["owners"], len(prepared.examples))
 
-    def pool(self, hidden: torch.Tensor, mask: torch.Tensor, skipped: torch.Tensor) -> torch.Tensor:
+    def pool(self, hidden: torch.Tensor, mask: torch.Tensor, skipped: torch.Tensor | None = None) -> torch.Tensor:
         """(texts, dimensions) from (texts, tokens, dimensions) and the (texts, tokens) mask; what the ranker's `encode`
-        does. skipped: (texts,) tokens of prompts that take no part.
+        does. skipped: (texts,) tokens of prompts that take no part; None where there are none.
         """
         return self.ranker.pool(hidden, mask, skipped)
 
