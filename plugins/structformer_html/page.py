@@ -215,7 +215,7 @@ class Page:
         return found
 
     def skips_sign(self, element: Attributes, text: str) -> bool:
-        """Whether a link in a heading is no part of it but shows its address: "#" and its like, or an icon."""
+        """Whether a link in a heading only shows its address, as "#" or an icon does, and is left out."""
         if text.strip() not in _ANCHOR_SIGNS or not (element.get("href") or "").startswith("#"):
             return False
         for identifier in (element.get("id"), element.get("name")):
