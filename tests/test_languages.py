@@ -11,9 +11,11 @@ from structformer import Corpus, Retriever
 from structformer.cli.main import main
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
-from structformer.retrieval.index import build_index, corpus_language
+from structformer.retrieval import Filter
+from structformer.retrieval.corpus_languages import corpus_language
+from structformer.retrieval.index import build_index
 from structformer.sampling import sample
-from structformer.text.languages import detected_language
+from structformer.text.languages import declared_code, language_of
 from structformer.text.passages import passages, sentences
 from structformer.word_counts import cut_words, first_words, word_count
 
@@ -138,8 +140,10 @@ def test_cutting_loses_no_letter(text, most):
 
 
 def test_a_language_that_nobody_states_is_detected():
-    assert detected_language([TEXTS["de"][0] * 3]) == "de"
-    assert detected_language(["x", ""]) == "en"
+    assert language_of(TEXTS["de"][0] * 3) == "de"
+    assert language_of("x") == ""
+    assert language_of("Das Format der Ausgabe", ["en", "de"]) == "de"
+    assert [declared_code(code) for code in ("en-US", "zh_CN", "DE", None)] == ["en", "zh", "de", ""]
 
 
 @pytest.mark.parametrize(("language", "warned"), [("en", False), ("de", True)])
@@ -150,3 +154,49 @@ def test_who_indexes_another_language_with_an_english_encoder_is_told(language, 
     with pytest.raises(SystemExit):
         main(["index", "-w", str(tmp_path / "w")])
     assert ("MiniLM reads English" in capsys.readouterr().err) is warned
+
+
+EN_AND_DE = {
+    "en/mooring.md": "# Mooring\n\nShips are moored at the old quay with two ropes, and checked every evening by us.\n",
+    "en/fees.md": "# Fees\n\nEvery ship that stays for the night pays a fee to the office at the harbour's gate.\n",
+    "en/tides.md": "# Tides\n\nThe tables of the tides are printed every year and are sold in the harbour's shop.\n",
+    "de/festmachen.md": "# Festmachen\n\nDie Schiffe werden am alten Kai mit zwei Leinen festgemacht und abends geprüft.\n",
+    "de/gebuehren.md": "# Gebühren\n\nJedes Schiff, das über Nacht bleibt, zahlt eine Gebühr im Büro am Tor des Hafens.\n",
+    "de/gezeiten.md": "# Gezeiten\n\nDie Tafeln der Gezeiten werden jedes Jahr gedruckt und im Laden am Hafen verkauft.\n",
+}
+
+
+def test_a_site_of_two_languages_has_each_page_stemmed_by_its_own_and_filters_by_language(tmp_path, run):
+    write_pages(tmp_path / "site", EN_AND_DE)
+    run("ingest", tmp_path / "site", "-w", tmp_path / "w")
+    run("index", "-w", tmp_path / "w", "--encoder", "structure")
+    retriever = Retriever.open(tmp_path / "w")
+
+    def first(query: str, language: str = "") -> str:
+        where = Filter(metadata={"language": language} if language else {})
+        return retriever.search(query, 1, "lexical", where=where)[0].document_id
+
+    assert first("mooring a ship") == "en/mooring.md"
+    assert first("Gebühr bezahlen") == "de/gebuehren.md"  # by the German stem: the page says "Gebühren" in its title
+    assert first("Tafel") == "de/gezeiten.md"
+    assert first("table") == "en/tides.md"
+    assert first("ship", "de").startswith("de/")
+    assert {facet["name"] for facet in retriever.opened.index.manifest["facets"]} == {"path", "language"}
+
+
+def test_one_foreign_page_among_many_makes_no_site_of_two_languages(tmp_path, run):
+    pages = {f"{number}.md": f"# Berth {number}\n\n{TEXTS['en'][0]} {TEXTS['en'][1]}\n" for number in range(30)}
+    write_pages(tmp_path / "site", {**pages, "de.md": EN_AND_DE["de/festmachen.md"]})
+    run("ingest", tmp_path / "site", "-w", tmp_path / "w")
+    run("index", "-w", tmp_path / "w", "--encoder", "structure")
+    assert Retriever.open(tmp_path / "w").opened.index.manifest["languages"] == ["en"]
+
+
+def test_sentences_keep_their_closing_quotes_and_abbreviations():
+    assert list(sentences("“我没有偷！”本院认为，证据不足。")) == ["“我没有偷！”", "本院认为，证据不足。"]
+    assert list(sentences("これは「本です。」と言った。次。")) == ["これは「本です。」と言った。", "次。"]
+    assert list(sentences("Er sah etwas, z. B. Schiffe. Ende.")) == ["Er sah etwas, z. B. Schiffe.", "Ende."]
+    assert list(sentences("Es sind ca. 5 Schiffe. Vgl. Abb. 3.")) == ["Es sind ca. 5 Schiffe.", "Vgl. Abb. 3."]
+    assert list(sentences("См. рис. 5. Конец.")) == ["См. рис. 5.", "Конец."]
+    assert list(sentences('He said "go." Then he left.')) == ['He said "go."', "Then he left."]
+    assert list(sentences("¿Qué hora es? ¡Mira! «Bien.» Fin.")) == ["¿Qué hora es?", "¡Mira!", "«Bien.»", "Fin."]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -382,7 +383,7 @@ def test_gibberish_and_foreign_questions_are_not_found_with_confidence(manual, c
 def test_the_command_says_what_it_draws_and_that_the_search_is_ready(manual, base, capsys):
     options = ("-w", manual, "--base-model", base, "--side", "query", "--max-steps", 2, "--batch", 8)
     out, remarks = command(capsys, "train", *options)
-    assert "questions drawn" in remarks
+    assert re.search(r"\d+ questions drawn, of (all \d+|\d+ of \d+) documents; the untrained search finds", remarks)
     assert "next: structformer search" in out
     out, _ = command(capsys, "search", "-w", manual, "--json", "copy a volume")
     assert json.loads(out)

@@ -13,11 +13,11 @@ from structformer_records.packed import packed_pieces
 
 PIECE_BYTES = 8_000_000
 _READ_BYTES = 1 << 20
-# Names of what a record's parts are called, the first that a record has being taken.
+# Names of what a record's parts are called, the first that a record has being taken. The last ones are LeCaRD's.
 NAMES: dict[str, tuple[str, ...]] = {
-    "id": ("_id", "id", "docid", "doc_id", "docno", "document_id", "pid"),
-    "title": ("title", "headline", "heading", "name"),
-    "text": ("text", "contents", "content", "body", "passage", "abstract"),
+    "id": ("_id", "id", "docid", "doc_id", "docno", "document_id", "pid", "ajId"),
+    "title": ("title", "headline", "heading", "name", "ajName"),
+    "text": ("text", "contents", "content", "body", "passage", "abstract", "qw"),
     "url": ("url", "link", "href", "uri"),
 }
 _TREC = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<DOC>\s*<DOCNO>", re.IGNORECASE)

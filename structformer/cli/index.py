@@ -103,7 +103,8 @@ def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) 
     """Name the base, and say, before its vectors are made, that the encoder does not read the documents' language."""
     from structformer.corpus import Corpus
     from structformer.models.chosen_base import choose_base
-    from structformer.retrieval.index import corpus_language, encoders_to_index, reads_english_only
+    from structformer.retrieval.corpus_languages import corpus_language
+    from structformer.retrieval.index import encoders_to_index, reads_english_only
 
     corpus = Corpus.open(workspace)
     if base := request.pop("base_model"):

@@ -198,7 +198,7 @@ def command(
     if fields:
         given["fields"] = fields
     place = Workspace(workspace)
-    websites = [path for path in paths if _WEBSITE.match(path)]
+    websites = [path for path in paths if is_website(path)]
     if websites and dry_run:
         raise click.UsageError("--dry-run looks at files; a website has none yet")
     if websites and part is not None:
@@ -245,7 +245,7 @@ def command(
 
 def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace: Path, *, only: str | None) -> int:
     """Say what an ingest has read. only: the one format that was asked for."""
-    from structformer.formats.file_names import unread_hint
+    from structformer.formats.file_names import fields_hint, unread_hint
     from structformer.workspace import Workspace
 
     reports = Workspace(workspace).reports
@@ -269,7 +269,7 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
         common = ", ".join(f"{count} {suffix}" for suffix, count in report.ignored_suffixes.most_common(4))
         out.result(f"{report.ignored} other files are {'not ' + only if only else 'no documents'} ({common})")
         for suffix, count in report.ignored_suffixes.most_common() if only is None else ():
-            if hint := unread_hint(suffix):
+            if hint := unread_hint(suffix) or (fields_hint(suffix) if count > report.documents else ""):
                 out.note(f"{count} {suffix} not read: {hint}")
     links = report.links
     resolved = sum(counts["resolved"] for counts in links.values())
@@ -363,6 +363,11 @@ def _fetched(out: Output, dataset: str, workspace: Workspace) -> Path:
         return dataset_documents(
             dataset, workspace.datasets, progress=lambda done, total: progress("fetching", done, total)
         )
+
+
+def is_website(path: str) -> bool:
+    """Whether a PATH is a website's address."""
+    return _WEBSITE.match(path) is not None
 
 
 def _website_folders(addresses: Sequence[str], workspace: Workspace) -> dict[str, Path]:

@@ -30,19 +30,30 @@ _SOURCE_COPY = re.compile(r"(?:^|/)_sources/.+\.txt$", re.IGNORECASE)
 # What formats without a plugin here are, and what to do about them.
 _UNREAD = {
     **dict.fromkeys((".adoc", ".asciidoc", ".asc"), "AsciiDoc: the example plugin structformer-asciidoc reads it"),
-    **dict.fromkeys((".pdf", ".docx", ".doc", ".odt", ".rtf", ".pptx"), "convert it to HTML or Markdown"),
+    **dict.fromkeys((".pdf", ".docx", ".pptx", ".xlsx"), "pip install 'structformer[office]'"),
+    **dict.fromkeys((".doc", ".odt", ".rtf"), "save it as .docx, HTML or Markdown"),
+    **dict.fromkeys((".ppt", ".odp"), "save it as .pptx"),
     ".org": "Org: export it to Markdown or HTML",
     ".rdoc": "RDoc: export it to HTML",
     ".pod": "POD: export it to HTML",
     ".texi": "Texinfo: build it as HTML",
-    ".xlsx": "save it as CSV",
+    **dict.fromkeys((".xls", ".ods"), "save it as .xlsx or CSV"),
     ".jsonl": "records without an id and a text of the usual names: --fields says which is which",
 }
+_RECORDS = frozenset((".json", ".ndjson", ".csv", ".tsv"))  # among other things
 
 
 def unread_hint(suffix: str) -> str:
     """What would read files of a suffix that no installed format has; "" where they are no documents."""
     return _UNREAD.get(suffix.lower(), "")
+
+
+def fields_hint(suffix: str) -> str:
+    """How files that may hold records under names of their own are read; "" of another suffix. A folder of pages has a
+    few such files too, of settings: it is for whom to decide who knows how many there are.
+    """
+    may_be = suffix.lower() in _RECORDS
+    return "if they hold records, say what their parts are called: --fields id=NAME,text=NAME" if may_be else ""
 
 
 def is_copied_source(path: str) -> bool:

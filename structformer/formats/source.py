@@ -42,6 +42,7 @@ class SourceFile:
     ) -> None:
         self.path = path
         self.warnings: list[str] = []
+        self.is_damaged = False
         self.dependencies: set[str] = set()
         self.aliases: list[tuple[str, str]] = []
         self._data = data
@@ -104,6 +105,11 @@ class SourceFile:
     def warn(self, message: str) -> None:
         """Report something about this file that its reader should know; say the place and what was done."""
         self.warnings.append(message)
+
+    def damaged(self, message: str) -> None:
+        """Report damage, before which, or around which, the file was read; say the place."""
+        self.is_damaged = True
+        self.warn(message)
 
 
 def guess_encoding(data: bytes) -> str | None:

@@ -15,18 +15,20 @@ from structformer.models.chosen_base import base_for
 from structformer.query_side.log import read_query_log
 from structformer.query_side.objective import QuerySideObjective
 from structformer.query_side.training_queries import ROUND_TRIP, training_queries
+from structformer.retrieval.copies import Copies
 from structformer.retrieval.dense import DenseIndex
 from structformer.retrieval.encoder_names import STRUCTURE
 from structformer.retrieval.index import Index, base_place, build_index, is_stale
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.pseudo_queries import ALL_SOURCES, SOURCES
-from structformer.retrieval.pseudo_query_scores import UntrainedSearch
+from structformer.retrieval.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
 from structformer.retrieval.static_scores import CrossFitted
 from structformer.retrieval.structure import IndexStructure
 from structformer.retrieval.units import IndexedDocuments, Units
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.batching import Batching
 from structformer.training.concerns import Training, asks_for_both_sides, refuse_meaningless
+from structformer.training.judging import Judge
 from structformer.training.options import BOTH, QUERY, Listener, TrainingOptions, TrainingResult
 from structformer.training.request import RunMode, Source
 from structformer.training.resolve import device_name
@@ -47,7 +49,7 @@ def train(
     dry_run: bool = False,
     resume: bool = False,
     force: bool = False,
-    development: DevelopmentSet | None = None,
+    development: DevelopmentSet | Judge | None = None,
     listener: Listener | None = None,
     progress: Progress | None = None,
 ) -> TrainingResult:
@@ -93,7 +95,7 @@ def _question_source(
     search = UntrainedSearch(
         units,
         documents,
-        LexicalIndex(index.folder / "lexical", index.manifest["language"]),
+        LexicalIndex(index.folder / "lexical", index.manifest["languages"]),
         DenseIndex(path, units.numbers("document")),
         BiEncoder.load(base.location),
         CrossFitted(halves) if halves else None,
@@ -110,7 +112,8 @@ def _question_source(
     )
     kept = sum(samples.counts.values()) + (len(judge.numbers) if judge else 0)
     mode.listener.say(
-        f"{drawn} questions drawn; the untrained search finds {kept} of their documents in the first {ROUND_TRIP}"
+        f"{drawn} questions drawn, of {_asked_of(asked, units, documents)}; the untrained search finds {kept} of their "
+        f"documents in the first {ROUND_TRIP}"
     )
     if not samples.counts:
         raise ModelError(
@@ -124,6 +127,14 @@ def _question_source(
 
     mix = samples.mix(options.mix)
     return Source(samples, judge, "held-out questions", objective=objective, passages=search.encoder, mix=mix)
+
+
+def _asked_of(asked: PseudoQueryScores, units: Units, documents: IndexedDocuments) -> str:
+    """How many of the documents have a question. Of copies only the first one is asked."""
+    copies = Copies.of(units)
+    apart = sum(not copies.is_copy(number) for number in range(len(documents)))
+    having = len({question.document for question in asked.questions})
+    return f"all {apart} documents" if having == apart else f"{having} of {apart} documents"
 
 
 def _current_index(workspace: Workspace, mode: RunMode, progress: Progress | None) -> Index:

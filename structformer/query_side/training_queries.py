@@ -24,7 +24,7 @@ from structformer.retrieval.units import IndexedDocuments
 from structformer.sampling import Example
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.text.query_like import FEWEST_WORDS, MOST_WORDS
-from structformer.training.judging import Floats, Ranks
+from structformer.training.judging import NDCG, Floats, Ranks
 
 ROUND_TRIP = 11  # a question is kept if the untrained hybrid finds its document among the first so many
 _MOST_HELD_OUT = 300
@@ -50,6 +50,11 @@ class Judge:
     def weights(self) -> Floats:
         """(questions,) what each counts, as in training."""
         return query_weights(self.asked, self.numbers)
+
+    @property
+    def measure(self) -> str:
+        """What is made of the ranks."""
+        return NDCG
 
 
 def query_weights(asked: PseudoQueryScores, numbers: Sequence[int]) -> npt.NDArray[np.float64]:

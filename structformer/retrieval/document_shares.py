@@ -8,6 +8,7 @@ from structformer.retrieval.lexical import LexicalIndex, document_text
 from structformer.retrieval.pseudo_queries import PseudoQuery
 from structformer.retrieval.pseudo_query_scores import PseudoQueryScores
 from structformer.retrieval.units import Unit, Units
+from structformer.text.lexical_analysis import word_total
 
 _FOUND = 60  # documents
 _LENGTH_SAMPLE = 500  # documents whose lengths are averaged
@@ -19,7 +20,7 @@ class DocumentShares:
     def __init__(self, asked: PseudoQueryScores, units: Units, lexical: LexicalIndex) -> None:
         self._asked, self._lexical = asked, lexical
         self._texts = _document_texts(units, {question.document for question in asked.questions})
-        lengths = [len(lexical.words(text)) for text in list(self._texts.values())[:_LENGTH_SAMPLE]]
+        lengths = [word_total(text) for text in list(self._texts.values())[:_LENGTH_SAMPLE]]
         self._average = sum(lengths) / max(1, len(lengths))
 
     def of(self, question: PseudoQuery) -> dict[int, float]:

@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +34,7 @@ from structformer.retrieval.approximate import (
     write_approximate,
 )
 from structformer.retrieval.copies import COPIES, CopyFinder
+from structformer.retrieval.corpus_languages import CorpusLanguages, corpus_languages
 from structformer.retrieval.descriptions import (
     Descriptions,
     description_texts_path,
@@ -60,15 +59,13 @@ from structformer.storage.files import (
     writing_errors,
 )
 from structformer.storage.seal import seal, seal_of
-from structformer.text.languages import detected_language
 from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
     from structformer.models.bi_encoder import BiEncoder
 
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 AUTO, EXACT, APPROXIMATE = NEAREST = ("auto", "exact", "approximate")
-_LANGUAGE_SAMPLE = 50  # documents
 _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before something is added to the index
 Progress = Callable[[str, int, int], None]
 
@@ -110,22 +107,25 @@ def build_index(
             encoder_place(workspace, encoder)  # a wrong name fails before the work begins
     if nearest == APPROXIMATE:
         faiss_module()
-    if language == "auto":
-        language = corpus_language(corpus)
+    languages = corpus_languages(corpus) if language == "auto" else CorpusLanguages((language,))
     with workspace.publishing("structformer index") as publication:
         corpus = Corpus.open(workspace)
         graph = ReferenceGraph.open(workspace, corpus)
         folder = publication.folder("index")
-        lexical = LexicalWriter(folder / "lexical", language)
+        lexical = LexicalWriter(folder / "lexical", languages.codes)
         metadata, copies = MetadataWriter(folder), CopyFinder()
         count = 0
         with unit_writer(folder) as units, document_writer(folder) as documents:
             for number, (document, its_units) in enumerate(corpus_units(corpus, graph), 1):
+                its_language = languages.codes[0]
+                if len(languages.codes) > 1:
+                    its_language = languages.of(document, its_units)
+                    document = languages.declared(document, its_language)
                 documents.add(document)
                 metadata.add(document)
                 for unit in its_units:
                     units.add(unit)
-                lexical.add(document, its_units)
+                lexical.add(document, its_units, its_language)
                 copies.add(document.title, (unit.text for unit in its_units))
                 count += len(its_units)
                 if progress:
@@ -135,7 +135,8 @@ def build_index(
             "format_version": FORMAT_VERSION,
             "corpus": corpus.fingerprint,
             "tool_version": __version__,
-            "language": language,
+            "language": languages.codes[0],
+            "languages": list(languages.codes),
             "units": count,
             "documents": corpus.document_count,
             "vector_bits": vector_bits,
@@ -155,18 +156,6 @@ def build_index(
             _make_vectors(folder, before, workspace, place, manifest, structure, progress, made)
         remove(_journals(workspace))
     return {**manifest, "encoders": encoders}
-
-
-def corpus_language(corpus: Corpus) -> str:
-    """The language that most documents declare, as a two-letter code; when none does, that of the first texts; English
-    when those are too short to tell.
-    """
-    rows = (row for shard in corpus.shards for row in corpus.rows(shard, "documents", ["language"]))
-    declared = Counter((row["language"] or "").partition("-")[0].lower() for row in rows)
-    del declared[""]
-    if declared:
-        return min(declared, key=lambda code: (-declared[code], code))
-    return detected_language(document.root.subtree_text() for document in islice(corpus.documents(), _LANGUAGE_SAMPLE))
 
 
 def reads_english_only(workspace: Workspace, encoders: Sequence[str], language: str) -> bool:
@@ -479,7 +468,7 @@ def _make_vectors(
         beside = _structure_of(folder, workspace) if needs_torch else ""  # another static encoder stands alone
         # Whether torch made the vectors is kept with them: the model may be another one by the time that it matters.
         facts = {"needs_torch": needs_torch, "structure": beside}
-        facts |= {"language": manifest["language"], "tool_version": __version__}
+        facts |= {"language": manifest["language"], "languages": manifest["languages"], "tool_version": __version__}
         starting = starting_weights(structure=bool(beside), described=needs_torch)
         if place.untrained:
             stayed = read_json(_fusion_path(earlier)) if beside and _fusion_path(earlier).exists() else {}
@@ -546,7 +535,7 @@ def _learned(
     from structformer.retrieval.static_scores import CrossFitted
 
     corpus = Corpus.open(workspace)
-    lexical = LexicalIndex(folder / "lexical", manifest["language"])
+    lexical = LexicalIndex(folder / "lexical", manifest["languages"])
     index = DenseIndex(vectors, indexed[0].numbers("document"), descriptions=Descriptions(vectors))
     search = UntrainedSearch(*indexed, lexical, index, encoder, CrossFitted(halves) if halves else None)
     weights, floor = learned_from_openings(corpus, ReferenceGraph.open(workspace, corpus), search)

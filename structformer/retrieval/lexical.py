@@ -21,7 +21,16 @@ from structformer.retrieval.allowed import Allowed, Mask, Names
 from structformer.retrieval.bm25 import idf, saturation
 from structformer.retrieval.ranking import in_order
 from structformer.retrieval.units import IndexedDocument, Unit
-from structformer.text.lexical_analysis import analyzer, any_term_query, query_terms, spaced
+from structformer.text.lexical_analysis import (
+    Analyzer,
+    analyzer,
+    analyzer_of,
+    any_term_query,
+    query_terms,
+    spaced,
+    stemmed_text,
+    word_total,
+)
 
 # Boosts of the fields' BM25 scores, which are summed. Titles, paths and anchor texts are short, so their scores are
 # high by themselves; with boosts near 1 they drown the text. A text counts by its stemmed words and, a third as much,
@@ -50,8 +59,10 @@ class Begun:
     goes_on: bool = False
 
 
-def _analyzers(fields: dict[str, float], language: str) -> dict[str, tantivy.TextAnalyzer]:
-    return {field: analyzer(language, stemmed=field != _EXACT) for field in fields}
+def _field_analyzers(fields: dict[str, float], languages: Sequence[str]) -> dict[str, tantivy.TextAnalyzer]:
+    """What tantivy cuts each field's texts with. Of several languages it stems none: the texts come stemmed."""
+    one = len(languages) == 1
+    return {field: analyzer(languages[0], stemmed=one and field != _EXACT) for field in fields}
 
 
 def _schema(fields: dict[str, float]) -> tantivy.Schema:
@@ -66,19 +77,21 @@ def _schema(fields: dict[str, float]) -> tantivy.Schema:
 class _Writer:
     """Adds rows of texts to one tantivy index, numbered in order."""
 
-    def __init__(self, folder: Path, fields: dict[str, float], language: str) -> None:
+    def __init__(self, folder: Path, fields: dict[str, float], languages: Sequence[str]) -> None:
         folder.mkdir(parents=True)
         index = tantivy.Index(_schema(fields), path=str(folder))
-        for field, words in _analyzers(fields, language).items():
+        for field, words in _field_analyzers(fields, languages).items():
             index.register_tokenizer(field, words)
         self._folder = folder
+        self._several = len(languages) > 1
         self._writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)  # one thread keeps the order and so the ties
         self.count = 0
 
-    def add(self, texts: dict[str, str], of_document: int) -> None:
+    def add(self, texts: dict[str, str], of_document: int, language: str) -> None:
         document = tantivy.Document()
         for field, text in texts.items():
-            document.add_text(field, spaced(text))
+            by_language = self._several and field != _EXACT
+            document.add_text(field, stemmed_text(text, language) if by_language else spaced(text))
         document.add_unsigned("number", self.count)
         document.add_unsigned("document", of_document)
         self._writer.add_document(document)
@@ -112,18 +125,20 @@ def _check_lock(folder: Path) -> None:
 
 
 class LexicalWriter:
-    """Writes the lexical index of units and documents as they pass by."""
+    """Writes the lexical index of units and documents as they pass by. languages: those of the corpus, see
+    corpus_languages.py.
+    """
 
-    def __init__(self, folder: Path, language: str) -> None:
-        self._units = _Writer(folder / _UNITS, FIELDS, language)
-        self._documents = _Writer(folder / _DOCUMENTS, DOCUMENT_FIELDS, language)
+    def __init__(self, folder: Path, languages: Sequence[str]) -> None:
+        self._units = _Writer(folder / _UNITS, FIELDS, languages)
+        self._documents = _Writer(folder / _DOCUMENTS, DOCUMENT_FIELDS, languages)
 
-    def add(self, document: IndexedDocument, units: Sequence[Unit]) -> None:
-        """Index the next document with its units."""
+    def add(self, document: IndexedDocument, units: Sequence[Unit], language: str) -> None:
+        """Index the next document with its units. language: its own, which counts where the corpus has several."""
         for unit in units:
-            self._units.add(_unit_texts(unit), self._documents.count)
+            self._units.add(_unit_texts(unit), self._documents.count, language)
         text = document_text(document.title, units)
-        self._documents.add({"text": text, _EXACT: text}, self._documents.count)
+        self._documents.add({"text": text, _EXACT: text}, self._documents.count, language)
 
     def close(self) -> None:
         """Commit both."""
@@ -132,14 +147,16 @@ class LexicalWriter:
 
 
 class _Searcher:
-    def __init__(self, folder: Path, fields: dict[str, float], language: str) -> None:
+    def __init__(self, folder: Path, fields: dict[str, float], languages: Sequence[str]) -> None:
         _check_lock(folder)
         try:
             index = tantivy.Index.open(str(folder))
             index.config_reader("Manual")  # what is published never changes, so nothing need watch it
-            self._analyzers = _analyzers(fields, language)
-            for field, words in self._analyzers.items():
+            by_field = _field_analyzers(fields, languages)
+            for field, words in by_field.items():
                 index.register_tokenizer(field, words)
+            several: dict[str, Analyzer] = {field: analyzer_of(languages) for field in fields if field != _EXACT}
+            self._analyzers: dict[str, Analyzer] = {**by_field, **(several if len(languages) > 1 else {})}
             self._searcher = index.searcher()
         except (ValueError, OSError) as error:
             raise WorkspaceError(
@@ -147,6 +164,7 @@ class _Searcher:
             ) from error
         self._schema = index.schema
         self._fields = fields
+        self._several = len(languages) > 1
         self._folder = folder
         self.analyzer = self._analyzers["text"]
 
@@ -156,10 +174,11 @@ class _Searcher:
         total = 0.0
         for field, text in texts.items():
             words = self._analyzers[field].analyze(spaced(text))
+            length = word_total(text) if self._several else len(words)
             for term in query_terms(self._analyzers[field], query):
                 if frequency := words.count(term):
                     found = self._searcher.doc_freq(field, term)
-                    total += self._fields[field] * idf(found, count) * saturation(frequency, len(words), average[field])
+                    total += self._fields[field] * idf(found, count) * saturation(frequency, length, average[field])
         return total
 
     def search(
@@ -279,9 +298,10 @@ def _has(text: str, begun: Begun) -> bool:
 class LexicalIndex:
     """Searches a lexical index."""
 
-    def __init__(self, folder: Path, language: str) -> None:
-        self._units = _Searcher(folder / _UNITS, FIELDS, language)
-        self._documents = _Searcher(folder / _DOCUMENTS, DOCUMENT_FIELDS, language)
+    def __init__(self, folder: Path, languages: Sequence[str]) -> None:
+        self._several = len(languages) > 1
+        self._units = _Searcher(folder / _UNITS, FIELDS, languages)
+        self._documents = _Searcher(folder / _DOCUMENTS, DOCUMENT_FIELDS, languages)
         # Snippets ask for the terms of every word that they pass, most of them again and again.
         self.word_terms: Callable[[str], frozenset[str]] = lru_cache(_KEPT_WORDS)(
             lambda word: frozenset(self.words(word))
@@ -352,7 +372,7 @@ class LexicalIndex:
         sums = dict.fromkeys(FIELDS, 0)
         for unit in units:
             for field, text in _unit_texts(unit).items():
-                sums[field] += len(self.words(text))
+                sums[field] += word_total(text) if self._several else len(self.words(text))
         return {field: total / max(1, len(units)) for field, total in sums.items()}
 
     def search_documents(self, query: str, k: int, documents: Collection[int] | None = None) -> list[tuple[int, float]]:

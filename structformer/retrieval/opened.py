@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.extras import TORCH, are_installed, require
-from structformer.models.kinds import ranker_kind
+from structformer.models.kinds import RankerOptions, ranker_kind
 from structformer.models.onnx_encoder import export_in, exported
 from structformer.models.registry import checked_model, model_kind, read_record, trained_models
 from structformer.retrieval.allowed import Allowed
@@ -69,7 +69,7 @@ class OpenedIndex:
         self.units = Units(folder / "units.arrow")
         self.documents = IndexedDocuments(folder / "documents.arrow")
         self.copies = Copies.of(self.units)
-        self.lexical = LexicalIndex(folder / "lexical", self.index.manifest["language"])
+        self.lexical = LexicalIndex(folder / "lexical", self.index.manifest["languages"])
         self._read_places: list[npt.NDArray[np.int64]] = []
         self._dense: dict[str, tuple[QueryEncoder, DenseIndex, FusionWeights]] = {}
         self._floors: dict[str, float] = {}
@@ -298,15 +298,17 @@ def model_fingerprint(workspace: Workspace, name: str) -> str:
 
 
 def untrained_scorer() -> Scorer:
-    """A cross-encoder of the base model with a random head, the same each time."""
+    """A cross-encoder of the base model, with a random head where it has none, the same each time."""
     require("reranking", *TORCH)
     import torch
 
     from structformer.models.base import resolve_base_model
+    from structformer.models.cross_encoder import MAX_TOKENS
 
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return ranker_kind("cross-encoder").load(resolve_base_model("auto", "cross-encoder").location)
+        location = resolve_base_model("auto", "cross-encoder").location
+        return ranker_kind("cross-encoder").start(location, RankerOptions(MAX_TOKENS))
 
 
 def load_scorer(workspace: Workspace, name: str) -> Scorer:

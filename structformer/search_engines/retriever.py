@@ -19,7 +19,7 @@ from structformer.retrieval.opened import OpenedIndex, QueryEncoder, load_query_
 from structformer.retrieval.ranking import normalize_by_max, top_k
 from structformer.retrieval.snippet import Matches, snippet
 from structformer.search_engines.interface import BATCH, EngineDocument, EngineIndex, EngineUnit
-from structformer.text.lexical_analysis import analyzer, query_terms, spaced
+from structformer.text.lexical_analysis import analyzer_of, query_terms, spaced
 from structformer.workspace import Workspace
 
 _FOUND = 200  # units by words, and by meaning, as the workspace's own hybrid takes them
@@ -64,7 +64,7 @@ def write_engine(workspace: str | Path | Workspace, engine: EngineIndex, encoder
     facts = {
         "encoders": [[name, model_fingerprint(opened.workspace, name)] for name in encoders],
         "corpus": opened.index.manifest["corpus"],
-        "language": opened.index.manifest["language"],
+        "languages": opened.index.manifest["languages"],
         "weights": asdict(weights),
         "units": len(of_units),
         "terms_of_a_unit": sum(of_units) / max(1, len(of_units)),
@@ -110,7 +110,7 @@ class EngineRetriever:
                 )
         self.encoders: list[QueryEncoder] = [load_query_encoder(place, name) for name, _ in self.facts["encoders"]]
         self.weights = FusionWeights.of(self.facts["weights"])
-        self._analyzer = analyzer(self.facts["language"], stemmed=True)
+        self._analyzer = analyzer_of(self.facts["languages"])
 
     def search(self, query: str, k: int = 10) -> list[Hit]:
         """Up to k hits, best first: a unit's inner product, its share of the best BM25 score and its document's."""

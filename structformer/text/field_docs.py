@@ -76,6 +76,7 @@ def options_page() -> str:
     for title, module, name in (
         ("Training", "training.options", "TrainingOptions"),
         ("Sampling", "sampling.example", "SamplingOptions"),
+        ("Sets of Examples", "sampling.example", "SetOptions"),
     ):
         rows = [f"| `{key}` | {_shown(doc.default)} | {doc.text} |" for key, doc in field_docs(module, name).items()]
         parts.append(f"## {title}\n\n| key | default | |\n|---|---|---|\n" + "\n".join(rows))

@@ -1,11 +1,16 @@
 """Words as lexical search sees them: cut, lower-cased and stemmed by language; Chinese, Japanese, Korean, Thai and
 other scripts without spaces as pairs of characters.
+
+A corpus of several languages has each text stemmed by its own (`stemmed_text`), and a query by all of them, since a
+question of three words does not tell its language.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Protocol
 
 import tantivy
 
@@ -32,7 +37,14 @@ _STEMMED = {
     "tr": "turkish",
 }
 _MAX_QUERY_TERMS = 512
+_KEPT_FORMS = 20_000  # words whose stems are known already
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
+
+
+class Analyzer(Protocol):
+    """Cuts a text into its terms, in order."""
+
+    def analyze(self, text: str) -> list[str]: ...
 
 
 def spaced(text: str) -> str:
@@ -57,13 +69,49 @@ def analyzer(language: str, *, stemmed: bool = True) -> tantivy.TextAnalyzer:
     return builder.build()
 
 
-def query_terms(words: tantivy.TextAnalyzer, query: str) -> list[str]:
+class AllForms:
+    """Every form that the stemmers of several languages give a text's words."""
+
+    def __init__(self, languages: Iterable[str]) -> None:
+        self._plain = analyzer("", stemmed=False)
+        self._stemmed = [analyzer(language) for language in dict.fromkeys(languages)]
+        self._forms = lru_cache(_KEPT_FORMS)(self._forms_of)
+
+    def analyze(self, text: str) -> list[str]:
+        """The terms, each word's forms side by side."""
+        return [form for word in self._plain.analyze(text) for form in self._forms(word)]
+
+    def _forms_of(self, word: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(form for stemmed in self._stemmed for form in stemmed.analyze(word)))
+
+
+def analyzer_of(languages: Sequence[str]) -> Analyzer:
+    """What cuts texts of these languages, and queries that may be in any of them."""
+    return analyzer(languages[0]) if len(languages) == 1 else AllForms(languages)
+
+
+def stemmed_text(text: str, language: str) -> str:
+    """The text's terms by its own language, for a field whose own analyzer stems nothing."""
+    return " ".join(_analyzer(language).analyze(spaced(text)))
+
+
+def word_total(text: str) -> int:
+    """How many words a text has, whatever their forms."""
+    return len(_analyzer("").analyze(spaced(text)))
+
+
+@cache
+def _analyzer(language: str) -> tantivy.TextAnalyzer:
+    return analyzer(language)
+
+
+def query_terms(words: Analyzer, query: str) -> list[str]:
     """The query's distinct terms in order; of an overlong query the first _MAX_QUERY_TERMS."""
     return list(dict.fromkeys(words.analyze(spaced(query[:200_000]))))[:_MAX_QUERY_TERMS]
 
 
 def any_term_query(
-    schema: tantivy.Schema, analyzers: Mapping[str, tantivy.TextAnalyzer], query: str, boosts: Mapping[str, float]
+    schema: tantivy.Schema, analyzers: Mapping[str, Analyzer], query: str, boosts: Mapping[str, float]
 ) -> tantivy.Query | None:
     """A query for any of the terms in any of the fields, their BM25 scores times the fields' boosts summed; None
     without a term.

@@ -10,12 +10,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 
+from structformer.blocks import MarkKind
+
 _TAG = re.compile(
     r"""<(?P<close>/?)(?P<name>[a-zA-Z][a-zA-Z0-9:.-]*)(?P<attributes>(?:[^"'<>]|"[^"]*"|'[^']*'){0,65536}?)/?>""",
     re.VERBOSE,
 )
 _OPENING = re.compile(r"</?[a-zA-Z]|<[!?]")
 _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+))?""")
+# Words that stand where a language of code does and name none.
+NO_LANGUAGES = frozenset("text txt plain plaintext plain_text plain-text none default nohighlight no-highlight".split())
+# What part of a text an element is, as HTML and the markup around it have them.
+PARTS = {
+    **dict.fromkeys(("ul", "ol"), MarkKind.LIST),
+    "li": MarkKind.ITEM,
+    "dl": MarkKind.DEFINITIONS,
+    "dt": MarkKind.TERM,
+    "dd": MarkKind.DEFINITION,
+    "table": MarkKind.TABLE,
+    "caption": MarkKind.CAPTION,
+    "tr": MarkKind.ROW,
+    **dict.fromkeys(("td", "th"), MarkKind.CELL),
+    "blockquote": MarkKind.QUOTE,
+}
 # What these contain is not markup.
 RAW_TEXT = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes", "textarea", "title"})
 

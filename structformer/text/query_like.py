@@ -36,6 +36,9 @@ _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _BULLET = re.compile(r"^[\s*•·\-–—]+")
 _NAME_FIRST = re.compile(r"\S+(?:,? \S+){0,2}\s+[-–—]+\s+(?P<rest>.*)")
 _READABLE = 0.95  # share of characters that are letters or common punctuation
+# In a script without spaces a limit in words is reached early: what English says in two words takes some four
+# characters, which count as three (see word_counts), so a long question may be longer by half there.
+_LONGER_UNSPACED = 1.5
 _WRAPPED_LINE = 50  # characters; a line this long that ends without punctuation may go on in the next
 
 
@@ -52,7 +55,8 @@ def stands_alone(text: str, fewest: int = FEWEST_WORDS, most: int = MOST_WORDS) 
     """Whether a text is of `fewest` to `most` words, most of them words, and points to nothing outside itself."""
     pieces = text.split()
     length = word_count(text)
-    if not fewest <= length <= most or not text[0].isalpha() or text.endswith((":", ",")) or "  " in text:
+    longest = most if length == len(pieces) else _LONGER_UNSPACED * most
+    if not fewest <= length <= longest or not text[0].isalpha() or text.endswith((":", ",")) or "  " in text:
         return False
     words = [word.lower() for word in _WORD.findall(text)]
     readable = sum(char.isalpha() or char in " ,.'’()-" for char in text)
