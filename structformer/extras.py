@@ -18,6 +18,7 @@ _EXTRAS = {
     "approximate": ("faiss",),
     "vectors": ("gensim",),
     "web": ("httpx", "protego"),
+    "office": ("mammoth", "openpyxl", "pptx", "pypdfium2"),
     "dask": ("dask", "distributed"),
     "ray": ("ray",),
     "subtopics": ("pyndeval",),

@@ -334,6 +334,28 @@ def test_what_is_read_already_is_not_lost_and_nothing_fetched_for_it(run, websit
     assert len(list(Corpus.open("boats").document_ids())) == 3
 
 
+@pytest.mark.slow
+def test_up_takes_a_website_and_fetches_only_what_has_changed_when_it_begins_again(run, monkeypatch):
+    monkeypatch.setattr(
+        "structformer.serving.server.run", lambda application, ready, on: [each.close() for each in on.sockets]
+    )
+    status, headers, body = page("Oars")
+    with serving({"/docs/": (status, {**headers, "ETag": '"1"'}, body)}) as site, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        up = ("up", f"{site.address}/docs/", "-w", "boats", "--no-open", "--train", "none", "--port", port)
+        done = run(*up)
+        assert done.code == 0, done.err
+        assert list(Corpus.open("boats").document_ids()) == ["docs/index.html"]
+        assert f"{site.address}/docs/#oars" in run("search", "oars", "-w", "boats").out
+        assert site.sent == len(body)
+        assert run(*up).code == 0
+        assert (site.asked.count("/docs/"), site.sent) == (2, len(body))
+        assert "--watch looks at files" in run(*up, "--watch").err
+    assert run("up", "boats/nothing", "-w", "boats", "--no-open").code == 2
+
+
 def test_without_its_packages_one_line_says_what_to_install(tmp_path):
     code = (
         "import sys\nsys.modules['protego'] = None\nfrom structformer.cli.main import main\n"

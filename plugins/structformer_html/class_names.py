@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from structformer.text.markup import NO_LANGUAGES
+
 _KINDS = frozenset(
     """note tip warning important caution danger hint attention error seealso todo info success question failure bug
     example abstract summary quote theorem lemma proof corollary proposition definition remark versionadded
@@ -31,10 +33,8 @@ _LANGUAGE = re.compile(
 # Around code; `lang-` would be the page's own language there.
 _LANGUAGE_AROUND = re.compile(r"(?:^|\s)(?:language|highlight-source|highlight|mw-highlight-lang)-([\w+#.-]+)")
 _HIGHLIGHTERS = frozenset({"hljs", "sourcecode", "prettyprint", "prism-code"})
-_NO_LANGUAGES = frozenset(
-    """text none default plain plaintext plain_text plain-text txt nohighlight no-highlight undefined auto
-    numberlines lineanchors linenums copy copyable""".split()
-)
+# And the words of highlighters that name none either.
+_NO_LANGUAGES = NO_LANGUAGES | frozenset("undefined auto numberlines lineanchors linenums copy copyable".split())
 
 
 def note_kind(name: str, words: Sequence[str], role: str = "") -> str | None:

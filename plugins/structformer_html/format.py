@@ -20,11 +20,12 @@ from structformer.text.headings import github_slug
 from structformer_html.class_names import kind_said
 from structformer_html.decoding import decode_page
 from structformer_html.main_content import is_list_of_contents, main_content
-from structformer_html.page import Attributes, Page, read_tree
+from structformer_html.page import Attributes, Page
 from structformer_html.parsing import MAX_DEPTH, parse, without_attribute_floods
 from structformer_html.soup import head_elements, make_soup, read_soup, soup_content
-from structformer_html.templates import has_templates, is_template, split_front_matter, with_title
+from structformer_html.templates import has_templates, is_template, split_front_matter, with_title, without_liquid
 from structformer_html.texinfo import FURNITURE, is_texinfo, shape
+from structformer_html.walking import read_tree
 
 _SEPARATOR = re.compile(r"\s+(?:[|—–·»«:-]|::)\s+")
 _DOCTYPE = re.compile(
@@ -65,7 +66,8 @@ class HtmlFormat:
         if not text.strip():
             source.warn("empty: no document")
             return
-        front, text, warning = split_front_matter(text)
+        written = text
+        front, text, warning = split_front_matter(written)
         if warning:
             source.warn(warning)
         title = " ".join(str(front.get("title") or "").split())
@@ -75,9 +77,12 @@ class HtmlFormat:
             whole, soup = options.get("content", "main") == "all", options.get("parser") == "beautifulsoup"
             head = _Head(title, front)
             document = self._document(source, text, encoding, head, whole=whole, soup=soup)
-        if has_templates(text, document, head.title) and is_template(text, document, head.title):
-            source.warn("a template that generators fill in: no document")
-            return
+            if has_templates(text, document, head.title) and is_template(text, document, head.title):
+                source.warn("a template that generators fill in: no document")
+                return
+            if text != written and (filled := without_liquid(text, source)) != text:  # a page of Jekyll
+                head = _Head(title, front)
+                document = self._document(source, filled, encoding, head, whole=whole, soup=soup)
         yield document
 
     def _document(

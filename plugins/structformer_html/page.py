@@ -1,9 +1,9 @@
-"""Walks a page's elements and tells a TreeBuilder what it finds."""
+"""Tells a TreeBuilder what a page's elements and texts are, as they come one after the other."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -14,56 +14,31 @@ from structformer.document import LinkKind
 from structformer.formats.builder import TreeBuilder
 from structformer.text.headings import is_see_also
 
-from structformer_html.class_names import NOTE_WORDS, is_note_title, language, language_around, note_kind
+from structformer_html.class_names import is_note_title, language, language_around, note_kind
+from structformer_html.elements import (
+    ALL_FURNITURE_CLASSES,
+    BACK_TO_CONTENTS,
+    BLOCK_LINES,
+    BLOCKS,
+    FURNITURE,
+    FURNITURE_CLASSES,
+    FURNITURE_IDS,
+    FURNITURE_ROLES,
+    HEADINGS,
+    MAYBE_FURNITURE,
+    MOSTLY_LINKS,
+    NEVER,
+    PARAGRAPHS,
+    RELATED,
+    SEE_ALSO_CLASSES,
+    SIGNS,
+    SPANS,
+    formula_image,
+    is_aside_of_content,
+)
 
 _LEVEL = re.compile("[1-9][0-9]?")
-_PARAGRAPHS = (
-    "address aside body center div fieldset footer form frameset header hgroup hr html "
-    "legend main optgroup p search section select tbody tfoot"
-).split()
-# Elements that are blocks of their own, and spans; what has no mark here has a method below.
-_BLOCKS = {
-    "blockquote": MarkKind.QUOTE,
-    "dir": MarkKind.LIST,
-    "dl": MarkKind.DEFINITIONS,
-    "figure": MarkKind.FIGURE,
-    "menu": MarkKind.LIST,
-    "summary": MarkKind.TITLE,
-    "ul": MarkKind.LIST,
-}
-_BLOCK_LINES = {"li": MarkKind.ITEM, "caption": MarkKind.CAPTION, "figcaption": MarkKind.CAPTION}
-_SPANS = {
-    **dict.fromkeys(("code", "kbd", "samp", "tt"), MarkKind.CODE_SPAN),
-    **dict.fromkeys(("em", "i", "cite", "dfn", "var"), MarkKind.EMPHASIS),
-    **dict.fromkeys(("strong", "b"), MarkKind.STRONG),
-}
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_NEVER = frozenset({"script", "style", "template", "head", "noscript"})
-_FURNITURE = frozenset({"nav", "annotation", "annotation-xml"})  # annotations repeat the formula that they stand in
-_MAYBE_FURNITURE = frozenset({"footer", "aside"})  # of the page, not of its content
-_SOMETIMES_SKIPPED = _NEVER | _FURNITURE | _MAYBE_FURNITURE  # without any attribute
-FAR = 10  # texts and elements between an icon and the title that repeats it
-_MOSTLY_LINKS = 0.7  # share of an aside's text
-_FURNITURE_ROLES = frozenset(
-    {"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "tablist"}
-)
-_FURNITURE_CLASSES = frozenset(
-    """headerlink anchor-link anchorjs-link hash-link header-anchor mw-editsection mw-jump-link navbox navbox-styles vertical-navbox
-    copiable-anchor copiable-link
-    breadcrumb breadcrumbs sphinxsidebar md-sidebar pagination pagination-nav prev-next edit-page-link
-    mw-cite-backlink katex-html noprint skip-link skip-to-content copybtn metadata-stub navheader navfooter""".split()
-)
-_BACK_TO_CONTENTS = "toc-backref"  # docutils' headings, of contents that are left out
-CONTENTS_CLASSES = frozenset({"toc", "table-of-contents"})
-_ALL_FURNITURE_CLASSES = _FURNITURE_CLASSES | CONTENTS_CLASSES
-_FURNITURE_IDS = frozenset(
-    {"toc", "catlinks", "footer", "site-nav", "sidebar", "navbar", "breadcrumbs", "cookie-banner", "mw-navigation"}
-)
-_SEE_ALSO_CLASSES = frozenset({"seealso", "see-also", "related-topics", "related-links", "relatedlinks", "seealsolist"})
-_RELATED = frozenset({"related", "see-also", "seealso"})
-_SIGNS = _SEE_ALSO_CLASSES | NOTE_WORDS | {"math", "figure"}
 _IS_KNOWN, _SAYS_SOMETHING, _IS_FURNITURE = 1, 2, 4  # of a class
-_FORMULA_IMAGES = frozenset({"math", "latex", "tex", "mwe-math-fallback-image-inline"})
 _LAYOUT_ROLES = frozenset({"presentation", "none"})
 _NUMBER = re.compile(r"\s*([+-]?[0-9]{1,9})\s*")
 # Of a note, which stands before its title or in its place.
@@ -137,13 +112,13 @@ class Page:
         self.in_heading = False
         self._heading_element = ""
         self._in_article = int(content)
-        self._furniture_classes = (_FURNITURE_CLASSES if contents else _ALL_FURNITURE_CLASSES) | more_furniture
+        self._furniture_classes = (FURNITURE_CLASSES if contents else ALL_FURNITURE_CLASSES) | more_furniture
         self._starts: dict[str, Callable[[str, Attributes], None]] = {
-            **dict.fromkeys(_PARAGRAPHS, self._paragraph),
-            **dict.fromkeys(_BLOCKS, self._block),
-            **dict.fromkeys(_BLOCK_LINES, self._block_line),
-            **dict.fromkeys(_SPANS, self._span),
-            **dict.fromkeys(_HEADINGS, self._heading),
+            **dict.fromkeys(PARAGRAPHS, self._paragraph),
+            **dict.fromkeys(BLOCKS, self._block),
+            **dict.fromkeys(BLOCK_LINES, self._block_line),
+            **dict.fromkeys(SPANS, self._span),
+            **dict.fromkeys(HEADINGS, self._heading),
             **dict.fromkeys(("br", "option"), self._line),
             **dict.fromkeys(("td", "th"), self._cell),
             **dict.fromkeys(("img", "iframe", "video", "audio", "source", "embed", "frame"), self._embed),
@@ -164,11 +139,11 @@ class Page:
             "dd": self._definition,
         }
         self._ends: dict[str, Callable[[], None]] = {
-            **dict.fromkeys((*_PARAGRAPHS, "details"), self._end_paragraph),
-            **{name: partial(self._end_block, kind) for name, kind in _BLOCKS.items()},
-            **{name: partial(self._end_block_line, kind) for name, kind in _BLOCK_LINES.items()},
-            **{name: partial(self._end_span, kind) for name, kind in _SPANS.items()},
-            **dict.fromkeys(_HEADINGS, self._end_heading),
+            **dict.fromkeys((*PARAGRAPHS, "details"), self._end_paragraph),
+            **{name: partial(self._end_block, kind) for name, kind in BLOCKS.items()},
+            **{name: partial(self._end_block_line, kind) for name, kind in BLOCK_LINES.items()},
+            **{name: partial(self._end_span, kind) for name, kind in SPANS.items()},
+            **dict.fromkeys(HEADINGS, self._end_heading),
             **dict.fromkeys(("td", "th"), self._end_cell),
             **dict.fromkeys(("script", "annotation"), self._end_tex),
             "option": self._end_line,
@@ -186,30 +161,28 @@ class Page:
 
     def skips(self, name: str, element: Attributes) -> bool:
         """Whether an element and all in it is not content."""
-        if name in _NEVER:
+        if name in NEVER:
             if name == "script" and (element.get("type") or "").startswith("math/tex"):
                 return False  # MathJax's source of a formula
             return name != "noscript" or self._without_furniture
         if not element:
-            return self._without_furniture and (
-                name in _FURNITURE or (name in _MAYBE_FURNITURE and not self._in_article)
-            )
+            return self._without_furniture and (name in FURNITURE or (name in MAYBE_FURNITURE and not self._in_article))
         classes = element.get("class")
         if classes and (self._classes.get(classes) or self._classified(classes)) & _IS_FURNITURE:
             return self._without_furniture or name == "a"
-        if name == "aside" and _is_note(element.get("role") or "", classes or ""):
+        if name == "aside" and is_aside_of_content(element.get("role") or "", classes or ""):
             return False
         return self._without_furniture and (
-            name in _FURNITURE
-            or (element.get("role") or "") in _FURNITURE_ROLES
-            or (element.get("id") or "") in _FURNITURE_IDS
-            or (name in _MAYBE_FURNITURE and not self._in_article)
+            name in FURNITURE
+            or (element.get("role") or "") in FURNITURE_ROLES
+            or (element.get("id") or "") in FURNITURE_IDS
+            or (name in MAYBE_FURNITURE and not self._in_article)
         )
 
     def _classified(self, classes: str) -> int:
         """What is to be done with elements of a class, found once a page."""
         words = classes.split()
-        signs = not _SIGNS.isdisjoint(words) or "highlight-" in classes or "language-" in classes
+        signs = not SIGNS.isdisjoint(words) or "highlight-" in classes or "language-" in classes
         found = _IS_KNOWN | _SAYS_SOMETHING * signs | _IS_FURNITURE * (not self._furniture_classes.isdisjoint(words))
         self._classes[classes] = found
         return found
@@ -234,12 +207,12 @@ class Page:
 
     def skips_aside(self, node: LexborNode) -> bool:
         """Whether an aside in the content is a list of links and not a note."""
-        if not self._without_furniture or _is_note(
+        if not self._without_furniture or is_aside_of_content(
             node.attributes.get("role") or "", node.attributes.get("class") or ""
         ):
             return False
         linked = sum(len(each.text(deep=True).strip()) for each in node.css("a[href]"))
-        return linked > _MOSTLY_LINKS * len(" ".join(node.text(deep=True).split()))
+        return linked > MOSTLY_LINKS * len(" ".join(node.text(deep=True).split()))
 
     def start(self, name: str, element: Attributes) -> None:
         if not element and not self._zones:
@@ -255,7 +228,7 @@ class Page:
             classes and (self._zones or (self._classes.get(classes) or self._classified(classes)) & _SAYS_SOMETHING)
         ):
             self._zone(name, classes or "", role or "")
-        if role == "heading" and name not in _HEADINGS:
+        if role == "heading" and name not in HEADINGS:
             level = element.get("aria-level") or ""
             self._open_heading(int(level) if _LEVEL.fullmatch(level) else 2)
             self._heading_element = name
@@ -273,8 +246,8 @@ class Page:
     def _zone(self, name: str, classes: str, role: str) -> None:
         """What an element is by its class or role, if these say something."""
         words = classes.split()
-        if role or not _SIGNS.isdisjoint(words):
-            related = not _SEE_ALSO_CLASSES.isdisjoint(words)
+        if role or not SIGNS.isdisjoint(words):
+            related = not SEE_ALSO_CLASSES.isdisjoint(words)
             kind = note_kind(name, words, role)
             if kind is not None:
                 self._open_zone(_Zone(MarkKind.NOTE, kind, related))
@@ -366,7 +339,7 @@ class Page:
 
     def _block(self, name: str, element: Attributes) -> None:
         self._builder.paragraph()
-        self._open_mark(_BLOCKS[name])
+        self._open_mark(BLOCKS[name])
 
     def _end_block(self, kind: MarkKind) -> None:
         self._builder.paragraph()
@@ -375,7 +348,7 @@ class Page:
     def _block_line(self, name: str, element: Attributes) -> None:
         self._builder.line()
         self._first_cell = True
-        self._open_mark(_BLOCK_LINES[name])
+        self._open_mark(BLOCK_LINES[name])
 
     def _end_block_line(self, kind: MarkKind) -> None:
         self._builder.line()
@@ -395,7 +368,7 @@ class Page:
 
     def _span(self, name: str, element: Attributes) -> None:
         if not self._preformatted:
-            self._open_mark(_SPANS[name])
+            self._open_mark(SPANS[name])
 
     def _end_span(self, kind: MarkKind) -> None:
         if not self._preformatted:
@@ -490,7 +463,7 @@ class Page:
             self._close_mark(MarkKind.CELL)
 
     def _heading(self, name: str, element: Attributes) -> None:
-        self._open_heading(_HEADINGS[name])
+        self._open_heading(HEADINGS[name])
 
     def _open_heading(self, level: int) -> None:
         ids = tuple(self._ids)
@@ -553,7 +526,7 @@ class Page:
         if (identifier := element.get("name")) and name == "a":
             self._ids.append(identifier)
         target = element.get("href")
-        if _BACK_TO_CONTENTS in (element.get("class") or ""):
+        if BACK_TO_CONTENTS in (element.get("class") or ""):
             target = None
         if name == "area":
             if target is not None:
@@ -569,7 +542,7 @@ class Page:
             related = (
                 self._related > 0
                 or self._term_is_see_also
-                or not _RELATED.isdisjoint((element.get("rel") or "").lower().split())
+                or not RELATED.isdisjoint((element.get("rel") or "").lower().split())
             )
             self._builder.open_link(self._base(target), LinkKind.SEE_ALSO if related else LinkKind.HYPERLINK)
 
@@ -595,7 +568,7 @@ class Page:
             return
         if self._code_due and alt:
             self._open_code()
-        formula = _formula_image(element.get("class") or "")
+        formula = formula_image(element.get("class") or "")
         if formula is None:
             self._builder.add_image(self._base(target), alt)
             return
@@ -609,142 +582,3 @@ def _language(element: Attributes) -> str:
         return ""
     said = language(element.get("class") or "")
     return said or language("lang-" + (element.get("data-lang") or element.get("data-language") or ""))
-
-
-def _formula_image(classes: str) -> MarkKind | None:
-    """What an image is whose alternative text is the source of the formula that it shows."""
-    words = classes.split()
-    if "mwe-math-fallback-image-display" in words:
-        return MarkKind.FORMULA
-    return MarkKind.FORMULA_SPAN if not _FORMULA_IMAGES.isdisjoint(words) else None
-
-
-def _is_note(role: str, classes: str) -> bool:
-    """Whether an aside is part of the content by its own mark: a note, a footnote, related pages."""
-    return (
-        "admonition" in classes
-        or "footnote" in classes
-        or role in ("note", "doc-footnote", "doc-endnote", "doc-tip")
-        or not _SEE_ALSO_CLASSES.isdisjoint(classes.split())
-    )
-
-
-def read_tree(roots: Iterable[LexborNode], page: Page) -> None:
-    """Walk element trees in document order."""
-    for root in roots:
-        _walk(root, page)
-    page.finish()
-
-
-def _walk(root: LexborNode, page: Page) -> None:
-    start, end, say, skips, span_text = page.start, page.end, page.text, page.skips, page.span_text
-    above: list[tuple[LexborNode, str]] = []
-    node = root
-    while True:
-        name = node.tag or ""
-        if name == "-text":
-            if text := node.text_content:
-                say(text)
-        elif name[:1] not in ("-", "!"):
-            attributes = node.attributes
-            child = node.child
-            if (
-                not attributes
-                and (span := _SPANS.get(name)) is not None
-                and child is not None
-                and child.next is None
-                and child.tag == "-text"
-            ):
-                if text := child.text_content:
-                    span_text(span, text)
-            elif not above or not (
-                (attributes or name in _SOMETIMES_SKIPPED)
-                and (
-                    skips(name, attributes)
-                    or (name == "aside" and page.skips_aside(node))
-                    or (name == "a" and page.in_heading and page.skips_sign(attributes, _shown(node)))
-                )
-            ):
-                if name == "tr":
-                    if _has_titles_only(node):
-                        page.expect_titles()
-                elif name == "img" and page.in_note:
-                    page.precede(_text_after(node))
-                start(name, attributes)
-                if child is None:
-                    end(name)
-                elif name in _HEADINGS and (inner := _inner_headings(node)):
-                    _walk_nested(node, inner, page)
-                else:
-                    above.append((node, name))
-                    node = child
-                    continue
-        while above:
-            following = node.next
-            if following is not None:
-                node = following
-                break
-            node, name = above.pop()
-            end(name)
-        else:
-            return
-
-
-def _shown(link: LexborNode) -> str:
-    """A link's text, or that of an image in it."""
-    text = link.text(deep=True)
-    return text if text.strip() else " ".join(each.attributes.get("alt") or "" for each in link.css("img"))
-
-
-def _text_after(node: LexborNode) -> str:
-    """The next text after an element without content, if there is some near."""
-    following: LexborNode | None = node
-    for _ in range(FAR):
-        while following is not None and following.next is None:
-            following = following.parent
-        if following is None:
-            return ""
-        following = following.next
-        while following is not None and following.child is not None:
-            following = following.child
-        if following is not None and following.tag == "-text" and (text := (following.text_content or "").strip()):
-            return text
-    return ""
-
-
-def _has_titles_only(row: LexborNode) -> bool:
-    cell = row.child
-    found = False
-    while cell is not None:
-        if cell.tag == "th":
-            found = True
-        elif cell.tag == "td":
-            return False
-        cell = cell.next
-    return found
-
-
-def _inner_headings(heading: LexborNode) -> list[LexborNode]:
-    own = heading.mem_id
-    return [each for each in heading.css("h1, h2, h3, h4, h5, h6") if each.mem_id != own]
-
-
-def _walk_nested(heading: LexborNode, inner: list[LexborNode], page: Page) -> None:
-    """A heading with headings in it: its own text is its title, the inner ones come after it."""
-    above = {each.mem_id for each in inner}
-    for node in heading.traverse(include_text=True):
-        if node.tag == "-text" and not _is_below(node, above, heading.mem_id) and (text := node.text_content):
-            page.text(text)
-    page.end(heading.tag or "")
-    for each in inner:
-        if not _is_below(each, above, heading.mem_id):
-            _walk(each, page)
-
-
-def _is_below(node: LexborNode, above: set[int], stop: int) -> bool:
-    parent = node.parent
-    while parent is not None and parent.mem_id != stop:
-        if parent.mem_id in above:
-            return True
-        parent = parent.parent
-    return False

@@ -13,7 +13,8 @@ from bs4 import BeautifulSoup
 from bs4.element import CData, NavigableString, Script, Tag
 
 from structformer_html.main_content import ENOUGH
-from structformer_html.page import FAR, Page
+from structformer_html.page import Page
+from structformer_html.walking import FAR
 
 _CONTENT = ("main", "article")
 

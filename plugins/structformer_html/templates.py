@@ -9,6 +9,7 @@ from typing import Any
 
 from structformer.blocks import VERBATIM, MarkKind
 from structformer.document import Document, Section
+from structformer.formats.source import SourceFile
 
 _CLOSED_BY = {"{{": "}}", "{%": "%}", "<%": "%>", "<?php": "?>"}
 _SIGNS = re.compile(r"\{\{|\}\}|\{%|%\}|<%|%>|<\?php|\?>")
@@ -36,6 +37,18 @@ def with_title(text: str, title: str) -> str:
     if "page.title" not in text or len(title) > _LONGEST_TITLE:
         return text
     return _PAGE_TITLE.sub(lambda _: html.escape(title), text, count=_MOST_TITLES)
+
+
+def without_liquid(text: str, source: SourceFile) -> str:
+    """A page that has front matter with Jekyll's tags and variables carried out as far as its files say what they are;
+    the others are left out.
+    """
+    if "{{" not in text and "{%" not in text:
+        return text
+    from structformer_markdown.dialects.liquid import without_liquid as plain
+    from structformer_markdown.dialects.page import Page
+
+    return plain(text, Page(source))
 
 
 def has_templates(text: str, document: Document, title: str) -> bool:

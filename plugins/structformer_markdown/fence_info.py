@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from structformer.blocks import MarkKind
+from structformer.text.markup import NO_LANGUAGES
 
 DIRECTIVE = re.compile(r"\{([\w:-]+)\}[ \t]*(.*)")
 # Directives whose content is no Markdown.
@@ -22,11 +23,8 @@ _LANGUAGE = re.compile(rf"[\s{{]*{_NAME}(?!\s*=)")
 _CLASS = re.compile(rf"\{{(?:[^{{}}]*?\s)??\.{_NAME}")
 _RAW = re.compile(rf"\{{=\s*{_NAME}")
 _CALLED_OTHERWISE = {"ipython": "python", "ipython3": "python", "eval-rst": "rst", "graphviz": "dot"}
-# Words that stand where a language does and name none: plain text, and the options of Rust's documentation.
-_NO_LANGUAGE = frozenset(
-    "text txt plain plaintext none nohighlight no-highlight default "
-    "ignore no_run should_panic compile_fail notrust".split()
-)
+# Words that name no language either: the options of Rust's documentation.
+_NO_LANGUAGE = NO_LANGUAGES | frozenset("ignore no_run should_panic compile_fail notrust".split())
 
 
 def fence_mark(info: str, *, extended: bool) -> tuple[MarkKind, str]:

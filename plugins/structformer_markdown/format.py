@@ -26,6 +26,7 @@ from structformer.formats.source import SourceFile
 from structformer.text.prose import has_prose
 
 from structformer_markdown.dialects import chosen_names, plain_markdown
+from structformer_markdown.dialects.shown import NOTE_MARK, NOTE_MARK_BEGINS
 from structformer_markdown.dialects.templates import is_template
 from structformer_markdown.directives import note_kind
 from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark
@@ -78,8 +79,6 @@ _PART_CLOSES = {f"{name}_close": kind for name, kind in _PARTS.items()}
 _SPAN_OPENS = {"em_open": MarkKind.EMPHASIS, "strong_open": MarkKind.STRONG}
 _SPAN_CLOSES = {"em_close": MarkKind.EMPHASIS, "strong_close": MarkKind.STRONG}
 _OF_LINES = (MarkKind.LIST, MarkKind.DEFINITIONS)
-_NOTE = re.compile(r"\s*<!--(/)?note(?: ([\w-]*))?( title)?-->\s*")
-_NOTE_BEGINS = ("<!--note", "<!--/not")
 _ANY_CASE = "any case:"  # before the names of a path in lower case, as some sites have their addresses
 _NAME_KEYS = ("slug", "permalink", "url", "id", "aliases", "redirect_from")
 
@@ -436,7 +435,8 @@ class _Reader:
         self._builder.open_heading(int(opening.tag[1]), tuple(explicit))
 
     def _html_block(self, token: Token, tokens: list[Token], index: int) -> None:
-        if token.content.lstrip()[:8] in _NOTE_BEGINS and (found := _NOTE.fullmatch(token.content)) is not None:
+        content = token.content
+        if content.lstrip().startswith(NOTE_MARK_BEGINS) and (found := NOTE_MARK.fullmatch(content)) is not None:
             self._note(found, tokens, index)
             return
         if not self._builder.in_heading:

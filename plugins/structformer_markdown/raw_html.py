@@ -8,7 +8,7 @@ import re
 
 from structformer.blocks import INLINE, MarkKind
 from structformer.formats.builder import TreeBuilder
-from structformer.text.markup import Tag, tokens
+from structformer.text.markup import PARTS, Tag, tokens
 
 from structformer_markdown.fence_info import language
 
@@ -57,19 +57,8 @@ _BLOCKS = frozenset(
 _LINES = frozenset({"br", "li", "tr"})
 _HEADING = re.compile(r"h[1-6]$")
 _MARKS = {
-    "ul": MarkKind.LIST,
-    "ol": MarkKind.LIST,
-    "li": MarkKind.ITEM,
-    "dl": MarkKind.DEFINITIONS,
-    "dt": MarkKind.TERM,
-    "dd": MarkKind.DEFINITION,
-    "table": MarkKind.TABLE,
-    "caption": MarkKind.CAPTION,
-    "tr": MarkKind.ROW,
-    "th": MarkKind.CELL,
-    "td": MarkKind.CELL,
+    **PARTS,
     "pre": MarkKind.CODE,
-    "blockquote": MarkKind.QUOTE,
     "details": MarkKind.NOTE,
     "summary": MarkKind.TITLE,
     "figure": MarkKind.FIGURE,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from structformer.blocks import MarkKind
 from structformer.formats.builder import TreeBuilder
+from structformer.text.markup import PARTS
 
 _AROUND = {
     MarkKind.ITEM: MarkKind.LIST,
@@ -16,18 +17,6 @@ _AROUND = {
 }
 _DEEPEST = 30  # lists within each other
 CODE_LINES = " "  # the shape of lines that begin with a blank
-_ELEMENTS = {
-    **dict.fromkeys(("ul", "ol"), MarkKind.LIST),
-    "li": MarkKind.ITEM,
-    "dl": MarkKind.DEFINITIONS,
-    "dt": MarkKind.TERM,
-    "dd": MarkKind.DEFINITION,
-    "table": MarkKind.TABLE,
-    "caption": MarkKind.CAPTION,
-    "tr": MarkKind.ROW,
-    **dict.fromkeys(("td", "th"), MarkKind.CELL),
-    "blockquote": MarkKind.QUOTE,
-}
 # By element, those that end where it begins; of other elements, a part begins in the part that is open.
 _ENDED_BY = {
     "li": frozenset({"li"}),
@@ -139,7 +128,7 @@ class Elements:
 
     def begin(self, name: str, start: str | None = None) -> None:
         """A tag opens an element. start: the first number of an ordered list."""
-        kind = _ELEMENTS.get(name)
+        kind = PARTS.get(name)
         if kind is None:
             return
         ended = _ENDED_BY.get(name)
@@ -175,7 +164,7 @@ class Elements:
     def _close(self) -> str:
         name = self._open.pop()
         self._count[name] -= 1
-        self._builder.close_mark(_ELEMENTS[name])
+        self._builder.close_mark(PARTS[name])
         return name
 
 

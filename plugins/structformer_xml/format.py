@@ -10,7 +10,7 @@ from typing import Any
 from lxml import etree
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError
-from structformer.formats.builder import TreeBuilder
+from structformer.formats.builder import TreeBuilder, stem_title
 from structformer.formats.encoding import as_utf8
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.formats.included import included_files
@@ -22,7 +22,7 @@ from structformer.text.headings import github_slug
 
 from structformer_xml.entities import external_entities
 from structformer_xml.including import Inclusions, included_paths
-from structformer_xml.parsing import BIG, content, parse, stream
+from structformer_xml.parsing import BIG, NotWellFormed, content, parse, parse_before_damage, stream
 from structformer_xml.reader import XmlReader
 from structformer_xml.suggest import suggest_mapping
 from structformer_xml.vocabulary import ABOVE_ALL, DOCBOOK, Vocabulary, by_namespace, choose, document_rank, from_toml
@@ -93,6 +93,7 @@ class XmlFormat:
     def _document(self, source: SourceFile, data: bytes, own: Vocabulary | None, *, completed: bool) -> Document | None:
         """None where all is in attributes."""
         events: Iterator[tuple[str, Any]] | None = None
+        damage: NotWellFormed | None = None
         if len(data) >= BIG:
             events = stream(data)
             first = next(events, ("", None))
@@ -101,7 +102,12 @@ class XmlFormat:
                 raise ReadError("no element")
             events = chain([first], events)
         else:
-            root = parse(data, completed=completed)
+            try:
+                root = parse(data, completed=completed)
+            except NotWellFormed as error:
+                damage, root = error, parse_before_damage(data)
+                if root is None:
+                    raise
             if XINCLUDE in data:
                 Inclusions(source).carry_out(root)
         vocabulary = own or _choose(root, data)
@@ -110,8 +116,11 @@ class XmlFormat:
         if events is None:
             reader.read_tree(root)
         else:
-            reader.read_stream(events)
-        if builder.is_empty and not (reader.title or reader.metadata.get("refname")):
+            try:
+                reader.read_stream(events)
+            except NotWellFormed as error:
+                damage = error
+        if damage is None and builder.is_empty and not (reader.title or reader.metadata.get("refname")):
             return None
         document = builder.finish(
             Source(source.path, self.name),
@@ -120,6 +129,10 @@ class XmlFormat:
             metadata={"vocabulary": vocabulary.name, **reader.metadata},
             promote=not reader.title,
         )
+        if damage is not None:
+            if not _has_sections(document):
+                raise damage
+            source.damaged(f"{damage}: what precedes it is kept")
         _link_ids(document)
         name_references(document)
         document.names = _names(document)
@@ -157,6 +170,12 @@ class XmlFormat:
             yield f"id:{identifier}#{normalize(fragment.rpartition('/')[2])}"
             if not page:
                 yield f"id:{identifier}"
+
+
+def _has_sections(document: Document) -> bool:
+    """Whether a document holds a section with a text of its own, itself one if it has a title."""
+    titled = document.root.title != stem_title(document.source.path)
+    return any(section.text and (section.level or titled) for section in document.sections())
 
 
 def _first_element(head: bytes) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from io import BytesIO
 from typing import Any
 
@@ -15,12 +16,22 @@ from structformer.formats.source import SourceFile
 
 from structformer_xml.entities import complete
 
+# What is not damage: entities that multiply, prefixes that nothing declares.
+_REFUSED = {
+    etree.ErrorTypes.ERR_ENTITY_LOOP,
+    etree.ErrorTypes.ERR_RESOURCE_LIMIT,
+    etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE,
+}
 BIG = 8_000_000  # bytes from which a file is parsed as a stream, its elements forgotten as they are read
 _DECLARED = re.compile(r"""<\?xml[^>]*?encoding\s*=\s*["']([^"']+)["']""")
 _ENCODING = re.compile(r"""(<\?xml[^>]*?)\s+encoding\s*=\s*["'][^"']*["']""")
 _XLINK = "prefix xlink for"  # in what the parser says of one that is not declared
 _UTF_16 = {"utf-16-le": ("utf-16", "utf-16le"), "utf-16-be": ("utf-16", "utf-16be")}
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+
+class NotWellFormed(ReadError):
+    """The document breaks off or is damaged somewhere; what precedes that place can be read."""
 
 
 def content(source: SourceFile) -> tuple[bytes, bool]:
@@ -51,7 +62,7 @@ def _in_bytes_of_ascii(data: bytes) -> bytes:
 
 
 def parse(data: bytes, *, completed: bool = False) -> Any:
-    """The root element. Raises ReadError with the line when the XML is not well-formed.
+    """The root element. Raises NotWellFormed with the line where it is damaged, ReadError where it is refused.
 
     completed: entities from other files stand in it, whose text may use prefixes that only the whole document declares.
     """
@@ -67,9 +78,32 @@ def parse(data: bytes, *, completed: bool = False) -> Any:
             return _with_xlinks(_parse_without_prefixes(data, error))
         if "not defined" in (error.msg or "") and b"<!ENTITY %" in data:
             return _parse_with_parameters(data)
-        raise ReadError(f"not well-formed ({error.msg})", f"line {error.lineno}") from error
+        raise _not_well_formed(error) from error
     except (ValueError, LookupError) as error:
         raise ReadError(f"cannot be parsed ({error})") from error
+
+
+def _not_well_formed(error: etree.XMLSyntaxError) -> ReadError:
+    kind = ReadError if error.code in _REFUSED else NotWellFormed
+    return kind(f"not well-formed ({error.msg})", f"line {error.lineno}")
+
+
+def parse_before_damage(data: bytes) -> Any:
+    """The root element of a document that is not well-formed, as far as it is; None where not even that is."""
+    root = None
+    events = etree.iterparse(
+        BytesIO(data),
+        events=("start",),
+        resolve_entities="internal",
+        load_dtd=False,
+        no_network=True,
+        huge_tree=b"<!ENTITY" not in data,
+    )
+    with suppress(etree.XMLSyntaxError):
+        for _, element in events:
+            if root is None:
+                root = element
+    return None if root is None or ":" in root.tag.rpartition("}")[2] else root
 
 
 def _is_limit(error: etree.XMLSyntaxError) -> bool:
@@ -90,7 +124,7 @@ def _parse_huge(data: bytes, error: etree.XMLSyntaxError) -> Any:
     try:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as second:
-        raise ReadError(
+        raise NotWellFormed(
             f"not well-formed or beyond the parser's limits ({second.msg})", f"line {second.lineno}"
         ) from second
 
@@ -140,7 +174,7 @@ def _parse_with_parameters(data: bytes) -> Any:
 def stream(data: bytes) -> Iterator[tuple[str, Any]]:
     """("start", element), ("text", text), ("end", element) in document order, elements being emptied once read.
 
-    Comments and processing instructions are left out. Raises ReadError with the line when the XML is not well-formed.
+    Comments and processing instructions are left out. Raises NotWellFormed, once all before the damage is given.
     """
     parser = etree.iterparse(
         BytesIO(data),
@@ -174,6 +208,6 @@ def stream(data: bytes) -> Iterator[tuple[str, Any]]:
             yield event, element
             element.clear(keep_tail=True)
     except etree.XMLSyntaxError as error:
-        raise ReadError(f"not well-formed ({error.msg})", f"line {error.lineno}") from error
+        raise _not_well_formed(error) from error
     except (ValueError, LookupError) as error:
         raise ReadError(f"cannot be parsed ({error})") from error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from structformer.cli.common import Output, common_options, output, seconds
-from structformer.cli.ingest import base_url_option
+from structformer.cli.ingest import base_url_option, is_website
 from structformer.cli.serve import (
     check_packages,
     listen,
@@ -26,7 +26,7 @@ _ERROR = "error: "  # how a command begins the line that says why it failed
 
 
 @click.command("up")
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option(
     "--train",
     "train_time",
@@ -49,7 +49,7 @@ _ERROR = "error: "  # how a command begins the line that says why it failed
 def command(
     ctx: click.Context,
     /,
-    paths: tuple[Path, ...],
+    paths: tuple[str, ...],
     train_time: str,
     watch: bool,
     open_page: bool,
@@ -64,6 +64,8 @@ def command(
     """From files to a search page: read each PATH as `ingest` does, serve them, and make the search better while it is
     used.
 
+    A PATH may be a website's address, as for `ingest`: begun again, only what changed is fetched.
+
     The search begins with words and with meaning learned from the documents alone; where torch is installed, a
     pretrained encoder follows, and training. What was done before is not done again."""
     check_packages()
@@ -76,6 +78,9 @@ def command(
     seconds(train_time, "--train")  # a wrong time fails before the work begins
     if watch:
         require("--watch", "watchfiles")
+    files = [Path(path) for path in paths if not is_website(path)]
+    if watch and not files:
+        raise click.UsageError("--watch looks at files; a website has none")
     title = values.pop("title")
     log_requests(values["logs"] or values["log_queries"])
     options, on = listen(server_options(values))
@@ -85,7 +90,7 @@ def command(
         choose_base(Workspace(workspace), base_model)
     service = SearchService(workspace, Serving(title, feedback=options.feedback))
     improver = Improver(
-        service, paths, train=None if train_time.lower() == "none" else train_time, watch=watch, say=out.note
+        service, files, train=None if train_time.lower() == "none" else train_time, watch=watch, say=out.note
     )
 
     def ready(address: str) -> None:
@@ -105,7 +110,7 @@ def command(
         improver.end()
 
 
-def _first_index(out: Output, workspace: Workspace, paths: tuple[Path, ...], base_url: str | None) -> None:
+def _first_index(out: Output, workspace: Workspace, paths: tuple[str, ...], base_url: str | None) -> None:
     """Read the files, and make what they are searched with at once: words, and meaning as far as the documents
     themselves teach it; unless there is more already.
     """
@@ -116,7 +121,7 @@ def _first_index(out: Output, workspace: Workspace, paths: tuple[Path, ...], bas
         out.note(why)
         return
     given = () if base_url is None else ("--base-url", base_url)  # kept in the corpus for what is read later
-    _run(out, workspace, "reading", "ingest", *given, *map(str, paths))
+    _run(out, workspace, "reading", "ingest", *given, *paths)
     if not workspace.has("index"):
         _run(out, workspace, "indexing", "index", "--encoder", STRUCTURE)
     elif is_stale(workspace):

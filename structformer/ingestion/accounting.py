@@ -31,26 +31,29 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Accounted:
-    """A file, what became of it, and why it is no document."""
+    """A file, what became of it, and why it is no document. damaged: it is one in part."""
 
     path: str
     fate: Fate
     why: str = ""
+    damaged: bool = False
 
 
 @dataclass(slots=True)
 class Account:
     """How many files there are of each fate, and the first that are no documents. folders: that were not opened, whose
-    files nobody has seen.
+    files nobody has seen; damaged: files with documents that were read in part.
     """
 
     counts: Counter[Fate] = field(default_factory=Counter)
     named: list[Accounted] = field(default_factory=list)
     folders: int = 0
+    damaged: int = 0
 
     def add(self, file: Accounted) -> None:
         """Count a file."""
         self.counts[file.fate] += 1
+        self.damaged += file.damaged
         if file.fate is not Fate.DOCUMENT and self.counts[file.fate] <= MAX_NAMED:
             self.named.append(file)
 
@@ -67,6 +70,7 @@ class Account:
             "parts": self.counts[Fate.PART],
             "not_documents": self.counts[Fate.NONE],
             "failed": self.counts[Fate.FAILED],
+            "damaged": self.damaged,
             "folders_not_opened": self.folders,
             "named": [{"file": file.path, "became": file.fate.value, "why": file.why} for file in self.named],
         }
@@ -77,6 +81,8 @@ class Account:
             f"{self.seen} seen: {counts[Fate.DOCUMENT]} with documents, {counts[Fate.PART]} parts of others, "
             f"{counts[Fate.NONE]} no documents, {counts[Fate.FAILED]} failed"
         )
+        if self.damaged:
+            text += f"; {self.damaged} damaged, read in part"
         return f"{text}; folders not opened: {self.folders}" if self.folders else text
 
 
@@ -117,7 +123,7 @@ def _of_rows(rows: list[Row]) -> Accounted:
     """Of one file, or of the pieces of one."""
     path, statuses = rows[0]["path"], {row["status"] for row in rows}
     if any(row["documents"] for row in rows):
-        return Accounted(path, Fate.DOCUMENT)
+        return Accounted(path, Fate.DOCUMENT, damaged=Status.DAMAGED in statuses)
     said = next((row["messages"][-1] for row in rows if row["messages"]), "") or rows[0]["why"]
     if Status.PART in statuses:
         return Accounted(path, Fate.PART, rows[0]["why"])

@@ -41,6 +41,7 @@ class Status(StrEnum):
     """What became of a file."""
 
     READ = "read"
+    DAMAGED = "damaged"  # read in part
     EMPTY = "empty"
     PART = "part"  # taken in by another file
     FAILED = "failed"
@@ -171,6 +172,8 @@ class Reader:
         except Exception as error:  # a plugin's mistake must cost this file only
             outcome.status = Status.FAILED
             source.warn(f"the {format.name} plugin failed ({type(error).__name__}: {error}): skipped")
+        if outcome.status is Status.READ and source.is_damaged and outcome.documents:
+            outcome.status = Status.DAMAGED
         if outcome.status is Status.READ and not outcome.documents and not source.aliases:
             outcome.status = Status.EMPTY
         outcome.bytes += len(source.read())

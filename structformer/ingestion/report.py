@@ -121,7 +121,7 @@ def _count(report: IngestReport, row: Row) -> None:
         report.statuses[row["status"]] += 1
     if row["format"] != ARCHIVE:
         report.formats[row["format"]] += row["documents"]
-        if row["status"] == Status.READ:
+        if row["status"] in (Status.READ, Status.DAMAGED):
             report.reasons[f"{row['format']}: {row['why']}"] += 1
     report.bytes += row["bytes"]
     report.characters += row["characters"]

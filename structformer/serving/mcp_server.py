@@ -25,6 +25,7 @@ DEFAULT_TOKENS = 4000
 _FEWEST_TOKENS = 100
 _RESERVED = 40  # tokens for what is said at the end
 _SHARE = 0.5  # of an answer, at most, for one section
+_DEEPEST_HEADING = 6
 _CUT = "… (cut: read it whole)"
 _NEAR = 0.8  # of a cut text, that a cut between its parts leaves at least
 Tokens = Annotated[int, Field(ge=_FEWEST_TOKENS, le=MAX_TOKENS, description="The answer has at most so many tokens.")]
@@ -141,8 +142,9 @@ class Answers:
             f"# {' › '.join(root.path)} [{_address(root.document, root.section)}]" + f" {root.url}\n\n".lstrip(" ")
         )
         left: list[SectionAnswer] = []
-        for section in _walk(root):
-            head = "" if section is root else f"## {section.title} [{_address(section.document, section.section)}]\n\n"
+        for depth, section in _walk(root):
+            address = _address(section.document, section.section)
+            head = f"{'#' * min(depth + 1, _DEEPEST_HEADING)} {section.title} [{address}]\n\n" if depth else ""
             if left or not text.add_section(head, section.markdown, max_tokens, whole=section is not root):
                 left.append(section)
         if left:
@@ -257,9 +259,10 @@ def _path(found: Found) -> str:
     return " › ".join(found.path) or found.title
 
 
-def _walk(root: SectionAnswer) -> Iterable[SectionAnswer]:
-    stack = [root]
+def _walk(root: SectionAnswer) -> Iterable[tuple[int, SectionAnswer]]:
+    """(how deep it is, a section), of all below one in their order."""
+    stack = [(0, root)]
     while stack:
-        section = stack.pop()
-        yield section
-        stack += reversed(section.children)
+        depth, section = stack.pop()
+        yield depth, section
+        stack += ((depth + 1, child) for child in reversed(section.children))

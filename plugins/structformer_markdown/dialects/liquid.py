@@ -7,7 +7,8 @@ loop's, and makes a target that begins with it lead outside.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from html import escape
 
 from structformer_markdown.dialects.dialect import Dialect
 from structformer_markdown.dialects.page import Page
@@ -17,6 +18,7 @@ _TAG = re.compile(r"\{%-?[ \t\n]*+([\w-]+)?((?:[^%{\n]|%(?!\})|\{(?!%)|\n(?![ \t
 _VARIABLE = re.compile(
     r"""(\]\([ \t]*<?|\]:[ \t]*<?|\b(?:href|src)=["']?)?(?<!\$)\{\{(?![<%{#])-?([^{}\n]*)-?\}\}([^\s<>()"'{}]*)"""
 )
+_VARIABLE_LEFT = re.compile(r"\{\{[^{}\n]*\}\}")
 _TEXT = re.compile(r"""[ \t]*(?:"([^"]*)"|'([^']*)')[ \t]*(?:\|(.*))?""")
 _ADDED = re.compile(r"""\b(append|prepend)[ \t]*:[ \t]*(?:"([^"]*)"|'([^']*)')""")
 _NAME = re.compile(r"[ \t]*([\w.-]+)")
@@ -33,7 +35,21 @@ _SHOWN = ("title", "content", "text", "caption", "alt", "description")
 _CONFIGURATIONS = ("_config.yml", "_config.yaml")
 
 
-def _plain(text: str, page: Page) -> str:
+def _markdown_code(content: str, language: str, page: Page) -> str:
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", content)), default=0))
+    return f"{fence}{language}\n{page.keep(content)}\n{fence}"
+
+
+def _html_code(content: str, language: str, page: Page) -> str:
+    return page.keep(f'<pre><code class="language-{language}">{escape(content)}</code></pre>')
+
+
+def without_liquid(text: str, page: Page) -> str:
+    """A page of HTML as its site shows it: as a page of Markdown, with code in the elements of code."""
+    return page.restored(_VARIABLE_LEFT.sub("", _plain(text.replace("\x00", "\ufffd"), page, _html_code)))
+
+
+def _plain(text: str, page: Page, code: Callable[[str, str, Page], str] = _markdown_code) -> str:
     tags = list(_TAG.finditer(text)) if "{%" in text else []
     ends, branches = _matched(tags)
     out: list[str] = []
@@ -48,7 +64,7 @@ def _plain(text: str, page: Page) -> str:
             if name in ("raw", "verbatim"):
                 out.append(page.keep(inside))
             elif name != "comment":
-                out.append(_code(tag, tags[end], inside, page))
+                out.append(_code(tag, inside, page, code))
             index, place = end, tags[end].end()
         elif name == "for" and end >= 0:
             loops += 1
@@ -104,13 +120,11 @@ def _matched(tags: Sequence[re.Match[str]]) -> tuple[dict[int, int], dict[int, i
     return ends, branches
 
 
-def _code(opening: re.Match[str], closing: re.Match[str], inside: str, page: Page) -> str:
+def _code(opening: re.Match[str], inside: str, page: Page, code: Callable[[str, str, Page], str]) -> str:
     """A block of code between two tags."""
     words = opening[2].split()
     language = words[0] if words and re.fullmatch(r"[\w+#.-]+", words[0]) else ""
-    content = page.restored(inside).strip("\n")
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", content)), default=0))
-    return f"\n{fence}{language}\n{page.keep(content)}\n{fence}\n"
+    return "\n" + code(page.restored(inside).strip("\n"), language, page) + "\n"
 
 
 def _tag(name: str, rest: str) -> str:

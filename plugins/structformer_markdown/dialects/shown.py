@@ -15,7 +15,10 @@ _KIND = re.compile(r"[\s.]*(?:callout-)?([A-Za-z][\w-]*)")
 _ARGUMENT = re.compile(r"""(?<![\w:.-])([\w:.-]++)[ \t\n]*=[ \t\n]*(?:"([^"]*)"|'([^']*)'|“([^“”]*)”|([^\s"'{}<>]+))""")
 
 
-NOTE_ENDS = "<!--/note-->"
+# Comments that say to the reader where an admonition begins and ends; no page has such of its own.
+NOTE_MARK = re.compile(r"\s*<!--(/)?structformer-note(?: ([\w-]*))?( title)?-->\s*")
+NOTE_MARK_BEGINS = ("<!--structformer-note", "<!--/structformer-note")
+NOTE_ENDS = "<!--/structformer-note-->"
 
 
 def first_line(kind: str, title: str) -> str:
@@ -27,7 +30,7 @@ def note(kind: str, title: str, indent: str = "") -> str:
     """The beginning of an admonition, said to the reader by a comment, and its first line. A title is a paragraph."""
     name = kind_of(kind)
     title = _HEADING.sub("", title)  # it is none of the page's
-    begins = f"{indent}<!--note {name} title-->" if title else f"{indent}<!--note {name}-->"
+    begins = f"{indent}<!--structformer-note {name} title-->" if title else f"{indent}<!--structformer-note {name}-->"
     first = first_line(name, title)
     return f"{begins}\n{indent}{first}" + (f"\n{indent.rstrip()}" if title else "") if first else begins
 

@@ -1,0 +1,72 @@
+"""What elements are, by their names, classes and roles: blocks, spans, headings; navigation and its like."""
+
+from __future__ import annotations
+
+from structformer.blocks import MarkKind
+
+from structformer_html.class_names import NOTE_WORDS
+
+PARAGRAPHS = (
+    "address aside body center div fieldset footer form frameset header hgroup hr html "
+    "legend main optgroup p search section select tbody tfoot"
+).split()
+# Elements that are blocks of their own, and spans; what has no mark here has a method of Page.
+BLOCKS = {
+    "blockquote": MarkKind.QUOTE,
+    "dir": MarkKind.LIST,
+    "dl": MarkKind.DEFINITIONS,
+    "figure": MarkKind.FIGURE,
+    "menu": MarkKind.LIST,
+    "summary": MarkKind.TITLE,
+    "ul": MarkKind.LIST,
+}
+BLOCK_LINES = {"li": MarkKind.ITEM, "caption": MarkKind.CAPTION, "figcaption": MarkKind.CAPTION}
+SPANS = {
+    **dict.fromkeys(("code", "kbd", "samp", "tt"), MarkKind.CODE_SPAN),
+    **dict.fromkeys(("em", "i", "cite", "dfn", "var"), MarkKind.EMPHASIS),
+    **dict.fromkeys(("strong", "b"), MarkKind.STRONG),
+}
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
+NEVER = frozenset({"script", "style", "template", "head", "noscript"})
+FURNITURE = frozenset({"nav", "annotation", "annotation-xml"})  # annotations repeat the formula that they stand in
+MAYBE_FURNITURE = frozenset({"footer", "aside"})  # of the page, not of its content
+SOMETIMES_SKIPPED = NEVER | FURNITURE | MAYBE_FURNITURE  # without any attribute
+MOSTLY_LINKS = 0.7  # share of an aside's text
+FURNITURE_ROLES = frozenset(
+    {"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "tablist"}
+)
+FURNITURE_CLASSES = frozenset(
+    """headerlink anchor-link anchorjs-link hash-link header-anchor mw-editsection mw-jump-link navbox navbox-styles
+    vertical-navbox
+    copiable-anchor copiable-link
+    breadcrumb breadcrumbs sphinxsidebar md-sidebar pagination pagination-nav prev-next edit-page-link
+    mw-cite-backlink katex-html noprint skip-link skip-to-content copybtn metadata-stub navheader navfooter""".split()
+)
+BACK_TO_CONTENTS = "toc-backref"  # docutils' headings, of contents that are left out
+CONTENTS_CLASSES = frozenset({"toc", "table-of-contents"})
+ALL_FURNITURE_CLASSES = FURNITURE_CLASSES | CONTENTS_CLASSES
+FURNITURE_IDS = frozenset(
+    {"toc", "catlinks", "footer", "site-nav", "sidebar", "navbar", "breadcrumbs", "cookie-banner", "mw-navigation"}
+)
+SEE_ALSO_CLASSES = frozenset({"seealso", "see-also", "related-topics", "related-links", "relatedlinks", "seealsolist"})
+RELATED = frozenset({"related", "see-also", "seealso"})
+SIGNS = SEE_ALSO_CLASSES | NOTE_WORDS | {"math", "figure"}
+FORMULA_IMAGES = frozenset({"math", "latex", "tex", "mwe-math-fallback-image-inline"})
+
+
+def formula_image(classes: str) -> MarkKind | None:
+    """What an image is whose alternative text is the source of the formula that it shows."""
+    words = classes.split()
+    if "mwe-math-fallback-image-display" in words:
+        return MarkKind.FORMULA
+    return MarkKind.FORMULA_SPAN if not FORMULA_IMAGES.isdisjoint(words) else None
+
+
+def is_aside_of_content(role: str, classes: str) -> bool:
+    """Whether an aside is part of the content by its own mark: a note, a footnote, related pages."""
+    return (
+        "admonition" in classes
+        or "footnote" in classes
+        or role in ("note", "doc-footnote", "doc-endnote", "doc-tip")
+        or not SEE_ALSO_CLASSES.isdisjoint(classes.split())
+    )

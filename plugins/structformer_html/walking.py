@@ -1,0 +1,133 @@
+"""Walks a page's trees of elements in the order of the document, and tells a Page what it comes upon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from selectolax.lexbor import LexborNode
+
+from structformer_html.elements import HEADINGS, SOMETIMES_SKIPPED, SPANS
+from structformer_html.page import Page
+
+FAR = 10  # texts and elements between an icon and the title that repeats it
+
+
+def read_tree(roots: Iterable[LexborNode], page: Page) -> None:
+    """Walk element trees in document order."""
+    for root in roots:
+        _walk(root, page)
+    page.finish()
+
+
+def _walk(root: LexborNode, page: Page) -> None:
+    start, end, say, skips, span_text = page.start, page.end, page.text, page.skips, page.span_text
+    above: list[tuple[LexborNode, str]] = []
+    node = root
+    while True:
+        name = node.tag or ""
+        if name == "-text":
+            if text := node.text_content:
+                say(text)
+        elif name[:1] not in ("-", "!"):
+            attributes = node.attributes
+            child = node.child
+            if (
+                not attributes
+                and (span := SPANS.get(name)) is not None
+                and child is not None
+                and child.next is None
+                and child.tag == "-text"
+            ):
+                if text := child.text_content:
+                    span_text(span, text)
+            elif not above or not (
+                (attributes or name in SOMETIMES_SKIPPED)
+                and (
+                    skips(name, attributes)
+                    or (name == "aside" and page.skips_aside(node))
+                    or (name == "a" and page.in_heading and page.skips_sign(attributes, _shown(node)))
+                )
+            ):
+                if name == "tr":
+                    if _has_titles_only(node):
+                        page.expect_titles()
+                elif name == "img" and page.in_note:
+                    page.precede(_text_after(node))
+                start(name, attributes)
+                if child is None:
+                    end(name)
+                elif name in HEADINGS and (inner := _inner_headings(node)):
+                    _walk_nested(node, inner, page)
+                else:
+                    above.append((node, name))
+                    node = child
+                    continue
+        while above:
+            following = node.next
+            if following is not None:
+                node = following
+                break
+            node, name = above.pop()
+            end(name)
+        else:
+            return
+
+
+def _shown(link: LexborNode) -> str:
+    """A link's text, or that of an image in it."""
+    text = link.text(deep=True)
+    return text if text.strip() else " ".join(each.attributes.get("alt") or "" for each in link.css("img"))
+
+
+def _text_after(node: LexborNode) -> str:
+    """The next text after an element without content, if there is some near."""
+    following: LexborNode | None = node
+    for _ in range(FAR):
+        while following is not None and following.next is None:
+            following = following.parent
+        if following is None:
+            return ""
+        following = following.next
+        while following is not None and following.child is not None:
+            following = following.child
+        if following is not None and following.tag == "-text" and (text := (following.text_content or "").strip()):
+            return text
+    return ""
+
+
+def _has_titles_only(row: LexborNode) -> bool:
+    cell = row.child
+    found = False
+    while cell is not None:
+        if cell.tag == "th":
+            found = True
+        elif cell.tag == "td":
+            return False
+        cell = cell.next
+    return found
+
+
+def _inner_headings(heading: LexborNode) -> list[LexborNode]:
+    own = heading.mem_id
+    return [each for each in heading.css("h1, h2, h3, h4, h5, h6") if each.mem_id != own]
+
+
+def _walk_nested(heading: LexborNode, inner: list[LexborNode], page: Page) -> None:
+    """A heading with headings in it: its own text is its title, the inner ones come after it."""
+    above = {each.mem_id for each in inner}
+    for node in heading.traverse(include_text=True):
+        if node.tag == "-text" and not _is_below(node, above, heading.mem_id) and (text := node.text_content):
+            page.text(text)
+    page.end(heading.tag or "")
+    for each in inner:
+        if not _is_below(each, above, heading.mem_id):
+            _walk(each, page)
+
+
+def _is_below(node: LexborNode, above: set[int], stop: int) -> bool:
+    parent = node.parent
+    while parent is not None and parent.mem_id != stop:
+        if parent.mem_id in above:
+            return True
+        parent = parent.parent
+    return False

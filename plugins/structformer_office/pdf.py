@@ -1,0 +1,169 @@
+"""The PDF format: text by pypdfium2, the library of a browser; sections by the outline, by size, or by page.
+
+Pictures are not read, so a scan has no text. Scripts, forms and attachments are never opened.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from structformer.document import Document, Link, Source
+from structformer.errors import ReadError
+from structformer.formats.builder import TreeBuilder, stem_title
+from structformer.formats.link_names import link_names, path_names
+from structformer.formats.source import SourceFile
+
+from structformer_office.pdf_headings import Entry, Heading, by_outline, by_page, by_size, title_by_size
+from structformer_office.pdf_lines import Line, page_lines, without_running_heads
+
+_MAX_ENTRIES = 20_000  # of an outline
+_ENCRYPTED = 4  # the library's number for a password that is missing
+_ITEM = re.compile(r"[•▪◦‣·–—*-]\s|\(?\d{1,3}[.)]\s")
+_MADE_BY = re.compile(r"^(?:Microsoft (?:Word|PowerPoint|Excel) - )")
+_FILE_NAME = re.compile(r"\S+\.\w{1,5}")
+_LOOSER = 1.3  # a gap between paragraphs than the usual one between lines
+
+
+class PdfFormat:
+    """PDF files with text."""
+
+    name = "pdf"
+    suffixes = (".pdf",)
+    media_types = ("application/pdf",)
+    completeness = "text by sections of the outline, else by size of headings, else by page; no tables, no pictures"
+
+    def sniff(self, head: bytes, path: str) -> float:
+        """Certainty that a file is a PDF, from its first bytes."""
+        return 1.0 if head.startswith(b"%PDF-") else 0.0
+
+    def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
+        """One Document. Raises ReadError on what is damaged or encrypted."""
+        import pypdfium2
+
+        try:
+            pdf = pypdfium2.PdfDocument(source.read())
+        except pypdfium2.PdfiumError as error:
+            if getattr(error, "err_code", None) == _ENCRYPTED:
+                raise ReadError("encrypted: it can be read once it is saved without a password") from error
+            raise ReadError(f"damaged, or no PDF ({error})") from error
+        try:
+            yield from self._documents(source, pdf)
+        finally:
+            pdf.close()
+
+    def _documents(self, source: SourceFile, pdf: Any) -> Iterator[Document]:
+        pages = [_lines(source, pdf, number) for number in range(len(pdf))]
+        if not any(pages):
+            source.warn(f"{len(pages)} page{'s' * (len(pages) != 1)} without text, as scans are: no document")
+            return
+        pages = without_running_heads(pages)
+        entries = _outline(pdf)
+        sized = [] if entries else by_size(pages)
+        headings = by_outline(entries, pages) or sized or by_page(pages)
+        builder = TreeBuilder()
+        _build(builder, pages, headings)
+        title = _title(pdf) or (None if sized else title_by_size(pages) or stem_title(source.path))
+        yield builder.finish(
+            Source(source.path, self.name),
+            title=title,
+            names=path_names(source.path),
+            metadata={"pages": len(pages)},
+        )
+
+    def resolve(self, link: Link, document: Document) -> Iterable[str]:
+        """Names that the target may mean, as a path."""
+        return link_names(document.id, document.source.path, link.target)
+
+
+def _title(pdf: Any) -> str:
+    """The title that a file says it has; "" where it says a file's name."""
+    title = " ".join(_MADE_BY.sub("", pdf.get_metadata_value("Title")).split())
+    return title if any(map(str.isalpha, title)) and not _FILE_NAME.fullmatch(title) else ""
+
+
+def _lines(source: SourceFile, pdf: Any, number: int) -> list[Line]:
+    """A page's lines; of a damaged one none, which is said."""
+    import pypdfium2
+
+    try:
+        page = pdf[number]
+        try:
+            return page_lines(page)
+        finally:
+            page.close()
+    except pypdfium2.PdfiumError as error:
+        source.warn(f"page {number + 1}: damaged ({error}): left out")
+        return []
+
+
+def _outline(pdf: Any) -> list[Entry]:
+    """The entries of the outline that lead to a page, no more than a bound."""
+    entries: list[Entry] = []
+    for count, bookmark in enumerate(pdf.get_toc(max_depth=9)):
+        if count >= _MAX_ENTRIES:
+            break
+        title = " ".join(bookmark.get_title().split())
+        destination = bookmark.get_dest()
+        page = destination.get_index() if destination is not None else None
+        if title and page is not None:
+            mode, view = destination.get_view()
+            entries.append(Entry(title, bookmark.level + 1, page, _height(mode, view)))
+    return entries
+
+
+def _height(mode: int, view: Sequence[float]) -> float | None:
+    """The height on its page that a destination leads to; None where it says none."""
+    import pypdfium2.raw as raw
+
+    place = {raw.PDFDEST_VIEW_XYZ: 1, raw.PDFDEST_VIEW_FITH: 0, raw.PDFDEST_VIEW_FITBH: 0}.get(mode)
+    return view[place] if place is not None and place < len(view) else None
+
+
+def _build(builder: TreeBuilder, pages: Sequence[Sequence[Line]], headings: Sequence[Heading]) -> None:
+    usual = _usual_gap(pages)
+    waiting = iter(headings)
+    heading = next(waiting, None)
+    for number, page in enumerate(pages):
+        before: Line | None = None
+        passed = 0
+        for index, line in enumerate(page):
+            while heading is not None and (heading.page, heading.line) <= (number, index):
+                _head(builder, heading)
+                passed = max(passed, heading.line + heading.lines if heading.page == number else 0)
+                heading, before = next(waiting, None), None
+            if index >= passed:
+                _add(builder, before, line, usual)
+                before = line
+        builder.paragraph() if before is None or before.text.endswith((".", ":", "!", "?")) else builder.space()
+    while heading is not None:
+        _head(builder, heading)
+        heading = next(waiting, None)
+
+
+def _head(builder: TreeBuilder, heading: Heading) -> None:
+    builder.open_heading(heading.level)
+    builder.flow(heading.title)
+    builder.close_heading()
+
+
+def _add(builder: TreeBuilder, before: Line | None, line: Line, usual: float) -> None:
+    """A line of text, in the paragraph of the line before it unless it is set apart."""
+    if before is not None:
+        gap = before.height - line.height
+        if gap > usual * _LOOSER or before.size != line.size or gap < 0:
+            builder.paragraph()
+        elif _ITEM.match(line.text):
+            builder.line()
+        elif not before.hyphenated:
+            builder.space()
+    builder.flow(line.text)
+
+
+def _usual_gap(pages: Sequence[Sequence[Line]]) -> float:
+    """From one line's foot to the next one's, as it is most often."""
+    gaps = [gap for page in pages for above, line in pairwise(page) if (gap := above.height - line.height) > 0]
+    return statistics.median(gaps) if gaps else 0.0

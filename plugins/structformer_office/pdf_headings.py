@@ -1,0 +1,135 @@
+"""Where the sections of a PDF begin: by its outline, else by the size of its headings, else a section a page."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from structformer_office.pdf_lines import Line
+
+_NUMBER = re.compile(r"^(?:\d+|[A-Z]|[IVXLC]+)(?:\.\d+)*[.)]?\s+(?=\S)")
+_LARGER = 1.15  # a heading's letters than the text's
+_LONGEST = 150  # characters of a heading that is known by its size alone
+_MOST = 0.2  # of all text that may be such headings; more are something else
+_LEVELS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of the outline: its title, level from 1, page and the height on it that it leads to, if it says one."""
+
+    title: str
+    level: int
+    page: int
+    height: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading before the line with this number on this page. lines: how many lines from there are its own text."""
+
+    page: int
+    line: int
+    level: int
+    title: str
+    lines: int = 0
+
+
+def by_outline(entries: Sequence[Entry], pages: Sequence[Sequence[Line]]) -> list[Heading]:
+    """The headings that an outline says, each at the line that has its title, else where the outline leads."""
+    on_page: dict[int, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        if 0 <= entry.page < len(pages):
+            on_page[entry.page].append(entry)
+    return [heading for page in sorted(on_page) for heading in _on_page(page, on_page[page], pages[page])]
+
+
+def _on_page(page: int, entries: Sequence[Entry], lines: Sequence[Line]) -> Iterator[Heading]:
+    places: dict[str, list[int]] = defaultdict(list)
+    for index, line in enumerate(lines):
+        places[_plain(line.text)].append(index)
+    reached = 0
+    for entry in entries:
+        led = _led_to(entry, lines, reached)
+        plain = _plain(entry.title)
+        after = [index for index in places.get(plain, ()) if index >= reached]
+        found = min(after, key=lambda index: abs(index - led)) if after else led
+        own = _own_lines(plain, lines[found:])
+        yield Heading(page, found, entry.level, entry.title, own)
+        places[plain] = []  # a second entry of the same title is another one
+        reached = found + own
+
+
+def _led_to(entry: Entry, lines: Sequence[Line], reached: int) -> int:
+    """The first line, from the one that is reached, that stands no higher than the outline leads."""
+    if entry.height is None:
+        return reached
+    for index in range(reached, len(lines)):
+        if lines[index].height <= entry.height:
+            return index
+    return reached
+
+
+def _own_lines(plain: str, lines: Sequence[Line]) -> int:
+    """How many lines, from the first, have this title and nothing else; 0 where they say something else."""
+    said = ""
+    for count, line in enumerate(lines[:4], 1):
+        said = f"{said} {line.text}"
+        if _plain(said) == plain:
+            return count
+    return 0
+
+
+def _plain(text: str) -> str:
+    """A title as it is compared: letters and digits, without its number."""
+    return "".join(character for character in _NUMBER.sub("", text.strip()).casefold() if character.isalnum())
+
+
+def by_size(pages: Sequence[Sequence[Line]]) -> list[Heading]:
+    """The headings that larger letters show; none where these do not look like headings."""
+    body, characters = _usual_size(pages)
+    found: list[tuple[float, Heading]] = []
+    for number, page in enumerate(pages):
+        index = 0
+        while index < len(page):
+            end = index + 1
+            while end < len(page) and page[end].size == page[index].size > body * _LARGER:
+                end += 1
+            title = " ".join(line.text for line in page[index:end])
+            if page[index].size > body * _LARGER and len(title) <= _LONGEST and any(map(str.isalpha, title)):
+                found.append((page[index].size, Heading(number, index, 1, title, end - index)))
+            index = end
+    if len(found) < 2 or sum(len(each.title) for _, each in found) > _MOST * characters:
+        return []
+    levels = {size: min(level, _LEVELS) for level, size in enumerate(sorted({size for size, _ in found})[::-1], 1)}
+    return [Heading(each.page, each.line, levels[size], each.title, each.lines) for size, each in found]
+
+
+def title_by_size(pages: Sequence[Sequence[Line]]) -> str:
+    """What stands in the largest letters of the first page with text; "" where they are no larger than others."""
+    first = next(page for page in pages if page)
+    largest = max(line.size for line in first)
+    start = next(index for index, line in enumerate(first) if line.size == largest)
+    lines = list(takewhile(lambda line: line.size == largest, first[start:]))
+    title = " ".join(line.text for line in lines)
+    larger = largest > _usual_size(pages)[0] * _LARGER
+    return title if larger and len(title) <= _LONGEST and any(map(str.isalpha, title)) else ""
+
+
+def _usual_size(pages: Sequence[Sequence[Line]]) -> tuple[float, int]:
+    """(the size that most of the text has, how many characters there are)."""
+    sizes: Counter[float] = Counter()
+    for page in pages:
+        for line in page:
+            sizes[line.size] += len(line.text)
+    return max(sizes, key=lambda size: (sizes[size], -size), default=0.0), sizes.total()
+
+
+def by_page(pages: Sequence[Sequence[Line]]) -> list[Heading]:
+    """A heading a page, by its number; none for a single page."""
+    if len(pages) < 2:
+        return []
+    return [Heading(number, 0, 1, f"Page {number + 1}") for number, lines in enumerate(pages) if lines]
