@@ -1,170 +1,188 @@
-"""Attention that words get in a Transformer's last layer, computed in batches and kept on disk (HARP, Ma et al., CIKM
-2021, eq. 1-3).
+"""Attention that words get in a Transformer's last layer, computed in batches (HARP, Ma et al., CIKM 2021, eq. 1-3).
+
+Where it is kept on disk, it is as float16 numbers: of a text's words in the order in which they first stand there, so
+that no word is written.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
+import os
 import re
-import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
-from structformer.models.loading import load_encoder, load_tokenizer
+from structformer.models.first_pieces import first_piece_attention
+from structformer.models.last_attention import LastAttention
 from structformer.models.scratch import weights_digest
 
 _WORD = re.compile(r"\w+")
 _MAX_TOKENS = 256
-_BATCH_TOKENS = 8192
-_DIGITS = 4  # weights are rounded, so that how texts were batched cannot change which words are drawn
+_BATCH_TOKENS = {"cpu": 8192, "cuda": 65_536}
+_BY_DEVICE = 2  # processes that feed a device: one prepares texts while the other's go through the model
+_MOST_PROCESSES = 16  # on processors alone, each with a model in memory, unless more are asked for
 _KEPT = 4096  # requests in memory
 
-Request = tuple[
-    str, int, int
-]  # a text and the span that attends, empty for [CLS]; a negative one asks for tokens by place
+# A text, and the span whose tokens attend, empty for [CLS]. A span (~start, ~end) asks for what the tokens in
+# [start, end) get from [CLS], one number.
+Request = tuple[str, int, int]
 
 
 class AttentionWeights:
     """Word weights: the average over heads of the last layer's self-attention from the tokens of a span, or from [CLS],
     to each word's tokens, summed over a word's places and normalised to one.
 
-    Texts are read up to 256 tokens. Results are kept in an SQLite file named by the model's weights.
+    Texts are read up to 256 tokens. On processors one thread computes, so that how many processes share the work
+    changes no bit. cache: where `folder` is, in which drawing keeps what it computed.
     """
 
-    def __init__(self, location: str, cache: Path) -> None:
+    def __init__(self, location: str, cache: Path, fingerprint: str = "") -> None:
         self._location = location
-        self.fingerprint = weights_digest(location)
-        cache.mkdir(parents=True, exist_ok=True)
-        self._database = sqlite3.connect(cache / f"attention-{self.fingerprint}.sqlite")
-        self._database.execute("PRAGMA journal_mode=WAL")
-        self._database.execute("CREATE TABLE IF NOT EXISTS weights (key BLOB PRIMARY KEY, words TEXT) WITHOUT ROWID")
-        self._model: Any = None
-        self._tokenizer: Any = None
-        self._known: dict[Request, dict[str, float]] = {}
-        self.computed = 0  # requests that the cache could not answer
+        self._cache = cache
+        self.fingerprint = fingerprint or weights_digest(location)
+        self.folder = cache / f"attention-{self.fingerprint}"
+        self.place = 0
+        self._known: dict[Request, np.ndarray[Any, Any]] = {}
+        self.computed = 0  # requests that were not known
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AttentionWeights, (self._location, self._cache, self.fingerprint)
+
+    def processes(self, asked: int | None) -> int:
+        """How many processes share the work. asked: what the user wants."""
+        devices = torch.cuda.device_count()
+        return asked or (_BY_DEVICE * devices if devices else min(_MOST_PROCESSES, os.cpu_count() or 1))
 
     def prepare(self, requests: Sequence[Request]) -> None:
-        """Compute what the cache doesn't hold yet, in batches of texts of like length, and keep it."""
+        """Compute what isn't known yet, and remember it while it is asked for."""
         if len(self._known) > _KEPT:
             self._known.clear()
-        missing = [request for request in requests if request not in self._known and not self._stored(request)]
-        by_text: dict[str, list[Request]] = {}
-        for request in missing:
-            by_text.setdefault(request[0], []).append(request)
-        texts = sorted(by_text, key=lambda text: (len(text), text))
-        for batch in _batches(texts):
-            self._compute(batch, by_text)
-        self._database.commit()
+        missing = [request for request in requests if request not in self._known]
+        self._known.update(zip(missing, self.compute(missing), strict=True))
+
+    def know(self, rows: Mapping[Request, np.ndarray[Any, Any]]) -> None:
+        """Take over what `compute` gave earlier, in the place of what is remembered."""
+        self._known = dict(rows)
 
     def weights(self, text: str, start: int = 0, end: int = 0) -> Mapping[str, float]:
         """Weights by word in lower case; they sum to one. Empty for a text without a word."""
-        request = (text, start, end)
-        if request not in self._known and not self._stored(request):
-            self.prepare([request])
-        return self._known[request]
+        words, _ = _words(text)
+        row = self._row((text, start, end)).tolist()
+        return {word: weight for word, weight in zip(words, row, strict=False) if weight > 0}
 
     def span_weights(self, text: str, spans: Sequence[tuple[int, int]]) -> list[float]:
         """Weights of a text's spans, [start, end) in characters: what their own tokens get from [CLS], of what all
-        words get. Source: HARP, eq. 10.
+        tokens get. Source: HARP, eq. 10.
         """
-        request = (text, -1, -1)
-        if request not in self._known and not self._stored(request):
+        self.prepare([(text, ~start, ~end) for start, end in spans])
+        return [float(self._known[text, ~start, ~end][0]) for start, end in spans]
+
+    def first_pieces(self, texts: Sequence[str]) -> list[tuple[int, dict[str, float]]]:
+        """Of each text (number of tokens read, what the first tokens of each word's occurrences get from [CLS], by word
+        in lower case). Texts are read up to 512 tokens; nothing is kept.
+        """
+        return first_piece_attention(self._location, texts)
+
+    def _row(self, request: Request) -> np.ndarray[Any, Any]:
+        if request not in self._known:
             self.prepare([request])
-        by_place = {tuple(map(int, place.split("-"))): weight for place, weight in self._known[request].items()}
-        return [
-            sum(weight for (first, last), weight in by_place.items() if first < end and last > start)
-            for start, end in spans
-        ]
+        return self._known[request]
 
-    def _stored(self, request: Request) -> bool:
-        row = self._database.execute("SELECT words FROM weights WHERE key = ?", (_key(request),)).fetchone()
-        if row is not None:
-            self._known[request] = json.loads(row[0])
-        return row is not None
+    def compute(self, requests: Sequence[Request]) -> list[np.ndarray[Any, Any]]:
+        """What is asked for, as float16 numbers, in batches of texts of like length. Which texts go through the model
+        together depends on the requests alone.
+        """
+        by_text: dict[str, list[int]] = {}
+        for number, request in enumerate(requests):
+            by_text.setdefault(request[0], []).append(number)
+        found = [np.zeros(0, np.float16)] * len(requests)
+        texts = sorted((text for text in by_text if text), key=lambda text: (len(text), text))
+        self.computed += sum(len(by_text[text]) for text in texts)
+        if not texts:
+            return found
+        model = _loaded(self._location, self._device())
+        with _one_thread():
+            for batch in _batches(texts, _BATCH_TOKENS[model.device.type]):
+                for text, (spans, attention) in zip(batch, model.of(batch, _MAX_TOKENS), strict=True):
+                    asked = [requests[number][1:] for number in by_text[text]]
+                    for number, row in zip(by_text[text], _rows(text, spans, attention, asked), strict=True):
+                        found[number] = row
+        return found
 
-    @torch.inference_mode()
-    def _compute(self, texts: Sequence[str], by_text: Mapping[str, list[Request]]) -> None:
-        if self._model is None:
-            self._model = (
-                load_encoder(self._location, attention="eager")
-                .eval()
-                .to("cuda" if torch.cuda.is_available() else "cpu")
-            )
-            self._tokenizer = load_tokenizer(self._location)
-        encoded = self._tokenizer(
-            list(texts),
-            truncation=True,
-            max_length=_MAX_TOKENS,
-            padding=True,
-            return_tensors="pt",
-            return_offsets_mapping=True,
-        )
-        offsets = encoded.pop("offset_mapping").tolist()
-        attention = (
-            self._model(**encoded.to(self._model.device), output_attentions=True).attentions[-1].mean(1).float().cpu()
-        )
-        for text, spans, rows in zip(texts, offsets, attention, strict=True):
-            for request in by_text[text]:
-                words = (
-                    _place_weights(spans, rows)
-                    if request[1] < 0
-                    else _word_weights(text, spans, rows, request[1], request[2])
-                )
-                self._known[request] = words
-                self._database.execute(
-                    "INSERT OR REPLACE INTO weights VALUES (?, ?)", (_key(request), json.dumps(words))
-                )
-                self.computed += 1
+    def _device(self) -> str:
+        devices = torch.cuda.device_count()
+        return f"cuda:{self.place % devices}" if devices else "cpu"
 
 
-def _word_weights(text: str, spans: list[list[int]], attention: torch.Tensor, start: int, end: int) -> dict[str, float]:
-    """attention: (tokens, tokens), from row to column; spans: each token's characters, (0, 0) for special tokens and
-    padding.
+@lru_cache(maxsize=1)
+def _loaded(location: str, device: str) -> LastAttention:
+    return LastAttention(location, device)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _words(text: str) -> tuple[dict[str, int], list[tuple[int, int, int]]]:
+    """A text's words in lower case with their numbers, in the order of their first places; and (start, end, number) of
+    each place.
     """
-    rows = (
-        [place for place, (first, last) in enumerate(spans) if last > first and first < end and last > start]
-        if end > start
-        else []
-    )
-    received = attention[rows or [0]].mean(0).tolist()
-    totals: dict[str, float] = {}
-    words = [(found.start(), found.end(), found.group().lower()) for found in _WORD.finditer(text)]
-    place = 0
-    for (first, last), weight in zip(spans, received, strict=True):
-        while place < len(words) and words[place][1] <= first:
-            place += 1
-        if last > first and place < len(words) and words[place][0] < last:
-            totals[words[place][2]] = totals.get(words[place][2], 0.0) + weight
-    total = sum(totals.values())
-    return {word: round(weight / total, _DIGITS) for word, weight in sorted(totals.items())} if total > 0 else {}
+    numbers: dict[str, int] = {}
+    places = [
+        (found.start(), found.end(), numbers.setdefault(found.group().lower(), len(numbers)))
+        for found in _WORD.finditer(text)
+    ]
+    return numbers, places
 
 
-def _place_weights(spans: list[list[int]], attention: torch.Tensor) -> dict[str, float]:
-    """What each token gets from [CLS], by its characters "first-last"."""
-    received = attention[0].tolist()
-    found = {(first, last): weight for (first, last), weight in zip(spans, received, strict=True) if last > first}
-    total = sum(found.values())
-    return (
-        {f"{first}-{last}": round(weight / total, _DIGITS) for (first, last), weight in found.items()} if total else {}
-    )
+def _rows(
+    text: str, spans: np.ndarray[Any, Any], attention: np.ndarray[Any, Any], asked: Sequence[tuple[int, int]]
+) -> Iterator[np.ndarray[Any, Any]]:
+    """What each request gets. attention: (tokens, tokens), from row to column; spans: each token's characters, (0, 0)
+    for special tokens.
+    """
+    numbers, places = _words(text)
+    first, last = spans[:, 0], spans[:, 1]
+    of_text = last > first
+    ends = np.array([end for _, end, _ in places] or [0])
+    # Each token is of the first word that ends behind its beginning, if that word begins before its end.
+    of_word = np.minimum(np.searchsorted(ends, first, side="right"), len(ends) - 1)
+    begins = np.array([begin for begin, _, _ in places] or [0])
+    inside = of_text & (begins[of_word] < last) & (ends[of_word] > first) & bool(places)
+    of_tokens = np.array([number for _, _, number in places] or [0])[of_word][inside]
+    for start, end in asked:
+        if start < 0:
+            wanted = of_text & (first < ~end) & (last > ~start)
+            yield np.array([_share(attention[0][wanted].sum(), attention[0][of_text].sum())], np.float16)
+            continue
+        rows = np.flatnonzero(of_text & (first < end) & (last > start)) if end > start else np.zeros(0, np.intp)
+        received = attention[rows if len(rows) else [0]].mean(0)[inside]
+        totals = np.bincount(of_tokens, received, len(numbers))
+        yield np.trim_zeros(totals / (totals.sum() or 1.0), "b").astype(np.float16)
 
 
-def _batches(texts: Sequence[str]) -> list[list[str]]:
-    """Texts in ascending length, in batches whose padded size is about _BATCH_TOKENS tokens of four characters."""
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0
+
+
+def _batches(texts: Sequence[str], tokens_at_once: int) -> list[list[str]]:
+    """Texts in ascending length, in batches whose padded size is about so many tokens of four characters."""
     batches: list[list[str]] = []
     for text in texts:
         tokens = min(_MAX_TOKENS, len(text) // 3 + 3)
-        if batches and (len(batches[-1]) + 1) * tokens <= _BATCH_TOKENS:
+        if batches and (len(batches[-1]) + 1) * tokens <= tokens_at_once:
             batches[-1].append(text)
         else:
             batches.append([text])
     return batches
-
-
-def _key(request: Request) -> bytes:
-    text, start, end = request
-    return hashlib.blake2b(f"{start}/{end}/{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()

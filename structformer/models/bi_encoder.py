@@ -18,6 +18,7 @@ import torch
 from safetensors.torch import save_file
 
 from structformer.errors import ModelError
+from structformer.models.first_tokens import Frame, first_tokens
 from structformer.models.fused_attention import fuse_attention
 from structformer.models.kinds import RankerOptions
 from structformer.models.length_batches import length_buckets
@@ -93,8 +94,13 @@ class BiEncoder:
 
     @classmethod
     def start(cls, location: str, kind: str, options: RankerOptions) -> BiEncoder:
-        """What training starts from; the options concern other kinds."""
-        return cls.load(location)
+        """What training starts from, with another pooling where the options name one."""
+        encoder = cls.load(location)
+        if options.pooling is not None:
+            if wrong := steps_fit(encoder.modules.steps, int(encoder.model.config.hidden_size)):
+                raise ModelError(f"{location} has its own layers behind its own pooling: {wrong}")
+            encoder.head = replace(encoder.head, modules=replace(encoder.modules, pooling=(options.pooling,)))
+        return encoder
 
     @property
     def passages(self) -> BiEncoder | None:
@@ -150,21 +156,17 @@ class BiEncoder:
         """Token ids of the texts without padding, by feature, each text cut to its own number of tokens, without those
         of its prompt.
         """
-        given = list(zip(max_tokens, prompts or [Prompt()] * len(texts), strict=True))
-        encoded: dict[str, list[list[int]]] = {name: [[]] * len(texts) for name in ("input_ids", "attention_mask")}
-        for limit, prompt in dict.fromkeys(given):
-            numbers = [number for number, each in enumerate(given) if each == (limit, prompt)]
-            most = min(limit + prompt.tokens, self.longest or limit + prompt.tokens)
-            found = self.tokenizer(
-                [prompt.text + texts[number] for number in numbers], truncation=True, max_length=most, padding=False
-            )
-            for name, values in found.items():
-                if self._features is not None and name not in self._features:
-                    continue  # as token types, which not every model knows
-                column = encoded.setdefault(name, [[]] * len(texts))
-                for number, ids in zip(numbers, values, strict=True):
-                    column[number] = ids
-        return encoded
+        given = prompts or [Prompt()] * len(texts)
+        limits = [limit + prompt.tokens for limit, prompt in zip(max_tokens, given, strict=True)]
+        own = [max(0, min(limit, self.longest or limit) - self._frame.tokens) for limit in limits]
+        prompted = [prompt.text + text for prompt, text in zip(given, texts, strict=True)]
+        encoded = self._frame.framed(first_tokens(self.tokenizer, prompted, own))
+        # Not every model knows token types.
+        return {name: rows for name, rows in encoded.items() if self._features is None or name in self._features}
+
+    @cached_property
+    def _frame(self) -> Frame:
+        return Frame.of_texts(self.tokenizer)
 
     @torch.inference_mode()
     def encode(

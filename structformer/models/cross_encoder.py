@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from structformer.models.first_tokens import Frame, first_tokens
 from structformer.models.kinds import RankerOptions
 from structformer.models.length_batches import length_buckets
 from structformer.models.loading import load_classifier, load_tokenizer
 
 QUERY_TOKENS = 30
-_SPECIAL_TOKENS = 3  # [CLS] and two [SEP]
 LONG_QUERY_TOKENS = 255  # LTM's queries are documents
 MAX_TOKENS = 512  # 30 + 479 + 3 special tokens: one document token fewer than the paper's 480, which would make 513
 
@@ -27,22 +28,25 @@ class CrossEncoder:
 
     kind = "cross-encoder"
 
-    def __init__(self, model: Any, tokenizer: Any, max_tokens: int = MAX_TOKENS) -> None:
+    def __init__(self, model: Any, tokenizer: Any, max_tokens: int = MAX_TOKENS, note: str = "") -> None:
+        """note: what whoever trains it is to be told of its weights."""
+        self.note = note
         self.model = model
         self.tokenizer = tokenizer
         self.max_tokens = min(max_tokens, int(getattr(model.config, "max_position_embeddings", max_tokens)))
 
     @classmethod
     def load(cls, location: str, max_tokens: int = MAX_TOKENS, *, model: Any = None) -> CrossEncoder:
-        """From a folder or hub name; a base model without a head gets a fresh one. model: used in the place of the
-        saved one. Raises ModelError.
+        """From a folder or hub name. model: used in the place of the saved one. Raises ModelError, also when there is
+        no head that ranks: a random one gives scores that mean nothing.
         """
-        return cls(model or load_classifier(location), load_tokenizer(location), max_tokens)
+        return cls(model or load_classifier(location)[0], load_tokenizer(location), max_tokens)
 
     @classmethod
     def start(cls, location: str, kind: str, options: RankerOptions) -> CrossEncoder:
-        """What training starts from."""
-        return cls.load(location, options.document_tokens)
+        """What training starts from: a base model without a head gets a fresh one."""
+        model, note = load_classifier(location, fresh_head=True)
+        return cls(model, load_tokenizer(location), options.document_tokens, note)
 
     def encode_pairs(
         self,
@@ -58,17 +62,15 @@ class CrossEncoder:
         cut_documents: as if queries had all of their tokens, so that documents of 512 tokens are cut to 479 beside a
         query of at most 30, and to 254 beside one of 255 (Wikiformer, section "Implementation Details").
         """
-        if cut_documents:
-            left = [self.max_tokens - _SPECIAL_TOKENS - tokens for tokens in query_tokens]
-            documents = self._shorten(documents, left)
-        encoded = self.tokenizer(
-            self._shorten(queries, query_tokens),
-            list(documents),
-            padding=False,
-            truncation="only_second",
-            max_length=self.max_tokens,
-        )
-        return {name: list(values) for name, values in encoded.items()}
+        room = self.max_tokens - self._frame.tokens
+        most = [room - tokens if cut_documents else room for tokens in query_tokens]
+        found = first_tokens(self.tokenizer, [*queries, *documents], [*query_tokens, *most])
+        asked, read = found[: len(queries)], found[len(queries) :]
+        return self._frame.framed(asked, [ids[: room - len(query)] for query, ids in zip(asked, read, strict=True)])
+
+    @cached_property
+    def _frame(self) -> Frame:
+        return Frame.of_pairs(self.tokenizer)
 
     @torch.inference_mode()
     def score(
@@ -100,18 +102,6 @@ class CrossEncoder:
         return self.score([query for query, _ in pairs], [document for _, document in pairs]).reshape(
             len(queries), len(documents)
         )
-
-    def _shorten(self, queries: Sequence[str], tokens: Sequence[int]) -> list[str]:
-        """Queries cut after so many tokens, at the token's end in the text, so that they give the same tokens again."""
-        known = list(dict.fromkeys(queries))
-        encoded = self.tokenizer(
-            known, add_special_tokens=False, return_offsets_mapping=True, truncation=False, verbose=False
-        )
-        offsets = dict(zip(known, encoded["offset_mapping"], strict=True))
-        return [
-            query[: offsets[query][limit - 1][1]] if len(offsets[query]) > limit else query
-            for query, limit in zip(queries, tokens, strict=True)
-        ]
 
     def save(self, folder: Path) -> None:
         """Write weights (safetensors) and tokenizer; sentence-transformers' CrossEncoder loads them and gives the same

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
     """Trained weights against what the search has without them, on the same held-out questions. by: what these are;
-    against: what the search has; untrained, trained: mean nDCG@10; low, high: of the 95 % interval of its gain;
+    against: what the search has; untrained, trained: means of `measure`; low, high: of the 95 % interval of its gain;
     first_untrained, first_trained: the share of questions whose document is found first (Success@1); first_low,
     first_high: of its gain.
     """
@@ -26,10 +26,11 @@ class Judged:
     first_trained: float
     first_low: float
     first_high: float
+    measure: str = field(default="nDCG@10", kw_only=True)
 
     @property
     def gain(self) -> float:
-        """Of nDCG@10."""
+        """Of the measure."""
         return self.trained - self.untrained
 
     @property
@@ -40,7 +41,7 @@ class Judged:
     def in_words(self) -> str:
         """The figures, in a sentence."""
         return (
-            f"On {self.questions} {self.by} nDCG@10 is {self.trained:.3f}, where {self.against} has "
+            f"On {self.questions} {self.by} {self.measure} is {self.trained:.3f}, where {self.against} has "
             f"{self.untrained:.3f} ({self.gain:+.3f}, 95 % interval {self.low:+.3f} to {self.high:+.3f}); the right "
             f"document comes first for {self.first_trained:.0%}, where it did for {self.first_untrained:.0%}."
         )

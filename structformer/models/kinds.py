@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 DISTILLING = ("margin-mse", "kl")
 GROUP_LOSSES = ("softmax", "hinge", "softmax-hinge", *DISTILLING)
+_CONDENSER = "structformer.training.condenser:CondenserObjective"
 
 
 class Ranker(Protocol):
@@ -59,6 +60,7 @@ class RankerOptions:
     mean_max_sim: bool = False
     dimensions: int = 128
     sep_last: bool = False
+    pooling: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,9 @@ class RankerKind:
 
     model: the class, with `load(location)` for a saved model, `start(location, kind, RankerOptions)` for what training
     begins with, and the Ranker protocol. objective: the class of structformer.training.objectives.Objective that trains
-    it. losses: those it knows, the default one first. mix: weights of tasks. task_loss: "sum" of the tasks' mean
-    losses, or "mean" over Examples. joint: reads query and document together, so it reorders what others found.
+    it; objectives: those of losses that have one of their own. losses: those it knows, the default one first. mix:
+    weights of tasks. task_loss: "sum" of the tasks' mean losses, or "mean" over Examples. joint: reads query and
+    document together, so it reorders what others found.
     first_stage: the search stage that finds with it, "" for none. token_vectors: keeps a vector of each token, searched
     in an index of them. sentence_encoder: starts best from a sentence encoder. masked_words: can be trained on masked
     words too. interpolates: half-way to the base is worth trying. frozen_words: word vectors may stay the base's.
@@ -120,6 +123,7 @@ class RankerKind:
     in_batch_negatives: bool = False
     word_vectors: bool = False
     trainer: str = ""
+    objectives: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checked_name(self.name, "the ranker's name")
@@ -137,6 +141,10 @@ class RankerKind:
     def defaults(self, device: str) -> Defaults:
         """The choices for a device, "cpu" or "cuda"."""
         return self.gpu if device == "cuda" else self.cpu
+
+    def objective_of(self, loss: str) -> str:
+        """The place of the class that minimises a loss."""
+        return self.objectives.get(loss, self.objective)
 
     def load(self, location: str, *, model: Any = None) -> Ranker:
         """A saved model of this kind. model: of an `exported` kind, used in the place of the saved one. Raises
@@ -168,7 +176,8 @@ _BUILT_IN = (
         "bi-encoder",
         model="structformer.models.bi_encoder:BiEncoder",
         objective="structformer.training.objectives:BiEncoderObjective",
-        losses=("infonce", *GROUP_LOSSES),
+        losses=("infonce", *GROUP_LOSSES, "condenser", "cocondenser"),
+        objectives={"condenser": _CONDENSER, "cocondenser": _CONDENSER},
         mix=_DOCS_MIX,
         cpu=Defaults(32, 5e-5, 160),
         gpu=Defaults(256, 5e-5, 256),

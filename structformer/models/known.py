@@ -29,6 +29,9 @@ class KnownEncoder:
     source: str = ""
 
 
+# Pre-trained for their [CLS]; no sentence encoders before they are trained.
+_CONDENSERS = frozenset({"Luyu/condenser", "Luyu/co-condenser-wiki", "Luyu/co-condenser-marco"})
+
 KNOWN = {
     each.name: each
     for each in (
@@ -43,3 +46,10 @@ KNOWN = {
         KnownEncoder("intfloat/multilingual-e5-base", 1112, 768, "many", "MIT", "query: ", "passage: "),
     )
 }
+
+
+def pooling_of(name: str) -> str | None:
+    """How the makers of an encoder on the hub pool, where its files don't say; None where nobody here knows."""
+    if name in _CONDENSERS:
+        return "cls"
+    return KNOWN[name].pooling if name in KNOWN else None

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from structformer.errors import ModelError
+from structformer.models.first_tokens import Frame, first_tokens
 from structformer.models.kinds import RankerOptions
 from structformer.models.length_batches import length_buckets
 from structformer.models.loading import load_encoder, load_tokenizer
@@ -123,9 +125,7 @@ class LateInteraction:
     def encode_query_tokens(self, queries: Sequence[str]) -> list[list[int]]:
         """Token ids of queries, cut to N_q or padded to it with [MASK]."""
         marked = [f"{_MARKERS[0]} {query}" for query in queries]
-        found: list[list[int]] = self.tokenizer(marked, truncation=True, max_length=self.options.query_tokens)[
-            "input_ids"
-        ]
+        found = self._first_tokens(marked, self.options.query_tokens)
         masks = [[self.tokenizer.mask_token_id] * (self.options.query_tokens - len(row)) for row in found]
         if self.options.sep_last:
             return [[*row[:-1], *masked, row[-1]] for row, masked in zip(found, masks, strict=True)]
@@ -134,10 +134,15 @@ class LateInteraction:
     def encode_document_tokens(self, documents: Sequence[str], max_tokens: int | None = None) -> list[list[int]]:
         """Token ids of documents, cut to `max_tokens`."""
         marked = [f"{_MARKERS[1]} {document}" for document in documents]
-        found: list[list[int]] = self.tokenizer(
-            marked, truncation=True, max_length=max_tokens or self.options.document_tokens
-        )["input_ids"]
-        return found
+        return self._first_tokens(marked, max_tokens or self.options.document_tokens)
+
+    def _first_tokens(self, texts: Sequence[str], most: int) -> list[list[int]]:
+        limits = [most - self._frame.tokens] * len(texts)
+        return self._frame.framed(first_tokens(self.tokenizer, texts, limits))["input_ids"]
+
+    @cached_property
+    def _frame(self) -> Frame:
+        return Frame.of_texts(self.tokenizer)
 
     def embed_queries(self, ids: Sequence[Sequence[int]]) -> TokenVectors:
         """Every query (ids of `encode_query_tokens`) as N_q vectors, its [MASK] padding seen by the encoder and

@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-CPU_BATCH_TOKENS = 1024  # small batches stay in the caches, and their texts are of more like length
-GPU_BATCH_TOKENS = 65_536  # a GPU waits on small batches
-_LIKE = 0.75  # of the longer text's length
-_WORTH_A_BATCH = 128  # tokens
+
+@dataclass(frozen=True, slots=True)
+class _Batches:
+    """A device's batches. tokens: with padding, at most; like: the share of the longest text's length that each text
+    has; worth: the tokens from which on a batch may be closed for that.
+    """
+
+    tokens: int
+    like: float
+    worth: int
+
+
+# Small batches stay in a CPU's caches. A GPU waits on them, and a batch of a GPU that were ten times as large would not
+# be quicker, but hold texts of any length.
+_CPU = _Batches(1024, 0.75, 128)
+_GPU = _Batches(16_384, 0.85, 2048)
+
+
+def default_batch_tokens(device: str) -> int:
+    """The padded tokens that a batch has at most where nobody says how many."""
+    return _of(device).tokens
+
+
+def _of(device: str) -> _Batches:
+    return _CPU if device == "cpu" else _GPU
 
 
 def length_buckets(lengths: Sequence[int], device: str, batch_tokens: int | None = None) -> list[list[int]]:
     """Numbers of the texts in batches of ascending length, each of at most `batch_tokens` padded tokens, but at least
-    one text.
-
-    On a CPU, which loses little by small batches, texts of much unlike length stay apart even where there is room.
+    one text. Texts of much unlike length stay apart even where there is room.
     """
-    on_cpu = device == "cpu"
-    budget = batch_tokens or (CPU_BATCH_TOKENS if on_cpu else GPU_BATCH_TOKENS)
+    chosen = _of(device)
+    budget = batch_tokens or chosen.tokens
     batches: list[list[int]] = []
     for number in sorted(range(len(lengths)), key=lambda number: (lengths[number], number)):
         last = batches[-1] if batches else []
         fits = bool(last) and (len(last) + 1) * lengths[number] <= budget
-        if (
-            fits
-            and on_cpu
-            and lengths[last[0]] < _LIKE * lengths[number]
-            and len(last) * lengths[last[-1]] >= _WORTH_A_BATCH
-        ):
-            fits = False
-        if fits:
+        unlike = bool(last) and lengths[last[0]] < chosen.like * lengths[number]
+        if fits and not (unlike and len(last) * lengths[last[-1]] >= chosen.worth):
             last.append(number)
         else:
             batches.append([number])

@@ -1,13 +1,30 @@
-"""Loading tokenizers and weights: safetensors only, no code from the model's folder, no progress noise."""
+"""Loading tokenizers and weights: no code from a model's folder or file is run, no bars are drawn, and weights that a
+file lacks are named.
+"""
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
-from typing import Any
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from structformer.errors import ModelError
 from structformer.models.base import check_packaged, pinned
+
+if TYPE_CHECKING:
+    from structformer.models.published import Tensors
+
+log = logging.getLogger("structformer.models")
+_SHOWN = 3  # names of weights in a line
+_TELLING = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # what does not fit is told, and refused here
+# Heads for other uses of an encoder: that they take no part in this one goes without saying.
+_OTHER_HEADS = (
+    *("cls.", "classifier.", "pre_classifier.", "score.", "lm_head.", "vocab_", "predictions.", "qa_outputs."),
+    *("discriminator_predictions.", "generator_", "sop_classifier."),
+)
 
 
 def quiet_transformers() -> None:
@@ -26,7 +43,11 @@ def load_tokenizer(location: str, *, body: str = "") -> Any:
     """
     from transformers import AutoTokenizer
 
-    tokenizer = _load(AutoTokenizer, location, "tokenizer", use_fast=True, **_within(body))
+    from structformer.models.published import old_config
+
+    # What kind a tokenizer is of is read from there too.
+    chosen = {} if old_config(location, body) is None else {"config": _load_config(location, body)}
+    tokenizer = _load(AutoTokenizer, location, "tokenizer", use_fast=True, **chosen, **_within(body))
     if tokenizer.pad_token_id is None:
         raise ModelError(f"{location} has no padding token, so no batches can be made for it; take a BERT-like model")
     return tokenizer
@@ -40,17 +61,115 @@ def load_encoder(location: str, *, attention: str | None = None, body: str = "")
     """
     from transformers import AutoModel
 
+    from structformer.models.published import PublishedWeights
+
+    check_packaged(location)
+    weights, config = PublishedWeights(location, body), _load_config(location, body)
     chosen = {} if attention is None else {"attn_implementation": attention}
-    return _load(AutoModel, location, "weights", use_safetensors=True, dtype="float32", **chosen, **_within(body))
+    if weights.plain:
+        model, found = _load_model(
+            AutoModel, location, use_safetensors=True, config=config, dtype="float32", **chosen, **_within(body)
+        )
+    else:
+        model, found = _load_tensors(AutoModel, location, weights.tensors(), config, **chosen)
+    # BERT's pooling of [CLS] takes no part where a bi-encoder pools by itself.
+    _say_what_differs(location, [name for name in found["missing_keys"] if "pooler." not in name], found)
+    return model
 
 
-def load_classifier(location: str) -> Any:
-    """The encoder with a one-label head (AutoModelForSequenceClassification). Raises ModelError when it cannot be
-    loaded.
+def load_classifier(location: str, *, fresh_head: bool = False) -> tuple[Any, str]:
+    """The encoder with a one-label head (AutoModelForSequenceClassification), and what is to be said of the head.
+    fresh_head: whether one of random weights may take the place of one that the file lacks.
+
+    The heads of other forms that published rankers have become that one. Raises ModelError when it cannot be loaded,
+    and where any of its weights would be random but may not.
     """
     from transformers import AutoModelForSequenceClassification
 
-    return _load(AutoModelForSequenceClassification, location, "weights", num_labels=1, use_safetensors=True)
+    from structformer.models.published import CLASSIFIERS, NEXT_SENTENCE, PublishedWeights, ranking_head
+
+    check_packaged(location)
+    weights, config = PublishedWeights(location), _load_config(location, num_labels=1)
+    of_tokens = str((config.architectures or [""])[0]).endswith("ForTokenClassification")
+    head = None if of_tokens else ranking_head(weights)
+    if fresh_head and head is not None and head.module == NEXT_SENTENCE:
+        head = None  # BERT's own: the papers train a fresh one upon it
+    if head is None and not fresh_head:
+        raise ModelError(f"{location} has no ranking head: train or finetune it first")
+    if weights.plain and (head.own if head else not set(CLASSIFIERS) & set(weights.names)):
+        model, found = _load_model(AutoModelForSequenceClassification, location, use_safetensors=True, config=config)
+    else:
+        tensors = weights.tensors()
+        if head is None:
+            tensors = {name: value for name, value in tensors.items() if name not in CLASSIFIERS}
+        else:
+            tensors = head.mapped(tensors)
+        model, found = _load_tensors(AutoModelForSequenceClassification, location, tensors, config)
+    inside = f"{model.base_model_prefix}."
+    missing = [name for name in found["missing_keys"] if head is not None or name.startswith(inside)]
+    if missing and not fresh_head:
+        raise ModelError(f"the weights of {location} lack {_named(missing)}: train or finetune it first")
+    _say_what_differs(location, missing, found)
+    return model, "" if head else f"{location} has no ranking head: training starts with a fresh one"
+
+
+def _load_config(location: str, body: str = "", **changes: Any) -> Any:
+    from transformers import AutoConfig, BertConfig
+
+    from structformer.models.published import old_config
+
+    old = old_config(location, body)
+    if old is None:
+        return _load(AutoConfig, location, "settings", **changes, **_within(body))
+    with _model_errors(location, "settings"):
+        return BertConfig(**{**old, **changes})
+
+
+def _load_tensors(
+    kind: Any, location: str, tensors: Tensors, config: Any, **options: Any
+) -> tuple[Any, dict[str, Any]]:
+    """What `_load_model` gives, of weights that had to be renamed first."""
+    import torch
+
+    quiet_transformers()
+    with _model_errors(location, "weights"):
+        with torch.device("meta"):
+            architecture = type(kind.from_config(config, trust_remote_code=False))
+        loaded = architecture.from_pretrained(
+            None, config=config, state_dict=tensors, dtype="float32", **_TELLING, **options
+        )
+    return _of_one_size(location, *loaded)
+
+
+def _load_model(kind: Any, location: str, **options: Any) -> tuple[Any, dict[str, Any]]:
+    """A model, and what transformers says of its weights."""
+    return _of_one_size(location, *_load(kind, location, "weights", **_TELLING, **options))
+
+
+def _of_one_size(location: str, model: Any, found: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    if found["mismatched_keys"]:
+        names = [each if isinstance(each, str) else each[0] for each in found["mismatched_keys"]]
+        raise ModelError(f"the weights of {location} are of other sizes than its config.json says: {_named(names)}")
+    return model, found
+
+
+def _say_what_differs(location: str, missing: Collection[str], found: dict[str, Any]) -> None:
+    left = [name for name in found["unexpected_keys"] if not name.startswith(_OTHER_HEADS)]
+    said = [f"lack {_named(missing)}, which start at random"] if missing else []
+    said += [f"have {_named(left)}, which nothing takes"] if left else []
+    if said:
+        _say(f"the weights of {location} {' and '.join(said)}")
+
+
+@functools.cache
+def _say(line: str) -> None:
+    """Each line once in a process, however often the model is loaded."""
+    log.warning("%s", line)
+
+
+def _named(names: Collection[str]) -> str:
+    shown = sorted(names)[:_SHOWN]
+    return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(names) > len(shown) else "")
 
 
 def _within(body: str) -> dict[str, str]:
@@ -63,8 +182,14 @@ def _load(kind: Any, location: str, what: str, **options: Any) -> Any:
     name, revision = pinned(location)
     if revision:
         options["revision"] = revision
-    try:
+    with _model_errors(location, what):
         # Explicit, because the default asks on a terminal, and runs the code on a yes.
         return kind.from_pretrained(name, trust_remote_code=False, **options)
-    except (OSError, ValueError) as error:
+
+
+@contextmanager
+def _model_errors(location: str, what: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError, TypeError) as error:
         raise ModelError(f"no {what} can be loaded from {location}: {error}") from error

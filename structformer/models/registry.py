@@ -17,6 +17,7 @@ from structformer.workspace import Workspace
 RECORD = "structformer.json"
 PASSAGE_ENCODER = "passages"  # folder of what encodes passages, where queries' side alone was trained
 _DIGEST = re.compile(r"[0-9a-f]{1,64}")
+_SENTENCE_MODULES = "modules.json"
 _NOT_LOADED = frozenset({"README.md", "training.jsonl", "command.json", "experiment.json"})
 
 
@@ -122,14 +123,15 @@ def _record(value: Any, path: Path) -> ModelRecord:
 
 
 def model_kind(workspace: str | Path | Workspace, name: str) -> str:
-    """The kind of a model: by its record, or for a model from elsewhere by its files. Raises ModelError when there is
-    no such model.
+    """The kind of a model: by its record. One from elsewhere that lists no modules of a sentence encoder is taken for a
+    cross-encoder, which does not load without a head that ranks. Raises ModelError when there is no such model.
     """
     folder = model_folder(workspace, name)
     if (folder / RECORD).exists() or not (folder / "config.json").exists():
         return read_record(workspace, name).kind
     architectures = read_json(folder / "config.json").get("architectures") or [""]
-    return "cross-encoder" if architectures[0].endswith("ForSequenceClassification") else "bi-encoder"
+    is_classifier = architectures[0].endswith("ForSequenceClassification")
+    return "cross-encoder" if is_classifier or not (folder / _SENTENCE_MODULES).exists() else "bi-encoder"
 
 
 def trained_models(workspace: str | Path | Workspace) -> list[str]:

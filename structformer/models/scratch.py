@@ -14,6 +14,7 @@ from structformer.models.loading import quiet_transformers
 SIZES = {"tiny": (2, 128, 2), "mini": (4, 256, 4), "small": (4, 512, 8), "base": (12, 768, 12)}
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _MAX_CHARACTERS = 1000
+_WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # of which the first there is is read
 
 
 def make_scratch_model(
@@ -48,10 +49,10 @@ def make_scratch_model(
 
 def weights_digest(location: str) -> str:
     """A short digest of a folder's weights; a hub name's is of the name."""
-    weights = Path(location) / "model.safetensors"
-    if not weights.exists():
+    there = [path for name in _WEIGHTS if (path := Path(location) / name).exists()]
+    if not there:
         return hashlib.sha256(location.encode()).hexdigest()[:16]
-    with weights.open("rb") as file:
+    with there[0].open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from structformer.errors import ModelError
 from structformer.models.base import hub_in_reach, is_offline, pinned
-from structformer.models.known import KNOWN
+from structformer.models.known import KNOWN, pooling_of
 from structformer.models.registry import PASSAGE_ENCODER
 
 QUERY_TOKENS = 64
@@ -155,8 +155,8 @@ def _read(location: str) -> SentenceModules:
     listed = _read_json(location, MODULES)
     prompts, default = _prompts(location)
     if listed is None:
-        known = KNOWN.get(pinned(location)[0])
-        pooling = (known.pooling,) if known else PLAIN.pooling
+        known = pooling_of(pinned(location)[0])
+        pooling = (known,) if known else PLAIN.pooling
         longest = _tokenizers_longest(location, "")
         return SentenceModules(pooling=pooling, prompts=prompts, default_prompt=default, longest=longest)
     modules = _listed(location, listed)

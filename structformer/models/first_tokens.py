@@ -1,0 +1,122 @@
+"""Texts as token ids: each read once, no further than needed, and put between the special tokens of its model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_CHARACTERS = 6  # a token's, at first; where that proves too few, twice as many are read
+_WIDE_CHARACTERS = 2  # of scripts whose characters take three bytes, as Chinese
+# Where a text is cut inside a word, its last tokens may not be the whole text's: one word has at most 100 of BERT's.
+_OF_A_WORD = 128
+
+
+def first_tokens(tokenizer: Any, texts: Sequence[str], limits: Sequence[int]) -> list[list[int]]:
+    """The ids of each text's first `limit` tokens, without special ones: those that the whole text begins with.
+
+    Equal texts are tokenized once, and a long one only as far as its limit.
+    """
+    wanted: dict[str, int] = {}
+    for text, limit in zip(texts, limits, strict=True):
+        wanted[text] = max(limit, wanted.get(text, 0))
+    found: dict[str, list[int]] = {}
+    reach = {text: _reach(text, limit) for text, limit in wanted.items()}
+    while reach:
+        heads = [_head(text, characters) for text, characters in reach.items()]
+        rows = tokenizer(
+            [head for head, _ in heads],
+            add_special_tokens=False,
+            truncation=False,
+            verbose=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        )["input_ids"]
+        short: dict[str, int] = {}
+        for (text, characters), (head, at_space), ids in zip(reach.items(), heads, rows, strict=True):
+            enough = wanted[text] + (0 if at_space else _OF_A_WORD)
+            if len(head) == len(text) or len(ids) >= enough:
+                found[text] = ids
+            else:
+                short[text] = 2 * characters
+        reach = short
+    return [found[text][:limit] for text, limit in zip(texts, limits, strict=True)]
+
+
+def _reach(text: str, limit: int) -> int:
+    """The characters to read at first."""
+    sample = text[:limit]
+    wide = len(sample.encode("utf-8", "replace")) > 2 * len(sample)
+    return _OF_A_WORD + limit * (_WIDE_CHARACTERS if wide else _CHARACTERS)
+
+
+def _head(text: str, characters: int) -> tuple[str, bool]:
+    """(a text's beginning, whether it ends with a whole word)."""
+    if len(text) <= characters:
+        return text, True
+    space = max(text.rfind(" ", characters // 2, characters), text.rfind("\n", characters // 2, characters))
+    return (text[:characters], False) if space < 0 else (text[:space].rstrip(" \n"), True)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a tokenizer puts around the tokens of a text, or of a pair. before, between, after: special tokens, each
+    with its type; types: the type of the first text's own tokens and of the second's; typed: whether types are given.
+    """
+
+    before: tuple[tuple[int, int], ...]
+    between: tuple[tuple[int, int], ...]
+    after: tuple[tuple[int, int], ...]
+    types: tuple[int, int]
+    typed: bool
+
+    @classmethod
+    def of_texts(cls, tokenizer: Any) -> Frame:
+        """Around one text."""
+        marked, places = _marked(tokenizer, "a")
+        start, end = places[0], places[-1] + 1
+        return cls(tuple(marked[:start]), (), tuple(marked[end:]), (marked[start][1], 0), _typed(tokenizer))
+
+    @classmethod
+    def of_pairs(cls, tokenizer: Any) -> Frame:
+        """Around two texts, the query and the document."""
+        marked, places = _marked(tokenizer, "a", "a")
+        half = len(places) // 2
+        first, second = places[:half], places[half:]
+        between = marked[first[-1] + 1 : second[0]]
+        types = (marked[first[0]][1], marked[second[0]][1])
+        ends = tuple(marked[: first[0]]), tuple(between), tuple(marked[second[-1] + 1 :])
+        return cls(*ends, types, _typed(tokenizer))
+
+    @property
+    def tokens(self) -> int:
+        """The number of special tokens."""
+        return len(self.before) + len(self.between) + len(self.after)
+
+    def framed(self, firsts: Sequence[list[int]], seconds: Sequence[list[int]] = ()) -> dict[str, list[list[int]]]:
+        """The texts' ids between their special tokens, or the pairs' where there are `seconds`, as the tokenizer gives
+        them: by feature, without padding.
+        """
+        before, between, after = ([token for token, _ in part] for part in (self.before, self.between, self.after))
+        pairs = list(zip(firsts, seconds or [[]] * len(firsts), strict=True))
+        ids = [[*before, *first, *between, *second, *after] for first, second in pairs]
+        found = {"input_ids": ids, "attention_mask": [[1] * len(row) for row in ids]}
+        if self.typed:
+            heads, middles, ends = ([kind for _, kind in part] for part in (self.before, self.between, self.after))
+            one, two = self.types
+            found["token_type_ids"] = [
+                [*heads, *[one] * len(first), *middles, *[two] * len(second), *ends] for first, second in pairs
+            ]
+        return found
+
+
+def _marked(tokenizer: Any, *texts: str) -> tuple[list[tuple[int, int]], list[int]]:
+    """(the tokens of the texts with their types, the places of those that are not special)."""
+    encoded = tokenizer(*texts, return_special_tokens_mask=True)
+    kinds = encoded.get("token_type_ids", [0] * len(encoded["input_ids"]))
+    places = [place for place, special in enumerate(encoded["special_tokens_mask"]) if not special]
+    return list(zip(encoded["input_ids"], kinds, strict=True)), places
+
+
+def _typed(tokenizer: Any) -> bool:
+    return "token_type_ids" in tokenizer("a")

@@ -1,0 +1,235 @@
+"""Weights as their makers published them: in safetensors or pickled, whole or in parts, under names of older versions,
+with a ranking head of another form than the one-label classifier that scores pairs here.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from structformer.errors import ModelError
+from structformer.models.sentence_modules import model_file
+
+SAFE, PICKLED = "model.safetensors", "pytorch_model.bin"
+_INDEX = ".index.json"
+_WRAPPER = "module."  # what DataParallel puts before each name
+_OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
+_OLD_BERT = frozenset({"hidden_size", "num_hidden_layers", "type_vocab_size", "vocab_size"})
+
+Tensors = dict[str, torch.Tensor]
+
+
+class PublishedWeights:
+    """The weights of a folder or hub name, by the names that they have today. No code of a pickled file is run."""
+
+    def __init__(self, location: str, body: str = "") -> None:
+        """body: the folder within. Raises ModelError where there are none, or they cannot be read."""
+        self.location = location
+        self._inside = f"{body}/" if body else ""
+        self._files = self._found()
+        self._pickled: dict[Path, Mapping[str, torch.Tensor]] = {}
+        self._places = {today(name): (path, name) for path in self._files for name in self._names(path)}
+
+    @property
+    def names(self) -> Collection[str]:
+        """Their names."""
+        return self._places.keys()
+
+    @property
+    def plain(self) -> bool:
+        """Whether they are in safetensors, by today's names, so that transformers reads them as they are."""
+        return all(_is_safe(path) and name == old for name, (path, old) in self._places.items())
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """A tensor's shape; () where there is no such tensor."""
+        if name not in self._places:
+            return ()
+        path, old = self._places[name]
+        if not _is_safe(path):
+            return tuple(self._pickled[path][old].shape)
+        with safe_open(path, "pt") as file:
+            return tuple(file.get_slice(old).get_shape())
+
+    def tensors(self, names: Collection[str] | None = None) -> Tensors:
+        """Those of these names that there are; None: all."""
+        found: Tensors = {}
+        for path in self._files:
+            chosen = {
+                name: old
+                for name, (where, old) in self._places.items()
+                if where == path and (names is None or name in names)
+            }
+            if _is_safe(path):
+                with safe_open(path, "pt") as file:
+                    found |= {name: file.get_tensor(old) for name, old in chosen.items()}
+            else:
+                found |= {name: self._pickled[path][old] for name, old in chosen.items()}
+        return found
+
+    def _found(self) -> list[Path]:
+        for whole in (SAFE, PICKLED):
+            if (path := model_file(self.location, self._inside + whole)) is not None:
+                return [path]
+            if (path := model_file(self.location, self._inside + whole + _INDEX)) is not None:
+                return list(self._parts(path))
+        raise ModelError(f"no weights can be loaded from {self.location}: it has neither {SAFE} nor {PICKLED}")
+
+    def _parts(self, index: Path) -> Iterator[Path]:
+        """The files that an index names, each once."""
+        try:
+            named = dict.fromkeys(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ModelError(f"{self.location}/{index.name} cannot be read: {error}") from error
+        for name in named:
+            # The names are a stranger's: none may lead out of the folder.
+            path = model_file(self.location, self._inside + name) if Path(str(name)).name == name else None
+            if path is None:
+                raise ModelError(f"{self.location}/{index.name} names {name}, which is not there")
+            yield path
+
+    def _names(self, path: Path) -> Collection[str]:
+        try:
+            if _is_safe(path):
+                with safe_open(path, "pt") as file:
+                    return list(file.keys())
+            self._pickled[path] = _unpickled(path)
+            return self._pickled[path].keys()
+        except (OSError, SafetensorError) as error:
+            raise ModelError(f"no weights can be loaded from {self.location}: {path.name}: {error}") from error
+
+
+def today(name: str) -> str:
+    """A tensor's name as transformers has it now."""
+    while name.startswith(_WRAPPER):
+        name = name.removeprefix(_WRAPPER)
+    for old, new in _OLD_NAMES.items():
+        if name.endswith(old):
+            return name.removesuffix(old) + new
+    return name
+
+
+def old_config(location: str, body: str = "") -> dict[str, Any] | None:
+    """The settings of a BERT whose config.json is of a time when there were no other models, and so names none; None
+    of any other. Raises ModelError when the file cannot be read.
+    """
+    path = model_file(location, f"{body}/config.json" if body else "config.json")
+    try:
+        found = json.loads(path.read_text(encoding="utf-8")) if path else None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{location}/config.json cannot be read: {error}") from error
+    return found if isinstance(found, dict) and "model_type" not in found and found.keys() >= _OLD_BERT else None
+
+
+@dataclass(frozen=True, slots=True)
+class RankingHead:
+    """The linear layer that scores a pair. module: its name in the file; target: its name in the one-label classifier;
+    signs: what each of its outputs counts in the score.
+    """
+
+    module: str
+    target: str
+    signs: tuple[float, ...]
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the classifier's own already."""
+        return self.module == self.target and self.signs == (1.0,)
+
+    def mapped(self, tensors: Tensors) -> Tensors:
+        """The tensors with the classifier's layer in the place of this one."""
+        found = dict(tensors)
+        signs = torch.tensor(self.signs)
+        weight, bias = (found.pop(f"{self.module}.{each}", None) for each in ("weight", "bias"))
+        assert weight is not None
+        found[f"{self.target}.weight"] = (signs @ weight.float())[None]
+        if bias is not None or self.target != _WITHOUT_BIAS:
+            found[f"{self.target}.bias"] = (signs @ bias.float())[None] if bias is not None else torch.zeros(1)
+        return found
+
+
+_WITHOUT_BIAS = "score"
+_ONE: tuple[float, ...] = (1.0,)
+_SECOND_OVER_FIRST = (-1.0, 1.0)  # of rerankers with two labels the second one says "relevant"
+_LABELS = {1: _ONE, 2: _SECOND_OVER_FIRST}
+NEXT_SENTENCE = "cls.seq_relationship"
+# (layer, the classifier's layer that takes its weights, signs by its number of outputs), in the order of preference.
+_HEADS: tuple[tuple[str, str, Mapping[int, tuple[float, ...]]], ...] = (
+    ("classifier", "classifier", _LABELS),
+    ("classifier.out_proj", "classifier.out_proj", _LABELS),  # RoBERTa and ELECTRA
+    ("score", "score", _LABELS),
+    ("cls", "classifier", {1: _ONE}),  # PROP, ARES, HARP
+    (NEXT_SENTENCE, "classifier", {2: (1.0, -1.0)}),  # BertForPreTraining, whose label 0 is "is next"
+)
+CLASSIFIERS = tuple(
+    f"{module}.{each}" for module, target, _ in _HEADS if module == target for each in ("weight", "bias")
+)
+
+
+def ranking_head(weights: PublishedWeights) -> RankingHead | None:
+    """The head that ranks, None where the weights have none, as where they sort into more than two classes."""
+    for module, target, signs in _HEADS:
+        shape = weights.shape(f"{module}.weight")
+        if len(shape) == 2 and shape[0] in signs:
+            return RankingHead(module, target, signs[shape[0]])
+    return None
+
+
+# Of heads for masked words: our names, and those of BERT, of RoBERTa and of DistilBERT.
+_MASKED_HEADS = tuple(
+    dict(zip(("dense.weight", "dense.bias", "norm.weight", "norm.bias", "bias"), names, strict=True))
+    for names in (
+        (
+            *("cls.predictions.transform.dense.weight", "cls.predictions.transform.dense.bias"),
+            *("cls.predictions.transform.LayerNorm.weight", "cls.predictions.transform.LayerNorm.bias"),
+            "cls.predictions.bias",
+        ),
+        (
+            "lm_head.dense.weight",
+            "lm_head.dense.bias",
+            "lm_head.layer_norm.weight",
+            "lm_head.layer_norm.bias",
+            "lm_head.bias",
+        ),
+        (
+            *("vocab_transform.weight", "vocab_transform.bias", "vocab_layer_norm.weight", "vocab_layer_norm.bias"),
+            "vocab_projector.bias",
+        ),
+    )
+)
+
+
+def masked_head(location: str) -> Tensors | None:
+    """The weights of a model's own head for masked words, by the names that training gives them; None where it has
+    none. Raises ModelError on weights that cannot be read.
+    """
+    weights = PublishedWeights(location)
+    for names in _MASKED_HEADS:
+        if set(names.values()).issubset(weights.names):
+            found = weights.tensors(set(names.values()))
+            return {ours: found[theirs].float() for ours, theirs in names.items()}
+    return None
+
+
+def _is_safe(path: Path) -> bool:
+    return path.name.endswith(".safetensors")
+
+
+def _unpickled(path: Path) -> Mapping[str, torch.Tensor]:
+    """The tensors of a pickled file. Raises ModelError on one that holds anything else."""
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+    except Exception as error:  # a stranger's file may fail in any way
+        why = str(error).strip().partition("\n")[0]
+        raise ModelError(f"{path} is refused: it holds more than tensors, or is damaged ({why})") from error
+    if not isinstance(found, Mapping) or not all(
+        isinstance(name, str) and isinstance(value, torch.Tensor) for name, value in found.items()
+    ):
+        raise ModelError(f"{path} is refused: it is no table of tensors by their names")
+    return found

@@ -1,0 +1,332 @@
+"""Checkpoints as their authors published them: pickled or in safetensors, under old names, with heads of other forms."""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from structformer.errors import ModelError
+from structformer.ingestion import ingest
+from structformer.models.cross_encoder import MAX_TOKENS, CrossEncoder
+from structformer.models.kinds import RankerOptions
+from structformer.models.loading import load_encoder
+from structformer.models.registry import model_kind
+from structformer.training.masked import MaskedHead
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertForPreTraining,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    BertModel,
+    BertTokenizer,
+    ElectraConfig,
+    ElectraForSequenceClassification,
+)
+
+from conftest import PAGES, write_pages
+
+WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] anchor boat clean deck engine fender mast sail the wet ##s".split()
+SIZES = {
+    "vocab_size": len(WORDS),
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "initializer_range": 0.5,  # scores far apart
+}
+PAIRS = (["clean the mast", "wet sails"], ["the mast boat deck", "the engine"])
+Weights = dict[str, torch.Tensor]
+Scores = Callable[..., torch.Tensor]
+
+
+def prop() -> tuple[Weights, Scores]:
+    """PROP, ARES, HARP: a linear layer on the pooled [CLS], beside a head for masked words."""
+    bert, head, words = BertModel(BertConfig(**SIZES)), torch.nn.Linear(16, 1), BertForMaskedLM(BertConfig(**SIZES)).cls
+    weights = {f"bert.{name}": value for name, value in bert.state_dict().items()}
+    weights |= {f"cls.{name}": value for name, value in {**head.state_dict(), **words.state_dict()}.items()}
+    return weights, lambda **features: head(bert.eval()(**features).pooler_output)[:, 0]
+
+
+def next_sentence() -> tuple[Weights, Scores]:
+    """BertForPreTraining, whose output 0 says that the second text follows the first."""
+    model = BertForPreTraining(BertConfig(**SIZES)).eval()
+
+    def scores(**features: torch.Tensor) -> torch.Tensor:
+        found = model(**features).seq_relationship_logits
+        return found[:, 0] - found[:, 1]
+
+    return model.state_dict(), scores
+
+
+def one_label() -> tuple[Weights, Scores]:
+    model = BertForSequenceClassification(BertConfig(**SIZES, num_labels=1)).eval()
+    return model.state_dict(), lambda **features: model(**features).logits[:, 0]
+
+
+def two_labels() -> tuple[Weights, Scores]:
+    """MonoBERT, whose output 1 says "relevant"."""
+    model = BertForSequenceClassification(BertConfig(**SIZES, num_labels=2)).eval()
+    return model.state_dict(), lambda **features: model(**features).logits @ torch.tensor([-1.0, 1.0])
+
+
+def electra() -> tuple[Weights, Scores]:
+    """Two labels again, behind a layer of the head's own."""
+    model = ElectraForSequenceClassification(ElectraConfig(**SIZES, embedding_size=16, num_labels=2)).eval()
+    return model.state_dict(), lambda **features: model(**features).logits @ torch.tensor([-1.0, 1.0])
+
+
+def old_names() -> tuple[Weights, Scores]:
+    """As DataParallel and the first versions for PyTorch wrote them."""
+    weights, scores = prop()
+
+    def old(name: str) -> str:
+        return "module." + name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        )
+
+    return {old(name): value for name, value in weights.items()}, scores
+
+
+def unprefixed() -> tuple[Weights, Scores]:
+    """The encoder's names without "bert."."""
+    weights, scores = prop()
+    return {name.removeprefix("bert."): value for name, value in weights.items()}, scores
+
+
+def in_safetensors(weights: Weights, folder: Path) -> None:
+    save_file({name: value.clone().contiguous() for name, value in weights.items()}, folder / "model.safetensors")
+
+
+def pickled(weights: Weights, folder: Path) -> None:
+    torch.save(weights, folder / "pytorch_model.bin")
+
+
+def pickled_before_1_6(weights: Weights, folder: Path) -> None:
+    torch.save(weights, folder / "pytorch_model.bin", _use_new_zipfile_serialization=False)
+
+
+def in_two_parts(weights: Weights, folder: Path) -> None:
+    names = list(weights)
+    parts = {"pytorch_model-1-of-2.bin": names[::2], "pytorch_model-2-of-2.bin": names[1::2]}
+    for part, its in parts.items():
+        torch.save({name: weights[name] for name in its}, folder / part)
+    where = {name: part for part, its in parts.items() for name in its}
+    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": where}))
+
+
+def checkpoint(
+    folder: Path, weights: Weights, write: Callable[[Weights, Path], None] = pickled, **config: object
+) -> str:
+    """A checkpoint's folder, with its tokenizer and the settings of a BERT."""
+    folder.mkdir(parents=True, exist_ok=True)
+    said = {"model_type": "bert", "architectures": ["BertModel"], **SIZES, **config}
+    (folder / "config.json").write_text(json.dumps(said))
+    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in WORDS))
+    write(weights, folder)
+    return str(folder)
+
+
+FORMS = [prop, next_sentence, one_label, two_labels, old_names, unprefixed]
+FILES = [in_safetensors, pickled, pickled_before_1_6, in_two_parts]
+
+
+@pytest.mark.parametrize("write", FILES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("form", [*FORMS, electra], ids=lambda each: each.__name__)
+def test_a_checkpoint_scores_as_its_own_module_does(tmp_path, form, write, caplog):
+    torch.manual_seed(1)
+    weights, scores = form()
+    location = checkpoint(
+        tmp_path, weights, write, **({"model_type": "electra", "embedding_size": 16} if form is electra else {})
+    )
+    ranker = CrossEncoder.load(location)
+    with torch.inference_mode():
+        expected = scores(**ranker.tokenizer(*PAIRS, padding=True, return_tensors="pt")).numpy()
+    assert abs(expected[0] - expected[1]) > 0.01
+    np.testing.assert_allclose(ranker.score(*PAIRS), expected, atol=1e-6)
+    np.testing.assert_allclose(CrossEncoder.load(location).score(*PAIRS), expected, atol=1e-6)
+    assert not caplog.records  # every weight was in the file
+    assert model_kind(tmp_path, location) == "cross-encoder"
+
+
+def test_settings_of_a_time_before_other_models_are_those_of_a_bert(tmp_path):
+    weights, scores = prop()
+    location = checkpoint(tmp_path / "PROP_step400K", weights)
+    config = json.loads(Path(location, "config.json").read_text())
+    Path(location, "config.json").write_text(
+        json.dumps({name: config[name] for name in SIZES} | {"type_vocab_size": 2})
+    )
+    ranker = CrossEncoder.load(location)
+    assert isinstance(ranker.tokenizer, BertTokenizer)
+    with torch.inference_mode():
+        expected = scores(**ranker.tokenizer(*PAIRS, padding=True, return_tensors="pt")).numpy()
+    np.testing.assert_allclose(ranker.score(*PAIRS), expected, atol=1e-6)
+
+
+def test_a_cross_encoder_of_sentence_transformers_is_one_here(tmp_path):
+    from sentence_transformers import CrossEncoder as Theirs
+
+    weights, _ = one_label()
+    plain = checkpoint(
+        tmp_path / "plain", weights, in_safetensors, architectures=["BertForSequenceClassification"], num_labels=1
+    )
+    theirs = Theirs(plain, device="cpu", activation_fn=torch.nn.Identity())
+    theirs.save_pretrained(str(tmp_path / "theirs"))
+    assert model_kind(tmp_path, str(tmp_path / "theirs")) == "cross-encoder"
+    found = CrossEncoder.load(str(tmp_path / "theirs")).score(*PAIRS)
+    np.testing.assert_allclose(found, theirs.predict(list(zip(*PAIRS, strict=True))), atol=1e-6)
+
+
+# -- what has no head ------------------------------------------------------------------------------------------------
+
+
+def without_head() -> Weights:
+    return BertModel(BertConfig(**SIZES)).state_dict()
+
+
+def three_labels() -> Weights:
+    return BertForSequenceClassification(BertConfig(**SIZES, num_labels=3)).state_dict()
+
+
+def masked_words_alone() -> Weights:
+    return BertForMaskedLM(BertConfig(**SIZES)).state_dict() | {
+        f"bert.pooler.{name}": value for name, value in BertModel(BertConfig(**SIZES)).pooler.state_dict().items()
+    }
+
+
+@pytest.mark.parametrize("write", [in_safetensors, pickled], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("weights", [without_head, three_labels, masked_words_alone], ids=lambda each: each.__name__)
+def test_what_has_no_ranking_head_is_refused_by_name_and_may_be_trained(tmp_path, weights, write, caplog):
+    location = checkpoint(tmp_path / "condenser", weights(), write)
+    with pytest.raises(ModelError, match=r"condenser has no ranking head: train or finetune it first$"):
+        CrossEncoder.load(location)
+    begun = CrossEncoder.start(location, "cross-encoder", RankerOptions(MAX_TOKENS))
+    assert begun.note == f"{location} has no ranking head: training starts with a fresh one"
+    assert begun.score(*PAIRS).shape == (2,)
+    assert not caplog.records
+
+
+def test_two_labels_of_tokens_are_no_ranking_head(tmp_path):
+    weights = BertForTokenClassification(BertConfig(**SIZES, num_labels=2)).state_dict()
+    with pytest.raises(ModelError, match="has no ranking head"):
+        CrossEncoder.load(checkpoint(tmp_path, weights, architectures=["BertForTokenClassification"]))
+
+
+def test_a_search_refuses_what_has_no_ranking_head_and_training_says_that_it_starts_fresh(tmp_path, run):
+    workspace = tmp_path / "w"
+    ingest(write_pages(tmp_path / "pages", PAGES), workspace, workers=1)
+    assert run("index", "-w", workspace).code == 0
+    headless = checkpoint(tmp_path / "headless", without_head())
+    search = ("search", "tie a rope", "-w", workspace, "--pipeline")
+    refused = run(*search, f'lexical >> rerank("{headless}")')
+    assert refused.code != 0
+    assert f"error: {headless} has no ranking head: train or finetune it first\n" in refused.err
+    ranked = run(*search, f'lexical >> rerank("{checkpoint(tmp_path / "prop", prop()[0])}")')
+    assert (ranked.code, ranked.err) == (0, "")
+    assert " 1. " in ranked.out
+    chosen = ("--ranker", "cross-encoder", "--max-steps", 1, "--batch", 2, "--max-tokens", 32, "--dry-run")
+    begun = run("train", "-w", workspace, *chosen, "--base-model", headless)
+    assert begun.code == 0
+    assert (begun.out + begun.err).count(f"{headless} has no ranking head: training starts with a fresh one") == 1
+
+
+# -- what is missing, and what nothing takes ---------------------------------------------------------------------------
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+
+
+@pytest.mark.parametrize("write", [in_safetensors, pickled], ids=lambda each: each.__name__)
+def test_weights_that_a_file_lacks_are_named_once(tmp_path, write, caplog):
+    weights = without_head()
+    cut = {name: value for name, value in weights.items() if "layer.1.output" not in name}
+    location = checkpoint(tmp_path, cut | {"adapter.weight": torch.zeros(2)}, write)
+    for _ in range(2):
+        load_encoder(location)
+    [line] = lines(caplog)
+    assert line == (
+        f"the weights of {location} lack encoder.layer.1.output.LayerNorm.bias, encoder.layer.1.output.LayerNorm.weight, "
+        "encoder.layer.1.output.dense.bias and 1 more, which start at random and have adapter.weight, which nothing takes"
+    )
+
+
+def test_a_ranking_head_upon_random_weights_is_refused(tmp_path, caplog):
+    weights = {name: value for name, value in prop()[0].items() if "pooler" not in name}
+    location = checkpoint(tmp_path / "cut", weights)
+    with pytest.raises(ModelError, match=r"cut lack bert\.pooler\.dense\.bias, bert\.pooler\.dense\.weight: train"):
+        CrossEncoder.load(location)
+    assert CrossEncoder.start(location, "cross-encoder", RankerOptions(MAX_TOKENS)).note == ""
+    assert "bert.pooler.dense.bias" in lines(caplog)[0]
+
+
+@pytest.mark.parametrize("write", [in_safetensors, pickled], ids=lambda each: each.__name__)
+def test_weights_of_other_sizes_than_the_settings_say_are_refused(tmp_path, write):
+    location = checkpoint(tmp_path, without_head(), write, hidden_size=32)
+    with pytest.raises(ModelError, match=r"of other sizes than its config\.json says: embeddings\."):
+        load_encoder(location)
+
+
+def test_the_head_for_masked_words_is_the_files(tmp_path):
+    weights, _ = old_names()
+    location = checkpoint(tmp_path, weights)
+    head = MaskedHead.of(load_encoder(location), location)
+    assert torch.equal(head.dense.weight, weights["module.cls.predictions.transform.dense.weight"])
+    assert torch.equal(head.norm.bias, weights["module.cls.predictions.transform.LayerNorm.beta"])
+    assert torch.equal(head.bias, weights["module.cls.predictions.bias"])
+
+
+# -- strangers' files --------------------------------------------------------------------------------------------------
+
+
+class Opens:
+    """Unpickled, it would write a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return open, (str(self.path), "w")
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_pickle_that_would_run_code_is_refused_by_name(tmp_path, zipped):
+    location = checkpoint(tmp_path / "evil", {})
+    torch.save(
+        {"bert.weight": Opens(tmp_path / "ran")},
+        tmp_path / "evil" / "pytorch_model.bin",
+        _use_new_zipfile_serialization=zipped,
+    )
+    for load in (CrossEncoder.load, load_encoder):
+        with pytest.raises(ModelError, match=r"evil/pytorch_model\.bin is refused: it holds more than tensors"):
+            load(location)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"not a pickle", pickle.dumps({"a": 1}, 2), pickle.dumps([1, 2], 2)],
+    ids=["empty", "text", "number", "list"],
+)
+def test_a_file_without_tensors_is_refused_by_name(tmp_path, content):
+    location = checkpoint(tmp_path, {})
+    (tmp_path / "pytorch_model.bin").write_bytes(content)
+    with pytest.raises(ModelError, match=r"pytorch_model\.bin is refused"):
+        load_encoder(location)
+
+
+def test_an_index_of_parts_leads_nowhere_else(tmp_path):
+    outside = checkpoint(tmp_path / "outside", without_head())
+    location = checkpoint(tmp_path / "inside", without_head(), in_two_parts)
+    shutil.copy(Path(outside, "pytorch_model.bin"), tmp_path / "weights.bin")
+    Path(location, "pytorch_model.bin.index.json").write_text('{"weight_map": {"a": "../weights.bin"}}')
+    with pytest.raises(ModelError, match=r"names \.\./weights\.bin, which is not there"):
+        load_encoder(location)
