@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structformer.sampling.draw_examples import sample
-from structformer.sampling.example import Census, Example, SamplingOptions
+from structformer.sampling.example import Census, Example, SamplingOptions, SetOptions
 from structformer.sampling.held_out import is_held_out
 from structformer.sampling.store import Samples
 from structformer.sampling.task import Form, Need, Task
@@ -17,6 +17,7 @@ __all__ = [
     "Need",
     "Samples",
     "SamplingOptions",
+    "SetOptions",
     "Task",
     "document_examples",
     "is_held_out",

@@ -4,68 +4,48 @@ number of workers.
 
 from __future__ import annotations
 
-import os
 import shutil
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import asdict, dataclass, replace
-from itertools import islice
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from structformer._version import __version__
 from structformer.corpus import Corpus
-from structformer.document import LinkKind
-from structformer.engines import Engine, Work, mapped
+from structformer.engines import Engine
 from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.graph import ReferenceGraph
 from structformer.parts import Part
-from structformer.sampling.example import FROM_PASSAGES, Census, Example, SamplingOptions
-from structformer.sampling.held_out import held_out_share, is_held_out
+from structformer.sampling.by_attention import draw_by_attention, weigh_pages
+from structformer.sampling.collection import CollectionCounts, left_out, write_collection
+from structformer.sampling.example import FROM_PASSAGES, Census, SamplingOptions
+from structformer.sampling.held_out import held_out_share
 from structformer.sampling.negatives import PassageTable, write_passages
-from structformer.sampling.neighbourhood import Neighbourhood, Reference, WordWeights
-from structformer.sampling.pages import CollectionCounts, PageTable, write_collection, write_pages
+from structformer.sampling.neighbourhood import WordWeights
+from structformer.sampling.pages import PageTable, write_pages
 from structformer.sampling.request import SampleRequest
+from structformer.sampling.sets import set_digest, staying
+from structformer.sampling.shard_drawing import (
+    BY_ATTENTION,
+    CENSUS,
+    DrawTask,
+    Progress,
+    Steps,
+    neighbourhoods,
+    page_folders,
+    redrawn,
+    run_tasks,
+)
 from structformer.sampling.store import PartWriter, Samples
+from structformer.sampling.survey import Ground
 from structformer.sampling.task import Need, Task
-from structformer.sampling.tasks import DEFAULT_TASKS, chosen_tasks, drawn_examples, generator
-from structformer.sampling.tasks.harp import attention_requests
-from structformer.sampling.view import DocumentView, is_short
-from structformer.storage.files import building_folder, read_json, temporary_name, write_json
+from structformer.sampling.tasks import DEFAULT_TASKS, chosen_tasks
+from structformer.storage.files import building_folder, read_json, write_json
 from structformer.workspace import Workspace
 
-Progress = Callable[[int, int], None]
-_SECONDS = 3600.0  # that one shard may take
-_MEMORY_BYTES = 4 * 1024**3
-_CENSUS = "census.json"
-_BY_ATTENTION = "-attention"  # suffix of the parts that a model's attention drew
-_AT_ONCE = 64  # documents whose attention is computed together
-_KNOWN_ANCHORS = 2000  # whose targets are kept in memory: some have very many
-_REFERRING = {LinkKind.HYPERLINK.value, LinkKind.XREF.value, LinkKind.CITATION.value}
-
-
-@dataclass(frozen=True, slots=True)
-class DrawTask:
-    """A worker's task: one shard's page texts, or one shard's Examples."""
-
-    workspace: str
-    folder: str
-    shard: int
-    what: str  # "pages", "examples" or "attention"
-    tasks: tuple[str, ...]
-    options: SamplingOptions
-    seed: int
-    epoch: int
-    held_out: float
-
-    @property
-    def output(self) -> Path:
-        """The folder that the task makes."""
-        folder = Path(self.folder) / "pages" if self.what == "pages" else Path(self.folder)
-        return folder / f"{self.shard:05}{_BY_ATTENTION if self.what == 'attention' else ''}"
+_SURVEYS = "surveys"
+_SHARD = f"{__name__}:draw_shard"
 
 
 def sample(
@@ -95,11 +75,15 @@ def draw_samples(
     request: SampleRequest,
     workspace: str | Path | Workspace,
     *,
+    add: bool = False,
     workers: int | None = None,
     engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> Samples:
-    """Draw the Examples that are asked for and store them in the workspace. Raises what `sample` raises."""
+    """Draw the Examples that are asked for and store them in the workspace, beside the sets that were drawn with other
+    options. add: to what their own set has already, in the place of which they come otherwise. Gives those drawn now.
+    Raises what `sample` raises.
+    """
     chosen = chosen_tasks(request.tasks)
     by_attention = [task.name for task in chosen if task.by_attention]
     if by_attention and request.weights is None:
@@ -111,7 +95,14 @@ def draw_samples(
     with workspace.publishing("structformer sample") as publication:
         folder = publication.folder("samples")
         draw(request, workspace, folder, workers=workers, engine=engine, progress=progress)
-    return Samples.open(workspace)
+        publication.beside["samples"] = stay_beside(request, workspace, add=add)
+    return Samples.open(workspace, generation=workspace.folder("samples").name)
+
+
+def stay_beside(request: SampleRequest, workspace: Workspace, *, add: bool = False) -> list[str]:
+    """The generations of Examples that stay beside those of a request."""
+    corpus = Corpus.open(workspace)
+    return staying(workspace, corpus, set_digest(corpus, request.chosen()), request.tasks if add else None)
 
 
 def draw(
@@ -130,46 +121,50 @@ def draw(
     texts.
     """
     corpus = Corpus.open(workspace)
-    graph = ReferenceGraph.open(workspace, corpus)
     names, options, seed = request.tasks, request.options, request.seed
     share = held_out_share(corpus.document_count) if request.held_out is None else request.held_out
     chosen = chosen_tasks(names)
-    by_attention = [task for task in chosen if task.by_attention]
-    plain = tuple(task.name for task in chosen if not task.by_attention)
+    by_attention = [task for task in chosen if task.drawn_by_attention]
+    plain = tuple(task.name for task in chosen if not task.drawn_by_attention)
     beyond = any(task.in_corpus for task in chosen)
     base = DrawTask(str(workspace), str(folder), 0, "examples", plain, options, seed, request.epoch, share)
     drawn = [replace(base, shard=shard) for shard in range(len(corpus.shards))]
     own = list(part.of_tasks(drawn)) if part else drawn
-    steps = _Steps(progress, len(own) * (beyond + bool(plain) + bool(by_attention)))
+    steps = Steps(progress, len(own) * (beyond + bool(plain) + 2 * bool(by_attention)))
     if beyond:
-        _run([replace(task, what="pages", tasks=names) for task in own], engine, workers, steps)
-        if not all(page.exists() for page in _page_folders(folder, len(drawn))):
+        run_tasks(_SHARD, [replace(task, what="pages", tasks=names) for task in own], engine, workers, steps)
+        if by_attention:
+            weigh_pages(own, request.weights, engine, workers, steps)
+        if not all(page.exists() for page in page_folders(folder, len(drawn))):
             return False
         if any(Need.COLLECTION in task.needs for task in chosen):
-            write_collection(_page_folders(folder, len(drawn)), folder / "collection.json")
+            write_collection(page_folders(folder, len(drawn)), folder / "collection.json")
+        _survey(base, corpus, chosen, request.weights)
     if options.negatives_from in FROM_PASSAGES and not (folder / "passages").exists():
         with building_folder(folder) as building:
             write_passages(corpus, building.folder, seed=seed, held_out=share)
             building.become("passages")
     if plain:
-        _run(own, engine, workers, steps)
+        run_tasks(_SHARD, own, engine, workers, steps)
     if by_attention:
-        _draw_by_attention_all(own, corpus, graph, by_attention, request.weights, steps)
+        weigh_pages(drawn, request.weights, engine, workers, Steps(None, 0))  # those that other parts lack
+        asking = [replace(task, tasks=tuple(each.name for each in by_attention)) for task in own]
+        draw_by_attention(asking, request.weights, engine, workers, steps)
     if part is None:
-        _finish(base, corpus, names, request.attention if by_attention else None)
+        _finish(base, corpus, names, request)
     return True
 
 
-def _finish(base: DrawTask, corpus: Corpus, names: Sequence[str], attention: str | None) -> None:
+def _finish(base: DrawTask, corpus: Corpus, names: Sequence[str], request: SampleRequest) -> None:
     """Write the manifest of all parts, and delete what only the drawing needed."""
     folder = Path(base.folder)
-    suffixes = [""] * bool(base.tasks) + [_BY_ATTENTION] * any(task.by_attention for task in chosen_tasks(names))
+    suffixes = [""] * bool(base.tasks) + [BY_ATTENTION] * any(task.drawn_by_attention for task in chosen_tasks(names))
     census = Census()
     parts: list[dict[str, Any]] = []
     for suffix in suffixes:
         for shard in range(len(corpus.shards)):
             name = f"{shard:05}{suffix}"
-            part = Census.of(read_json(folder / name / _CENSUS))
+            part = Census.of(read_json(folder / name / CENSUS))
             parts.append({"name": name, "examples": dict(sorted(part.examples.items()))})
             census.add(part)
     _clean(folder)
@@ -183,54 +178,40 @@ def _finish(base: DrawTask, corpus: Corpus, names: Sequence[str], attention: str
         "epoch": base.epoch,
         "held_out": base.held_out,
         "options": asdict(base.options),
-        "attention": attention,
+        "attention": request.attention if any(task.by_attention for task in chosen_tasks(names)) else None,
+        "set": set_digest(corpus, request.chosen()),
         "census": census.as_dict(),
         "parts": parts,
     }
     write_json(folder / "manifest.json", manifest)
 
 
-class _Steps:
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self._progress = progress
-        self._total = total
-        self._done = 0
-
-    def next(self) -> None:
-        self._done += 1
-        if self._progress:
-            self._progress(self._done, self._total)
-
-
-def _run(tasks: Sequence[DrawTask], engine: str | Engine, workers: int | None, steps: _Steps) -> None:
-    """Make the parts of these tasks that are not there."""
-    missing = [task for task in tasks if not task.output.exists()]
-    for _ in range(len(tasks) - len(missing)):
-        steps.next()
-    work = Work(
-        "structformer.sampling.draw_examples:draw_shard",
-        workers=min(workers or os.cpu_count() or 1, max(1, len(missing))),
-        seconds=_SECONDS,
-        memory_bytes=_MEMORY_BYTES,
-        lost=_give_up,
-    )
-    for _ in mapped(work, missing, engine):
-        steps.next()
-
-
-def _give_up(task: DrawTask, item: Any, reason: str) -> DrawTask:
-    raise WorkspaceError(f"drawing the Examples of {item} {reason}")
-
-
 def _clean(folder: Path) -> None:
-    for name in ("pages", "passages"):
+    for name in ("pages", "passages", "weights", _SURVEYS):
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in ("collection.json", "anchors.sqlite"):
         (folder / name).unlink(missing_ok=True)
 
 
-def _page_folders(folder: Path, shards: int) -> list[Path]:
-    return [folder / "pages" / f"{shard:05}" for shard in range(shards)]
+def _survey(base: DrawTask, corpus: Corpus, tasks: Sequence[Task], weights: WordWeights | None) -> None:
+    """Make the surveys of these tasks that are not there."""
+    folder = Path(base.folder)
+    for task in tasks:
+        if task.survey is None or (folder / _SURVEYS / task.survey.name).exists():
+            continue
+        if task.by_attention and weights is None:
+            raise WorkspaceError(
+                f"{task.name} asks a model's attention of the whole corpus first: run `structformer sample` again"
+            )
+        pages = PageTable(corpus, page_folders(folder, len(corpus.shards)))
+        ground = Ground(pages, base.options, base.seed, weights, _collection(folder))
+        with building_folder(folder / _SURVEYS) as building:
+            task.survey.write(ground, building.folder)
+            building.become(task.survey.name)
+
+
+def _collection(folder: Path) -> CollectionCounts | None:
+    return CollectionCounts(folder / "collection.json") if (folder / "collection.json").exists() else None
 
 
 def draw_shard(task: DrawTask, started: Callable[[str], None]) -> None:
@@ -246,7 +227,9 @@ def draw_shard(task: DrawTask, started: Callable[[str], None]) -> None:
                 held_out=task.held_out,
                 min_words=task.options.min_words,
                 min_document_words=task.options.min_document_words,
-                count_words=any(Need.COLLECTION in each.needs for each in chosen_tasks(task.tasks)),
+                counted=left_out(task.options.stop_words)
+                if any(Need.COLLECTION in each.needs for each in chosen_tasks(task.tasks))
+                else None,
             )
         else:
             _draw(task, corpus, building.folder, started)
@@ -257,156 +240,23 @@ def _draw(task: DrawTask, corpus: Corpus, output: Path, started: Callable[[str],
     chosen = chosen_tasks(task.tasks)
     folder = Path(task.folder)
     graph = ReferenceGraph.open(task.workspace, corpus)
-    pages = PageTable(corpus, _page_folders(folder, len(corpus.shards)))
-    collection = CollectionCounts(folder / "collection.json") if (folder / "collection.json").exists() else None
+    pages = PageTable(corpus, page_folders(folder, len(corpus.shards)))
+    collection = _collection(folder)
+    surveys = {each.survey.name: each.survey for each in chosen if each.survey}
+    surveyed = {name: survey.read(folder / _SURVEYS / name) for name, survey in surveys.items()}
     table = PassageTable(folder / "passages", graph, task.options) if (folder / "passages").exists() else None
     census = Census()
     wants_graph = any(each.in_corpus for each in chosen)
     with PartWriter(output) as writer:
-        for here in _neighbourhoods(task, corpus, graph, pages, wants_graph):
+        for here in neighbourhoods(task, corpus, graph, pages, wants_graph):
             started(here.view.document.id)
             writer.next_document()
             here.collection = collection
             document_id = here.view.document.id
             for each in chosen:
+                here.surveyed = surveyed[each.survey.name] if each.survey else None
                 place = here if each.in_corpus else here.view
-                for example, rng in _redrawn(task, each, place, document_id, census):
+                for example, rng in redrawn(task, each, place, document_id, census):
                     writer.add(table.replaced(each, example, here.number, rng) if table is not None else example)
     census.examples.update(writer.counts)
-    write_json(output / _CENSUS, census.as_dict())
-
-
-def _redrawn(
-    task: DrawTask, each: Task, place: Neighbourhood | DocumentView, document_id: str, census: Census
-) -> Iterator[tuple[Example, Random]]:
-    """A document's Examples of a task, drawn as often as the options say, each with the generator that drew it."""
-    seen: set[tuple[tuple[str, str], ...]] = set()
-    for draw in range(task.options.draws):
-        rng = generator(task.seed, task.epoch + draw, each.name, document_id)
-        counted = census if not draw else Census()  # what is dropped is so every time
-        for example in drawn_examples(each, place, document_id, rng, counted):
-            if task.options.draws > 1:
-                pairs = list(zip(example.queries, example.documents, strict=True))
-                key = (pairs[0], *sorted(pairs[1:]))
-                if key in seen:
-                    continue
-                seen.add(key)
-            yield example, rng
-
-
-def _draw_by_attention_all(
-    tasks: Sequence[DrawTask],
-    corpus: Corpus,
-    graph: ReferenceGraph,
-    chosen: Sequence[Task],
-    weights: WordWeights | None,
-    steps: _Steps,
-) -> None:
-    """The parts of HARP's tasks, here: the model is loaded once."""
-    missing = [each for each in (replace(task, what="attention") for task in tasks) if not each.output.exists()]
-    if missing and weights is None:
-        raise WorkspaceError(
-            f"{len(missing)} parts that are drawn by a model's attention are not there: run `structformer sample` again"
-        )
-    anchors = Path(missing[0].folder) / "anchors.sqlite" if missing else None
-    if anchors and any(Need.ANCHORS in task.needs for task in chosen) and not anchors.exists():
-        temporary = anchors.with_name(temporary_name())
-        _anchor_table(graph, corpus, temporary, missing[0].seed, missing[0].held_out)
-        os.replace(temporary, anchors)
-    for task in missing:
-        assert weights is not None
-        with building_folder(task.output.parent) as building:
-            _draw_by_attention(task, corpus, graph, chosen, weights, anchors, building.folder)
-            building.become(task.output.name)
-    for _ in tasks:
-        steps.next()
-
-
-def _draw_by_attention(
-    task: DrawTask,
-    corpus: Corpus,
-    graph: ReferenceGraph,
-    tasks: Sequence[Task],
-    weights: WordWeights,
-    anchors: Path | None,
-    output: Path,
-) -> None:
-    """A shard's Examples of HARP's tasks, attention computed for many documents at once."""
-    folder = Path(task.folder)
-    pages = PageTable(corpus, _page_folders(folder, len(corpus.shards)))
-    census = Census()
-    source = _neighbourhoods(task, corpus, graph, pages, True)
-    with (
-        PartWriter(output) as writer,
-        closing(sqlite3.connect(anchors if anchors and anchors.exists() else ":memory:")) as database,
-    ):
-        known: dict[str, list[int]] = {}
-
-        def targets(text: str) -> list[int]:
-            key = _anchor_key(text)
-            if key not in known:
-                if len(known) > _KNOWN_ANCHORS:
-                    known.clear()
-                rows = database.execute("SELECT target FROM anchors WHERE text = ? ORDER BY target", (key,))
-                known[key] = [number for (number,) in rows]
-            return known[key]
-
-        while some := list(islice(source, _AT_ONCE)):
-            weights.prepare(list(dict.fromkeys(request for here in some for request in attention_requests(here))))
-            for here in some:
-                writer.next_document()
-                here.weights = weights
-                if anchors is not None and anchors.exists():
-                    here.anchor_targets = targets
-                for each in tasks:
-                    for example, _ in _redrawn(task, each, here, here.view.document.id, census):
-                        writer.add(example)
-    census.examples.update(writer.counts)
-    write_json(output / _CENSUS, census.as_dict())
-
-
-def _neighbourhoods(
-    task: DrawTask, corpus: Corpus, graph: ReferenceGraph, pages: PageTable, with_graph: bool
-) -> Iterator[Neighbourhood]:
-    """A shard's documents that are not held out, each with its references."""
-    edges = graph.shard_edges(task.shard) if with_graph else iter(())
-    edge = next(edges, None)
-    for number, document in enumerate(
-        corpus.shard_documents(task.shard, links=any(each.needs for each in chosen_tasks(task.tasks or ("srr",)))),
-        corpus.starts[task.shard],
-    ):
-        references: list[Reference] = []
-        while edge is not None and edge["source_document"] == number:
-            if edge["kind"] in _REFERRING and edge["end"] > edge["start"]:
-                references.append(
-                    Reference(edge["source_section"], edge["start"], edge["end"], edge["text"], edge["target_document"])
-                )
-            edge = next(edges, None)
-        if is_held_out(document.id, task.seed, task.held_out) or is_short(document, task.options.min_document_words):
-            continue
-        see_also = graph.see_also(number) if with_graph else ()
-        named_by = graph.see_also_of(number) if with_graph else ()
-        yield Neighbourhood(
-            DocumentView(document, task.options), number, pages, see_also, references, named_by=named_by
-        )
-
-
-def _anchor_key(text: str) -> str:
-    return " ".join(text.lower().split())
-
-
-def _anchor_table(graph: ReferenceGraph, corpus: Corpus, path: Path, seed: int, held_out: float) -> None:
-    """Which documents each anchor text leads to, in a table on disk."""
-    held = {
-        number for number, name in enumerate(corpus.document_ids()) if held_out and is_held_out(name, seed, held_out)
-    }
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("PRAGMA journal_mode=OFF")
-        database.execute("CREATE TABLE anchors (text TEXT, target INTEGER, PRIMARY KEY (text, target)) WITHOUT ROWID")
-        rows = (
-            (_anchor_key(edge["text"]), edge["target_document"])
-            for edge in graph.edges()
-            if edge["kind"] in _REFERRING and edge["text"].strip() and edge["target_document"] not in held
-        )
-        database.executemany("INSERT OR IGNORE INTO anchors VALUES (?, ?)", rows)
-        database.commit()
+    write_json(output / CENSUS, census.as_dict())

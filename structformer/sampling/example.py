@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ INNER = ("auto", "own", "subtree")
 FROM_PASSAGES = ("random", "lexical")  # of the whole corpus
 NEGATIVES_FROM = ("document", "siblings", *FROM_PASSAGES)
 COMPAT = ("paper", "released-code")
+MOST_HELD_OUT = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,15 @@ class SamplingOptions:
     """How many times each document is drawn from. Random choices (SRR's one child, RWI's node and titles, negatives)
     are made again each time, as in another epoch; equal Examples are kept once."""
     stop_words: str | None = None
-    """HARP's tasks: a file of words, one a line, that are not drawn; English function words otherwise."""
+    """HARP's, PROP's and ARES's tasks: a file of words, one a line, that are not drawn; English function words
+    otherwise."""
+    min_frequency: int = 1
+    """PROP's and ARES's tasks: words that the collection holds fewer times are not drawn (PROP: 10)."""
+    keep_short: float = 1.0
+    """PROP's and ARES's tasks: share of the documents under 100 tokens that take part, B-PROP's of those under 200
+    (PROP: 0.2)."""
+    word_vectors: str | None = None
+    """ARES's tasks: a file of word vectors, as GloVe and word2vec write them; learned from the corpus otherwise."""
     max_characters: int = 6000
     """Texts are kept up to this length, several times what a model reads."""
     negatives_from: str = "document"
@@ -77,6 +86,25 @@ class SamplingOptions:
             raise UsageError("negatives must be at least 1")
         if self.draws < 1:
             raise UsageError("draws must be at least 1")
+        if not 0 <= self.keep_short <= 1:
+            raise UsageError("keep_short must be a share from 0 to 1")
+
+
+@dataclass(frozen=True, slots=True)
+class SetOptions(SamplingOptions):
+    """What decides a set of Examples of a corpus: the options common to all tasks, and what is chosen at random."""
+
+    seed: int = 0
+    """The random choices, and with them the documents that are held out. Not the seed of a training."""
+    epoch: int = 0
+    """Another one gives other random choices of the same seed."""
+    held_out: float | None = None
+    """Share of documents kept out for evaluation; none chooses by the corpus's size."""
+
+    def __post_init__(self) -> None:
+        SamplingOptions.__post_init__(self)  # the class that slots made anew is not the one that super() looks for
+        if self.held_out is not None and not 0 <= self.held_out <= MOST_HELD_OUT:
+            raise UsageError(f"held_out must be between 0 and {MOST_HELD_OUT}")
 
 
 @dataclass(slots=True)
@@ -94,6 +122,13 @@ class Census:
         """Count another part's Examples and drops too."""
         self.examples.update(other.examples)
         self.dropped.update(other.dropped)
+
+    def of_tasks(self, names: Collection[str]) -> Census:
+        """The census of some tasks."""
+        return Census(
+            Counter({task: count for task, count in self.examples.items() if task in names}),
+            Counter({(task, why): count for (task, why), count in self.dropped.items() if task in names}),
+        )
 
     def as_dict(self) -> dict[str, dict[str, int] | dict[str, dict[str, int]]]:
         """The census as JSON types."""

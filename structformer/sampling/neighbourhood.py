@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 from structformer.sampling.view import DocumentView
 from structformer.text.passages import sentences
@@ -29,13 +29,19 @@ class WordWeights(Protocol):
     """Attention that words of a text get, from the tokens of a span or from [CLS]."""
 
     def prepare(self, requests: Sequence[tuple[str, int, int]]) -> None:
-        """Compute what will be asked for, in batches: (text, start, end) of `weights`, (text, -1, -1) of
+        """Compute what will be asked for, in batches: (text, start, end) of `weights`, (text, ~start, ~end) of
         `span_weights`.
         """
         ...
 
     def span_weights(self, text: str, spans: Sequence[tuple[int, int]]) -> list[float]:
         """Weights of a text's spans, [start, end) in characters: what their own tokens get from [CLS]."""
+        ...
+
+    def first_pieces(self, texts: Sequence[str]) -> list[tuple[int, dict[str, float]]]:
+        """Of each text (number of tokens read, what the first tokens of each word's occurrences get from [CLS], by word
+        in lower case).
+        """
         ...
 
     def weights(self, text: str, start: int = 0, end: int = 0) -> Mapping[str, float]:
@@ -62,10 +68,29 @@ class PageTexts(Protocol):
 
 
 class CollectionModel(Protocol):
-    """The collection's unigram language model."""
+    """The collection's word counts and unigram language model. mean_length: of its documents, in words."""
+
+    documents: int
+    mean_length: float
 
     def probability(self, word: str) -> float:
         """P(word | collection), never zero."""
+        ...
+
+    def frequency(self, word: str) -> int:
+        """How often the word stands in the collection."""
+        ...
+
+    def document_frequency(self, word: str) -> int:
+        """In how many documents the word stands."""
+        ...
+
+    def kept(self, word: str) -> float:
+        """The probability with which a drawn word is kept, lower for frequent words."""
+        ...
+
+    def drawn(self, rng: Random, count: int, min_frequency: int) -> list[str]:
+        """That many words by their probability, of those that stand at least `min_frequency` times."""
         ...
 
 
@@ -93,7 +118,12 @@ class Neighbourhood:
     weights: WordWeights | None = None
     collection: CollectionModel | None = None
     named_by: Sequence[int] = ()
+    surveyed: Any = None  # what the task's survey found out of the whole corpus
     _sentences: list[AnchoredSentence] | None = field(default=None, repr=False)
+
+    def title_and_head(self) -> str:
+        """The document as PROP's rankers are shown it: its title, a full stop, and its first texts."""
+        return title_and_head(self.pages, self.number)
 
     def anchored_sentences(self) -> list[AnchoredSentence]:
         """The sentences with references to other, not held-out documents, in the order of the text."""
@@ -130,6 +160,11 @@ class Neighbourhood:
             if number not in excluded and number not in taken and word_count(text(number)) >= min_words:
                 taken.append(number)
         return taken
+
+
+def title_and_head(pages: PageTexts, number: int) -> str:
+    """A document as PROP's rankers are shown it: its title, a full stop, and its first texts."""
+    return f"{pages.title(number)}. {pages.head(number)}"
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:

@@ -14,8 +14,9 @@ from structformer.corpus import Corpus
 from structformer.engines import Engine
 from structformer.errors import WorkspaceError
 from structformer.parts import Part, PartsFolder
-from structformer.sampling.draw_examples import Progress, draw
+from structformer.sampling.draw_examples import draw, stay_beside
 from structformer.sampling.request import SampleRequest
+from structformer.sampling.shard_drawing import Progress
 from structformer.sampling.store import Samples
 from structformer.sampling.tasks import chosen_tasks
 from structformer.storage.files import is_temporary
@@ -79,9 +80,11 @@ def merge_samples(
             shutil.copytree(
                 parts.folder / _DRAWN, folder, copy_function=_linked, ignore=_temporaries, dirs_exist_ok=True
             )
-        draw(SampleRequest.of(plan), workspace, folder, workers=workers, engine=engine, progress=progress)
+        request = SampleRequest.of(plan)
+        draw(request, workspace, folder, workers=workers, engine=engine, progress=progress)
+        publication.beside["samples"] = stay_beside(request, workspace)
     parts.drop()
-    return Samples.open(workspace)
+    return Samples.open(workspace, generation=workspace.folder("samples").name)
 
 
 def _temporaries(folder: str, names: list[str]) -> list[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from structformer.sampling.example import SamplingOptions
+from structformer.sampling.example import SamplingOptions, SetOptions
 from structformer.sampling.neighbourhood import WordWeights
 
 
@@ -30,6 +30,19 @@ class SampleRequest:
     def attention(self) -> str | None:
         """The fingerprint of the weights, None without any."""
         return self.drawn_by or getattr(self.weights, "fingerprint", None)
+
+    @classmethod
+    def of_set(
+        cls, tasks: Sequence[str], chosen: Mapping[str, Any], weights: WordWeights | None = None
+    ) -> SampleRequest:
+        """Tasks of the set that the chosen options ask for, names and values of SetOptions. Raises UsageError."""
+        asked = asdict(SetOptions(**chosen))
+        seed, epoch, held_out = (asked.pop(name) for name in ("seed", "epoch", "held_out"))
+        return cls(tuple(tasks), SamplingOptions(**asked), seed, epoch, held_out, weights)
+
+    def chosen(self) -> dict[str, Any]:
+        """The options that name the set, which `of_set` takes."""
+        return {**asdict(self.options), "seed": self.seed, "epoch": self.epoch, "held_out": self.held_out}
 
     def description(self) -> dict[str, Any]:
         """The request in JSON's types. Parts of one request have the same."""

@@ -10,7 +10,7 @@ import hashlib
 import json
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,7 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from structformer.errors import WorkspaceError
-from structformer.sampling.example import Example
+from structformer.sampling.example import Census, Example
+from structformer.sampling.sets import chosen_set
 from structformer.storage.files import read_json
 from structformer.storage.seal import Sealed
 from structformer.workspace import Hold, Workspace
@@ -176,12 +177,46 @@ class Samples:
                 self._parts.setdefault(task, []).append(part["name"])
         self.counts: dict[str, int] = {task: self._ends[task][-1] for task in manifest["tasks"] if task in self._ends}
         self._files: dict[str, pa.ipc.RecordBatchFileReader] = {}
+        self._elsewhere: dict[str, Samples] = {}
 
     @classmethod
-    def open(cls, workspace: str | Path | Workspace = ".structformer", part: str = "samples") -> Samples:
-        """Open a workspace's Examples, or its "judged" ones. Raises WorkspaceError when there are none."""
-        sealed, hold = Workspace(workspace).sealed(part)
+    def open(
+        cls,
+        workspace: str | Path | Workspace = ".structformer",
+        part: str = "samples",
+        *,
+        chosen: Mapping[str, Any] | None = None,
+        generation: str = "",
+    ) -> Samples:
+        """Open a workspace's Examples, or its "judged" ones; of several sets of Examples the one of the default
+        options, and where there is none of these the one that was drawn last. chosen: options of another set, by the
+        names of SetOptions; generation: one of Examples that were drawn at once. Raises WorkspaceError when there are
+        none.
+        """
+        workspace = Workspace(workspace)
+        if part == "samples" and not generation and (names := chosen_set(workspace, chosen)):
+            members = [cls.open(workspace, generation=name) for name in names]
+            return cls.joined({task: each for each in members for task in each.manifest["tasks"]})
+        sealed, hold = workspace.sealed(part, generation or None)
         return cls(sealed.folder, sealed.json("manifest.json"), sealed, hold)
+
+    @classmethod
+    def joined(cls, by_task: Mapping[str, Samples]) -> Samples:
+        """Examples of one set that were not drawn at once, each task's from where it is."""
+        members = list({id(each): each for each in by_task.values()}.values())
+        first = members[0]
+        if len(members) == 1 and list(by_task) == first.manifest["tasks"]:
+            return first
+        census = Census()
+        for member in members:
+            own = [task for task, each in by_task.items() if each is member]
+            census.add(Census.of(member.manifest["census"]).of_tasks(own))
+        attention = next((each.manifest["attention"] for each in members if each.manifest.get("attention")), None)
+        joint = {"tasks": list(by_task), "parts": [], "census": census.as_dict(), "attention": attention}
+        found = cls(first.folder, {**first.manifest, **joint})
+        found.counts = {task: each.counts[task] for task, each in by_task.items() if task in each.counts}
+        found._elsewhere = dict(by_task)
+        return found
 
     @classmethod
     def at(cls, folder: Path) -> Samples:
@@ -190,8 +225,14 @@ class Samples:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of what decided the Examples: the corpus, the tasks, the options, the seed."""
-        decided = {name: value for name, value in self.manifest.items() if name not in ("tool_version", "census")}
+        """A digest of what decided the Examples: the corpus, the options, the seed, the weights that drew words.
+
+        Tasks that were drawn later do not change it.
+        """
+        if digest := self.manifest.get("set"):
+            decided = {"set": digest, "attention": self.manifest["attention"]}
+        else:
+            decided = {name: value for name, value in self.manifest.items() if name not in ("tool_version", "census")}
         return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
 
     def __len__(self) -> int:
@@ -204,6 +245,8 @@ class Samples:
 
     def example(self, task: str, number: int) -> Example:
         """Example `number` of a task, in the order of the corpus."""
+        if task in self._elsewhere:
+            return self._elsewhere[task].example(task, number)
         ends = self._ends[task]
         place = bisect_right(ends, number)
         part = self._parts[task][place]

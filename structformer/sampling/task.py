@@ -8,6 +8,7 @@ from enum import Flag, StrEnum, auto
 from typing import Any
 
 from structformer.sampling.example import Example
+from structformer.sampling.survey import Survey
 from structformer.workspace import checked_name
 
 
@@ -37,7 +38,8 @@ class Task:
     draw: called with (what it looks at, the document's own Random, the Census), yields Examples; what it looks at is
     the document's tree (DocumentView), or with `in_corpus` its place in the corpus (Neighbourhood). replaceable:
     whether `--negatives-from` may put other negatives in the place of its own, shown in `form`. long_query: queries are
-    as long as documents. source: paper and section. default: whether `structformer sample` draws it unasked."""
+    as long as documents. source: paper and section. default: whether `structformer sample` draws it unasked. survey:
+    what it finds out of the whole corpus first, which its Neighbourhoods then have in `surveyed`."""
 
     name: str
     draw: Callable[[Any, Any, Any], Iterator[Example]]
@@ -49,6 +51,7 @@ class Task:
     long_query: bool = False
     source: str = ""
     default: bool = False
+    survey: Survey | None = None
 
     def __post_init__(self) -> None:
         checked_name(self.name, "the task name")
@@ -58,3 +61,8 @@ class Task:
     @property
     def by_attention(self) -> bool:
         return Need.ATTENTION in self.needs
+
+    @property
+    def drawn_by_attention(self) -> bool:
+        """Whether the model is asked while Examples are drawn, not by a survey before that."""
+        return self.by_attention and self.survey is None

@@ -4,18 +4,14 @@ et al., WSDM 2021).
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterator
-from itertools import accumulate
 from random import Random
 
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import Neighbourhood
 from structformer.sampling.task import Form, Need, Task
-from structformer.sampling.tasks.harp import POISSON_MEAN, poisson
-from structformer.sampling.view import DocumentView, in_random_order, words_of
+from structformer.sampling.view import DocumentView, in_random_order
+from structformer.sampling.word_sets import document_model, word_set_examples
 from structformer.text.overview import overview
 from structformer.text.passages import (
     PASSAGE_WORDS,
@@ -27,15 +23,12 @@ from structformer.text.passages import (
     sentences,
     with_path,
 )
-from structformer.text.stop_words import STOP_WORDS
 from structformer.word_counts import word_count
 
 _KEEP_SENTENCE = 0.1
 _MIN_QUERY_WORDS, _MAX_QUERY_WORDS = 4, 40
 # Long option tables would otherwise give most of the queries, and a page's description, which says what it is for, one.
 _QUERIES_PER_PASSAGE = 3
-DIRICHLET_MU = 2000.0
-_WORD_SETS = 5  # pairs of a document
 
 
 def inverse_cloze(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:
@@ -138,37 +131,13 @@ def wiki_link_prediction(here: Neighbourhood, rng: Random, census: Census) -> It
 def representative_words_prediction(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
     """ROP: which of two word sets of equal size represents a document better, by its language model's likelihood.
 
-    Source: Ma et al., "PROP", WSDM 2021, section 3.2, eq. 1-3: the sets are drawn from the document's unigram language
-    model with Dirichlet smoothing, P(w|D) = (c(w, D) + mu P(w|C)) / (|D| + mu), their size is Poisson with mean 3, at
-    least 1, and the likelier one is the positive. Five pairs a document; stop words are left out.
+    Source: Ma et al., "PROP", WSDM 2021, section 3.2, eq. 1-3, and its released code; see DocumentModel.
     """
-    assert here.collection is not None
-    text = here.pages.head(here.number)
-    counts = Counter(word for word in words_of(text) if word not in STOP_WORDS)
-    if word_count(text) < here.view.options.min_words or len(counts) < 2:
-        census.drop("rop", "document too short")
-        return
-    words = sorted(counts)
-    length = sum(counts.values())
-    logs = {word: math.log(counts[word] + DIRICHLET_MU * here.collection.probability(word)) for word in words}
-    ends = list(
-        accumulate(
-            (counts[word] + DIRICHLET_MU * here.collection.probability(word)) / (length + DIRICHLET_MU)
-            for word in words
-        )
-    )
-    for _ in range(_WORD_SETS):
-        size = max(1, poisson(rng, POISSON_MEAN))
-        drawn = [
-            [words[min(len(words) - 1, bisect_right(ends, rng.random() * ends[-1]))] for _ in range(size)]
-            for _ in range(2)
-        ]
-        first, second = (sum(logs[word] for word in chosen) for chosen in drawn)
-        if sorted(drawn[0]) == sorted(drawn[1]) or first == second:
-            census.drop("rop", "equally likely word sets")
-            continue
-        queries = tuple(" ".join(chosen) for chosen in (drawn if first > second else drawn[::-1]))
-        yield Example("rop", queries, (text, text), here.view.document.id, (0, 0))
+    text = here.title_and_head()
+    model = document_model(here, text, rng, census, "rop")
+    if model is not None:
+        drawn = (lambda size: model.draw(size, rng), model.log_likelihood)
+        yield from word_set_examples("rop", here, text, drawn, rng, census)
 
 
 def _passages(view: DocumentView) -> dict[int, list[Passage]]:

@@ -14,6 +14,7 @@ from random import Random
 
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import AnchoredSentence, Neighbourhood, WordWeights
+from structformer.sampling.poisson import positive_poisson
 from structformer.sampling.task import Need, Task
 from structformer.sampling.view import in_random_order, nearly_equal, word_set
 from structformer.text.stop_words import STOP_WORDS, stop_words_of
@@ -147,35 +148,24 @@ def anchor_cooccurrence_modeling(here: Neighbourhood, rng: Random, census: Censu
 
 
 def attention_requests(here: Neighbourhood) -> Iterator[tuple[str, int, int]]:
-    """What the four tasks will ask of the attention at this document: (text, start, end), an empty span for [CLS], a
-    negative one for tokens by their place.
+    """What the four tasks will ask of the attention in this document's own sentences, beside that in the abstracts of
+    pages from [CLS]: (text, start, end), and (text, ~start, ~end) for what the span gets from [CLS].
     """
     for sentence in here.anchored_sentences():
-        yield sentence.text, -1, -1
-        for reference, (start, end) in zip(sentence.references, sentence.spans, strict=True):
+        for start, end in sentence.spans:
             yield sentence.text, start, end
-            if page := here.pages.abstract(reference.target):
-                yield page, 0, 0
+            yield sentence.text, ~start, ~end
 
 
 def draw_words(weights: Mapping[str, float], rng: Random, stop_words: frozenset[str] = STOP_WORDS) -> list[str]:
-    """Distinct words drawn by weight without replacement; their number is Poisson with mean 3, at least 1.
+    """Distinct words drawn by weight without replacement; their number is Poisson with mean 3, never 0.
 
     Source: HARP, eq. 4-5. Stop words are left out.
     """
     words = [(word, weight) for word, weight in sorted(weights.items()) if weight > 0 and word not in stop_words]
     # Efraimidis and Spirakis 2006: the largest u^(1/w) are a weighted sample without replacement.
     keyed = sorted(((math.log(1.0 - rng.random()) / weight, word) for word, weight in words), reverse=True)
-    return [word for _, word in keyed[: max(1, poisson(rng, POISSON_MEAN))]]
-
-
-def poisson(rng: Random, mean: float) -> int:
-    """A Poisson number (Knuth's method)."""
-    limit, product, count = math.exp(-mean), rng.random(), 0
-    while product > limit:
-        product *= rng.random()
-        count += 1
-    return count
+    return [word for _, word in keyed[: positive_poisson(rng, POISSON_MEAN)]]
 
 
 def _weights(here: Neighbourhood) -> WordWeights:

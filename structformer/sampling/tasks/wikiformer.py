@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from random import Random
@@ -14,7 +15,8 @@ from structformer.word_counts import word_count
 
 _FAILED_DRAWS = 32  # in a row, after which there are hardly any other titles
 _MAX_QUERIES = 64
-_RELEASED_SECTIONS = 4
+_RELEASED_SECTIONS, _RELEASED_LONG = 6, 4
+_RELEASED_WORD = re.compile(r'[^ ,.?!，。？！()/\n"]+')
 
 
 def simulated_reranking(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:
@@ -22,9 +24,12 @@ def simulated_reranking(view: DocumentView, rng: Random, census: Census) -> Iter
 
     Source: Wikiformer, section "Simulated Re-ranking", eq. 3. One Example for every child, or with `every_child=False`
     one random child of each F. Fewer siblings than asked for are topped up from the rest of the document, never with an
-    ancestor or a descendant; with `negatives_from="siblings"` they stay fewer. With `compat="released-code"` a document
-    of at least four sections that are long enough gives one Example, as the authors' SRR/contrastive_sampling.py does:
-    its first section below the first level as positive, all others as negatives."""
+    ancestor or a descendant; with `negatives_from="siblings"` they stay fewer.
+
+    With `compat="released-code"` a document of six sections or more, four of them long, gives one Example, as the
+    authors' SRR/contrastive_sampling.py does: the first long section whose level is the document's deepest or the one
+    above it as positive, all other long ones as negatives. Long are own texts of more than `min_words` words, and
+    sections behind a heading that skips a level take no part."""
     if view.options.compat == "released-code":
         yield from _released_simulated_reranking(view, census)
         return
@@ -58,14 +63,40 @@ def simulated_reranking(view: DocumentView, rng: Random, census: Census) -> Iter
 
 
 def _released_simulated_reranking(view: DocumentView, census: Census) -> Iterator[Example]:
-    sections = [number for number in range(1, len(view.sections)) if view.long_enough(number)]
-    deep = next((number for number in sections if view.parents[number] > 0), None)
-    if deep is None or len(sections) < _RELEASED_SECTIONS:
-        census.drop("srr", "fewer than four long sections, or none below the first level")
+    sections = _before_a_skipped_level(view)
+    if len(sections) < _RELEASED_SECTIONS:
+        census.drop("srr", "fewer than six sections")
         return
-    numbers = (deep, *(number for number in sections if number != deep))
-    texts = tuple(view.content(number) for number in numbers)
-    yield Example("srr", (view.path_text(deep),) * len(numbers), texts, view.document.id, numbers)
+    texts = {number: view.sections[number].text for number in sections}
+    long = [number for number in sections if len(_RELEASED_WORD.findall(texts[number])) > view.options.min_words]
+    # Of a heading that skips a level, too, the deepest level is taken.
+    deepest = max(section.level for section in view.sections[: sections[-1] + 2])
+    deep = next((number for number in long if view.sections[number].level >= deepest - 1), None)
+    if deep is None or len(long) < _RELEASED_LONG:
+        census.drop("srr", "fewer than four long sections, or none of the two deepest levels")
+        return
+    numbers = (deep, *(number for number in long if texts[number] != texts[deep]))
+    if len(numbers) < _RELEASED_LONG:
+        census.drop("srr", "no negatives in the document")
+        return
+    cut = view.options.max_characters
+    yield Example(
+        "srr",
+        (view.path_text(deep),) * len(numbers),
+        tuple(texts[number][:cut] for number in numbers),
+        view.document.id,
+        numbers,
+    )
+
+
+def _before_a_skipped_level(view: DocumentView) -> list[int]:
+    """The sections up to a heading that stands two levels or more below the one before it, the title's being 1."""
+    level = 1
+    for number, section in enumerate(view.sections[1:], 1):
+        if section.level > level + 1:
+            return list(range(1, number))
+        level = section.level
+    return list(range(1, len(view.sections)))
 
 
 def representative_words_identification(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:

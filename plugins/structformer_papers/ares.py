@@ -1,0 +1,140 @@
+"""ARES's tasks (Chen et al., "Axiomatically Regularized Pre-training for Ad hoc Search", SIGIR 2022): which of two
+pseudo-queries a document answers better, by nine scores after retrieval axioms.
+
+The paper's preference is a classifier of the scores' signs, fitted on human judgements, which is not published. Here it
+is the axioms' majority (ares-hard), their agreement (ares-strict), or a logistic regression that prefers documents' own
+titles to others' (ares-titles).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from random import Random
+
+import numpy as np
+from structformer.sampling import Census, Example, Need, Task
+from structformer.sampling.collection import counted_words, left_out
+from structformer.sampling.neighbourhood import Neighbourhood, PageTexts, title_and_head
+from structformer.sampling.poisson import positive_poisson
+from structformer.sampling.survey import Ground, Survey
+from structformer.sampling.word_sets import MEAN_SIZE, DocumentModel, document_model
+from structformer.text.word_vectors import WordVectors, learn_word_vectors, read_word_vectors
+
+from structformer_papers.axioms import ScoredDocument, signs
+from structformer_papers.places import Places, write_places
+from structformer_papers.preferences import fitted_weights, hard, strict, weighted
+
+_QUERIES = 5  # pseudo-queries of a document
+_PAIRS = 2  # of them, that are taken
+_MOST_WORDS = 15  # of a pseudo-query
+_TITLES = 500  # that the regression is fitted on
+
+Preference = Callable[["Surveyed", Sequence[int]], int]
+
+
+class _PageTexts:
+    """The texts of all documents that are not held out, read anew by each loop."""
+
+    def __init__(self, pages: PageTexts) -> None:
+        self._pages = pages
+
+    def __iter__(self) -> Iterator[str]:
+        return (title_and_head(self._pages, number) for number in range(self._pages.count) if self._pages.head(number))
+
+
+class Surveyed:
+    """What the survey found: the corpus's index, word vectors, and the weights of the axioms."""
+
+    def __init__(self, folder: Path) -> None:
+        numbers: dict[str, int] = json.loads((folder / "words.json").read_text())
+        self.vectors = WordVectors(numbers, np.load(folder / "vectors.npy", mmap_mode="r"))
+        self.places = Places(folder / "index")
+        weights = folder / "weights.json"
+        self.weights: list[float] = json.loads(weights.read_text()) if weights.exists() else []
+
+
+def write_surveyed(ground: Ground, folder: Path) -> None:
+    """Index the documents, read or learn word vectors, and fit the regression on titles."""
+    path = ground.options.word_vectors
+    vectors = read_word_vectors(Path(path)) if path else learn_word_vectors(_PageTexts(ground.pages), seed=ground.seed)
+    np.save(folder / "vectors.npy", vectors.matrix)
+    (folder / "words.json").write_text(json.dumps(vectors.numbers, ensure_ascii=True))
+    write_places(ground.pages, folder / "index")
+    found = _title_signs(ground, Surveyed(folder))
+    weights = fitted_weights(np.array(found, np.float64)) if found else []
+    (folder / "weights.json").write_text(json.dumps(weights))
+
+
+def _title_signs(ground: Ground, surveyed: Surveyed) -> list[tuple[int, ...]]:
+    """Signs of documents' own titles against other documents' titles, for a sample of the documents."""
+    assert ground.collection is not None
+    pages, stop_words = ground.pages, left_out(ground.options.stop_words)
+    rng = Random(f"ares titles/{ground.seed}")
+    known = [number for number in range(pages.count) if pages.head(number)]
+    if len(known) < 2:
+        return []
+    found: list[tuple[int, ...]] = []
+    for number in rng.sample(known, min(_TITLES, len(known))):
+        other = rng.choice(known)
+        titles = [counted_words(pages.title(each), stop_words) for each in (number, other)]
+        text = pages.head(number)  # without the title, which would be found by its own words
+        model = DocumentModel(counted_words(text, stop_words), ground.collection, 1, rng)
+        document = ScoredDocument(text, stop_words, model, ground.collection, surveyed.vectors)
+        if titles[0] and titles[1] and other != number:
+            first, second = (document.scores(title, surveyed.places.of(title, number)) for title in titles)
+            found.append(signs(first, second))
+    return found
+
+
+def axiomatic_preference(
+    task: str, preference: Preference, here: Neighbourhood, rng: Random, census: Census
+) -> Iterator[Example]:
+    """Five pseudo-queries drawn as PROP draws word sets, of at most 15 words; two pairs of them, each with the query
+    that the axioms prefer first.
+    """
+    text = here.title_and_head()
+    model = document_model(here, text, rng, census, task)
+    if model is None:
+        return
+    assert here.collection is not None
+    surveyed: Surveyed = here.surveyed
+    queries = [model.draw(min(positive_poisson(rng, MEAN_SIZE), _MOST_WORDS), rng) for _ in range(_QUERIES)]
+    stop_words = left_out(here.view.options.stop_words)
+    document = ScoredDocument(text, stop_words, model, here.collection, surveyed.vectors)
+    pairs = rng.sample(list(combinations(range(_QUERIES), 2)), _PAIRS)
+    scores = {
+        place: document.scores(queries[place], surveyed.places.of(queries[place], here.number))
+        for place in sorted({place for pair in pairs for place in pair})
+    }
+    for one, two in pairs:
+        preferred = preference(surveyed, signs(scores[one], scores[two]))
+        if not preferred:
+            census.drop(task, "axioms that do not decide")
+            continue
+        better, worse = (one, two) if preferred > 0 else (two, one)
+        words = (" ".join(queries[better]), " ".join(queries[worse]))
+        yield Example(task, words, (text, text), here.view.document.id, (0, 0))
+
+
+def _task(name: str, preference: Preference) -> Task:
+    return Task(
+        name,
+        partial(axiomatic_preference, name, preference),
+        "papers",
+        in_corpus=True,
+        needs=Need.COLLECTION,
+        replaceable=False,
+        source="Chen et al., ARES, SIGIR 2022",
+        survey=Survey("ares", write_surveyed, Surveyed),
+    )
+
+
+TASKS = (
+    _task("ares-hard", lambda surveyed, found: hard(found)),
+    _task("ares-strict", lambda surveyed, found: strict(found)),
+    _task("ares-titles", lambda surveyed, found: weighted(found, surveyed.weights) if surveyed.weights else 0),
+)

@@ -1,0 +1,135 @@
+"""How often each word stands in the collection: counted shard by shard in the pass that writes the page texts, added up
+in bounded memory, and read by the tasks that draw words by a language model.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from structformer.document import Document
+from structformer.sampling.view import document_text
+from structformer.storage.files import read_json, write_json
+from structformer.text.lexical_analysis import spaced
+from structformer.text.stop_words import STOP_WORDS, stop_words_of
+
+COUNTS = "words.json"
+_WORD = re.compile(r"[^\W_]+")
+_MAX_WORDS = 500_000  # that are kept; of rarer ones only the sums are
+_SUBSAMPLED_FROM = 100  # occurrences; rarer words are always kept
+_THRESHOLD = 1e-4
+
+
+def left_out(stop_words: str | None) -> frozenset[str]:
+    """The words that a task leaves out: those of the file that its options name, or English function words."""
+    return stop_words_of(stop_words) if stop_words else STOP_WORDS
+
+
+def counted_words(text: str, stop_words: frozenset[str]) -> list[str]:
+    """Runs of letters and digits in lower case, without the stop words."""
+    return [word for word in _WORD.findall(spaced(text.lower())) if word not in stop_words]
+
+
+def document_words(document: Document, stop_words: frozenset[str]) -> list[str]:
+    """The counted words of a whole document, its title first."""
+    return counted_words(f"{document.title}\n{document_text(document, _ALL)}", stop_words)
+
+
+_ALL = 1 << 62
+
+
+class ShardCounts:
+    """The counts of one shard's documents."""
+
+    def __init__(self) -> None:
+        self._frequencies: Counter[str] = Counter()
+        self._documents: Counter[str] = Counter()
+        self._count = 0
+
+    def add(self, words: Sequence[str]) -> None:
+        """Count one document's words."""
+        self._frequencies.update(words)
+        self._documents.update(set(words))
+        self._count += 1
+
+    def write(self, folder: Path) -> None:
+        """Write the counts for `write_collection`."""
+        words = {word: [count, self._documents[word]] for word, count in sorted(self._frequencies.items())}
+        write_json(folder / COUNTS, {"documents": self._count, "words": words})
+
+
+def write_collection(folders: Iterable[Path], path: Path) -> None:
+    """Add the shards' counts up. Rare words go first when there are very many, so that memory stays bounded."""
+    frequencies: Counter[str] = Counter()
+    documents: Counter[str] = Counter()
+    count = total = total_documents = 0
+    for folder in folders:
+        part: dict[str, Any] = json.loads((folder / COUNTS).read_text())
+        count += part["documents"]
+        for word, (frequency, found) in part["words"].items():
+            frequencies[word] += frequency
+            documents[word] += found
+            total += frequency
+            total_documents += found
+        if len(frequencies) > 4 * _MAX_WORDS:
+            frequencies = _most_frequent(frequencies)
+            documents = Counter({word: documents[word] for word in frequencies})
+    words = {word: [frequency, documents[word]] for word, frequency in sorted(_most_frequent(frequencies).items())}
+    value = {"documents": count, "total": total, "total_documents": total_documents, "words": words}
+    path.write_text(json.dumps(value, ensure_ascii=True))
+
+
+def _most_frequent(counts: Counter[str]) -> Counter[str]:
+    return Counter(dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MAX_WORDS]))
+
+
+class CollectionCounts:
+    """The collection's counts. A word that is not listed counts half in the background model, and as never seen."""
+
+    def __init__(self, path: Path) -> None:
+        value = read_json(path)
+        self._words: dict[str, tuple[int, int]] = value["words"]
+        self._total: int = max(1, value["total"])
+        self._total_documents: int = max(1, value["total_documents"])
+        self.documents: int = value["documents"]
+        self.mean_length: float = value["total"] / max(1, self.documents)
+        self._drawn: dict[int, tuple[list[str], list[int]]] = {}
+
+    def frequency(self, word: str) -> int:
+        """How often the word stands in the collection."""
+        return self._words[word][0] if word in self._words else 0
+
+    def document_frequency(self, word: str) -> int:
+        """In how many documents the word stands."""
+        return self._words[word][1] if word in self._words else 0
+
+    def probability(self, word: str) -> float:
+        """P(word | collection) by document frequency, as PROP's released code has it."""
+        return (self._words[word][1] if word in self._words else 0.5) / self._total_documents
+
+    def kept(self, word: str) -> float:
+        """The probability with which a drawn word is kept: frequent words often go.
+
+        Source: Mikolov et al., NeurIPS 2013, section 2.3, as word2vec's code has it.
+        """
+        frequency = self.frequency(word)
+        if frequency < _SUBSAMPLED_FROM:
+            return 1.0
+        share = _THRESHOLD * self._total / frequency
+        return min(1.0, math.sqrt(share) + share)
+
+    def drawn(self, rng: Random, count: int, min_frequency: int) -> list[str]:
+        """That many words by P(word | collection), of those that stand at least `min_frequency` times."""
+        if min_frequency not in self._drawn:
+            words = [word for word, (frequency, _) in self._words.items() if frequency >= min_frequency]
+            self._drawn[min_frequency] = words, list(accumulate(self._words[word][1] for word in words))
+        words, ends = self._drawn[min_frequency]
+        return [words[bisect_right(ends, rng.random() * ends[-1])] for _ in range(count if words else 0)]

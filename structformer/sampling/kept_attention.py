@@ -1,0 +1,142 @@
+"""The attention that HARP's tasks draw words by, computed shard by shard in several processes and kept on disk.
+
+A file holds what one shard asks: a list of float16 numbers for each request, in the order of asking, and is named by a
+digest of what is asked. So a file that is there is right, and a drawing that was stopped goes on where it was. Which
+texts go through the model together depends on the shard alone, so what is drawn is the same whatever the number of
+processes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+
+from structformer.sampling.neighbourhood import WordWeights
+from structformer.sampling.store import BATCH_ROWS, open_arrow
+from structformer.storage.files import remove, remove_temporaries, temporary_name, writing_errors
+
+PAGES_AT_ONCE = 256
+_NUMBERS = pa.schema([("weights", pa.list_(pa.float16()))])
+_OPEN_FILES = 256
+
+Request = tuple[str, int, int]
+Row = np.ndarray[Any, Any]
+
+
+@runtime_checkable
+class SharedWeights(WordWeights, Protocol):
+    """Weights that several processes compute; they are pickled for these. folder: where what was computed is kept;
+    computed: how many requests were; place: of the process among the others, which chooses its device.
+    """
+
+    folder: Path
+    computed: int
+    place: int
+
+    def processes(self, asked: int | None) -> int:
+        """How many processes share the work. asked: what the user wants."""
+        ...
+
+    def compute(self, requests: Sequence[Request]) -> list[Row]:
+        """What is asked for, the same for the same requests."""
+        ...
+
+    def know(self, rows: Mapping[Request, Row]) -> None:
+        """Answer from what `compute` gave earlier."""
+        ...
+
+
+def kept(
+    weights: SharedWeights, groups: Callable[[], Iterable[Sequence[Request]]], started: Callable[[str], None]
+) -> Path:
+    """The file of the weights that groups of requests ask for, computed group by group unless it is there.
+
+    groups: gives the same each time. started: is told what each group begins with.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for group in groups():
+        for text, start, end in group:
+            encoded = text.encode("utf-8", "surrogatepass")
+            digest.update(f"{len(encoded)}/{start}/{end}/".encode() + encoded)
+        digest.update(b"/")  # groups go through the model one after another
+    path = weights.folder / f"{digest.hexdigest()}.arrow"
+    if path.exists():
+        return path
+    with writing_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(temporary_name())
+        try:
+            _write(temporary, _computed(weights, groups(), started))
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    return path
+
+
+def _computed(
+    weights: SharedWeights, groups: Iterable[Sequence[Request]], started: Callable[[str], None]
+) -> Iterator[Row]:
+    for group in groups:
+        if group:
+            started(group[0][0][:80])
+        yield from weights.compute(group)
+
+
+def _write(path: Path, rows: Iterator[Row]) -> None:
+    with pa.ipc.new_file(str(path), _NUMBERS) as writer:
+        while some := list(islice(rows, BATCH_ROWS)):
+            ends = np.cumsum([0, *map(len, some)], dtype=np.int32)
+            column = pa.ListArray.from_arrays(ends, pa.array(np.concatenate(some), pa.float16()))
+            writer.write_batch(pa.RecordBatch.from_arrays([column], schema=_NUMBERS))
+
+
+class KeptRows:
+    """The rows of such a file by their numbers."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = open_arrow(path)
+
+    def __getitem__(self, number: int) -> Row:
+        column = self._file.get_batch(number // BATCH_ROWS).column(0)
+        row: Row = column[number % BATCH_ROWS].values.to_numpy()
+        return row
+
+
+class KeptPages:
+    """The weights of all documents' abstracts, by document number. files: of the shards; starts: the number of each
+    shard's first document, and behind the last.
+    """
+
+    def __init__(self, files: Sequence[Path], starts: Sequence[int]) -> None:
+        self._files = files
+        self._starts = starts
+        self._open: dict[int, KeptRows] = {}
+
+    def __getitem__(self, number: int) -> Row:
+        shard = bisect_right(self._starts, number) - 1
+        if shard not in self._open:
+            if len(self._open) >= _OPEN_FILES:
+                self._open.pop(next(iter(self._open)))
+            self._open[shard] = KeptRows(self._files[shard])
+        return self._open[shard][number - self._starts[shard]]
+
+
+def forget_others(folder: Path, used: Iterable[Path]) -> None:
+    """Delete the files of earlier drawings, those that this one did not use; and the table that earlier versions kept
+    beside the folder.
+    """
+    names = {path.name for path in used}
+    remove_temporaries(folder)
+    for path in folder.glob("*.arrow") if folder.is_dir() else ():
+        if path.name not in names:
+            remove(path)
+    for path in folder.parent.glob(f"{folder.name}.sqlite*"):
+        remove(path)

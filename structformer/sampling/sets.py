@@ -1,0 +1,173 @@
+"""Sets of Examples side by side in a workspace, each known by the digest of what decides it: the corpus, the sampling
+options, the seed, what is held out. What was drawn before so never decides what is trained on.
+
+Tasks that are drawn at once are a generation; a set has several where tasks were drawn later. Sets of an earlier
+corpus go when new Examples are published, and of this corpus's the oldest beyond MOST_SETS.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from structformer.corpus import Corpus
+from structformer.errors import WorkspaceError
+from structformer.sampling.example import SamplingOptions, SetOptions
+from structformer.sampling.held_out import held_out_share
+from structformer.sampling.tasks import needs_attention
+from structformer.workspace import Workspace
+
+MOST_SETS = 8
+_PART = "samples"
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """Examples that were drawn at once. name: the generation in the workspace; digest: of the set that it is of."""
+
+    name: str
+    manifest: Mapping[str, Any]
+    digest: str
+
+    def has(self, task: str, attention: str | None) -> bool:
+        """Whether a task was drawn, with these weights if it needs any."""
+        by_attention = needs_attention([task])
+        return task in self.manifest["tasks"] and (not by_attention or self.manifest.get("attention") == attention)
+
+
+def set_digest(corpus: Corpus, chosen: Mapping[str, Any]) -> str:
+    """The digest of the set of Examples of a corpus that the chosen options ask for; those not named are the defaults.
+
+    chosen: names and values of SetOptions, as in `TrainingOptions.sampling`.
+    """
+    options = SetOptions(**chosen)
+    share = held_out_share(corpus.document_count) if options.held_out is None else options.held_out
+    return _digest(corpus.fingerprint, {**asdict(options), "held_out": share})
+
+
+def manifest_digest(manifest: Mapping[str, Any]) -> str:
+    """The digest of the set that Examples of a manifest are of, worked out for those that were drawn before sets had
+    one.
+    """
+    found = manifest.get("set")
+    if isinstance(found, str):
+        return found
+    defaults = asdict(SamplingOptions())
+    drawn = {name: manifest[name] for name in ("seed", "held_out")}
+    options = {**defaults, **manifest["options"], **drawn, "epoch": manifest.get("epoch", 0)}
+    return _digest(manifest["corpus"], options)
+
+
+def _digest(corpus: str, options: Mapping[str, Any]) -> str:
+    decided = {"corpus": corpus, **options}
+    if decided["stop_words"]:
+        decided["stop_words"] = _content(Path(decided["stop_words"]))
+    return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _content(path: Path) -> str:
+    """What a file holds, so that another list of the same name is another set; where it cannot be read, its path."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return str(path)
+
+
+def published(workspace: Workspace) -> list[Generation]:
+    """The workspace's generations of Examples, the oldest first. Raises WorkspaceError when a manifest has changed."""
+    return [_generation(workspace, folder.name) for folder in workspace.beside(_PART)]
+
+
+def _generation(workspace: Workspace, name: str) -> Generation:
+    sealed, _ = workspace.sealed(_PART, name)
+    manifest = sealed.json("manifest.json")
+    return Generation(name, manifest, manifest_digest(manifest))
+
+
+def chosen_set(workspace: Workspace, chosen: Mapping[str, Any] | None = None) -> list[str]:
+    """The generations of the set that the chosen options ask for. Where none are named: of the only set; of several of
+    that with the default options; where there is none of these, of the one that was drawn last. Raises WorkspaceError
+    where what is asked for was not drawn.
+    """
+    there = published(workspace)
+    if chosen:
+        digest = set_digest(Corpus.open(workspace), chosen)
+        if not (found := [each.name for each in there if each.digest == digest]):
+            raise WorkspaceError(f"no Examples drawn with {as_flags(chosen) or 'the default options'} in {workspace}")
+        return found
+    if len({each.digest for each in there}) <= 1:
+        return [each.name for each in there]
+    default = set_digest(Corpus.open(workspace), {})
+    wanted = default if any(each.digest == default for each in there) else there[-1].digest
+    return [each.name for each in there if each.digest == wanted]
+
+
+def others(workspace: Workspace, digest: str, corpus: Corpus) -> list[str]:
+    """What the other sets of a corpus were drawn with."""
+    there = {each.digest: each for each in published(workspace) if each.manifest["corpus"] == corpus.fingerprint}
+    return [drawn_with(each.manifest, corpus) for each in there.values() if each.digest != digest]
+
+
+def other_flags(workspace: str | Path | Workspace, manifest: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """What Examples of a manifest were drawn with, and the other sets of the workspace's corpus."""
+    workspace = Workspace(workspace)
+    corpus = Corpus.open(workspace)
+    return drawn_with(manifest, corpus), others(workspace, manifest_digest(manifest), corpus)
+
+
+def drawn_with(manifest: Mapping[str, Any], corpus: Corpus) -> str:
+    """What Examples were drawn with that is not the default, as flags of `train`; "" for the default options."""
+    share = held_out_share(corpus.document_count)
+    drawn = {**manifest["options"], "seed": manifest["seed"], "epoch": manifest.get("epoch", 0)}
+    drawn["held_out"] = None if manifest["held_out"] == share else manifest["held_out"]
+    return as_flags(drawn)
+
+
+def as_flags(chosen: Mapping[str, Any]) -> str:
+    """Sampling options that are not the defaults, as flags of `train`; "" where all are."""
+    defaults = {field.name: field.default for field in fields(SetOptions)}
+    return " ".join(
+        f"--set sample.{name}={_written(name, value)}"
+        for name, value in chosen.items()
+        if name in defaults and value != defaults[name]
+    )
+
+
+def _written(name: str, value: Any) -> str:
+    if value is None:
+        return "all" if name == "negatives" else "none"
+    return json.dumps(value) if isinstance(value, bool) else str(value)
+
+
+def staying(workspace: Workspace, corpus: Corpus, digest: str, added: Sequence[str] | None) -> list[str]:
+    """The generations that stay beside a new one of a set: of other sets of this corpus, and of its own set those with
+    tasks that are not drawn again. added: the tasks that are drawn, None where these are all that the set shall have.
+    """
+    there: list[Generation] = []
+    for folder in workspace.beside(_PART):
+        try:
+            generation = _generation(workspace, folder.name)
+        except WorkspaceError:  # it has changed since it was written, and so is no longer used
+            continue
+        if generation.manifest["corpus"] == corpus.fingerprint:
+            there.append(generation)
+    latest = list(dict.fromkeys(each.digest for each in reversed(there) if each.digest != digest))[: MOST_SETS - 1]
+    return [
+        each.name
+        for each in there
+        if each.digest in latest
+        or (each.digest == digest and added is not None and not set(each.manifest["tasks"]) <= set(added))
+    ]
+
+
+def drawn_already(
+    generations: Iterable[Generation], tasks: Iterable[str], attention: str | None
+) -> dict[str, Generation]:
+    """The generation of each task that was drawn, the newest where there are several."""
+    newest = list(generations)[::-1]
+    found = ((task, next((each for each in newest if each.has(task, attention)), None)) for task in tasks)
+    return {task: generation for task, generation in found if generation is not None}

@@ -1,0 +1,107 @@
+"""Word sets that are drawn from a document's language model, as PROP's pseudo-queries are (Ma et al., WSDM 2021)."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from random import Random
+
+from structformer.sampling.collection import document_words, left_out
+from structformer.sampling.example import Census, Example
+from structformer.sampling.neighbourhood import CollectionModel, Neighbourhood
+from structformer.sampling.poisson import positive_poisson
+from structformer.word_counts import word_count
+
+MEAN_SIZE = 3.0  # of a set, Poisson distributed
+_PAIRS, _TAKEN = 10, 4  # of a document; those that are learned from in an epoch
+_SHORT_WORDS = 75  # about 100 tokens
+_VOCABULARY = 500
+_BEYOND = 100  # words of the collection for a document with more words than that
+
+
+class DocumentModel:
+    """A document's unigram language model with Dirichlet smoothing, over a sampling vocabulary.
+
+    Source: PROP, eq. 1-3, with what the released code adds: the background model counts documents, mu is the
+    documents' mean length, and the vocabulary is the document's words with as many words drawn from the collection as
+    make 500, so that sets have words that the document lacks. words: the document's, without stop words.
+    """
+
+    def __init__(self, words: Sequence[str], collection: CollectionModel, min_frequency: int, rng: Random) -> None:
+        self._counts = Counter(words)
+        self._collection = collection
+        self._length = len(words) + collection.mean_length
+        own = sorted(word for word in self._counts if collection.frequency(word) >= min_frequency)
+        missing = _VOCABULARY - len(own) if len(own) < _VOCABULARY else len(own) + _BEYOND
+        others = dict.fromkeys(
+            word for word in collection.drawn(rng, missing, min_frequency) if word not in self._counts
+        )
+        self.vocabulary = [*own, *others] if own else []
+        self._ends = list(accumulate(map(self.probability, self.vocabulary)))
+
+    def probability(self, word: str) -> float:
+        """P(word | document) = (tf + mu P(word | collection)) / (length + mu)."""
+        background = self._collection.mean_length * self._collection.probability(word)
+        return (self._counts[word] + background) / self._length
+
+    def log_likelihood(self, words: Sequence[str]) -> float:
+        """Sum of log P(word | document)."""
+        return sum(math.log(self.probability(word)) for word in words)
+
+    def draw(self, size: int, rng: Random) -> list[str]:
+        """A set of words, drawn with replacement; frequent words of the collection are often drawn again."""
+        drawn: list[str] = []
+        while len(drawn) < size:
+            place = bisect_right(self._ends, rng.random() * self._ends[-1])
+            word = self.vocabulary[min(place, len(self.vocabulary) - 1)]
+            if rng.random() <= self._collection.kept(word):
+                drawn.append(word)
+        return drawn
+
+
+def document_model(here: Neighbourhood, text: str, rng: Random, census: Census, task: str) -> DocumentModel | None:
+    """The model of a document that is shown as `text`; None, and counted as dropped, where it takes no part."""
+    options = here.view.options
+    assert here.collection is not None
+    length = word_count(text)
+    if length < _SHORT_WORDS and options.keep_short < 1 and rng.random() >= options.keep_short:
+        census.drop(task, "one of the short documents that are left out")
+        return None
+    words = document_words(here.view.document, left_out(options.stop_words)) if length >= options.min_words else []
+    model = DocumentModel(words, here.collection, options.min_frequency, rng)
+    if len(model.vocabulary) < 2:
+        census.drop(task, "document too short")
+        return None
+    return model
+
+
+def word_set_examples(
+    task: str,
+    here: Neighbourhood,
+    text: str,
+    model: tuple[Callable[[int], list[str]], Callable[[Sequence[str]], float]],
+    rng: Random,
+    census: Census,
+) -> Iterator[Example]:
+    """Examples of pairs of word sets of equal size, the one with the higher score first, for the document shown as
+    `text`. model: draws a set of a size, and scores one.
+
+    Of ten pairs four are taken. A set's size is Poisson with mean 3, drawn again while it is 0.
+    """
+    draw, score = model
+    taken = 0
+    for _ in range(_PAIRS):
+        size = positive_poisson(rng, MEAN_SIZE)
+        first, second = draw(size), draw(size)
+        scores = score(first), score(second)
+        if sorted(first) == sorted(second) or scores[0] == scores[1]:
+            census.drop(task, "word sets of equal score")
+            continue
+        better, worse = (first, second) if scores[0] > scores[1] else (second, first)
+        yield Example(task, (" ".join(better), " ".join(worse)), (text, text), here.view.document.id, (0, 0))
+        taken += 1
+        if taken == _TAKEN:
+            return

@@ -1,0 +1,257 @@
+"""Sets of Examples side by side: what was drawn before decides nothing; drawing under torchrun; attention in several
+processes.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from structformer import sample, train
+from structformer.corpus import Corpus
+from structformer.errors import UsageError
+from structformer.graph import build_graph
+from structformer.ingestion import ingest
+from structformer.models.attention import AttentionWeights
+from structformer.models.loading import load_encoder, load_tokenizer
+from structformer.models.scratch import make_scratch_model
+from structformer.sampling import Samples, SamplingOptions, SetOptions
+from structformer.sampling.sets import MOST_SETS, published, set_digest
+from structformer.storage.files import read_json, write_json
+from structformer.storage.seal import seal
+from structformer.training import Listener, RunMode, TrainingOptions, train_ranker, training_options
+from structformer.workspace import Workspace
+
+from boats import TINY, linked_pages
+from conftest import write_pages
+
+ONE_STEP = replace(TINY, max_steps=1, mix={"srr": 1.0})
+
+
+def notes_of(workspace: Path, options: TrainingOptions) -> list[str]:
+    """What a training says; its model is replaced by the next."""
+    notes: list[str] = []
+    train_ranker(workspace, options, RunMode(force=True, listener=Listener(note=notes.append)))
+    return notes
+
+
+def learned(workspace: Path, options: TrainingOptions) -> bytes:
+    """The weights that a training gives."""
+    return (train(workspace, options, force=True).folder / "model.safetensors").read_bytes()
+
+
+def test_a_plain_training_takes_the_defaults_whatever_was_drawn_before(workspace):
+    flags = "--set sample.min_words=5 --set sample.held_out=0.5"
+    recipe = sample(workspace, ["srr"], options=SamplingOptions(min_words=5), held_out=0.5)
+    notes = notes_of(workspace, ONE_STEP)
+    assert f"drawing Examples with the default options, beside those with {flags}" in notes
+    assert Samples.open(workspace).manifest["options"]["min_words"] == 20
+    assert f"the Examples are those drawn with the default options, not those with {flags}" in notes_of(
+        workspace, ONE_STEP
+    )
+    asked = training_options(None, {}, ["sample.min_words=5", "sample.held_out=0.5"]).sampling
+    before = Workspace(workspace).beside("samples")
+    assert any(flags in note for note in notes_of(workspace, replace(ONE_STEP, sampling=asked)))
+    assert Workspace(workspace).beside("samples") == before  # nothing was drawn
+    assert len(recipe) > 0
+    with pytest.raises(UsageError, match="held_out must be between 0 and"):
+        training_options(None, {}, ["sample.held_out=1.5"])
+
+
+def test_the_order_of_trainings_decides_nothing(workspace, tmp_path):
+    other = shutil.copytree(workspace, tmp_path / "other")
+    plain = replace(TINY, max_steps=1, mix={"srr": 1.0, "ict": 1.0}, name="plain")
+    recipe = replace(plain, sampling={"negatives": 2, "every_child": False, "draws": 2}, name="recipe")
+    one = {options.name: learned(workspace, options) for options in (plain, recipe)}
+    two = {options.name: learned(other, options) for options in (recipe, plain)}
+    assert one == two
+    assert one["plain"] != one["recipe"]
+
+
+def test_a_run_goes_on_although_its_set_has_more_tasks_by_now(workspace):
+    sample(workspace, ["srr"])
+    before = Samples.open(workspace)
+    notes = notes_of(workspace, replace(ONE_STEP, mix={"bfs": 1.0, "srr": 1.0}))
+    after = Samples.open(workspace)
+    assert "drawing Examples of bfs too" in notes
+    assert after.manifest["tasks"] == ["srr", "bfs"]
+    assert after.fingerprint == before.fingerprint  # what a resumed run compares
+    assert [after.example("srr", number) for number in range(after.counts["srr"])] == list(before)
+    whole = sample(workspace, ["srr", "bfs"])
+    assert list(whole) == list(after)
+
+
+def test_unnamed_options_are_the_defaults_in_a_digest(workspace, tmp_path):
+    corpus = Corpus.open(workspace)
+    assert set_digest(corpus, {"min_words": 20, "seed": 0}) == set_digest(corpus, {})
+    words = tmp_path / "words.txt"
+    words.write_text("rope\n")
+    drawn_with = {"stop_words": str(words)}
+    digests = {set_digest(corpus, chosen) for chosen in ({}, {"seed": 1}, {"held_out": 0.3}, drawn_with)}
+    words.write_text("rope\nsail\n")
+    digests.add(set_digest(corpus, drawn_with))  # another list in the same file
+    assert len(digests) == 5
+    assert SetOptions().held_out is None
+
+
+def test_sets_of_an_earlier_corpus_go_and_others_do_not_pile_up(workspace, pages):
+    for words in range(3, 3 + MOST_SETS + 1):
+        sample(workspace, ["ovs"], options=SamplingOptions(min_words=words))
+    found = [each.manifest["options"]["min_words"] for each in published(Workspace(workspace))]
+    assert found == list(range(4, 4 + MOST_SETS))
+    assert len([path for path in (workspace / "samples").iterdir() if path.name.isdigit()]) == MOST_SETS
+    write_pages(pages, {"more.md": "# More\n\nAnother page about boats that nobody has read before today.\n"})
+    ingest(pages, workspace, workers=1)
+    build_graph(workspace, workers=1)
+    assert "the Examples are of an earlier corpus: drawing them again" in notes_of(workspace, ONE_STEP)
+    (left,) = published(Workspace(workspace))
+    assert left.manifest["corpus"] == Corpus.open(workspace).fingerprint
+
+
+def test_examples_that_an_earlier_version_drew_are_a_set(workspace):
+    sample(workspace, ["srr"])
+    place = Workspace(workspace)
+    folder = place.folder("samples")
+    manifest = read_json(folder / "manifest.json")
+    write_json(
+        folder / "manifest.json", {name: value for name, value in manifest.items() if name not in ("set", "epoch")}
+    )
+    seal(folder)
+    state = place.state()
+    assert "beside" not in state  # a lone set's marker is what it was before
+    (former,) = published(place)
+    assert former.digest == manifest["set"]
+    assert not [note for note in notes_of(workspace, ONE_STEP) if "drawing" in note]
+
+
+def test_sample_says_how_to_train_on_what_it_drew(workspace, run):
+    run("sample", "-w", workspace)
+    shown = run("sample", "-w", workspace, "--min-words", 5, "--negatives", "all", "--tasks", "srr")
+    assert f"structformer train -w {workspace} --set sample.min_words=5 --set sample.negatives=all" in shown.out
+    assert "beside these are those drawn with the default options" in shown.out
+    assert run("check", "-w", workspace).code == 0
+    plain = run("export", "--datasets", "plain", "-w", workspace)
+    assert "those drawn with the default options, not those with --set sample.min_words=5" in plain.err
+    asked = run("export", "--datasets", "asked", "-w", workspace, *"--set sample.min_words=5".split())
+    assert "no Examples drawn with --set sample.min_words=5 in" in asked.err  # negatives were others
+    flags = "--set sample.min_words=5 --set sample.negatives=all"
+    assert run("export", "--datasets", "asked", "-w", workspace, *flags.split()).code == 0
+    assert [path.name for path in Path("asked/data").iterdir()] == ["srr.parquet"]
+
+
+SLOW = """
+import sys, time
+from datetime import timedelta
+import torch.distributed as distributed
+from structformer.training import drawing, trainer
+
+begin, draw = distributed.init_process_group, drawing.draw_samples
+
+def begin_impatiently(*arguments, **named):
+    begin(*arguments, **{**named, "timeout": timedelta(seconds=6)})
+
+def draw_slowly(*arguments, **named):
+    time.sleep(8)
+    return draw(*arguments, **named)
+
+def stop(*arguments):
+    print("its Examples are there", flush=True)
+    sys.exit(0)
+
+distributed.init_process_group, drawing.draw_samples = begin_impatiently, draw_slowly
+trainer.load_ranker = stop
+from structformer.cli.main import main
+main(["train", *sys.argv[1:]])
+"""
+
+
+def test_processes_wait_for_a_draw_that_takes_longer_than_their_time_limit(workspace, tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW)
+    flags = "--base-model scratch --set size=tiny --ranker cross-encoder --task-mix srr"
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29651"]
+    both = subprocess.run(
+        [*launcher, tmp_path / "slow.py", "-w", workspace, *flags.split()], capture_output=True, text=True, check=False
+    )
+    assert both.returncode == 0, both.stderr[-2000:]
+    assert "no Examples yet: drawing them" in both.stderr
+    assert both.stdout.count("its Examples are there") == 2
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve pages in folders of their own that link to each other, and a small model of their words."""
+    folder = tmp_path_factory.mktemp("linked")
+    pages = {f"{name[0]}/{name}": re.sub(r"\]\((\w)", r"](../\1/\1", text) for name, text in linked_pages().items()}
+    write_pages(folder / "pages", pages)
+    ingest(folder / "pages", folder / "w")
+    build_graph(folder / "w")
+    make_scratch_model(lambda: pages.values(), folder / "model", size="tiny", seed=0)
+    return folder
+
+
+HARP = ("rqp", "qdm", "rdp", "acm")
+
+
+def test_several_processes_draw_by_attention_what_one_draws_and_resume_from_what_is_kept(linked):
+    assert len(Corpus.open(linked / "w").shards) > 1
+
+    def drawn(cache: str, workers: int) -> tuple[AttentionWeights, Samples]:
+        weights = AttentionWeights(str(linked / "model"), linked / cache)
+        return weights, sample(linked / "w", HARP, weights=weights, workers=workers)
+
+    one, alone = drawn("one", 1)
+    two, shared = drawn("two", 2)
+    assert list(alone) == list(shared)
+    assert alone.counts == {"rqp": 24, "qdm": 12, "rdp": 12, "acm": 12}
+    assert one.computed == two.computed > 20
+    kept = sorted(path for path in (linked / "one").rglob("*") if path.is_file())
+    assert {path.name: path.read_bytes() for path in kept} == {
+        path.name: path.read_bytes() for path in (linked / "two").rglob("*") if path.is_file()
+    }
+    assert sum(path.stat().st_size for path in kept) < 120 * one.computed  # two bytes a word, and no word
+    kept[0].unlink()  # as a drawing that was stopped leaves it
+    again, same = drawn("one", 1)
+    assert 0 < again.computed < one.computed
+    assert list(same) == list(alone)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_kept_attention_is_what_the_model_gives(linked, tied):
+    """tied: of a kind of encoder whose last layer is not taken off."""
+    from structformer.models import last_attention
+
+    texts = ["Clean the anchor twice a year.", "The anchor of the boat, the anchor!"]
+    weights = AttentionWeights(str(linked / "model"), linked / "direct")
+    model = load_encoder(str(linked / "model"), attention="eager").eval()
+    with pytest.MonkeyPatch.context() as patch:
+        if tied:
+            patch.setattr(last_attention, "_BERT_LIKE", frozenset())
+        from structformer.models import attention
+
+        attention._loaded.cache_clear()
+        found = weights.compute([(texts[0], 0, 0), (texts[1], 4, 10), (texts[1], ~4, ~10)])
+        attention._loaded.cache_clear()
+    for text, rows in ((texts[0], found[:1]), (texts[1], found[1:])):
+        encoded = load_tokenizer(str(linked / "model"))(text, return_tensors="pt", return_offsets_mapping=True)
+        offsets = encoded.pop("offset_mapping")[0].tolist()
+        with torch.inference_mode():
+            given = model(**encoded, output_attentions=True).attentions[-1][0].mean(0).numpy()
+        spans = [(first, last) for first, last in offsets]
+        asking = [place for place, (first, last) in enumerate(spans) if 4 <= first < last <= 10]
+        received = given[asking].mean(0) if text == texts[1] else given[0]
+        words = dict.fromkeys(re.findall(r"\w+", text.lower()), 0.0)
+        for word in re.finditer(r"\w+", text):
+            inside = [place for place, (first, last) in enumerate(spans) if word.start() <= first < last <= word.end()]
+            words[word.group().lower()] += float(received[inside].sum())
+        expected = np.array(list(words.values())) / sum(words.values())
+        assert rows[0] == pytest.approx(expected, abs=1e-3)
+        if len(rows) > 1:
+            share = given[0][asking].sum() / sum(given[0][place] for place, (a, b) in enumerate(spans) if b > a)
+            assert rows[1] == pytest.approx([share], abs=1e-3)
