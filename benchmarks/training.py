@@ -2,10 +2,14 @@
 
     python benchmarks/training.py throughput CORPUS_WORKSPACE [--steps 20] [--model minilm]
     python benchmarks/training.py kills DOCUMENTS [--times 50]
+    python benchmarks/training.py preparation CORPUS_WORKSPACE
+    python benchmarks/training.py memory CORPUS_WORKSPACE [--layers 1]
 
 throughput: the same base model, Examples, lengths, precision and threads for ours and the peer, runs taken in turns;
 prints pairs a second and the ratio. kills: `structformer train` with a checkpoint every step, killed (SIGKILL, with all
 it started) at random points, then resumed until it ends; prints how many came to the weights of the undisturbed run.
+preparation: chunks of 32 Examples of Wikiformer's tasks as a GPU gets them; prints tokens a second of a processor and
+the share of padding. memory: what such chunks keep for their gradients, whole and batch by batch.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -219,6 +225,130 @@ def peer_speed(workspace: Path, ranker: str, steps: int, model: str) -> float:
     return pairs / seconds
 
 
+GPU_GROUPS, GPU_TOKENS, LARGEST_GROUP = 32, 512, 32
+RECIPE = ("srr", "rwi", "ati", "ltm")
+
+
+def gpu_chunks(workspace: Path, tasks: list[str], groups: int, number: int) -> list[list[Any]]:
+    """Chunks of Examples, the tasks alike."""
+    from structformer.sampling import Samples
+
+    samples = Samples.open(workspace)
+    found = []
+    for chunk in range(number):
+        examples = []
+        for task in tasks:
+            rng = random.Random(f"{task}/{chunk}")
+            places = [rng.randrange(samples.counts[task]) for _ in range(groups // len(tasks))]
+            examples += [samples.example(task, place) for place in places]
+        found.append(examples)
+    return found
+
+
+def reader(layers: int, kept_tokens: int | None) -> Any:
+    """The objective of a cross-encoder of BERT-base's width with random weights, and a GPU's batches."""
+    from structformer.models.base import resolve_base_model
+    from structformer.models.cross_encoder import CrossEncoder
+    from structformer.models.loading import load_tokenizer
+    from structformer.training.batching import Batching
+    from structformer.training.objectives import CrossEncoderObjective, ObjectiveOptions
+    from transformers import BertConfig, BertForSequenceClassification
+
+    # Without dropout torch keeps no attention weights on a CPU either.
+    config = BertConfig(
+        num_labels=1, num_hidden_layers=layers, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
+    tokenizer = load_tokenizer(resolve_base_model("minilm", "cross-encoder").location)
+    ranker = CrossEncoder(BertForSequenceClassification(config), tokenizer, GPU_TOKENS)
+    batching = Batching("cuda", kept_tokens=kept_tokens)
+    options = ObjectiveOptions("softmax", LARGEST_GROUP, document_tokens=GPU_TOKENS, batching=batching)
+    return CrossEncoderObjective(ranker, options)
+
+
+def preparation(workspace: Path, number: int) -> None:
+    """Tokens a second and padding."""
+    from structformer.sampling import Samples
+
+    known = [task for task in RECIPE if Samples.open(workspace).counts.get(task)]
+    objective = reader(1, None)
+    for tasks in (["srr"], ["rwi"], ["ltm"], known):
+        real = padded = batches = 0
+        begun = None
+        for examples in gpu_chunks(workspace, tasks, GPU_GROUPS, number + 1):
+            prepared = objective.prepare(examples, random.Random(0))
+            if begun is None:  # the first one warms the caches up
+                begun = time.process_time()
+                continue
+            counted = prepared.tokens
+            real, padded, batches = real + counted[0], padded + counted[1], batches + len(prepared.all_batches)
+        spent = time.process_time() - (begun or 0.0)
+        print(
+            f"{'+'.join(tasks):18} {real / number:8,.0f} tokens a chunk, {batches / number:4.1f} batches, "
+            f"padding {1 - real / padded:5.1%}, {real / spent:10,.0f} tokens a processor second",
+            flush=True,
+        )
+
+
+class Kept:
+    """Counts the bytes that are kept for a backward pass, each storage once and no weights, and the most at once."""
+
+    def __init__(self, model: Any) -> None:
+        self.most = self.now = 0
+        self.users: dict[int, int] = {}
+        self.weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+
+    def hold(self, tensor: Any) -> Held:
+        """What is kept in a tensor's place."""
+        return Held(self, tensor)
+
+
+class Held:
+    """A tensor that is kept, counted as long as it is."""
+
+    def __init__(self, kept: Kept, tensor: Any) -> None:
+        self.tensor, self.kept = tensor, kept
+        storage = tensor.untyped_storage()
+        self.place, self.size = storage.data_ptr(), 0 if storage.data_ptr() in kept.weights else storage.nbytes()
+        kept.users[self.place] = kept.users.get(self.place, 0) + 1
+        if kept.users[self.place] == 1:
+            kept.now += self.size
+            kept.most = max(kept.most, kept.now)
+
+    def __del__(self) -> None:
+        self.kept.users[self.place] -= 1
+        if self.kept.users[self.place] == 0:
+            self.kept.now -= self.size
+
+
+def memory(workspace: Path, layers: int) -> None:
+    """What chunks keep for their gradients."""
+    import torch
+    from structformer.training.gradients import Learning, learn
+
+    for groups in (8, 16, GPU_GROUPS):
+        [examples] = gpu_chunks(workspace, ["srr"], groups, 1)
+        for kept_tokens in (None, 1):
+            objective = reader(layers, kept_tokens).train()
+            prepared = objective.prepare(examples, random.Random(0))
+            autocast = partial(torch.autocast, "cpu", torch.bfloat16)
+            learning = Learning(objective, objective, mean_loss, autocast, torch.autograd.backward, nullcontext)
+            kept = Kept(objective.model)
+            with torch.autograd.graph.saved_tensors_hooks(kept.hold, lambda held: held.tensor):
+                learn(learning, prepared, nullcontext)
+            padded = prepared.tokens[1]
+            print(
+                f"{groups} Examples, {prepared.pairs} pairs, {padded:,} padded tokens, {len(prepared.all_batches)} "
+                f"batches, {'whole' if kept_tokens is None else 'batch by batch'}: {kept.most / layers / 1e6:,.0f} MB "
+                f"a layer, {kept.most / layers / padded / 1e3:.1f} kB a token and layer",
+                flush=True,
+            )
+
+
+def mean_loss(losses: Any, masked: Any) -> Any:
+    """What is minimised."""
+    return losses.mean()
+
+
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -233,6 +363,12 @@ def main() -> None:
     killing.add_argument("documents", type=Path)
     killing.add_argument("--times", type=int, default=50)
     killing.add_argument("--steps", type=int, default=60)
+    preparing = commands.add_parser("preparation")
+    preparing.add_argument("workspace", type=Path)
+    preparing.add_argument("--chunks", type=int, default=8)
+    keeping = commands.add_parser("memory")
+    keeping.add_argument("workspace", type=Path)
+    keeping.add_argument("--layers", type=int, default=1)
     arguments = parser.parse_args()
     packages = ", ".join(
         f"{name} {version(name)}" for name in ("torch", "transformers", "sentence-transformers", "accelerate")
@@ -240,6 +376,10 @@ def main() -> None:
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {packages}", flush=True)
     if arguments.what == "kills":
         kills(arguments.documents, arguments.times, arguments.steps)
+    elif arguments.what == "preparation":
+        preparation(arguments.workspace, arguments.chunks)
+    elif arguments.what == "memory":
+        memory(arguments.workspace, arguments.layers)
     else:
         throughput(arguments.workspace, arguments.steps, arguments.rounds, arguments.model, arguments.rankers)
 

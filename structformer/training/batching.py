@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from random import Random
 from typing import Any
 
+import numpy as np
 import torch
 
 from structformer.models.length_batches import length_buckets
@@ -37,12 +39,14 @@ class TokenBatch:
 @dataclass(frozen=True, slots=True)
 class Batching:
     """How texts become batches. device: "cpu" or "cuda"; batch_tokens: padded tokens of a batch, None for the device's
-    own choice; multiple: batches' lengths are rounded up to multiples of it.
+    own choice; multiple: batches' lengths are rounded up to multiples of it; kept_tokens: padded tokens whose
+    intermediate results are kept at once, None for all of a chunk's.
     """
 
     device: str
     batch_tokens: int | None = None
     multiple: int = 1
+    kept_tokens: int | None = None
 
 
 def token_batches(
@@ -80,7 +84,10 @@ def token_batches(
 
 
 def _padded(rows: Sequence[Sequence[int]], width: int, value: int) -> torch.Tensor:
-    return torch.tensor([[*row, *[value] * (width - len(row))] for row in rows], dtype=torch.long)
+    lengths = np.array([len(row) for row in rows])
+    padded = np.full((len(rows), width), value, np.int64)
+    padded[np.arange(width) < lengths[:, None]] = np.fromiter(chain.from_iterable(rows), np.int64, int(lengths.sum()))
+    return torch.from_numpy(padded)
 
 
 def in_order(batches: Sequence[TokenBatch], parts: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.models.kinds import ranker_kind
@@ -37,7 +39,7 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus) -> None:
             else ""
         ),
         "## Corpus",
-        f"{corpus.document_count} documents, {corpus.section_count} sections (fingerprint "
+        f"{corpus.document_count} documents, {corpus.section_count} sections{_elsewhere(options)} (fingerprint "
         f"`{training['corpus']}`). Examples:",
         _table(
             ["task", "Examples", "weight"],
@@ -70,6 +72,11 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus) -> None:
         "structformer itself is under Apache-2.0.",
     ]
     (folder / "README.md").write_text("\n\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _elsewhere(options: Mapping[str, Any]) -> str:
+    """Whose corpus it was, where that was another workspace's."""
+    return f" of the workspace `{options['train_from']}`" if options.get("train_from") else ""
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
@@ -115,8 +122,11 @@ def _scores(record: ModelRecord) -> str:
         f"ones, of step {training['best_step']}."
     )
     asked = "questions" if training.get("side") == "query" else "sentences and paths"
+    measure = training["plan"].get("measure", "nDCG@10")
     note = (
-        f"nDCG@10 on {asked} of held-out documents; it says which weights are "
+        "Of judged queries that chose the weights; others say how good they are."
+        if training["options"].get("dev_queries")
+        else f"{measure} on {asked} of held-out documents; it says which weights are "
         "better, not how good they are for people's queries."
     )
-    return f"{record.verdict}\n\n{_table(['weights', 'nDCG@10'], rows)}\n\n{kept} {note}"
+    return f"{record.verdict}\n\n{_table(['weights', measure], rows)}\n\n{kept} {note}"

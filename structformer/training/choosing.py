@@ -17,6 +17,7 @@ from structformer.training.judging import (
     Weights,
     compared,
     mean_gain,
+    measure_of,
     mix_weights,
     question_weights,
     ranks_on,
@@ -45,8 +46,9 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What judging came to. scores: nDCG@10 by share of trained weights, the untrained ones' at 0; kept: the best share
-    of the trained ones; judged: these against what the search has without them, None where nothing was held out.
+    """What judging came to. scores: on the development set by share of trained weights, the untrained ones' at 0; kept:
+    the best share of the trained ones; judged: these against what the search has without them, None where nothing was
+    held out.
     """
 
     scores: dict[float, float]
@@ -80,7 +82,10 @@ def choose(ranker: Ranker, base: BaseModel, judging: Judging) -> Verdict:
         if mean_gain(found, development) > scores[0.0]:
             without, against = found, "the encoder that the search uses without it"
     weights = question_weights(without, development)
-    return Verdict(scores, kept, compared(without, ranks[kept], weights, by=judging.judged_by, against=against))
+    judged = compared(
+        without, ranks[kept], weights, by=judging.judged_by, against=against, measure=measure_of(development)
+    )
+    return Verdict(scores, kept, judged)
 
 
 def _encoder_without(ranker: Ranker, base: BaseModel) -> Ranker | None:

@@ -67,11 +67,23 @@ EVERY_TRAINING = (
     *("precision", "gradient_checkpointing", "compile", "batch_tokens", "threads"),
     *("eval_steps", "save_steps", "report_to"),
 )
+DEVELOPMENT = ("dev_queries", "dev_qrels", "dev_workspace", "dev_candidates")
 # interpolate asks for something where it is left on, as it is by default, so it is never refused.
 BOTH_SIDES = (
-    *("loss", "margin", "group_size", "mlm", "hard_negatives", "teacher", "train_words", "interpolate"),
-    *("document_tokens", "size", "similarity", "mean_max_sim", "sep_last", "dimensions"),
-    *("sampling", "dev_queries", "dev_qrels"),
+    *(
+        "loss",
+        "margin",
+        "group_size",
+        "mlm",
+        "mask_side",
+        "whole_words",
+        "hard_negatives",
+        "teacher",
+        "train_words",
+        "interpolate",
+    ),
+    *("max_pairs", "document_tokens", "size", "similarity", "mean_max_sim", "sep_last", "dimensions", "pooling"),
+    *("sampling", "train_from", *DEVELOPMENT),
 )
 CONCERNS = (
     Concern("the query side alone (side query)", ("questions", "query_log"), lambda its: its.side == QUERY),
@@ -81,13 +93,15 @@ CONCERNS = (
     Concern("the schedule step", ("step_at", "step_factor"), lambda its: its.options.schedule == "step"),
     Concern("eval_steps", ("select_after",), lambda its: its.options.eval_steps is not None),
     Concern("checkpoints without save_steps", ("save_seconds",), lambda its: its.options.save_steps is None),
-    Concern("the bi-encoder", ("query_tokens",), lambda its: its.foreign or its.apart),
+    Concern("the bi-encoder", ("query_tokens", "pooling"), lambda its: its.foreign or its.apart),
     Concern(
         "late interaction",
         ("similarity", "mean_max_sim", "sep_last", "dimensions"),
         lambda its: its.foreign or its.kind.token_vectors,
     ),
     Concern("rankers whose word vectors may stay the base's", ("train_words",), lambda its: its.kind.frozen_words),
+    Concern("mlm", ("whole_words",), lambda its: bool(its.options.mlm)),
+    Concern("mlm of rankers that read pairs", ("mask_side",), lambda its: bool(its.options.mlm) and its.kind.joint),
     Concern("the losses hinge and softmax-hinge", ("margin",), lambda its: its.foreign or its.loss in _HINGES),
     Concern(
         "negatives of the batch (a bi-encoder or late interaction with the loss infonce)",
@@ -100,8 +114,8 @@ CONCERNS = (
         lambda its: its.foreign or not its.kind.token_vectors or its.loss not in _ONE_DOCUMENT,
     ),
     Concern("the losses margin-mse and kl", ("teacher",), lambda its: its.foreign or its.loss in DISTILLING),
-    Concern("Examples drawn from the corpus's structure", ("sampling",), lambda its: its.drawn),
-    Concern("`structformer train`, or with `development`", ("dev_queries", "dev_qrels"), lambda its: its.judged),
+    Concern("Examples drawn from the corpus's structure", ("sampling", "train_from"), lambda its: its.drawn),
+    Concern("`structformer train`, or with `development`", DEVELOPMENT, lambda its: its.judged),
 )
 
 

@@ -1,32 +1,34 @@
-"""The Examples that a run learns from: those of the workspace, drawn first when there are none of this corpus, of a
-task or with the options that are asked for.
+"""The Examples that a run learns from: those of the set that its sampling options ask for, drawn first where they are
+not there. Options that are not named are the defaults, whatever was drawn before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.models.attention import AttentionWeights
-from structformer.sampling import DEFAULT_TASKS, Samples, SamplingOptions, needs_attention, sample
-from structformer.sampling.draw_examples import draw
+from structformer.sampling import DEFAULT_TASKS, Samples, needs_attention
+from structformer.sampling.draw_examples import draw, draw_samples
 from structformer.sampling.request import SampleRequest
+from structformer.sampling.sets import Generation, as_flags, drawn_already, others, published, set_digest
 from structformer.training.example_order import ExampleSource
 from structformer.workspace import Workspace
+
+_NAMED = 3  # other sets that a message names
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Examples that a run wants. sampling: options that they must be drawn with; seed: to draw them with when there are
-    none; attention: weights that some tasks need, None where none of these does.
+    """Examples that a run wants. sampling: options of their set, by the names of SetOptions; attention: weights that
+    some tasks need, None where none of these does.
     """
 
     tasks: list[str]
-    sampling: dict[str, Any]
-    seed: int
+    sampling: Mapping[str, Any]
     attention: AttentionWeights | None
 
 
@@ -34,46 +36,56 @@ def current_samples(
     workspace: Workspace, corpus: Corpus, wanted: Wanted, folder: Path | None, say: Callable[[str], None]
 ) -> Samples:
     """The Examples. folder: where to draw them to in the place of the workspace, None for the workspace itself."""
-    if not workspace.has("samples"):
-        say("no Examples yet: drawing them (structformer sample)")
-        tasks = list(dict.fromkeys((*DEFAULT_TASKS, *wanted.tasks)))
-        return _draw(workspace, tasks, SamplingOptions(**wanted.sampling), wanted, folder)
-    samples = Samples.open(workspace)
-    manifest = samples.manifest
-    drawn = list(manifest["tasks"])
-    undrawn = [task for task in wanted.tasks if task not in drawn]
-    other = {name: value for name, value in wanted.sampling.items() if manifest["options"].get(name) != value}
-    same_attention = wanted.attention is None or manifest.get("attention") == wanted.attention.fingerprint
-    if manifest["corpus"] == corpus.fingerprint and not undrawn and not other and same_attention:
-        return samples
-    if undrawn:
-        say(f"drawing Examples of {', '.join(undrawn)} too")
-    elif other:
-        say(f"drawing the Examples again, with {', '.join(f'{name} {value}' for name, value in other.items())}")
-    else:
-        say("the Examples are of an earlier corpus or another model: drawing them again")
-    if wanted.attention is None:
-        drawn = [task for task in drawn if not needs_attention([task])]
-    chosen = SamplingOptions(**{**manifest["options"], **wanted.sampling})
-    return _draw(workspace, [*drawn, *undrawn], chosen, wanted, folder, manifest)
-
-
-def _draw(
-    workspace: Workspace,
-    tasks: list[str],
-    options: SamplingOptions,
-    wanted: Wanted,
-    folder: Path | None,
-    earlier: dict[str, Any] | None = None,
-) -> Samples:
-    """Draw Examples. earlier: the manifest of those that they replace, whose seed and held-out documents stay."""
-    seed, held_out = (earlier["seed"], earlier["held_out"]) if earlier else (wanted.seed, None)
+    digest = set_digest(corpus, wanted.sampling)
+    attention = wanted.attention.fingerprint if wanted.attention else None
+    there = published(workspace)
+    own = [each for each in there if each.digest == digest]
+    found = drawn_already(own, wanted.tasks, attention)
+    missing = [task for task in wanted.tasks if task not in found]
+    beside = others(workspace, digest, corpus)
+    by_task = {task: Samples.open(workspace, generation=each.name) for task, each in found.items()}
+    if not missing:
+        if beside:
+            say(f"the Examples are those drawn with {_named(wanted)}, not those with {_listed(beside)}")
+        return Samples.joined(by_task)
+    tasks = missing
+    if not own and not as_flags(wanted.sampling):
+        tasks = list(dict.fromkeys((*DEFAULT_TASKS, *missing)))
+    say(_drawing(wanted, missing, own, there, beside))
+    weights = wanted.attention if needs_attention(tasks) else None
+    request = SampleRequest.of_set(tasks, wanted.sampling, weights)
     if folder is None:
-        return sample(workspace, tasks, options=options, seed=seed, held_out=held_out, weights=wanted.attention)
-    folder.mkdir()
-    request = SampleRequest(tuple(tasks), options, seed, held_out=held_out, weights=wanted.attention)
-    draw(request, workspace, folder)
-    return Samples.at(folder)
+        drawn = draw_samples(request, workspace, add=True)
+    else:
+        folder.mkdir()
+        draw(request, workspace, folder)
+        drawn = Samples.at(folder)
+    return Samples.joined({**by_task, **dict.fromkeys(missing if by_task else tasks, drawn)})
+
+
+def _drawing(
+    wanted: Wanted, missing: list[str], own: list[Generation], there: list[Generation], beside: list[str]
+) -> str:
+    """What to say before Examples are drawn."""
+    if not there:
+        return "no Examples yet: drawing them (structformer sample)"
+    if own:
+        drawn = {task for each in own for task in each.manifest["tasks"]}
+        of_another = " by this model's attention" if drawn & set(missing) else ""
+        return f"drawing Examples of {', '.join(missing)} too{of_another}"
+    if not beside:
+        return "the Examples are of an earlier corpus: drawing them again"
+    return f"drawing Examples with {_named(wanted)}, beside those with {_listed(beside)}"
+
+
+def _named(wanted: Wanted) -> str:
+    return as_flags(wanted.sampling) or "the default options"
+
+
+def _listed(beside: list[str]) -> str:
+    named = [each or "the default options" for each in beside[:_NAMED]]
+    more = len(beside) - len(named)
+    return ", with ".join(named) + (f" and {more} more" if more else "")
 
 
 def nothing_to_learn(mix: Collection[str], samples: ExampleSource, workspace: Workspace) -> str:

@@ -61,18 +61,29 @@ class ExampleOrder:
         self._total = sum(self.counts.values())
         total = sum(Fraction(weight) for weight in self.mix.values())
         most = {task: Fraction(_MOST_REPEATED * count, self._total) for task, count in self.counts.items()}
-        shares = {task: min(Fraction(weight) / total, most[task]) for task, weight in self.mix.items()}
+        self._shares = {task: min(Fraction(weight) / total, most[task]) for task, weight in self.mix.items()}
         self.groups_per_step = groups_per_step
-        self._shares = {task: share / sum(shares.values()) * groups_per_step for task, share in shares.items()}
 
     def places(self, step: int) -> list[tuple[str, int]]:
         """(task, Example number) of every group of a step, counted from 0."""
         found: list[tuple[str, int]] = []
-        for task, share in self._shares.items():
-            size = self.counts[task]
-            for position in range(int(share * step), int(share * (step + 1))):
+        before, after = (self._of_tasks(steps * self.groups_per_step) for steps in (step, step + 1))
+        for task, size in self.counts.items():
+            for position in range(before[task], after[task]):
                 epoch, place = divmod(position, size)
                 found.append((task, permuted(place, size, f"{self._seed}/{task}/{epoch}")))
+        return found
+
+    def _of_tasks(self, groups: int) -> dict[str, int]:
+        """How many of a run's first `groups` groups are each task's: of those that the tasks before it leave, its share
+        of what these leave. So there are always `groups` of them, however small a step is.
+        """
+        found: dict[str, int] = {}
+        weight = sum(self._shares.values(), Fraction())
+        for task, share in self._shares.items():
+            found[task] = int(groups * share / weight)
+            groups -= found[task]
+            weight -= share
         return found
 
     def chunk(self, step: int, number: int, chunks: int) -> list[tuple[str, int]]:

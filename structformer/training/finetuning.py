@@ -1,5 +1,5 @@
-"""Fine-tuning on judged queries, the papers' second setting: Examples from judgements, negatives from a lexical first
-stage.
+"""Fine-tuning on judged queries, the papers' second setting: Examples from judgements, of passages with negatives that
+BM25 finds, or of documents with negatives from a run.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,18 +19,30 @@ from structformer.graph import ReferenceGraph
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import model_folder, read_record
 from structformer.sampling import Example, Samples, SamplingOptions
+from structformer.sampling.held_out import DevelopmentSet
 from structformer.sampling.negatives import PassageTable, write_passages
 from structformer.sampling.store import write_examples
 from structformer.sampling.view import nearly_equal, word_set
 from structformer.storage.digests import sha256_of
 from structformer.storage.files import building_folder, write_json
 from structformer.text.passages import with_path
-from structformer.training.judged_development import Qrels, development_of, passages_of, relevant_documents
+from structformer.training.candidates import Run, candidate_documents
+from structformer.training.document_texts import DocumentTexts
+from structformer.training.judged_candidates import JudgedCandidates
+from structformer.training.judged_development import (
+    Qrels,
+    development_of,
+    judged_candidates,
+    passages_of,
+    relevant_documents,
+)
+from structformer.training.judged_documents import judged_examples, judged_groups
 from structformer.training.options import BOTH
 from structformer.training.request import Source
 from structformer.workspace import Workspace
 
 TASK = "judged"
+PASSAGES, DOCUMENTS = "passages", "documents"  # what Examples of judgements are made of
 _HITS = 200
 _SMALLEST_TO_HOLD_OUT = 20
 _HELD_OUT = 0.2
@@ -68,13 +81,23 @@ def finetuning_options(workspace: Workspace, model: str | None, chosen: Mapping[
 
 
 def judged_source(
-    workspace: Workspace, queries: Mapping[str, str], qrels: Qrels, *, negatives: int, seed: int
+    workspace: Workspace,
+    queries: Mapping[str, str],
+    qrels: Qrels,
+    *,
+    negatives: int,
+    seed: int,
+    of: str = PASSAGES,
+    run: Run | None = None,
 ) -> tuple[Source, list[str]]:
     """Examples and development set of judged queries, and the judged documents that the corpus does not have.
 
-    The positive of a query and a relevant document is the document's passage that BM25 ranks first for the query, or
-    its first; the negatives are passages of documents not judged relevant, best first. A fifth of the queries, by seed,
-    judges the training. Raises UsageError when no query has a relevant document in the corpus."""
+    Of passages: the positive of a query and a relevant document is the document's passage that BM25 ranks first for the
+    query, or its first; the negatives are passages of documents not judged relevant, best first. Of documents: the
+    positive is the relevant document; the negatives are drawn at random from the query's first hundred documents in the
+    run, or without one in BM25's order, that are not relevant. A fifth of the queries, by seed, judges the training.
+    Raises UsageError when no query has a relevant document in the corpus, and on a run without documents of it."""
+    workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
     numbers = {name: number for number, name in enumerate(corpus.document_ids())}
     relevant = relevant_documents(queries, qrels, numbers)
@@ -82,24 +105,72 @@ def judged_source(
     names = sorted(relevant)
     Random(f"judged/{seed}").shuffle(names)
     held = names[: int(_HELD_OUT * len(names))] if len(names) >= _SMALLEST_TO_HOLD_OUT else []
-    asked = sorted(set(names) - set(held))
-    cut = passages_of(corpus, {document for documents in relevant.values() for document in documents}, seed)
-    workspace = Workspace(workspace)
+    judged = _Judged(queries, qrels, relevant, numbers, sorted(set(names) - set(held)), held, negatives, seed)
+    made = _of_documents(workspace, corpus, judged, run) if of == DOCUMENTS else _of_passages(workspace, corpus, judged)
+    return Source(Samples.open(workspace, TASK), made, "held-out queries"), unknown
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """Judged queries to fine-tune on. relevant: ids of the relevant documents of each; numbers: of the corpus's
+    documents by id; asked: the queries to learn from, held: those to judge by.
+    """
+
+    queries: Mapping[str, str]
+    qrels: Qrels
+    relevant: Mapping[str, set[str]]
+    numbers: Mapping[str, int]
+    asked: list[str]
+    held: list[str]
+    negatives: int
+    seed: int
+
+    def digest(self) -> str:
+        """Of queries and judgements."""
+        value = [dict(self.queries), {query: dict(grades) for query, grades in self.qrels.items()}]
+        return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _of_passages(workspace: Workspace, corpus: Corpus, judged: _Judged) -> DevelopmentSet | None:
+    """Publish Examples of passages. Returns what judges the training."""
+    cut = passages_of(corpus, {document for its in judged.relevant.values() for document in its}, judged.seed)
     with workspace.publishing("structformer finetune") as publication, building_folder(workspace.cache) as built:
         folder, passages = publication.folder(TASK), built.folder / "passages"
-        write_passages(corpus, passages, seed=seed, held_out=0.0)
+        write_passages(corpus, passages, seed=judged.seed, held_out=0.0)
         table = PassageTable(
             passages, ReferenceGraph.open(workspace, corpus), SamplingOptions(negatives_from="lexical")
         )
-        examples = _examples(asked, queries, relevant, numbers, cut[0], table, negatives)
-        counts = write_examples(folder / "00000", examples)
-        judged = json.dumps(
-            [dict(queries), {query: dict(grades) for query, grades in qrels.items()}], sort_keys=True
-        ).encode()
-        _write_manifest(folder, corpus, counts, seed, hashlib.sha256(judged).hexdigest())
-    return Source(
-        Samples.open(workspace, TASK), development_of(held, queries, relevant, *cut), "held-out queries"
-    ), unknown
+        counts = write_examples(folder / "00000", _examples(judged, cut[0], table))
+        _write_manifest(folder, corpus, counts, judged.seed, judged.digest())
+    return development_of(judged.held, judged.queries, judged.relevant, *cut)
+
+
+def _of_documents(workspace: Workspace, corpus: Corpus, judged: _Judged, run: Run | None) -> JudgedCandidates | None:
+    """Publish Examples of documents. Returns what judges the training. Raises UsageError where no query has both a
+    relevant document and another one.
+    """
+    texts_of = {name: judged.queries[name] for name in (*judged.asked, *judged.held)}
+    found = candidate_documents(workspace, corpus, texts_of, judged.numbers, run)
+    groups = judged_groups(
+        {name: judged.queries[name] for name in judged.asked},
+        judged.relevant,
+        judged.numbers,
+        found,
+        negatives=judged.negatives,
+        seed=judged.seed,
+    )
+    if not groups:
+        raise UsageError("no judged query has a candidate beside its relevant documents: there are no negatives")
+    held = {name: judged.queries[name] for name in judged.held}
+    wanted = {number for group in groups for number in (group.positive, *group.negatives)}
+    wanted |= {number for name in held for number in found[name]}
+    with workspace.publishing("structformer finetune") as publication, building_folder(workspace.cache) as built:
+        folder = publication.folder(TASK)
+        with DocumentTexts(corpus, wanted, built.folder / "texts") as texts:
+            counts = write_examples(folder / "00000", judged_examples(TASK, groups, texts))
+            digest = hashlib.sha256(json.dumps([judged.digest(), [astuple(group) for group in groups]]).encode())
+            _write_manifest(folder, corpus, counts, judged.seed, digest.hexdigest())
+            return judged_candidates(held, judged.relevant, judged.numbers, found, texts) if held else None
 
 
 def triples_source(workspace: Workspace, path: Path, *, seed: int) -> Source:
@@ -145,26 +216,20 @@ def _triples(path: Path) -> Iterator[Example]:
         raise UsageError(f"{path} cannot be read ({error})") from error
 
 
-def _examples(
-    asked: list[str],
-    queries: Mapping[str, str],
-    relevant: Mapping[str, set[str]],
-    numbers: Mapping[str, int],
-    cut: Mapping[str, list[str]],
-    table: PassageTable,
-    negatives: int,
-) -> Iterator[Example]:
-    for name in asked:
-        hits = [(document, with_path(path, text)) for document, path, text in table.search(queries[name], _HITS)]
-        right = {numbers[document] for document in relevant[name]}
-        for document in sorted(relevant[name]):
-            best = next((text for number, text in hits if number == numbers[document]), None)
+def _examples(judged: _Judged, cut: Mapping[str, list[str]], table: PassageTable) -> Iterator[Example]:
+    """cut: the passages of the relevant documents."""
+    for name in judged.asked:
+        query = judged.queries[name]
+        hits = [(document, with_path(path, text)) for document, path, text in table.search(query, _HITS)]
+        right = {judged.numbers[document] for document in judged.relevant[name]}
+        for document in sorted(judged.relevant[name]):
+            best = next((text for number, text in hits if number == judged.numbers[document]), None)
             positive = best if best is not None else next(iter(cut.get(document, [])), None)
             if positive is None:
                 continue
             words = word_set(positive)
             others = [text for number, text in hits if number not in right and not nearly_equal(words, word_set(text))][
-                :negatives
+                : judged.negatives
             ]
             texts = (positive, *dict.fromkeys(others))
-            yield Example(TASK, (queries[name],) * len(texts), texts, document, (-1,) * len(texts))
+            yield Example(TASK, (query,) * len(texts), texts, document, (-1,) * len(texts))

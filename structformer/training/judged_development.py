@@ -1,8 +1,12 @@
-"""A development set of judged queries, with the passages of the documents that are relevant to them."""
+"""Judged queries to choose a checkpoint by: documents of a run, or of BM25, to be put in order; or passages of the
+relevant ones.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from random import Random
 
 from structformer.corpus import Corpus
@@ -11,6 +15,10 @@ from structformer.sampling import SamplingOptions
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.sampling.view import DocumentView
 from structformer.text.passages import section_passages, with_path
+from structformer.training.candidates import Run, candidate_documents
+from structformer.training.document_texts import DocumentTexts
+from structformer.training.judged_candidates import JudgedCandidates
+from structformer.workspace import Workspace
 
 Qrels = Mapping[str, Mapping[str, int]]
 _MAX_ASKED = 150
@@ -18,19 +26,44 @@ _MAX_PER_DOCUMENT = 10
 _POOL = 400
 
 
-def judged_development(corpus: Corpus, queries: Mapping[str, str], qrels: Qrels, *, seed: int) -> DevelopmentSet:
-    """Judged queries to choose a checkpoint by, as Wikiformer does (Su et al., AAAI 2024, section "Implementation
-    Details"): at most 150 of them, against the relevant documents' passages and 400 others. Raises UsageError when no
-    query has a relevant document in the corpus.
+def judged_development(
+    workspace: str | Path | Workspace, queries: Mapping[str, str], qrels: Qrels, *, run: Run | None = None
+) -> JudgedCandidates:
+    """All judged queries, each with its first hundred documents of a run, or of BM25 in the judged workspace. Raises
+    UsageError when no query has a relevant document in the corpus, or the run no document of it.
     """
-    relevant = relevant_documents(queries, qrels, set(corpus.document_ids()))
-    names = sorted(relevant)
-    Random(f"judged development/{seed}").shuffle(names)
-    cut = passages_of(corpus, {document for documents in relevant.values() for document in documents}, seed)
-    found = development_of(names, queries, relevant, *cut)
-    if found is None:
-        raise UsageError("the relevant documents of the development queries have no text")
-    return found
+    workspace = Workspace(workspace)
+    corpus = Corpus.open(workspace)
+    numbers = {name: number for number, name in enumerate(corpus.document_ids())}
+    relevant = relevant_documents(queries, qrels, numbers)
+    asked = {name: queries[name] for name in sorted(relevant)}
+    found = candidate_documents(workspace, corpus, asked, numbers, run)
+    with tempfile.TemporaryDirectory(prefix="structformer-") as folder:
+        wanted = {number for candidates in found.values() for number in candidates}
+        with DocumentTexts(corpus, wanted, Path(folder) / "texts") as texts:
+            return judged_candidates(asked, relevant, numbers, found, texts)
+
+
+def judged_candidates(
+    asked: Mapping[str, str],
+    relevant: Mapping[str, set[str]],
+    numbers: Mapping[str, int],
+    found: Mapping[str, Sequence[int]],
+    texts: DocumentTexts,
+) -> JudgedCandidates:
+    """Queries with the candidates found for them, whose texts are at hand."""
+    used = sorted({number for name in asked for number in found[name]})
+    places = {number: place for place, number in enumerate(used)}
+    right = [{numbers[document] for document in relevant[name]} for name in asked]
+    return JudgedCandidates(
+        list(asked.values()),
+        [texts[number] for number in used],
+        [[places[number] for number in found[name]] for name in asked],
+        [
+            frozenset(places[number] for number in found[name] if number in its)
+            for name, its in zip(asked, right, strict=True)
+        ],
+    )
 
 
 def relevant_documents(queries: Mapping[str, str], qrels: Qrels, known: Collection[str]) -> dict[str, set[str]]:

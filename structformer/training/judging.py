@@ -1,8 +1,11 @@
-"""The ranks on held-out structure by which a run judges itself, and the mixing of trained and base weights."""
+"""The ranks on held-out structure, or of judged documents, by which a run judges itself, and the mixing of trained and
+base weights.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import numpy as np
@@ -13,8 +16,8 @@ from structformer.models.judged import Judged
 from structformer.models.kinds import Ranker, ranker_kind
 from structformer.sampling.held_out import DevelopmentSet
 
-_CANDIDATES = 20  # passages per query that a cross-encoder scores
-_MAX_DEV_QUERIES = 60  # queries that it is asked
+_CANDIDATES = 20  # passages per query of held-out structure that a cross-encoder scores
+_MAX_DEV_QUERIES = 60  # such queries that it is asked
 
 _TOP = 10
 _STANDARD_ERRORS = 1.96  # of a 95 % interval
@@ -34,6 +37,11 @@ class Judge(Protocol):
     @property
     def weights(self) -> Floats:
         """(questions,) what each counts."""
+        ...
+
+    @property
+    def measure(self) -> str:
+        """What is made of the ranks, of GAINS."""
         ...
 
 
@@ -57,19 +65,36 @@ def question_weights(ranks: Ranks, task: DevelopmentSet | Judge) -> Floats:
     return np.ones(len(ranks)) if isinstance(task, DevelopmentSet) else task.weights
 
 
+def measure_of(task: DevelopmentSet | Judge) -> str:
+    """The measure that a task is scored with."""
+    return NDCG if isinstance(task, DevelopmentSet) else task.measure
+
+
 def mean_gain(ranks: Ranks, task: DevelopmentSet | Judge) -> float:
-    """Mean nDCG@10 of a development set's queries, each with one relevant passage."""
-    return float(np.average(gains(ranks), weights=question_weights(ranks, task)))
+    """The mean of the task's measure over its queries."""
+    return float(np.average(GAINS[measure_of(task)](ranks), weights=question_weights(ranks, task)))
 
 
-def gains(ranks: Ranks) -> Floats:
-    """nDCG@10 of questions with one right answer at these ranks from 1."""
+def _discounted(ranks: Ranks) -> Floats:
     found: Floats = np.where(ranks <= _TOP, 1 / np.log2(np.maximum(ranks, 1) + 1.0), 0.0)
     return found
 
 
-def compared(untrained: Ranks, trained: Ranks, weights: Floats, *, by: str, against: str) -> Judged:
+def _reciprocal(ranks: Ranks) -> Floats:
+    found: Floats = np.where(ranks <= _TOP, 1 / np.maximum(ranks, 1), 0.0)
+    return found
+
+
+# Measures of queries with one right answer, whose ranks count from 1.
+NDCG, RECIPROCAL = "nDCG@10", "RR@10"
+GAINS: Mapping[str, Callable[[Ranks], Floats]] = {NDCG: _discounted, RECIPROCAL: _reciprocal}
+
+
+def compared(
+    untrained: Ranks, trained: Ranks, weights: Floats, *, by: str, against: str, measure: str = NDCG
+) -> Judged:
     """Compare the ranks of the same questions' right answers. weights: what each question counts."""
+    gains = GAINS[measure]
     means, intervals = [], []
     for before, after in (
         (gains(untrained), gains(trained)),
@@ -81,11 +106,11 @@ def compared(untrained: Ranks, trained: Ranks, weights: Floats, *, by: str, agai
         means += [float(np.average(before, weights=weights)), float(np.average(after, weights=weights))]
         intervals += [mean - _STANDARD_ERRORS * error, mean + _STANDARD_ERRORS * error]
     figures = [round(value, 4) for value in (*means[:2], *intervals[:2], *means[2:], *intervals[2:])]
-    return Judged(by, against, len(untrained), *figures)
+    return Judged(by, against, len(untrained), *figures, measure=measure)
 
 
 def development_score(ranker: Ranker, task: DevelopmentSet | Judge) -> float:
-    """A ranker's mean nDCG@10 on a development set."""
+    """A ranker's score on a development set."""
     return mean_gain(ranks_on(ranker, task), task)
 
 

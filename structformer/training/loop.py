@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -22,15 +23,18 @@ from structformer.models.kinds import Ranker
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.checkpoint import Checkpoints, read_optimizer, read_state, read_weights
 from structformer.training.example_order import ExampleOrder
+from structformer.training.gradients import Learning, learn
 from structformer.training.judging import Judge, development_score
 from structformer.training.loader import Loader, Place
-from structformer.training.objectives import Objective, Prepared
+from structformer.training.objectives import Objective
 from structformer.training.options import TrainingOptions, TrainingPlan
 from structformer.training.out_of_memory import memory_errors
+from structformer.training.prepared import Prepared
 from structformer.training.reporting import Reporter, StepReport
 from structformer.training.resolve import ResolvedOptions
 from structformer.training.schedule import learning_rate
 from structformer.training.state_dicts import module_state, optimizer_state, set_state
+from structformer.training.utilisation import ModelArithmetic, peak_of
 
 _MAX_GRADIENT_NORM = 1.0
 _SAVE_STEPS = 500  # between checkpoints, with several processes
@@ -85,7 +89,10 @@ class Run:
         self.reporter = reporter
         self.best = Best()
         self._chunks = accelerator.num_processes * options.accumulation
+        self._arithmetic = ModelArithmetic(objective)
+        self._peak = _peak(accelerator, course.settings.precision)
         self._objective = objective
+        objective.processes = accelerator.num_processes
         self._saved = time.monotonic()
         parameters = [(name, value) for name, value in objective.named_parameters() if value.requires_grad]
         decayed = [value for _, value in parameters if value.ndim > 1]
@@ -159,7 +166,7 @@ class Run:
         self._optimizer.zero_grad(set_to_none=True)
         losses = self._losses(step, stats)
         ended = time.monotonic()
-        pairs, tokens, padded = (int(value) for value in stats.counts)
+        pairs, tokens, padded = (int(value) for value in stats.counts[:3])
         return StepReport(
             step=step + 1,
             losses=losses,
@@ -171,6 +178,7 @@ class Run:
             seconds=ended - begun,
             idle=loader.idle - idle,
             ended=ended,
+            utilisation=None if self._peak is None else stats.counts[3] / (ended - begun) / self._peak,
         )
 
     def _learning_rate(self, step: int) -> float:
@@ -207,20 +215,32 @@ class Run:
             assert item is not None
             _, places, prepared = item
             torch.manual_seed(chunk_seed(self.options.seed, step, chunk))
-            waiting: AbstractContextManager[Any] = (
-                self.accelerator.no_sync(self.module) if number + 1 < self.options.accumulation else nullcontext()
+            weights = self._weights(prepared, bool(places), of_task, self.accelerator.device)
+            learning = Learning(
+                self._objective,
+                self.module,
+                partial(self._total, weights),
+                self.accelerator.autocast,
+                self.accelerator.backward,
+                self._alone,
             )
-            with memory_errors(f"at step {step + 1}"), waiting:
-                with self.accelerator.autocast():
-                    losses, masked = self.module(prepared)
-                weights = self._weights(prepared, bool(places), of_task, losses.device)
-                total = (losses * weights).sum()
-                if masked is not None:
-                    total = total + self.options.mlm * (masked * weights).sum()
-                # The processes' gradients are averaged; they must be summed.
-                self.accelerator.backward(total * self.accelerator.num_processes)
-            stats.add(losses.detach(), None if masked is None else masked.detach(), prepared, places)
+            last = number + 1 == self.options.accumulation
+            with memory_errors(f"at step {step + 1}"):
+                losses, masked = learn(learning, prepared, nullcontext if last else self._alone)
+            stats.add(losses, masked, prepared, places, self._arithmetic.of(prepared))
         return stats
+
+    def _alone(self) -> AbstractContextManager[Any]:
+        """Within it gradients are added up here, and not exchanged with the other processes."""
+        waiting: AbstractContextManager[Any] = self.accelerator.no_sync(self.module)
+        return waiting
+
+    def _total(self, weights: torch.Tensor, losses: torch.Tensor, masked: torch.Tensor | None) -> torch.Tensor:
+        """What is minimised of a chunk. weights: of its Examples."""
+        total: torch.Tensor = (losses * weights).sum()
+        if masked is not None:
+            total = total + self.options.mlm * (masked * weights).sum()
+        return total * self.plan.processes  # the processes' gradients are averaged; they must be summed
 
     def _weights(self, prepared: Prepared, real: bool, of_task: Counter[str], device: torch.device) -> torch.Tensor:
         """(Examples,): what each Example's loss counts in its step, so that the parts of a step add up wherever they
@@ -235,8 +255,8 @@ class Run:
     def _losses(self, step: int, stats: _Stats) -> dict[str, float]:
         """The step's mean losses by task over all processes. Raises ModelError when one is not finite."""
         table = self.accelerator.reduce(stats.table(), reduction="sum").tolist()
-        stats.counts = table[-1][:3]
-        if table[-1][3]:
+        *stats.counts, bad = table[-1]
+        if bad:
             where = stats.first_bad or "on another process"
             kept = self.checkpoints.steps()
             good = f"the checkpoint of step {kept[-1]} is kept" if kept else "no checkpoint was written before it"
@@ -296,25 +316,30 @@ class _Stats:
     def __init__(self, tasks: list[str], device: torch.device) -> None:
         self.tasks = tasks
         self.first_bad = ""
-        self.counts: list[float] = [0.0, 0.0, 0.0]
+        self.counts: list[float] = [0.0] * 4
         self._losses: list[tuple[list[str], torch.Tensor, torch.Tensor | None]] = []
-        self._places: list[tuple[Sequence[Place], Prepared]] = []
+        self._places: list[tuple[Sequence[Place], Prepared, float]] = []
         self._device = device
 
     def add(
-        self, losses: torch.Tensor, masked: torch.Tensor | None, prepared: Prepared, places: Sequence[Place]
+        self,
+        losses: torch.Tensor,
+        masked: torch.Tensor | None,
+        prepared: Prepared,
+        places: Sequence[Place],
+        operations: float,
     ) -> None:
         if places:
             self._losses.append(([task for task, _ in places], losses, masked))
-            self._places.append((places, prepared))
+            self._places.append((places, prepared, operations))
 
     def table(self) -> torch.Tensor:
-        """(tasks + 2, 4) float: of each task and the masked words sum and number, at last pairs, tokens, padded tokens,
-        bad Examples.
+        """(tasks + 2, 5) float: of each task and the masked words sum and number, at last pairs, tokens, padded tokens,
+        the model's operations, bad Examples.
         """
-        table = torch.zeros(len(self.tasks) + 2, 4, device=self._device, dtype=torch.float32)
+        table = torch.zeros(len(self.tasks) + 2, 5, device=self._device, dtype=torch.float32)
         bad = 0
-        for (names, losses, masked), (places, prepared) in zip(self._losses, self._places, strict=True):
+        for (names, losses, masked), (places, prepared, operations) in zip(self._losses, self._places, strict=True):
             values = losses.float().tolist()
             for name, value in zip(names, values, strict=True):
                 row = self.tasks.index(name)
@@ -330,9 +355,19 @@ class _Stats:
                 (task, place), example = places[wrong[0]], prepared.examples[wrong[0]]
                 self.first_bad = f"{task} {place} (document {example.document_id}, section {example.sections[0]})"
             real, padded = prepared.tokens
-            table[-1, :3] += torch.tensor([prepared.pairs, real, padded], device=self._device)
-        table[-1, 3] = bad
+            table[-1, :4] += torch.tensor([prepared.pairs, real, padded, operations], device=self._device)
+        table[-1, 4] = bad
         return table
+
+
+def _peak(accelerator: Accelerator, precision: str) -> float | None:
+    """The operations a second that all processes' GPUs can do at most, where that is known of them and of the
+    precision.
+    """
+    if accelerator.device.type != "cuda" or precision not in ("bf16", "fp16"):
+        return None
+    peak = peak_of(torch.cuda.get_device_name(accelerator.device))
+    return None if peak is None else peak * accelerator.num_processes
 
 
 def check_identity(theirs: dict[str, Any], ours: dict[str, Any], where: str) -> None:

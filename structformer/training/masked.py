@@ -2,41 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any, cast
 
 import torch
-from safetensors import safe_open
 from torch.nn.functional import cross_entropy, gelu, linear
+
+from structformer.errors import ModelError
+from structformer.models.published import masked_head
 
 MASKED_SHARE = 0.15
 _AS_MASK, _AS_RANDOM = 0.8, 0.1
+_MOST_MASKED = 60  # tokens of a text, where words are masked whole
+_BEGINNINGS = "\u2581\u0120\u010a"  # of a word after a space, or of a line, in SentencePiece's and GPT-2's tokens
 IGNORED = -100
 
 
 class Masker:
-    """Chooses 15 % of a text's tokens: of these 80 % become [MASK], 10 % a random token, 10 % stay."""
+    """Chooses 15 % of a text's tokens: of these 80 % become [MASK], 10 % a random token, 10 % stay.
 
-    def __init__(self, tokenizer: Any) -> None:
+    whole_words: chooses words, all tokens of each, until 15 % of the words' number are chosen, 60 at most; one that
+    would go beyond is passed over (PROP's released code). document_alone: of a pair the query has no masks."""
+
+    def __init__(self, tokenizer: Any, *, whole_words: bool = False, document_alone: bool = False) -> None:
         self._mask = tokenizer.mask_token_id
         self._special = frozenset(tokenizer.all_special_ids)
         self._size = len(tokenizer)
+        self._separator = tokenizer.sep_token_id if document_alone else None
+        self._inner = _inner_tokens(tokenizer) if whole_words else None
 
     def masked(self, ids: Sequence[int], rng: Random) -> tuple[list[int], list[int]]:
         """(ids with masks, labels: the true id at the chosen places, IGNORED elsewhere)."""
         found, labels = list(ids), [IGNORED] * len(ids)
-        for place, token in enumerate(ids):
-            if token in self._special or rng.random() >= MASKED_SHARE:
-                continue
-            labels[place] = token
+        for place in self._chosen(ids, rng):
+            labels[place] = ids[place]
             chance = rng.random()
             if chance < _AS_MASK:
                 found[place] = self._mask
             elif chance < _AS_MASK + _AS_RANDOM:
                 found[place] = rng.randrange(self._size)
         return found, labels
+
+    def _chosen(self, ids: Sequence[int], rng: Random) -> Iterator[int]:
+        start = ids.index(self._separator) if self._separator in ids else 0
+        places = [place for place in range(start, len(ids)) if ids[place] not in self._special]
+        if self._inner is None:
+            yield from (place for place in places if rng.random() < MASKED_SHARE)
+            return
+        words: list[list[int]] = []
+        for place in places:
+            if words and ids[place] in self._inner and words[-1][-1] == place - 1:
+                words[-1].append(place)
+            else:
+                words.append([place])
+        left = min(_MOST_MASKED, max(1, round(MASKED_SHARE * len(words))))
+        rng.shuffle(words)
+        for word in words:
+            if len(word) <= left:
+                left -= len(word)
+                yield from word
+
+
+def _inner_tokens(tokenizer: Any) -> frozenset[int]:
+    """The tokens that go on with a word: WordPiece marks these, other tokenizers mark the beginnings of words."""
+    tokens: dict[str, int] = tokenizer.get_vocab()
+    if any(token.startswith("##") for token in tokens):
+        return frozenset(number for token, number in tokens.items() if token.startswith("##"))
+    return frozenset(number for token, number in tokens.items() if token[:1] not in _BEGINNINGS)
 
 
 class MaskedHead(torch.nn.Module):
@@ -53,22 +86,16 @@ class MaskedHead(torch.nn.Module):
 
     @classmethod
     def of(cls, model: Any, location: str) -> MaskedHead:
-        """The head for a model, with the base's own head's weights where its folder has them."""
+        """The head for a model, with the weights of the base's own head where it has one. Raises ModelError where they
+        cannot be read, or are not of the model's sizes.
+        """
         encoder = getattr(model, model.base_model_prefix, model)
         head = cls(encoder.get_input_embeddings(), int(model.config.hidden_size))
-        weights = Path(location) / "model.safetensors"
-        prefix = "cls.predictions."
-        names = {
-            "dense.weight": "transform.dense.weight",
-            "dense.bias": "transform.dense.bias",
-            "norm.weight": "transform.LayerNorm.weight",
-            "norm.bias": "transform.LayerNorm.bias",
-            "bias": "bias",
-        }
-        if weights.exists():
-            with safe_open(weights, "pt") as file:
-                if all(prefix + name in file.keys() for name in names.values()):  # noqa: SIM118
-                    head.load_state_dict({ours: file.get_tensor(prefix + theirs) for ours, theirs in names.items()})
+        if (own := masked_head(location)) is not None:
+            try:
+                head.load_state_dict(own)
+            except RuntimeError as error:
+                raise ModelError(f"the head for masked words of {location} does not fit the model: {error}") from error
         return head
 
     def forward(self, hidden: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

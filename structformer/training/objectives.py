@@ -18,7 +18,7 @@ from structformer.models.late_interaction import LateInteraction, TokenVectors
 from structformer.models.sentence_modules import DOCUMENT, QUERY
 from structformer.sampling import Example
 from structformer.sampling.tasks import has_long_queries
-from structformer.training.batching import Batching, TokenBatch, in_order, token_batches, tokens_in
+from structformer.training.batching import Batching, TokenBatch, in_order, token_batches
 from structformer.training.in_batch import batch_documents, negatives_allowed
 from structformer.training.losses import (
     distilled_kl,
@@ -31,28 +31,10 @@ from structformer.training.losses import (
     target_mse,
 )
 from structformer.training.masked import MaskedHead, Masker
+from structformer.training.prepared import Prepared, Reading
 
 SCALE = 20.0  # cosines are multiplied by this before a softmax: a temperature of 0.05
 Teacher = Callable[[Sequence[str], Sequence[str]], torch.Tensor]
-
-
-@dataclass(slots=True)
-class Prepared:
-    """A chunk of Examples as the objective wants it, made on the CPU. batches: token batches by kind of text; places:
-    numbers of texts by role; pairs: how many pairs are scored.
-    """
-
-    examples: list[Example]
-    sizes: list[int]
-    batches: dict[str, list[TokenBatch]]
-    places: dict[str, torch.Tensor] = field(default_factory=dict)
-    pairs: int = 0
-
-    @property
-    def tokens(self) -> tuple[int, int]:
-        """(real tokens, tokens with padding)."""
-        counted = [tokens_in(batches) for batches in self.batches.values()]
-        return sum(real for real, _ in counted), sum(padded for _, padded in counted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +47,19 @@ class ObjectiveOptions:
     document_tokens: int = 256
     hard_negatives: int = 0
     margin: float = 1.0
+    whole_words: bool = False
+    document_masks: bool = False
     batching: Batching = field(default_factory=lambda: Batching("cpu"))
 
 
 class Objective(torch.nn.Module, ABC):
     """A ranker with its loss. `forward` gives (Examples,) float losses and, with a head for masked words, as many of
     theirs.
-    """
+
+    One that has `read` and `combined` learns from a chunk batch by batch where memory is short; one with a `forward` of
+    its own always takes it whole."""
+
+    processes = 1  # that take their steps together, once a run has begun
 
     def __init__(
         self,
@@ -101,7 +89,11 @@ class Objective(torch.nn.Module, ABC):
         self._query_tokens = options.query_tokens
         self._document_tokens = options.document_tokens
         self._hard_negatives = options.hard_negatives
-        self._masker = Masker(ranker.tokenizer) if head is not None else None
+        self._masker = (
+            Masker(ranker.tokenizer, whole_words=options.whole_words, document_alone=options.document_masks)
+            if head is not None
+            else None
+        )
         if not kind.joint:
             # BERT's own pooling of [CLS] takes no part, and several processes wait for every gradient that there may
             # be.
@@ -113,6 +105,39 @@ class Objective(torch.nn.Module, ABC):
     @abstractmethod
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         """The Examples as tokens; needs no model, so that it can be done ahead of time."""
+
+    def read(self, prepared: Prepared, name: str, batch: TokenBatch) -> Reading:
+        """One batch through the model: a row of each of its texts, and their masked words' losses."""
+        raise NotImplementedError(f"{type(self).__name__} has neither read nor forward")
+
+    def combined(self, prepared: Prepared, rows: dict[str, list[torch.Tensor]]) -> torch.Tensor:
+        """(Examples,) losses from the batches' rows, which no weight takes part in any more."""
+        raise NotImplementedError(f"{type(self).__name__} has neither combined nor forward")
+
+    def forward(self, prepared: Prepared) -> Reading:
+        batches = prepared.all_batches
+        if prepared.only is not None:
+            return self.read(prepared, *batches[prepared.only])
+        read = [*prepared.known, *(self.read(prepared, *each) for each in batches[len(prepared.known) :])]
+        rows: dict[str, list[torch.Tensor]] = {name: [] for name in prepared.batches}
+        for (name, _), (row, _) in zip(batches, read, strict=True):
+            rows[name].append(row)
+        losses = self.combined(prepared, rows)
+        masked = [each for _, each in read if each is not None]
+        if not masked:
+            return losses, None
+        texts, owners = [batch for _, batch in batches], prepared.places["owners"]
+        return losses, self._masked(texts, masked, owners, len(prepared.examples))
+
+    @property
+    def longest(self) -> int:
+        """The tokens that texts are cut to."""
+        return max(self._query_tokens, self._document_tokens)
+
+    @property
+    def by_batches(self) -> bool:
+        """Whether it can learn from a chunk batch by batch."""
+        return type(self).forward is Objective.forward
 
     def _batches(self, encoded: Any, rng: Random) -> list[TokenBatch]:
         return token_batches(encoded, self.ranker.tokenizer, self.batching, self._masker, rng)
@@ -178,21 +203,16 @@ class CrossEncoderObjective(Objective):
         owners = torch.tensor([number for number, size in enumerate(sizes) for _ in range(size)])
         return Prepared(list(examples), sizes, {"pairs": self._batches(encoded, rng)}, {"owners": owners}, len(queries))
 
-    def forward(self, prepared: Prepared) -> tuple[torch.Tensor, torch.Tensor | None]:
-        scores: list[torch.Tensor] = []
-        masked: list[torch.Tensor] = []
-        for batch in prepared.batches["pairs"]:
-            moved = batch.to(self.model.device)
-            result = self.model(**moved.features, output_hidden_states=self.head is not None)
-            scores.append(result.logits.squeeze(-1))
-            if self.head is not None and moved.labels is not None:
-                masked.append(self.head(result.hidden_states[-1], moved.labels))
-        losses = self._group_losses(in_order(prepared.batches["pairs"], scores), prepared)
-        if not masked:
-            return losses, None
-        return losses, self._masked(
-            prepared.batches["pairs"], masked, prepared.places["owners"], len(prepared.examples)
-        )
+    def read(self, prepared: Prepared, name: str, batch: TokenBatch) -> Reading:
+        moved = batch.to(self.model.device)
+        result = self.model(**moved.features, output_hidden_states=self.head is not None)
+        scores = result.logits.squeeze(-1)
+        if self.head is None or moved.labels is None:
+            return scores, None
+        return scores, self.head(result.hidden_states[-1], moved.labels)
+
+    def combined(self, prepared: Prepared, rows: dict[str, list[torch.Tensor]]) -> torch.Tensor:
+        return self._group_losses(in_order(prepared.batches["pairs"], rows["pairs"]), prepared)
 
 
 class BiEncoderObjective(Objective):
@@ -269,29 +289,21 @@ class BiEncoderObjective(Objective):
         encoded = self.ranker.encode_tokens([text for text, _, _ in distinct], tokens_of, prompts)
         return Prepared(list(examples), sizes, {"texts": self._batches(encoded, rng)}, places, pairs)
 
-    def forward(self, prepared: Prepared) -> tuple[torch.Tensor, torch.Tensor | None]:
-        parts: list[torch.Tensor] = []
-        masked: list[torch.Tensor] = []
-        for batch in prepared.batches["texts"]:
-            moved = batch.to(self.model.device)
-            hidden = self.model(**moved.features).last_hidden_state
-            mask, skipped = moved.features["attention_mask"], prepared.places["skipped"][moved.numbers]
-            # Rankers of plugins pool what there is, and need not know of prompts.
-            parts.append(
-                self.pool(hidden, mask, skipped.to(hidden.device)) if skipped.any() else self.pool(hidden, mask)
-            )
-            if self.head is not None and moved.labels is not None:
-                masked.append(self.head(hidden, moved.labels))
-        vectors = in_order(prepared.batches["texts"], parts)
+    def read(self, prepared: Prepared, name: str, batch: TokenBatch) -> Reading:
+        moved = batch.to(self.model.device)
+        hidden = self.model(**moved.features).last_hidden_state
+        mask, skipped = moved.features["attention_mask"], prepared.places["skipped"][moved.numbers]
+        # Rankers of plugins pool what there is, and need not know of prompts.
+        vectors = self.pool(hidden, mask, skipped.to(hidden.device)) if skipped.any() else self.pool(hidden, mask)
+        return vectors, None if self.head is None or moved.labels is None else self.head(hidden, moved.labels)
+
+    def combined(self, prepared: Prepared, rows: dict[str, list[torch.Tensor]]) -> torch.Tensor:
+        vectors = in_order(prepared.batches["texts"], rows["texts"])
         places = {name: place.to(vectors.device) for name, place in prepared.places.items()}
         queries, documents = vectors[places["queries"]], vectors[places["documents"]]
         if self.loss == "infonce":
-            losses = self._info_nce(queries, documents, places, prepared)
-        else:
-            losses = self._group_losses((queries * documents).sum(-1) * SCALE, prepared)
-        if not masked:
-            return losses, None
-        return losses, self._masked(prepared.batches["texts"], masked, places["owners"], len(prepared.examples))
+            return self._info_nce(queries, documents, places, prepared)
+        return self._group_losses((queries * documents).sum(-1) * SCALE, prepared)
 
     def pool(self, hidden: torch.Tensor, mask: torch.Tensor, skipped: torch.Tensor | None = None) -> torch.Tensor:
         """(texts, dimensions) from (texts, tokens, dimensions) and the (texts, tokens) mask; what the ranker's `encode`
@@ -346,8 +358,12 @@ class LateInteractionObjective(Objective):
             list(examples), sizes, batches, places, len(examples) if self.loss == "infonce" else len(queries)
         )
 
-    def forward(self, prepared: Prepared) -> tuple[torch.Tensor, torch.Tensor | None]:
-        queries, documents = (self._vectors(prepared.batches[name]) for name in ("queries", "documents"))
+    def read(self, prepared: Prepared, name: str, batch: TokenBatch) -> Reading:
+        moved = batch.to(self.model.device)
+        return self.ranker.normalised(self.model(**moved.features)), None
+
+    def combined(self, prepared: Prepared, rows: dict[str, list[torch.Tensor]]) -> torch.Tensor:
+        queries, documents = (_token_vectors(prepared.batches[name], rows[name]) for name in ("queries", "documents"))
         # The study's softmax is over N_q S; a sum over query tokens is that already.
         scale = self.ranker.options.query_tokens if self.ranker.options.mean else 1
         of_queries, of_documents = (
@@ -356,25 +372,22 @@ class LateInteractionObjective(Objective):
         )
         if self.loss == "infonce":
             scores = self.ranker.similarity(_rows(queries, of_queries), documents)[:, of_documents]
-            return info_nce(scores * scale, prepared.places["allowed"].to(scores.device)), None
+            return info_nce(scores * scale, prepared.places["allowed"].to(scores.device))
         scores = self.ranker.pair_similarity(_rows(queries, of_queries), _rows(documents, of_documents))
         if self.loss == "mse":
             return target_mse(
                 scores if self.ranker.options.mean else scores / self.ranker.options.query_tokens, prepared.sizes
-            ), None
-        return self._group_losses(scores * scale, prepared), None
+            )
+        return self._group_losses(scores * scale, prepared)
 
-    def _vectors(self, batches: Sequence[TokenBatch]) -> TokenVectors:
-        longest = max(batch.features["input_ids"].shape[1] for batch in batches)
-        vectors: list[torch.Tensor] = []
-        masks: list[torch.Tensor] = []
-        for batch in batches:
-            moved = batch.to(self.model.device)
-            found = self.ranker.normalised(self.model(**moved.features))
-            missing = longest - found.shape[1]
-            vectors.append(torch.nn.functional.pad(found, (0, 0, 0, missing)))
-            masks.append(torch.nn.functional.pad(moved.features["attention_mask"].bool(), (0, missing)))
-        return TokenVectors(in_order(batches, vectors), in_order(batches, masks))
+
+def _token_vectors(batches: Sequence[TokenBatch], rows: Sequence[torch.Tensor]) -> TokenVectors:
+    """All texts' token vectors in their order, as long as the longest text."""
+    longest = max(found.shape[1] for found in rows)
+    vectors = [torch.nn.functional.pad(found, (0, 0, 0, longest - found.shape[1])) for found in rows]
+    masks = [batch.features["attention_mask"].bool() for batch in batches]
+    padded = [torch.nn.functional.pad(mask, (0, longest - mask.shape[1])).to(rows[0].device) for mask in masks]
+    return TokenVectors(in_order(batches, vectors), in_order(batches, padded))
 
 
 def _rows(vectors: TokenVectors, rows: torch.Tensor) -> TokenVectors:

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from structformer.models.judged import Judged
 
 QUERY, BOTH = SIDES = ("query", "both")
+BOTH_TEXTS, DOCUMENT_TEXT = MASK_SIDES = ("both", "document")
 TRACKERS = ("tensorboard", "trackio", "wandb")
 PRECISIONS = ("bf16", "fp16", "no")
+POOLINGS = ("mean", "cls")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +52,16 @@ class TrainingOptions:
     """Margin of the hinge losses."""
     mlm: float = 0.0
     """Weight of masked language modelling on the same inputs."""
+    mask_side: str = "both"
+    """What of a pair has masked words: both its texts, or the document alone (PROP, ARES)."""
+    whole_words: bool = False
+    """Masked words are masked whole, 60 tokens of a text at most (PROP, ARES)."""
     max_seconds: float | None = 600.0
     """Time for the whole run in seconds, its evaluation and saving included; none for no limit."""
     max_steps: int | None = None
     """Steps to run; the same number gives the same weights."""
+    max_pairs: int | None = None
+    """Query-document pairs to train on; the step in which they are reached is the last."""
     max_epochs: float | None = None
     """The Examples are not seen more often than that on average: 6 times, questions of query-side training 12 times."""
     seed: int = 0
@@ -111,6 +119,8 @@ class TrainingOptions:
     """Late interaction: queries end with [SEP], behind the [MASK]s that fill them up."""
     dimensions: int = 128
     """Late interaction: length of a token's vector."""
+    pooling: str | None = None
+    """Of a bi-encoder: mean or cls, in the place of what its base's files say, or of mean where these say nothing."""
     sampling: dict[str, Any] = field(default_factory=dict)
     """Options that the Examples must be drawn with; written as sample.KEY."""
     teacher: str | None = None
@@ -119,6 +129,12 @@ class TrainingOptions:
     """A file of judged queries that choose the checkpoint, in the place of held-out structure; with dev_qrels."""
     dev_qrels: str | None = None
     """The judgements of dev_queries."""
+    dev_workspace: str | None = None
+    """The workspace whose documents dev_qrels judge, where it is another one than that which is trained in."""
+    dev_candidates: str | None = None
+    """A TREC run file of dev_queries, whose first 100 documents of each the ranker puts in order; else BM25's."""
+    train_from: str | None = None
+    """Another workspace, whose Examples are learned from; the model is saved in the workspace that is trained in."""
     report_to: tuple[str, ...] = ()
     """Trackers beside training.jsonl: tensorboard, trackio, wandb."""
     threads: int | None = None
@@ -134,6 +150,8 @@ class TrainingOptions:
             ("task_loss", self.task_loss or "sum", ("sum", "mean")),
             ("precision", self.precision or "no", PRECISIONS),
             ("side", self.side or QUERY, SIDES),
+            ("pooling", self.pooling or "mean", POOLINGS),
+            ("mask_side", self.mask_side, MASK_SIDES),
             *(("report_to", tracker, TRACKERS) for tracker in self.report_to),
         ):
             if value not in allowed:
@@ -141,6 +159,7 @@ class TrainingOptions:
         for field_name in (
             "max_seconds",
             "max_steps",
+            "max_pairs",
             "groups",
             "accumulation",
             "learning_rate",
@@ -161,6 +180,8 @@ class TrainingOptions:
                 raise UsageError(f"{field_name} must be above 0")
         if (self.dev_queries is None) != (self.dev_qrels is None):
             raise UsageError("dev_queries and dev_qrels go together")
+        if self.dev_queries is None and (self.dev_workspace or self.dev_candidates):
+            raise UsageError("dev_workspace and dev_candidates go with dev_queries and dev_qrels")
         if self.name is not None:
             checked_name(self.name, "the model name")
         kind = ranker_kind(self.ranker)
@@ -178,7 +199,7 @@ FREE_ON_RESUME = frozenset({"max_seconds", "report_to", "threads", "save_steps",
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
     """What a run will do, known before it begins. examples: per task; seconds_per_step: measured on this machine;
-    groups: Examples of a step on all devices.
+    groups: Examples of a step on all devices; measure: of the held-out score.
     """
 
     ranker: str
@@ -195,6 +216,7 @@ class TrainingPlan:
     limited_by: str
     device: str
     processes: int = 1
+    measure: str = "nDCG@10"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +236,8 @@ class TrainingStep:
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """The result of a run. development: nDCG@10 on the development set by share of the trained weights (0 the base, 1
-    the trained); kept: the share that was saved; best_step: the step whose weights were taken; judged: the saved
+    """The result of a run. development: the score on the development set by share of the trained weights (0 the base,
+    1 the trained); kept: the share that was saved; best_step: the step whose weights were taken; judged: the saved
     weights against what the search has without them, None where nothing was held out; resumed_at: the step that the
     run continued from, 0 for a new one; side: of a bi-encoder, what was trained.
     """

@@ -17,7 +17,6 @@ def memory_errors(when: str) -> Iterator[None]:
         if not is_out_of_memory(error):
             raise
         raise ModelError(
-            f"out of memory {when}: use a smaller --batch or --max-tokens (--accumulation keeps "
-            "the step's size), --gradient-checkpointing, "
-            "or a smaller --base-model"
+            f"out of memory {when}: use a smaller --batch-tokens (what is learned stays the same), a smaller --batch "
+            "or --max-tokens (--accumulation keeps the step's size), or a smaller --base-model"
         ) from error

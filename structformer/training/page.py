@@ -48,7 +48,8 @@ def _page(model: str, log: list[dict[str, Any]], record: dict[str, Any] | None) 
     sections: list[tuple[str, list[tuple[str, str, Any]]]] = []
     scored = [(line["step"], line["development"]) for line in log if "development" in line]
     if scored:
-        sections.append(("Held-out nDCG@10", [("", "", curve(scored, scored, "step", "nDCG@10"))]))
+        measure = _measure(training)
+        sections.append((f"Held-out {measure}", [("", "", curve(scored, scored, "step", measure))]))
     names = sorted({name for line in log for name in line["losses"]})
     losses: list[tuple[str, str, Any]] = []
     for name in names:
@@ -116,10 +117,18 @@ def _figures(log: list[dict[str, Any]], training: dict[str, Any] | None) -> list
         ]
     if training:
         found += [
-            (f"{score:.3f}", f"held-out nDCG@10, {'untrained' if share == '0' else f'{float(share):.0%} trained'}")
+            (
+                f"{score:.3f}",
+                f"held-out {_measure(training)}, {'untrained' if share == '0' else f'{float(share):.0%} trained'}",
+            )
             for share, score in training["development"].items()
         ]
     return found
+
+
+def _measure(training: dict[str, Any] | None) -> str:
+    """What the held-out score is; of a run that is not finished it is not known."""
+    return str(training["plan"].get("measure", "nDCG@10")) if training else "score"
 
 
 def _smooth(points: list[tuple[int, float]]) -> list[tuple[int, float]]:

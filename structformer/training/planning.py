@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,14 +17,17 @@ from structformer.models.base import BaseModel
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.checkpoint import read_state
 from structformer.training.example_order import ExampleOrder
-from structformer.training.judging import Judge, Ranks, development_score, ranks_on
+from structformer.training.gradients import Learning, learn
+from structformer.training.judging import NDCG, Judge, Ranks, development_score, measure_of, ranks_on
 from structformer.training.loop import chunk_seed
+from structformer.training.memory import tried
 from structformer.training.objectives import Objective
 from structformer.training.options import TrainingOptions, TrainingPlan
 from structformer.training.out_of_memory import memory_errors
 from structformer.training.resolve import ResolvedOptions
 
 _MEASURED_STEPS = 5
+_BEFORE = "while measuring, before the first step"
 _MAX_EPOCHS = 6.0
 _MEASURED_SHARE = 0.05  # of the time given, at most, unless the first two steps take longer
 _PROBED_SHARE = 0.1  # of the development set, scored to see how long the whole takes
@@ -32,13 +37,14 @@ _SCORED_SHARE = 0.05  # of the time, that one scoring of the development set may
 @dataclass(frozen=True, slots=True)
 class Measured:
     """What a run knows of this machine before it begins: seconds a step, pairs a second, the untrained ranker's ranks
-    on the development set, None without one, and seconds that one such scoring takes.
+    on the development set, None without one, seconds that one such scoring takes, and what is made of ranks.
     """
 
     seconds: float
     pairs_per_second: float
     base_ranks: Ranks | None
     scoring_seconds: float
+    measure: str
 
 
 def measure(
@@ -53,19 +59,22 @@ def measure(
     of it as the time allows, which is returned too.
     """
     objective.train()
+    autocast = partial(torch.autocast, device, torch.bfloat16, enabled=settings.precision == "bf16")
+    learning = Learning(objective, objective, _total, autocast, torch.autograd.backward, nullcontext)
+    if device == "cuda":
+        with memory_errors(_BEFORE):
+            [example] = order.examples(order.places(0)[:1])
+            objective.batching = tried(objective, example, lambda largest: learn(learning, largest, nullcontext))
+        objective.zero_grad(set_to_none=True)
     times: list[float] = []
     pairs: list[int] = []
     for step in range(_MEASURED_STEPS):
         begun = time.monotonic()
         chunk = order.chunk(step, 0, max(1, options.accumulation))
-        prepared = objective.prepare(
-            order.examples(chunk or order.places(step) or [(next(iter(order.counts)), 0)]), Random(step)
-        )
+        prepared = objective.prepare(order.examples(chunk or order.places(step)), Random(step))
         torch.manual_seed(chunk_seed(options.seed, step, 0))
-        with memory_errors("while measuring, before the first step"):
-            with torch.autocast(device, torch.bfloat16, enabled=settings.precision == "bf16"):
-                losses, masked = objective(prepared)
-            torch.autograd.backward(losses.mean() + (0.0 if masked is None else masked.mean()))
+        with memory_errors(_BEFORE):
+            learn(learning, prepared, nullcontext)
         objective.zero_grad(set_to_none=True)
         times.append((time.monotonic() - begun) * options.accumulation)
         pairs.append(prepared.pairs * options.accumulation)
@@ -84,7 +93,13 @@ def measure(
             development = development.reduced(affordable / whole)
     begun = time.monotonic()
     ranks = ranks_on(objective.ranker, development) if development is not None else None
-    return Measured(seconds, sum(pairs[steady]) / sum(times[steady]), ranks, time.monotonic() - begun), development
+    scoring = time.monotonic() - begun
+    scored_by = NDCG if development is None else measure_of(development)
+    return Measured(seconds, sum(pairs[steady]) / sum(times[steady]), ranks, scoring, scored_by), development
+
+
+def _total(losses: torch.Tensor, masked: torch.Tensor | None) -> torch.Tensor:
+    return losses.mean() + (0.0 if masked is None else masked.mean())
 
 
 def make_plan(
@@ -95,14 +110,18 @@ def make_plan(
     measured: Measured,
     besides: float,
 ) -> TrainingPlan:
-    """How many steps to run: as many as fit into the time, at most those of the epochs or --max-steps. besides: seconds
-    that go to other things than steps.
+    """How many steps to run: as many as fit into the time, at most those of the epochs or --max-steps, and of the
+    pairs. besides: seconds that go to other things than steps.
     """
     epochs = options.max_epochs or _MAX_EPOCHS
     steps = max(1, math.ceil(epochs / max(order.epochs(1), 1e-9)))
     limited_by = f"{epochs:g} epochs"
     if options.max_steps is not None:
         steps, limited_by = options.max_steps, "--max-steps"
+    if options.max_pairs is not None:
+        needed = _steps_of(options.max_pairs, order, options.group_size, options.max_steps)
+        if needed != options.max_steps:
+            steps, limited_by = needed, f"{options.max_pairs:,} pairs"
     if options.max_seconds is not None:
         affordable = max(1, int((options.max_seconds - besides) / measured.seconds))
         if affordable < steps:
@@ -126,7 +145,17 @@ def make_plan(
         expected_seconds=besides + steps * measured.seconds,
         limited_by=limited_by,
         device=device,
+        measure=measured.measure,
     )
+
+
+def _steps_of(pairs: int, order: ExampleOrder, group_size: int, most: int | None) -> int:
+    """The steps that see so many pairs; at most `most`."""
+    step = seen = 0
+    while seen < pairs and step != most:
+        seen += sum(min(len(example.queries), group_size) for example in order.examples(order.places(step)))
+        step += 1
+    return step
 
 
 def planned_before(plan: TrainingPlan, checkpoint: Path) -> TrainingPlan:

@@ -11,16 +11,16 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from structformer.errors import UsageError
-from structformer.sampling import SamplingOptions
+from structformer.sampling import SetOptions
 from structformer.training.options import TrainingOptions
 
 _TRAIN = {field.name for field in fields(TrainingOptions)} - {"sampling", "recipe"}
-_SAMPLE = {field.name for field in fields(SamplingOptions)}
+_SAMPLE = {field.name for field in fields(SetOptions)}
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A recipe as it is written: options of TrainingOptions, and of SamplingOptions."""
+    """A recipe as it is written: options of TrainingOptions, and of SetOptions."""
 
     name: str
     description: str
@@ -79,11 +79,11 @@ def training_options(recipe: str | None, chosen: Mapping[str, Any], settings: Se
         _known({key: None}, known, f"--set {setting}")
         target[key] = _value(text.strip())
     _resolve_none(train, TrainingOptions)
-    _resolve_none(sample, SamplingOptions)
+    _resolve_none(sample, SetOptions)
     train["report_to"] = tuple(train.get("report_to", ()))
     _check_types(train, TrainingOptions, "")
-    _check_types(sample, SamplingOptions, "sample.")
-    replace(SamplingOptions(), **sample)  # raises on a value there is not
+    _check_types(sample, SetOptions, "sample.")
+    replace(SetOptions(), **sample)  # raises on a value there is not
     return TrainingOptions(**{**train, "sampling": sample, "recipe": recipe})
 
 

@@ -16,7 +16,8 @@ from structformer.training.options import Listener, TrainingPlan, TrainingStep
 @dataclass(frozen=True, slots=True)
 class StepReport:
     """What a step came to. step: counted from 1; losses: means by task; padded: tokens with padding; idle: seconds that
-    it waited for its input; ended: when, by the monotonic clock; development: the held-out score, where it was due.
+    it waited for its input; ended: when, by the monotonic clock; development: the held-out score, where it was due;
+    utilisation: the share of the GPUs' arithmetic that went into the model, where their peak is known.
     """
 
     step: int
@@ -30,6 +31,7 @@ class StepReport:
     idle: float
     ended: float
     development: float | None = None
+    utilisation: float | None = None
 
 
 class Reporter:
@@ -85,7 +87,7 @@ class Reporter:
                 padded=report.padded,
                 idle=round(report.idle, 4),
                 gradient_norm=report.gradient_norm,
-                **_scored(report),
+                **_known(report),
             )
 
     def finished(self, report: StepReport) -> None:
@@ -95,7 +97,7 @@ class Reporter:
         if self._tracked_as is not None:
             values = {f"loss/{name}": value for name, value in report.losses.items()}
             speed = {"learning_rate": report.learning_rate, "pairs_per_second": pairs, "tokens_per_second": tokens}
-            self._accelerator.log({**values, **speed, **_scored(report)}, step=report.step)
+            self._accelerator.log({**values, **speed, **_known(report)}, step=report.step)
         if self._listener.step:
             self._listener.step(
                 TrainingStep(
@@ -119,5 +121,6 @@ class Reporter:
             self._accelerator.end_training()
 
 
-def _scored(report: StepReport) -> dict[str, float]:
-    return {} if report.development is None else {"development": report.development}
+def _known(report: StepReport) -> dict[str, float]:
+    found = {"development": report.development, "mfu": report.utilisation}
+    return {name: value for name, value in found.items() if value is not None}

@@ -27,7 +27,7 @@ class RunMode:
     dry_run: bool = False
     resume: bool = False
     force: bool = False
-    development: DevelopmentSet | None = None
+    development: DevelopmentSet | Judge | None = None
     listener: Listener = field(default_factory=Listener)
     unasked: Mapping[str, Any] = field(default_factory=dict)
 

@@ -14,7 +14,7 @@ from structformer.models.precision import fast_bf16
 from structformer.training.batching import COMPILED_MULTIPLE, Batching
 from structformer.training.masked import MaskedHead
 from structformer.training.objectives import Objective, ObjectiveOptions, Teacher
-from structformer.training.options import FREE_ON_RESUME, TrainingOptions
+from structformer.training.options import DOCUMENT_TEXT, FREE_ON_RESUME, TrainingOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,12 @@ def load_ranker(options: TrainingOptions, location: str, settings: ResolvedOptio
     for.
     """
     chosen = RankerOptions(
-        settings.document_tokens, options.similarity, options.mean_max_sim, options.dimensions, options.sep_last
+        settings.document_tokens,
+        options.similarity,
+        options.mean_max_sim,
+        options.dimensions,
+        options.sep_last,
+        options.pooling,
     )
     ranker = ranker_kind(options.ranker).start(location, chosen)
     longest = int(getattr(ranker.model.config, "max_position_embeddings", settings.document_tokens))
@@ -94,23 +99,20 @@ def make_objective(
         document_tokens=settings.document_tokens,
         hard_negatives=options.hard_negatives,
         margin=options.margin,
+        whole_words=options.whole_words,
+        document_masks=options.mask_side == DOCUMENT_TEXT,
         batching=Batching(device, options.batch_tokens, COMPILED_MULTIPLE if options.compile else 1),
     )
     head = MaskedHead.of(ranker.model, location) if options.mlm else None
-    objective: Objective = imported(kind.objective)(ranker, chosen, head=head, teacher=teacher)
+    objective: Objective = imported(kind.objective_of(settings.loss))(ranker, chosen, head=head, teacher=teacher)
     return objective
 
 
-def prepare_model(ranker: Ranker, options: TrainingOptions) -> None:
-    """Gradient checkpointing and compiling, where asked for."""
-    if options.gradient_checkpointing:
-        encoder = (
-            getattr(ranker.model, "encoder", ranker.model) if hasattr(ranker.model, "projection") else ranker.model
-        )
-        # transformers renames it from version 6 on.
-        getattr(encoder, "activation_checkpointing_enable", encoder.gradient_checkpointing_enable)()
-    if options.compile:
-        ranker.model.compile(dynamic=True)
+def checkpoint_layers(ranker: Ranker) -> None:
+    """Keep layers' inputs alone for the gradient."""
+    encoder = getattr(ranker.model, "encoder", ranker.model) if hasattr(ranker.model, "projection") else ranker.model
+    # transformers renames it from version 6 on.
+    getattr(encoder, "activation_checkpointing_enable", encoder.gradient_checkpointing_enable)()
 
 
 def device_name() -> str:

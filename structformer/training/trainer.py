@@ -33,6 +33,7 @@ from structformer.training.example_order import ExampleOrder, ExampleSource
 from structformer.training.judging import Judge, Weights, weights_of
 from structformer.training.logs import check_trackers
 from structformer.training.loop import Course, Run
+from structformer.training.memory import fitted
 from structformer.training.objectives import Objective, Teacher
 from structformer.training.options import BOTH, QUERY, TrainingOptions, TrainingPlan, TrainingResult
 from structformer.training.out_of_memory import memory_errors
@@ -41,15 +42,16 @@ from structformer.training.reporting import Reporter
 from structformer.training.request import RunMode, Source
 from structformer.training.resolve import (
     ResolvedOptions,
+    checkpoint_layers,
     device_name,
     identity,
     load_ranker,
     make_objective,
-    prepare_model,
     resolve,
 )
 from structformer.training.saving import Trained, save_model
 from structformer.training.unfinished import begun_with, write_options
+from structformer.training.waiting import Turns
 from structformer.workspace import Workspace
 
 _SAVING_SECONDS = 3.0
@@ -75,7 +77,7 @@ def train_ranker(
     started = time.monotonic()
     workspace, options, mode = Workspace(workspace), options or TrainingOptions(), mode or RunMode()
     _refuse_meaningless(workspace, options, mode, source)
-    Corpus.open(workspace)
+    Corpus.open(options.train_from or workspace)
     with ExitStack() as stack:
         if mode.dry_run:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="structformer-")))
@@ -123,6 +125,11 @@ class _Request:
     places: _Places
     started: float
 
+    @property
+    def learned_from(self) -> Workspace:
+        """The workspace whose Examples are learned from."""
+        return Workspace(self.options.train_from or self.workspace)
+
     def spent(self) -> float:
         """Seconds since it was asked."""
         return time.monotonic() - self.started
@@ -130,12 +137,15 @@ class _Request:
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
-    """What a run stands on: the corpus, the machine, the choices made for it, the checkpoints, and who is told."""
+    """What a run stands on: the corpus, the machine, the choices made for it, the processes and how they wait for the
+    first, the checkpoints, and who is told.
+    """
 
     corpus: Corpus
     device: str
     settings: ResolvedOptions
     accelerator: Accelerator
+    turns: Turns
     checkpoints: Checkpoints
     reporter: Reporter
 
@@ -176,13 +186,13 @@ def _train(request: _Request) -> TrainingResult:
         best = run.best.step if run.best.step > 0 else steps
         chosen = read_weights(ground.checkpoints.folder / "best") if best != steps else final
         result = _judged_and_saved(request, ground, start, judging, replace(result, best_step=best), chosen)
-    ground.accelerator.wait_for_everyone()
+    ground.turns.wait()
     return result
 
 
 def _ground(request: _Request) -> _Ground:
     options = request.options
-    corpus = Corpus.open(request.workspace)
+    corpus = Corpus.open(request.learned_from)
     if options.threads:
         torch.set_num_threads(options.threads)
     check_trackers(options.report_to)
@@ -206,36 +216,42 @@ def _ground(request: _Request) -> _Ground:
     tracked = {"run": settings.name, "recipe": options.recipe or ""} if options.report_to else None
     file = checkpoints.folder / "training.jsonl"
     reporter = Reporter(accelerator, request.mode.listener, file, tracked_as=tracked)
-    return _Ground(corpus, device, settings, accelerator, checkpoints, reporter)
+    return _Ground(corpus, device, settings, accelerator, Turns(accelerator), checkpoints, reporter)
 
 
 def _start(request: _Request, ground: _Ground) -> _Start:
     options, settings, source, accelerator = request.options, ground.settings, request.source, ground.accelerator
     base = base_for(request.workspace, options.base_model, options.ranker)
-    with accelerator.main_process_first():
+    with ground.turns.first_then_others():
         location = _scratch_model(request.places.cache, ground.corpus, options) if base.scratch else base.location
         samples = source.samples if source else _drawn(request, ground, location)
     groups = settings.groups * options.accumulation * accelerator.num_processes
     order = ExampleOrder(samples, settings.mix, groups, options.seed)
     if not order.mix:
-        raise ModelError(nothing_to_learn(settings.mix, samples, request.workspace))
+        raise ModelError(nothing_to_learn(settings.mix, samples, request.learned_from))
     torch.manual_seed(options.seed)
     ranker = load_ranker(options, location, settings)
     ranker.model.to(accelerator.device)
+    if not base.scratch and (note := getattr(ranker, "note", "")):
+        ground.reporter.notice(note)
     if source and source.objective:
         objective = source.objective(ranker)
     else:
         teacher = _teacher(options, request.workspace, accelerator.device)
         objective = make_objective(ranker, options, settings, location, ground.device, teacher)
     objective.to(accelerator.device)
+    if options.gradient_checkpointing:
+        checkpoint_layers(ranker)
+    if accelerator.distributed_type != "FSDP":  # its processes must do the same operations, whatever their texts
+        objective.batching = fitted(objective)
     return _Start(base, location, samples, order, ranker, objective)
 
 
 def _drawn(request: _Request, ground: _Ground, location: str) -> ExampleSource:
     tasks = list(ground.settings.mix)
     attention = AttentionWeights(location, request.places.cache) if needs_attention(tasks) else None
-    wanted = Wanted(tasks, request.options.sampling, request.options.seed, attention)
-    return current_samples(request.workspace, ground.corpus, wanted, request.places.samples, ground.reporter.notice)
+    wanted = Wanted(tasks, request.options.sampling, attention)
+    return current_samples(request.learned_from, ground.corpus, wanted, request.places.samples, ground.reporter.notice)
 
 
 def _measured(request: _Request, ground: _Ground, start: _Start) -> tuple[Judging, Measured]:
@@ -270,7 +286,8 @@ def _run(request: _Request, ground: _Ground, start: _Start, plan: TrainingPlan, 
         _make_ready(ground.checkpoints, request.mode.resume, ground.reporter.notice)
         write_options(ground.checkpoints.folder, options)
     ground.accelerator.wait_for_everyone()
-    prepare_model(start.ranker, options)
+    if options.compile:
+        start.ranker.model.compile(dynamic=True)
     named = identity(options, ground.settings, start.samples.fingerprint)
     course = Course(options, ground.settings, start.order, plan, named)
     return Run(ground.accelerator, start.objective, course, ground.checkpoints, judging.development, ground.reporter)

@@ -1,0 +1,135 @@
+"""Pre-training a bi-encoder's [CLS]: Condenser (Gao and Callan, EMNLP 2021) and coCondenser (the same, ACL 2022)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import torch
+
+from structformer.errors import UsageError
+from structformer.sampling import Example
+from structformer.training.batching import TokenBatch, in_order
+from structformer.training.masked import MaskedHead
+from structformer.training.objectives import BiEncoderObjective, ObjectiveOptions, Teacher
+from structformer.training.prepared import Prepared, Reading
+
+COCONDENSER = "cocondenser"
+_HEAD_LAYERS = 2
+
+
+class CondenserObjective(BiEncoderObjective):
+    """Masked words guessed by two fresh layers that read the last [CLS] beside the other tokens of the middle layer, so
+    that what they lack must stand in [CLS]; and by the last layer, whose loss comes as that of the masked words. The
+    fresh layers are left behind: what is saved is the encoder.
+
+    coCondenser adds the contrast of an Example's two spans over all spans of the step, by inner products of [CLS];
+    spans of the same document are no negatives."""
+
+    def __init__(
+        self, ranker: Any, options: ObjectiveOptions, *, head: MaskedHead | None = None, teacher: Teacher | None = None
+    ) -> None:
+        """Raises UsageError without a head for masked words, and on an encoder that is not of BERT's form."""
+        super().__init__(ranker, options, head=head, teacher=teacher)
+        layers = getattr(getattr(ranker.model, "encoder", None), "layer", None)
+        if layers is None or len(layers) < 2:
+            raise UsageError(f"the loss {options.loss} needs an encoder of BERT's form, of at least two layers")
+        if head is None:
+            raise UsageError(f"the loss {options.loss} is one of masked words: it needs --mlm 1")
+        self._middle = len(layers) // 2
+        self.layers = torch.nn.ModuleList(type(layers[0])(ranker.model.config) for _ in range(_HEAD_LAYERS))
+        self.layers.apply(ranker.model._init_weights)
+
+    def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
+        prepared = super().prepare(examples, rng)
+        prepared.places["owned_by"] = torch.tensor(
+            [
+                _number(example.document_id)
+                for example, size in zip(examples, prepared.sizes, strict=True)
+                for _ in range(size)
+            ]
+        )
+        return prepared
+
+    def read(self, prepared: Prepared, name: str, batch: TokenBatch) -> Reading:
+        """A row is a text's loss of the fresh layers, with its [CLS] behind it for coCondenser."""
+        moved = batch.to(self.model.device)
+        assert self.head is not None
+        assert moved.labels is not None
+        states = self.model(**moved.features, output_hidden_states=True).hidden_states
+        last, middle = states[-1], states[self._middle]
+        hidden = torch.cat([last[:, :1], middle[:, 1:]], 1)
+        unseen = (1 - moved.features["attention_mask"])[:, None, None].to(hidden.dtype) * torch.finfo(hidden.dtype).min
+        for layer in self.layers:
+            hidden = layer(hidden, attention_mask=unseen)
+        row = self.head(hidden, moved.labels)[:, None]
+        if self.loss == COCONDENSER:
+            row = torch.cat([row, last[:, 0].float()], 1)
+        return row, self.head(last, moved.labels)
+
+    def combined(self, prepared: Prepared, rows: dict[str, list[torch.Tensor]]) -> torch.Tensor:
+        found = in_order(prepared.batches["texts"], rows["texts"])
+        first, second = (found[prepared.places[side].to(found.device)] for side in ("queries", "documents"))
+        losses = (first[:, 0] + second[:, 0]) / 2
+        if self.loss == COCONDENSER:
+            owned_by = prepared.places["owned_by"].to(found.device)
+            losses = losses + span_contrast(first[:, 1:], second[:, 1:], owned_by, together=self.processes > 1)
+        sizes = torch.tensor(prepared.sizes, device=found.device)
+        owners = torch.repeat_interleave(torch.arange(len(sizes), device=found.device), sizes)
+        return torch.zeros(len(sizes), device=found.device).index_add(0, owners, losses) / sizes
+
+
+def span_contrast(
+    first: torch.Tensor, second: torch.Tensor, owned_by: torch.Tensor, *, together: bool = False
+) -> torch.Tensor:
+    """(pairs,): the mean over a pair's two spans of -log(exp(c1 c2) / sum of exp(c1 c)), over the other spans c but for
+    those of its own document.
+
+    first, second: (pairs, dimensions); owned_by: (pairs,) numbers of their documents; together: over the spans of all
+    processes, which must all ask. Source: coCondenser, eq. 6.
+    """
+    with torch.autocast(first.device.type, enabled=False):
+        spans = torch.stack([first.float(), second.float()], 1)  # (pairs, 2, dimensions)
+        others, documents = (_of_all(spans), _of_all(owned_by)) if together else (spans, owned_by)
+        every = others.flatten(0, 1)
+        own = owned_by.repeat_interleave(2)[:, None] == documents.repeat_interleave(2)[None]
+        products = (spans.flatten(0, 1) @ every.T).masked_fill(own, float("-inf"))
+        right = (spans[:, :1] * spans[:, 1:]).sum(-1).expand(-1, 2).flatten()
+        return (torch.logsumexp(torch.cat([right[:, None], products], 1), 1) - right).view(-1, 2).mean(1)
+
+
+def _of_all(rows: torch.Tensor) -> torch.Tensor:
+    """The rows of all processes, in their order; each may have another number of them."""
+    counts = _gathered(torch.tensor([len(rows)], device=rows.device))[:, 0].tolist()
+    padded = torch.cat([rows, rows.new_zeros(max(counts) - len(rows), *rows.shape[1:])])
+    return torch.cat([part[:count] for part, count in zip(_gathered(padded), counts, strict=True)])
+
+
+def _gathered(rows: torch.Tensor) -> torch.Tensor:
+    found: torch.Tensor = _Gathered.apply(rows)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Gathered(torch.autograd.Function):
+    """(processes, ...): a tensor of each process. Its gradient is the sum over the processes, as each of them has a
+    part of the loss.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, rows: torch.Tensor) -> torch.Tensor:
+        parts = [torch.empty_like(rows) for _ in range(torch.distributed.get_world_size())]
+        torch.distributed.all_gather(parts, rows.contiguous())
+        return torch.stack(parts)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        summed = gradient.contiguous()
+        torch.distributed.all_reduce(summed)
+        return summed[torch.distributed.get_rank()]
+
+
+def _number(name: str) -> int:
+    """A number for a document, the same in every process."""
+    return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=7).digest(), "big")

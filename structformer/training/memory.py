@@ -1,0 +1,119 @@
+"""What of a chunk fits into memory at once: how many of its tokens' intermediate results are kept for the gradient."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from random import Random
+
+import torch
+
+from structformer.errors import is_out_of_memory
+from structformer.models.length_batches import default_batch_tokens
+from structformer.sampling import Example
+from structformer.training.batching import Batching
+from structformer.training.masked import MASKED_SHARE
+from structformer.training.objectives import Objective
+from structformer.training.prepared import Prepared
+
+_SHARE = 0.5  # of the memory; weights, their moments and what one operation needs take the rest
+# Measured with BERT's shapes: what a layer keeps of a token for each of its dimensions, and where attention weights are
+# kept too, as torch does on a CPU, for each head and token that is looked at. A checkpointed layer keeps its input.
+_LAYER_BYTES, _ATTENTION_BYTES, _INPUT_BYTES = 100, 12, 4
+_WORD_BYTES = 12  # of each word of the vocabulary, for a masked token
+_CGROUP = Path("/sys/fs/cgroup/memory.max")
+
+
+def fitted(objective: Objective) -> Batching:
+    """The objective's batching with what the device's memory allows: given batches are all that is kept, else as many
+    tokens as half of the memory holds.
+    """
+    batching = objective.batching
+    if batching.batch_tokens is not None:
+        return replace(batching, kept_tokens=batching.batch_tokens)
+    device = objective.model.device
+    room = int(_SHARE * _memory(device) / _bytes_per_token(objective, on_cpu=device.type == "cpu"))
+    tokens = min(default_batch_tokens(batching.device), room)
+    return replace(batching, batch_tokens=tokens, kept_tokens=room)
+
+
+def _bytes_per_token(objective: Objective, *, on_cpu: bool) -> float:
+    model = objective.model
+    width = int(getattr(model.config, "hidden_size", 1))
+    layers = int(getattr(model.config, "num_hidden_layers", 1))
+    heads = int(getattr(model.config, "num_attention_heads", 0)) if on_cpu else 0
+    layer = _LAYER_BYTES * width + _ATTENTION_BYTES * heads * objective.longest
+    if any(getattr(module, "gradient_checkpointing", False) for module in model.modules()):
+        kept = layer + layers * _INPUT_BYTES * width
+    else:
+        kept = layer * layers
+    words = int(getattr(model.config, "vocab_size", 0)) if objective.head is not None else 0
+    return kept + MASKED_SHARE * _WORD_BYTES * words
+
+
+def _memory(device: torch.device) -> float:
+    """The bytes of a device's memory, of a CPU's what this process's share of it is."""
+    if device.type == "cuda":
+        return float(torch.cuda.get_device_properties(device).total_memory)
+    found = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with suppress(OSError, ValueError):  # there is no such file, or no limit in it
+        found = min(found, float(_CGROUP.read_text()))
+    return found / int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+
+
+def tried(objective: Objective, example: Example, learn: Callable[[Prepared], object]) -> Batching:
+    """The objective's batching, made smaller until the largest chunk that there may be fits: one of texts as long as
+    they come, and so many of them that as much is kept as ever is.
+
+    Raises what says that memory is short where not even one text fits.
+    """
+    while True:
+        try:
+            learn(objective.prepare(_largest(objective, example), Random(0)))
+            return objective.batching
+        except (RuntimeError, MemoryError) as error:
+            kept = objective.batching.kept_tokens or 0
+            if not is_out_of_memory(error) or kept <= objective.longest:
+                raise
+        objective.zero_grad(set_to_none=True)
+        torch.cuda.empty_cache()
+        tokens = min(objective.batching.batch_tokens or kept, kept // 2)
+        objective.batching = replace(objective.batching, batch_tokens=tokens, kept_tokens=kept // 2)
+
+
+def _largest(objective: Objective, example: Example) -> list[Example]:
+    """Examples with long texts, all different, to fill what is kept."""
+    numbers = count()
+
+    def long(text: str) -> str:
+        words = f"{next(numbers)} {text} "
+        return words * (1 + objective.longest // len(words.split()))
+
+    wanted = 1 + (objective.batching.kept_tokens or 0) // objective.longest
+    return [
+        replace(
+            example,
+            queries=example.queries[:1],
+            documents=(long(example.documents[0]),),
+            sections=example.sections[:1],
+        )
+        for _ in range(wanted)
+    ]
+
+
+def read_twice(prepared: Prepared, kept_tokens: int | None) -> int:
+    """How many of a chunk's batches, the first ones, are read twice: for the loss, and again for its gradient. What is
+    kept of the others fits at once.
+    """
+    batches: Sequence[int] = [batch.features["input_ids"].numel() for _, batch in prepared.all_batches]
+    if kept_tokens is None or not batches:
+        return 0
+    kept, number = batches[-1], len(batches) - 1
+    while number > 0 and kept + batches[number - 1] <= kept_tokens:
+        number -= 1
+        kept += batches[number]
+    return number
