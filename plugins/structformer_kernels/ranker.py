@@ -21,7 +21,7 @@ from structformer.models.cross_encoder import CrossEncoder
 from structformer.models.loading import load_encoder, load_tokenizer
 from structformer.text.word_vectors import WordVectors, read_word_vectors
 
-from structformer_kernels.kinds import CONV_KNRM, DRMM, KINDS, KNRM
+from structformer_kernels.kinds import CONV_KNRM, DRMM, KERNELS, KNRM
 
 CONFIG, WEIGHTS = "kernel.json", "model.safetensors"
 # One kernel for exact matches, ten over the rest of [-1, 1] (KNRM, section 4.2).
@@ -40,7 +40,7 @@ class KernelModel(torch.nn.Module):
 
     def __init__(self, architecture: str, vocabulary: int, dimensions: int, special: list[int], pad: int) -> None:
         super().__init__()
-        names = [kind.name for kind in KINDS]
+        names = [kind.name for kind in KERNELS]
         if architecture not in names:
             raise ModelError(f"no kernel ranker {architecture!r}; choose {', '.join(names)}")
         self.architecture = architecture

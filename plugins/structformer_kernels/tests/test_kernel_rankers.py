@@ -1,4 +1,4 @@
-"""KNRM, Conv-KNRM and DRMM: they score as their papers say, start from word pieces or word vectors, and order what was found."""
+"""KNRM, Conv-KNRM, DRMM and DUET: they score as their papers say, start from word pieces or word vectors, and order what was found."""
 
 from __future__ import annotations
 
@@ -36,19 +36,20 @@ def test_conformance(kind):
     assert check_ranker(kind) == []
 
 
-@pytest.mark.parametrize("model", [kind.name for kind in KINDS])
-def test_a_kernel_ranker_reranks_by_its_own_scores(harbour, model):
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_ranker_reranks_by_its_own_scores(harbour, kind):
+    model = kind.name
     retriever = Retriever.open(harbour)
     [ranking] = retriever.rank(["mend the mast"], lexical(k=9) >> rerank(model, k=9))
     texts = retriever.units.ranker_texts([unit for unit, _ in ranking.ranked])
-    scores = KernelRanker.load(str(harbour / "models" / model)).score(["mend the mast"] * len(texts), texts)
+    scores = kind.load(str(harbour / "models" / model)).score(["mend the mast"] * len(texts), texts)
     assert [score for _, score in ranking.ranked] == pytest.approx(scores.tolist(), abs=1e-4)
 
 
-@pytest.mark.parametrize("model", [kind.name for kind in KINDS])
-def test_its_card_says_how_it_is_loaded(harbour, model):
-    card = (harbour / "models" / model / "README.md").read_text()
-    assert "from structformer_kernels.ranker import KernelRanker" in card
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_its_card_says_how_it_is_loaded(harbour, kind):
+    card = (harbour / "models" / kind.name / "README.md").read_text()
+    assert f"from {kind.card.module} import {kind.card.loader}" in card
     assert "pipeline_tag: text-ranking" in card
 
 

@@ -1,0 +1,50 @@
+"""`structformer ngraphs`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from structformer.cli.common import OutputPath, common_options, force_option, output
+
+from structformer_kernels.ngraphs import NGRAPHS
+
+
+@click.command("ngraphs")
+@click.argument("target", metavar="FILE", type=OutputPath())
+@click.option(
+    "--size", type=click.IntRange(1), default=NGRAPHS, show_default=True, help="How many n-graphs, the commonest first."
+)
+@force_option("the file that is there")
+@common_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    target: Path,
+    size: int,
+    force: bool,
+    workspace: Path,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+) -> int:
+    """Write the corpus's commonest n-graphs to FILE, for train --ranker duet --base-model FILE.
+
+    An n-graph is one to five letters in a row of a word. The file is of the form of the list that DUET's authors have
+    published."""
+    from structformer.corpus import Corpus
+    from structformer.outputs import new_file
+
+    from structformer_kernels.ngraphs import commonest_ngraphs, count_ngraphs, write_ngraphs
+
+    out = output(ctx)
+    corpus = Corpus.open(workspace)
+    with new_file(target, workspace, force=force) as made:
+        sections = (section for document in corpus.documents() for section in document.sections())
+        texts = (f"{section.title}\n{section.text}" for section in sections)
+        found = commonest_ngraphs(count_ngraphs(texts), size)
+        write_ngraphs(made, found)
+    out.json({"file": str(target), "ngraphs": len(found)})
+    out.result(f"{target}: the {len(found)} commonest n-graphs of the corpus")
+    out.say(f"next: structformer train --ranker duet --base-model {target} -w {workspace}")
+    return 0

@@ -1,0 +1,134 @@
+"""DUET: one half matches words as they stand, the other half compares what words are made of; the score is their sum.
+
+Source: Mitra, Diaz and Craswell, "Learning to Match Using Local and Distributed Representations of Text for Web
+Search", WWW 2017, with the sizes of the authors' notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch.nn import Dropout, EmbeddingBag, Flatten, Linear, Parameter, Sequential, Tanh
+from torch.nn.functional import embedding, max_pool1d, pad
+
+from structformer_kernels.packed_words import ngraph_places, packed_ngraphs
+
+MAX_WORDS = 1000
+_IN_ROW = 3  # words that one filter sees
+
+
+@dataclass(frozen=True, slots=True)
+class DuetSizes:
+    """query_words, document_words: texts are cut or filled up to these. channels: of every layer. window: places of the
+    document over which the largest value is kept. dropout: before the last layer of each half.
+    """
+
+    query_words: int = 10
+    document_words: int = MAX_WORDS
+    channels: int = 300
+    window: int = 100
+    dropout: float = 0.2
+
+    @property
+    def places(self) -> int:
+        """How many windows a document has."""
+        return self.document_words - _IN_ROW + 2 - self.pooled
+
+    @property
+    def pooled(self) -> int:
+        """Places of a window: all of the document's where it has fewer."""
+        return min(self.window, self.document_words - _IN_ROW + 1)
+
+
+class _NgraphFilters(torch.nn.Module):
+    """A convolution over counts of n-graphs, three words at once. A word has some twenty of two thousand n-graphs, so
+    the rows of those are summed and no table of counts is made.
+    """
+
+    def __init__(self, ngraphs: int, channels: int) -> None:
+        super().__init__()
+        self.bag = EmbeddingBag(ngraphs, _IN_ROW * channels, mode="sum")
+        self.bias = Parameter(torch.empty(channels))
+        bound = (ngraphs * _IN_ROW) ** -0.5  # what a convolution over the counts would begin with
+        torch.nn.init.uniform_(self.bag.weight, -bound, bound)
+        torch.nn.init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, places: torch.Tensor, starts: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
+        """(texts, words - 2, channels). places, starts: of `ngraph_places`; texts: (texts, words) numbers of words."""
+        words = self.bag(places, starts).view(len(starts), _IN_ROW, -1)
+        last = texts.shape[1] - _IN_ROW + 1
+        seen = [embedding(texts[:, place : place + last], words[:, place]) for place in range(_IN_ROW)]
+        found: torch.Tensor = sum(seen, self.bias)
+        return found
+
+
+class DuetModel(torch.nn.Module):
+    """Scores pairs given as one row of packed words, the query's in front of the document's."""
+
+    def __init__(self, ngraphs: Sequence[str], sizes: DuetSizes | None = None) -> None:
+        super().__init__()
+        self.sizes = sizes = sizes or DuetSizes()
+        self.ngraphs = list(ngraphs)
+        self.known: torch.Tensor
+        self.register_buffer("known", packed_ngraphs(ngraphs), persistent=False)
+        wide, count = sizes.channels, len(self.known)
+
+        def scored(values: int) -> list[torch.nn.Module]:
+            hidden = Linear(values, wide), Tanh(), Linear(wide, wide), Tanh()
+            return [*hidden, Dropout(sizes.dropout), Linear(wide, 1), Tanh()]
+
+        matching = Linear(sizes.document_words, wide), Tanh(), Flatten()
+        self.local = Sequential(*matching, *scored(sizes.query_words * wide))
+        self.query_filters = _NgraphFilters(count, wide)
+        self.query_dense = Sequential(Linear(wide, wide), Tanh())
+        self.document_filters = _NgraphFilters(count, wide)
+        self.document_dense = Sequential(Linear(wide, wide), Tanh())
+        self.distributed = Sequential(Flatten(), *scored(sizes.places * wide))
+        self.config = SimpleNamespace(max_position_embeddings=MAX_WORDS, hidden_size=wide)
+
+    @property
+    def device(self) -> torch.device:
+        return self.known.device
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        token_type_ids: torch.Tensor,
+        output_hidden_states: bool = False,
+    ) -> Any:
+        """(pairs, 1) logits. input_ids: each word's first letters; token_type_ids: its others, twice, and one more in a
+        document.
+        """
+        words = torch.stack([input_ids, token_type_ids // 2], -1)
+        real, of_document = attention_mask.bool(), token_type_ids % 2 == 1
+        query = _side(words, real & ~of_document, self.sizes.query_words)
+        document = _side(words, real & of_document, self.sizes.document_words)
+        return SimpleNamespace(logits=self.local(_matches(query, document)) + self._likeness(query, document))
+
+    def _likeness(self, query: torch.Tensor, document: torch.Tensor) -> torch.Tensor:
+        """(pairs, 1): what the distributed half says."""
+        distinct, numbers = torch.unique(torch.cat([query, document], 1).flatten(0, 1), dim=0, return_inverse=True)
+        numbers = numbers.view(len(query), -1)
+        places, starts = ngraph_places(distinct, self.known)
+        asked = self.query_filters(places, starts, numbers[:, : query.shape[1]]).tanh().amax(1)
+        read = self.document_filters(places, starts, numbers[:, query.shape[1] :]).tanh()
+        pooled = max_pool1d(read.transpose(1, 2), self.sizes.pooled, stride=1).transpose(1, 2)
+        scores: torch.Tensor = self.distributed(self.query_dense(asked)[:, None] * self.document_dense(pooled))
+        return scores
+
+
+def _side(words: torch.Tensor, chosen: torch.Tensor, length: int) -> torch.Tensor:
+    """(pairs, length, 2): the chosen words of every row at its left, filled up with words of no letters."""
+    order = torch.argsort((~chosen).int(), dim=1, stable=True)[:, :length]
+    kept = words.gather(1, order[..., None].expand(-1, -1, 2)) * chosen.gather(1, order)[..., None]
+    return pad(kept, (0, 0, 0, length - kept.shape[1]))
+
+
+def _matches(query: torch.Tensor, document: torch.Tensor) -> torch.Tensor:
+    """(pairs, query's words, document's words) float: 1 where they are the same word."""
+    same = (query[:, :, None] == document[:, None]).all(-1)
+    return (same & (query[:, :, None, 0] > 0)).float()

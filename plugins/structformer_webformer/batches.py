@@ -1,0 +1,122 @@
+"""Trees of several documents as one batch: numbered texts and nodes, and what is masked, shuffled and told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from structformer_webformer.trees import LEVELS, Inner, Text, Tree
+
+_WAITING_TOKENS = 1_000_000  # of trees that wait to be drawn, so that those of a document are not in one batch
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An inner node. children: their numbers; texts come first, then nodes level by level."""
+
+    tag: tuple[int, ...]
+    children: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """What is asked of a node of two or more children. node: its place among the batch's nodes; child, sibling: places
+    of two children, the first of which is masked; other: the number of a text or node of another document, None where
+    the batch has none; order: places of the children as they are shuffled.
+    """
+
+    node: int
+    child: int
+    sibling: int
+    other: int | None
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """texts: all that are encoded; levels: nodes over them, those over texts alone first; owners: the document of each
+    text and node, by number.
+    """
+
+    texts: list[Text]
+    levels: list[list[Node]]
+    owners: list[int]
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes of all levels."""
+        return [node for level in self.levels for node in level]
+
+
+def batch_of(trees: Sequence[tuple[int, Tree]]) -> Batch:
+    """The batch of some trees, each with its document's number."""
+    found: list[list[tuple[int, Tree]]] = [[] for _ in range(LEVELS)]
+    for owner, tree in trees:
+        for each in tree.walk() if isinstance(tree, Inner) else [tree]:
+            found[each.height].append((owner, each))
+    together = [pair for level in found for pair in level]
+    # A tree may hold equal texts, so the objects are counted.
+    numbers = {id(tree): number for number, (_, tree) in enumerate(together)}
+    levels = [
+        [
+            Node(tree.tag, tuple(numbers[id(child)] for child in tree.children))
+            for _, tree in level
+            if isinstance(tree, Inner)
+        ]
+        for level in found[1:]
+    ]
+    texts = [tree for _, tree in found[0] if isinstance(tree, Text)]
+    return Batch(texts, levels, [owner for owner, _ in together])
+
+
+def draw_masked(batch: Batch, rng: Random) -> list[Masked]:
+    """What is asked of the batch's nodes."""
+    others = {
+        owner: [number for number, each in enumerate(batch.owners) if each != owner] for owner in set(batch.owners)
+    }
+    drawn = []
+    for place, node in enumerate(batch.nodes):
+        if len(node.children) < 2:
+            continue
+        child, sibling = rng.sample(range(len(node.children)), 2)
+        elsewhere = others[batch.owners[len(batch.texts) + place]]
+        order = rng.sample(range(len(node.children)), len(node.children))
+        drawn.append(Masked(place, child, sibling, rng.choice(elsewhere) if elsewhere else None, tuple(order)))
+    return drawn
+
+
+def shuffled_batches(
+    documents: Iterable[Sequence[Tree]], tokens: int, rng: Random
+) -> Iterator[tuple[int, list[tuple[int, Tree]]]]:
+    """(documents done after it, trees with their documents' numbers): batches of at most so many tokens, or one tree.
+
+    Documents are read as they come; a million tokens of them wait, from which trees are drawn at random.
+    """
+    waiting: list[tuple[int, Tree]] = []
+    batch: list[tuple[int, Tree]] = []
+    read = left = filled = drawn = 0  # documents; tokens that wait, in the batch, and drawn before it
+
+    def done() -> int:
+        return read * (drawn + filled) // max(1, drawn + filled + left)
+
+    def draw(least: int) -> Iterator[tuple[int, list[tuple[int, Tree]]]]:
+        nonlocal batch, left, filled, drawn
+        while waiting and left > least:
+            place = rng.randrange(len(waiting))
+            waiting[place], waiting[-1] = waiting[-1], waiting[place]
+            owner, tree = waiting.pop()
+            if batch and filled + tree.size > tokens:
+                yield done(), batch
+                batch, drawn, filled = [], drawn + filled, 0
+            batch.append((owner, tree))
+            left, filled = left - tree.size, filled + tree.size
+
+    for number, trees in enumerate(documents):
+        waiting += ((number, tree) for tree in trees)
+        left += sum(tree.size for tree in trees)
+        read = number + 1
+        yield from draw(_WAITING_TOKENS)
+    yield from draw(0)
+    if batch:
+        yield done(), batch

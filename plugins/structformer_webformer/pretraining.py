@@ -1,0 +1,216 @@
+"""Pre-training from beginning to end: read the corpus, learn, keep the text encoder."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import torch
+from structformer.corpus import Corpus
+from structformer.errors import ModelError
+from structformer.models.base import resolve_base_model
+from structformer.models.loading import load_encoder, load_tokenizer
+from structformer.outputs import new_folder
+from structformer.storage.digests import bytes_digest
+from structformer.storage.files import write_json
+from structformer.training.masked import MaskedHead, Masker
+from structformer.training.out_of_memory import memory_errors
+from structformer.training.schedule import learning_rate
+from structformer.workspace import Workspace
+
+from structformer_webformer.batches import batch_of, draw_masked, shuffled_batches
+from structformer_webformer.branches import branch_of
+from structformer_webformer.model import LOSSES, Special, Webformer
+from structformer_webformer.resuming import SavedRun
+from structformer_webformer.trees import Tree, trees_of
+
+RECORD = "webformer.json"
+_CHECKPOINTS = "webformer-"  # the beginning of their folders' names
+_WARMUP = 0.1
+_WEIGHT_DECAY = 0.01
+_LARGEST_GRADIENT = 1.0
+_SHARES = 10_000  # of the way, as the schedule counts it
+_LATEST = 100  # steps whose losses are told
+
+
+@dataclass(frozen=True, slots=True)
+class PretrainingOptions:
+    """base_model: what to start from. max_tokens: of a text, with [CLS]. batch_tokens: of the texts of a step, half of
+    which a tree may have at most. max_steps: ends before all epochs have passed. save_seconds: between checkpoints.
+    """
+
+    base_model: str = "auto"
+    max_tokens: int = 256
+    batch_tokens: int = 8192
+    learning_rate: float = 5e-5
+    epochs: int = 1
+    max_steps: int | None = None
+    seed: int = 0
+    save_seconds: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pretrained:
+    """What came of it. losses: means of the last steps, by their names."""
+
+    steps: int
+    documents: int
+    seconds: float
+    losses: dict[str, float]
+
+
+@memory_errors("while training")
+def pretrain(
+    workspace: str | Path | Workspace,
+    target: Path,
+    options: PretrainingOptions | None = None,
+    *,
+    force: bool = False,
+    resume: bool = False,
+    note: Callable[[str], None] = lambda line: None,
+    report: Callable[[int, int], None] = lambda done, total: None,
+) -> Pretrained:
+    """Learn from the corpus's trees, and write the text encoder to a folder that --base-model takes.
+
+    resume: go on from the newest checkpoint of a run with the same options. report: told how far it has come, and of
+    how much. The same options, corpus and threads give the same weights, resumed or not. Raises ModelError without a
+    base model, a text to learn from, or a finite loss; UsageError where the folder must not be written."""
+    options, started = options or PretrainingOptions(), time.monotonic()
+    workspace = Workspace(workspace)
+    corpus = Corpus.open(workspace)
+    with workspace.writing("structformer webformer"), new_folder(target, workspace, force=force) as made:
+        base = resolve_base_model(options.base_model, "cross-encoder")
+        if base.scratch:
+            raise ModelError("Webformer goes on from a trained base model: name one with --base-model")
+        if base.note:
+            note(base.note)
+        saved = SavedRun(_checkpoints(workspace, corpus, base.location, options), options.save_seconds)
+        if not resume:
+            for folder in workspace.cache.glob(f"{_CHECKPOINTS}*"):
+                SavedRun(folder).clear()
+        elif not saved.begun:
+            note("no checkpoint to continue from: starting over")
+        model, tokenizer = _start(base.location, options)
+        steps, losses = _learn(_Run(model, tokenizer, corpus, options, saved), report)
+        model.encoder.save_pretrained(made, safe_serialization=True)
+        tokenizer.save_pretrained(made)
+        result = Pretrained(steps, corpus.document_count, time.monotonic() - started, losses)
+        chosen = {**asdict(options), "base_model": f"{base.name}@{base.revision}" if base.revision else base.name}
+        write_json(made / RECORD, {"options": chosen, "corpus": corpus.fingerprint, "steps": steps, "losses": losses})
+    saved.clear()
+    return result
+
+
+def _checkpoints(workspace: Workspace, corpus: Corpus, location: str, options: PretrainingOptions) -> Path:
+    """The folder of the checkpoints of these options, this corpus and this base model."""
+    chosen = replace(options, base_model=location, save_seconds=0.0)
+    digest = bytes_digest(json.dumps([corpus.fingerprint, asdict(chosen)]).encode())
+    return workspace.cache / f"{_CHECKPOINTS}{digest[:16]}"
+
+
+def _start(location: str, options: PretrainingOptions) -> tuple[Webformer, Any]:
+    tokenizer, encoder = load_tokenizer(location), load_encoder(location)
+    longest = int(getattr(encoder.config, "max_position_embeddings", options.max_tokens))
+    if options.max_tokens > longest:
+        raise ModelError(f"{location} reads at most {longest} tokens: use --max-tokens {longest}")
+    special = Special.of(tokenizer)
+    torch.manual_seed(options.seed)
+    model = Webformer(encoder, MaskedHead.of(encoder, location), special)
+    return model.to("cuda" if torch.cuda.is_available() else "cpu").train(), tokenizer
+
+
+def corpus_trees(corpus: Corpus, tokenizer: Any, options: PretrainingOptions) -> Iterator[list[Tree]]:
+    """The trees of each document of the corpus."""
+
+    def tokens(texts: list[str]) -> Any:
+        return tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
+
+    longest, largest = options.max_tokens - 1, options.batch_tokens // 2
+    for shard in range(len(corpus.shards)):
+        for document in corpus.shard_documents(shard, links=False):
+            yield trees_of(branch_of(document.root), tokens, longest=longest, largest=largest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What learns, from what, and where it is kept meanwhile."""
+
+    model: Webformer
+    tokenizer: Any
+    corpus: Corpus
+    options: PretrainingOptions
+    saved: SavedRun
+
+
+def _learn(run: _Run, report: Callable[[int, int], None]) -> tuple[int, dict[str, float]]:
+    """(steps, mean losses of the last of them)."""
+    model, options = run.model, run.options
+    learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.AdamW(learned, lr=options.learning_rate, weight_decay=_WEIGHT_DECAY)
+    masker = Masker(run.tokenizer, whole_words=True)
+    on_gpu = model.words.device.type == "cuda"
+    before, latest = run.saved.restored(model, optimizer)
+    step = 0
+    for share, chosen in _course(run):
+        step += 1
+        if step <= before:
+            continue
+        passed = max(share, (step - 1) / options.max_steps if options.max_steps else 0.0)
+        for group in optimizer.param_groups:
+            group["lr"] = _rate(passed, options.learning_rate)
+        # Each step has numbers of its own, so that one that is passed over when resuming need not draw them.
+        rng = Random(f"webformer/{options.seed}/step/{step}")
+        torch.manual_seed(rng.getrandbits(60))
+        batch = batch_of(chosen)
+        with torch.autocast("cuda", torch.bfloat16, enabled=on_gpu):
+            losses = model(batch, draw_masked(batch, rng), masker, rng)
+        _improve(optimizer, learned, losses)
+        latest = [*latest[1 - _LATEST :], {name: float(value.detach()) for name, value in losses.items()}]
+        run.saved.save_when_due(step, model, optimizer, latest)
+        report(int(share * _SHARES), _SHARES)
+        if step == options.max_steps:
+            break
+    if not step:
+        raise ModelError("the corpus has no text of five tokens: there is nothing to learn from")
+    return step, _means(latest)
+
+
+def _course(run: _Run) -> Iterator[tuple[float, list[tuple[int, Tree]]]]:
+    """(share of the way before it, trees) of each step."""
+    options, documents = run.options, run.corpus.document_count
+    share = 0.0
+    for epoch in range(options.epochs):
+        trees = corpus_trees(run.corpus, run.tokenizer, options)
+        rng = Random(f"webformer/{options.seed}/epoch/{epoch}")
+        for read, chosen in shuffled_batches(trees, options.batch_tokens, rng):
+            yield share, chosen
+            share = (epoch + read / documents) / options.epochs
+
+
+def _rate(passed: float, peak: float) -> float:
+    """The learning rate after a share of the way."""
+    step = min(_SHARES - 1, int(passed * _SHARES))
+    return learning_rate(step, _SHARES, peak, schedule="linear", warmup=_WARMUP, step_at=0, step_factor=1.0)
+
+
+def _improve(
+    optimizer: torch.optim.Optimizer, learned: Sequence[torch.nn.Parameter], losses: Mapping[str, torch.Tensor]
+) -> None:
+    """One step on the sum of the losses, which weigh the same."""
+    loss = torch.stack([value.float() for value in losses.values()]).sum()
+    if not torch.isfinite(loss):
+        raise ModelError(f"the loss is {float(loss)}: take a smaller --learning-rate")
+    optimizer.zero_grad(set_to_none=True)
+    torch.autograd.backward(loss)
+    torch.nn.utils.clip_grad_norm_(learned, _LARGEST_GRADIENT)
+    optimizer.step()
+
+
+def _means(steps: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    found = {name: [step[name] for step in steps if name in step] for name in LOSSES}
+    return {name: sum(values) / len(values) for name, values in found.items() if values}

@@ -1,0 +1,127 @@
+"""Trees of texts and inner nodes: what fits into the text encoder is a text, what is larger is a node over texts.
+
+Source: Guo et al., "Webformer: Pre-training with Web Pages for Information Retrieval", SIGIR 2022, with sections and
+blocks where web pages have elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from structformer_webformer.branches import Branch
+
+FEWEST_TOKENS = 5
+MOST_CHILDREN = 10
+LEVELS = 3  # of texts and of nodes, in one tree
+_TAG_TOKENS = 8  # of a title
+IN_TEXT, OPENING, CLOSING = 0, 1, 2
+Tokenise = Callable[[list[str]], Sequence[Sequence[int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A subtree in words: its tag, its content, its tag. types: of each token, in the text or a tag that opens or
+    closes.
+    """
+
+    ids: tuple[int, ...]
+    types: tuple[int, ...]
+    height = 0
+
+    @property
+    def size(self) -> int:
+        """How many tokens it has."""
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """A subtree too large for the text encoder. tag: tokens; height: levels below it; size: tokens of all its texts."""
+
+    tag: tuple[int, ...]
+    children: tuple[Text | Inner, ...]
+    height: int
+    size: int
+
+    def walk(self) -> Iterator[Text | Inner]:
+        """All nodes of the tree, those below before those above."""
+        for child in self.children:
+            if isinstance(child, Inner):
+                yield from child.walk()  # no deeper than LEVELS
+            else:
+                yield child
+        yield self
+
+
+Tree = Text | Inner
+
+
+@dataclass(slots=True)
+class _Folded:
+    """A branch with all below it: one text where that fits, else the nodes and texts that it has become."""
+
+    text: Text | None
+    parts: list[Tree]
+
+
+def trees_of(root: Branch, tokenise: Tokenise, *, longest: int, largest: int) -> list[Tree]:
+    """The trees of a document: one text where it is short, else nodes of at most ten children and `largest` tokens.
+
+    longest: tokens of a text. A node that has more below it than one tree may hold becomes several. One as high as a
+    tree may be is a tree of its own, and the node above goes without it."""
+    branches = list(root.walk())
+    strings = list(dict.fromkeys(string for branch in branches for string in (branch.tag, branch.text) if string))
+    tokens = dict(zip(strings, tokenise(strings), strict=True)) if strings else {}
+    folded: dict[int, _Folded] = {}
+    whole_trees: list[Tree] = []
+    for branch in reversed(branches):
+        tag = tuple(tokens[branch.tag][:_TAG_TOKENS]) if branch.tag else ()
+        content = tokens[branch.text] if branch.text else ()
+        below = [folded.pop(id(child)) for child in branch.children]
+        text = _one_text(tag, content, below, longest)
+        parts = [] if text else _nodes(tag, content, below, longest, largest)
+        whole_trees += [part for part in reversed(parts) if part.height == LEVELS - 1]
+        folded[id(branch)] = _Folded(text, [part for part in parts if part.height < LEVELS - 1])
+    whole = folded[id(root)]
+    if whole.text is None:
+        return [*whole.parts, *reversed(whole_trees)]
+    return [whole.text] if whole.text.size >= FEWEST_TOKENS else []
+
+
+def _one_text(tag: tuple[int, ...], content: Sequence[int], below: Sequence[_Folded], longest: int) -> Text | None:
+    texts = [each.text for each in below]
+    size = 2 * len(tag) + len(content) + sum(text.size if text else longest + 1 for text in texts)
+    if size > longest:
+        return None
+    ids, types = [*tag, *content], [OPENING] * len(tag) + [IN_TEXT] * len(content)
+    for text in filter(None, texts):
+        ids += text.ids
+        types += text.types
+    return Text((*ids, *tag), (*types, *[CLOSING] * len(tag)))
+
+
+def _nodes(
+    tag: tuple[int, ...], content: Sequence[int], below: Sequence[_Folded], longest: int, largest: int
+) -> list[Tree]:
+    """The parts of a branch that is too large for one text."""
+    room = longest - 2 * len(tag)
+    pieces = [content[start : start + room] for start in range(0, len(content), room)]
+    children: list[Tree] = [text for piece in pieces if (text := _one_text(tag, piece, [], longest))]
+    for each in below:
+        children += [each.text] if each.text else each.parts
+    runs: list[list[Tree]] = []
+    room_left = 0
+    for child in children:
+        if child.size < FEWEST_TOKENS:
+            continue
+        if not runs or len(runs[-1]) == MOST_CHILDREN or child.size > room_left:
+            runs.append([])
+            room_left = largest
+        runs[-1].append(child)
+        room_left -= child.size
+    return [run[0] if len(run) == 1 else _over(tag, run) for run in runs]
+
+
+def _over(tag: tuple[int, ...], children: list[Tree]) -> Inner:
+    height = 1 + max(child.height for child in children)
+    return Inner(tag, tuple(children), height, sum(child.size for child in children))
