@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL := $(PIP) -c constraints.txt
 SOURCES := pyproject.toml constraints.txt
 
-.PHONY: demo test lint types locked clean
+.PHONY: demo papers-small test lint types locked clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -22,6 +22,11 @@ $(VENV)/.dev: $(SOURCES) | $(BIN)/python
 ## Four real manuals and questions that people wrote about them: read, index, search, train, compare. Fetched once, into .demo.
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
+
+## The papers' zero-shot and fine-tuned tables with BERT-base, in about an hour on one GPU; without one it measures and
+## says how long that would take. ARGS goes to the script: make papers-small ARGS="--hours 3 --seeds 5".
+papers-small: $(VENV)/.demo
+	$(BIN)/python benchmarks/papers_small.py $(ARGS)
 
 ## The whole test suite. ARGS goes to pytest: make test ARGS="-k markdown".
 test: $(VENV)/.dev

@@ -3,7 +3,8 @@
     workspace.json    the marker: format version, the current generation of every part, the corpus's sources
     structformer.lock held for the whole of every command that writes; structformer.lock.json says by whom
     corpus/shards/    the corpus's shards, named by what went into them
-    corpus/000003/    a generation of the corpus: its manifest; likewise graph/, samples/, index/, judged/
+    corpus/000003/    a generation of the corpus: its manifest; likewise graph/, samples/, index/, judged/; of
+                      samples/ several are current, the sets of Examples that stand side by side
     models/NAME/      a trained model; models/earlier/ holds those that were replaced
     checkpoints/NAME/ an unfinished run
     evaluation/NAME/  an evaluation's runs and reports
@@ -103,9 +104,12 @@ def _wrong_state(value: Mapping[str, Any]) -> str | None:
     names become paths, of which some are deleted: so all are looked at.
     """
     current, kept, sources = value.get("current"), value.get("kept"), value.get("sources", [])
+    beside = value.get("beside", {})  # not there before sets of Examples stood side by side
     if not isinstance(current, dict) or not isinstance(kept, dict) or not isinstance(sources, list):
         return "lacks `current`, `kept` or `sources`"
-    for part, names in [*((part, [name]) for part, name in current.items()), *kept.items()]:
+    if not isinstance(beside, dict):
+        return f"has {beside!r} as the generations that stand side by side"
+    for part, names in [*((part, [name]) for part, name in current.items()), *kept.items(), *beside.items()]:
         if part not in ADVICE:
             return f"names {part!r} as a part, where only {', '.join(ADVICE)} may be"
         if not isinstance(names, list):
@@ -284,17 +288,30 @@ class Workspace:
             raise WorkspaceError(f"no {_NAMES[part]} in {self.path}: {ADVICE[part]} first")
         return self.path / part / str(generation)
 
+    def beside(self, part: str) -> list[Path]:
+        """The folders of a part's generations that stand side by side, the oldest first; none before the first."""
+        if not self.exists():
+            return []
+        state = self.state()
+        current = [state["current"][part]] if part in state["current"] else []
+        staying = set(state.get("beside", {}).get(part, [])) & set(state["kept"].get(part, []))
+        return [self.path / part / name for name in sorted({*staying, *current}, key=int)]
+
     def kept(self, part: str) -> list[Path]:
         """The folders of a part's generations that are not deleted yet: the current one, and those that were held."""
         return [self.path / part / generation for generation in self.state()["kept"].get(part, [])]
 
-    def hold(self, part: str) -> tuple[Path, Hold]:
-        """The folder of a part's current generation, and what keeps it from being deleted. Raises WorkspaceError."""
+    def hold(self, part: str, generation: str | None = None) -> tuple[Path, Hold]:
+        """The folder of a part's current generation, or of one beside it, and what keeps it from being deleted. Raises
+        WorkspaceError.
+        """
         while True:
-            folder = self.folder(part)
+            folder = self.folder(part) if generation is None else self.path / part / generation
             held = self._held(part, folder.name)
-            if self.folder(part) == folder:  # else it was replaced, and maybe deleted, before it was held
-                return folder, held
+            if generation is not None and folder not in self.beside(part):
+                raise WorkspaceError(f"{folder} was deleted meanwhile: run the command again")
+            if generation is not None or self.folder(part) == folder:
+                return folder, held  # else it was replaced, and maybe deleted, before it was held
 
     def _held(self, part: str, generation: str) -> Hold:
         key = (self.path.resolve(), part, generation)
@@ -312,11 +329,11 @@ class Workspace:
                 hold = _holds[key] = Hold(lock)
             return hold
 
-    def sealed(self, part: str) -> tuple[Sealed, Hold]:
-        """A part's current generation, whose files are compared with what was written when they are opened. Raises
-        WorkspaceError.
+    def sealed(self, part: str, generation: str | None = None) -> tuple[Sealed, Hold]:
+        """A part's current generation, or one beside it, whose files are compared with what was written when they are
+        opened. Raises WorkspaceError.
         """
-        folder, hold = self.hold(part)
+        folder, hold = self.hold(part, generation)
         return Sealed(folder, f"{ADVICE[part]} again", self.stamps), hold
 
     @property
@@ -425,9 +442,9 @@ class Workspace:
         state = self.state()
         kept: dict[str, list[str]] = {}
         for part, generations in state["kept"].items():
-            current = state["current"].get(part)
+            wanted = {state["current"].get(part), *state.get("beside", {}).get(part, [])}
             for generation in generations:
-                if generation == current or self._is_held(part, generation):
+                if generation in wanted or self._is_held(part, generation):
                     kept.setdefault(part, []).append(generation)
         self._remove_unlisted(state["current"], state["kept"])
         gone = [
@@ -490,6 +507,7 @@ class Workspace:
     def _publish(self, publication: Publication) -> None:
         state = self.state()
         current, kept = dict(state["current"]), {part: list(names) for part, names in state["kept"].items()}
+        beside = dict(state.get("beside", {}))
         for part, temporary in publication.folders.items():
             seal(temporary)
             fsync_tree(temporary)
@@ -499,11 +517,13 @@ class Workspace:
             fsync_folder(self.path / part)
             current[part] = name
             kept.setdefault(part, []).append(name)
-        changes = (
-            {}
-            if publication.sources is None
-            else {"sources": [{"label": s.label, "path": s.path} for s in publication.sources]}
-        )
+            beside.pop(part, None)
+            if staying := publication.beside.get(part):
+                beside[part] = [*staying, name]
+        changes: dict[str, Any] = {"beside": beside} if beside else {}
+        if publication.sources is not None:
+            changes["sources"] = [{"label": s.label, "path": s.path} for s in publication.sources]
+        state.pop("beside", None)
         self._write_state({**state, "current": current, "kept": kept, **changes})
 
     @contextmanager
@@ -531,13 +551,16 @@ class Workspace:
 
 
 class Publication:
-    """The generations that a writer is making. sources: of a new corpus, None to leave them as they are."""
+    """The generations that a writer is making. sources: of a new corpus, None to leave them as they are. beside: the
+    generations of a part that stay current beside the new one.
+    """
 
     def __init__(self, workspace: Workspace, stack: ExitStack) -> None:
         self._workspace = workspace
         self._stack = stack
         self.folders: dict[str, Path] = {}
         self.sources: list[Source] | None = None
+        self.beside: dict[str, list[str]] = {}
 
     def folder(self, part: str) -> Path:
         """The folder of a part's new generation, made at the first call."""

@@ -432,4 +432,6 @@ def test_an_admonition_may_stand_in_what_is_around_it(source, said):
 
 
 def test_a_comment_that_looks_like_a_note_does_no_harm():
-    assert text("a\n\n<!--/note-->\n\n<!--note x title-->") == "a"
+    root = page("a\n\n<!--note-->\n\nb\n\n<!--/note-->\n\n<!--note x title-->\n").root
+    assert (root.text, root.marks) == ("a\n\nb", [])
+    assert text("a\n\n<!--/structformer-note-->\n\n<!--structformer-note x title-->") == "a"

@@ -18,20 +18,19 @@ from structformer.models.attention import AttentionWeights
 from structformer.models.base import packaged_minilm
 from structformer.sampling import Census, Example, SamplingOptions
 from structformer.sampling.neighbourhood import Neighbourhood, Reference, sentence_spans
+from structformer.sampling.poisson import positive_poisson
 from structformer.sampling.tasks.classic import (
-    DIRICHLET_MU,
     body_first_selection,
-    representative_words_prediction,
     wiki_link_prediction,
 )
 from structformer.sampling.tasks.harp import (
     anchor_cooccurrence_modeling,
     draw_words,
-    poisson,
     query_disambiguation_modeling,
     representative_document_prediction,
     representative_query_prediction,
 )
+from structformer.sampling.tasks.wikiformer import simulated_reranking
 from structformer.sampling.view import DocumentView
 
 from boats import linked_pages
@@ -161,9 +160,6 @@ def test_words_are_drawn_by_weight_without_stop_words():
     drawn = Counter(draw_words({"the": 5.0, "mast": 0.8, "oar": 0.2}, rng)[0] for _ in range(2000))
     assert set(drawn) == {"mast", "oar"}
     assert 0.77 < drawn["mast"] / 2000 < 0.83
-    sizes = [max(1, poisson(rng, 3.0)) for _ in range(4000)]
-    assert min(sizes) == 1
-    assert abs(sum(sizes) / len(sizes) - (3 + math.exp(-3))) < 0.1
 
 
 def test_bfs_asks_with_the_abstract_for_the_body():
@@ -188,40 +184,44 @@ def test_wlp_asks_with_a_linked_pages_abstract_for_the_linking_passage():
         assert example.documents[1:] == (f"{PAGES[4]}\n{PAGES[4]}",)  # the only page without a link
 
 
-def test_rop_prefers_the_likelier_word_set():
-    class Collection:
-        def probability(self, word: str) -> float:
-            return {"boats": 0.001, "float": 0.004, "well": 0.002}[word]
-
-    place = here()
-    place.collection = Collection()
-    likelihood = {
-        word: math.log(1 + DIRICHLET_MU * Collection().probability(word)) for word in ("boats", "float", "well")
-    }
-    found = [
-        example for seed in range(10) for example in representative_words_prediction(place, Random(seed), Census())
-    ]
-    assert found
-    for example in found:
-        better, worse = (sum(likelihood[word] for word in query.split()) for query in example.queries)
-        assert better > worse
-        assert len(example.queries[0].split()) == len(example.queries[1].split())
-
-
 def test_sentence_spans_are_where_the_sentences_stand():
     text = "One. Two two!\n\n* Three\n"
     assert [text[start:end] for start, end in sentence_spans(text)] == ["One.", "Two two!", "* Three"]
 
 
-def test_the_released_code_of_wikiformer_takes_the_first_deep_section():
-    from test_sampling import tree
+def released(levels: str, texts: list[str]) -> list[Example]:
+    """SRR by the released code on an article with sections of these levels, a parent's text being its own."""
+    root = Section("Boats", 0, "all about boats")
+    above = [root]
+    for number, (level, text) in enumerate(zip(levels, texts, strict=True), 1):
+        section = Section(f"S{number}", int(level), text)
+        above = [each for each in above if each.level < section.level] or [root]
+        above[-1].children.append(section)
+        above.append(section)
+    view = DocumentView(
+        Document("d", "Boats", root, Source("d", "markdown")), SamplingOptions(min_words=2, compat="released-code")
+    )
+    return list(simulated_reranking(view, Random(0), Census()))
 
-    view = DocumentView(tree(), SamplingOptions(min_words=1, compat="released-code"))
-    from structformer.sampling.tasks.wikiformer import simulated_reranking
 
-    [example] = simulated_reranking(view, Random(0), Census())
-    assert example.queries[0] == "Boats Sails Reefing"
-    assert example.sections == (2, 1, 3, 4, 5)
+def test_the_released_code_of_wikiformer_asks_for_the_first_long_section_of_the_two_deepest_levels():
+    long = [f"section {letter}, of words" for letter in "abcdef"]
+    [example] = released("223344", long)
+    assert example.queries[0] == "Boats S2 S3"
+    assert example.documents[0] == long[2]
+    assert example.sections == (3, 1, 2, 4, 5, 6)
+    assert released("223333", long)[0].queries[0] == "Boats S1", "of two levels, a section of the first"
+    assert released("223344", [*long[:2], "too short", *long[3:]])[0].sections == (4, 1, 2, 5, 6)
+    assert released("22334", long[:5]) == [], "more than five sections"
+    assert released("223344", [*long[:3], "a, b", "no", "no"]) == [], "four of more words than the least"
+    assert released("222422", long) == [], "nothing is read behind a heading that skips a level"
+
+
+def test_a_poisson_number_of_words_is_drawn_again_while_it_is_zero():
+    rng = Random(0)
+    drawn = Counter(positive_poisson(rng, 3.0) for _ in range(20_000))
+    assert min(drawn) == 1
+    assert drawn[1] / 20_000 == pytest.approx(3 * math.exp(-3) / (1 - math.exp(-3)), abs=0.01)  # .157
 
 
 @pytest.fixture(scope="module")

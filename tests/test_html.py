@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from structformer import read
+from structformer.blocks import MarkKind
 from structformer.formats.source import SourceFile
 
 from reading import links, one, outline, text
@@ -202,3 +203,36 @@ def test_a_page_nested_too_deep_is_read_by_beautifulsoup():
     assert source.warnings == ["nested over 2000 elements deep: read by BeautifulSoup"]
     assert (document.title, document.root.text) == ("Title", "text there")
     assert links(document) == [("hyperlink", "x", "there")]
+
+
+def test_of_a_page_of_jekyll_tags_are_carried_out_and_variables_left_out():
+    source = """---
+title: Oars
+---
+<html><body><main><h1>{{ page.title }}</h1>
+{% if page.old %}<p>An old page.</p>{% else %}<p>A new one.</p>{% endif %}
+<p>See <a href="{% link boats/hulls.md %}">hulls</a> and <a href="{{ '/sails' | relative_url }}">sails</a>{{ site.mark }}.
+An oar {{ unknown }}moves a boat, and much more than that is said of it here, in words of its own.</p>
+{% comment %}<p>Not this.</p>{% endcomment %}
+{% highlight ruby %}
+a < b
+{% endhighlight %}
+{% raw %}<p>Shown: {{ as it is }}</p>{% endraw %}
+</main></body></html>"""
+    [document] = HtmlFormat().read(SourceFile("docs/oars.html", source.encode()), {})
+    text = "\n".join(section.text for section in document.sections())
+    assert document.title == "Oars"
+    assert "An old page." in text
+    assert "An oar moves a boat" in text
+    assert "Shown: {{ as it is }}" in text
+    for left_out in ("A new one", "unknown", "Not this", "{%", "site.mark"):
+        assert left_out not in text
+    assert [(link.target, link.text) for link in document.links()] == [
+        ("/boats/hulls.md", "hulls"),
+        ("/sails", "sails"),
+    ]
+    [code] = [mark for section in document.sections() for mark in section.marks if mark.kind is MarkKind.CODE]
+    assert code.detail == "ruby"
+    plain = source.partition("---\n<html>")[2].replace("{{ page.title }}", "Oars")
+    [other] = HtmlFormat().read(SourceFile("docs/oars.html", f"<html>{plain}".encode()), {})
+    assert "{{ unknown }}" in "".join(section.text for section in other.sections())  # no front matter: it is text

@@ -192,7 +192,7 @@ fsdp_config:
 )
 def test_two_processes_do_what_one_with_twice_the_accumulation_does(corpus, tmp_path, ranker, launcher):
     flags = ["-w", corpus, *FLAGS, "--ranker", ranker, "--max-steps", 6]
-    flags += ["--mlm", 0.5] if launcher == "ddp" else []
+    flags += ["--mlm", 0.5, "--batch-tokens", 256] if launcher == "ddp" else []  # more than one batch a chunk
     assert structformer("train", *flags, "--accumulation", 2, "--name", "one").returncode == 0
     (tmp_path / "fsdp.yaml").write_text(FSDP)
     command = {
@@ -241,7 +241,7 @@ def test_the_best_of_the_evaluated_checkpoints_is_kept(tmp_path, npm):
 
 
 def test_every_recipe_reads_and_any_key_can_be_set():
-    assert recipe_names() == ["docs", "harp", "ict", "ict-mlm", "prop", "wikiformer", "wlp-mlm"]
+    assert {"ares", "bprop", "docs", "harp", "ict", "ict-mlm", "prop", "wikiformer", "wlp-mlm"} <= set(recipe_names())
     for name in recipe_names():
         assert read_recipe(name).description
         training_options(name, {})
@@ -327,7 +327,11 @@ def test_judged_queries_choose_the_checkpoint_where_they_are_given(corpus, tmp_p
 @pytest.mark.parametrize(
     ("recipe", "setting", "message"),
     [
-        ("nonsense", "", "there are: docs, harp, ict, ict-mlm, prop, wikiformer, wlp-mlm"),
+        (
+            "nonsense",
+            "",
+            "there are: ares, bprop, cocondenser, condenser, docs, harp, ict, ict-mlm, prop, wikiformer, wlp-mlm",
+        ),
         ("docs", "foo=1", "no key foo; there are: accumulation"),
         ("docs", "warmup", "write key=value"),
         ("docs", "warmup=soon", "warmup is 'soon': it must be float or int"),
@@ -351,8 +355,11 @@ def test_a_recipes_sampling_options_are_drawn_with(corpus, tmp_path):
     notes: list[str] = []
     options = replace(TINY, max_steps=1, sampling={"negatives": 2, "negatives_from": "lexical"})
     train(tmp_path / "w", options, listener=Listener(note=notes.append))
-    assert "drawing the Examples again, with negatives 2, negatives_from lexical" in notes
-    assert SamplingOptions(**Samples.open(tmp_path / "w").manifest["options"]).negatives_from == "lexical"
+    flags = "--set sample.negatives=2 --set sample.negatives_from=lexical"
+    assert f"drawing Examples with {flags}, beside those with the default options" in notes
+    newest = Workspace(tmp_path / "w").folder("samples").name
+    drawn = Samples.open(tmp_path / "w", generation=newest).manifest["options"]
+    assert SamplingOptions(**drawn).negatives_from == "lexical"
 
 
 @pytest.mark.parametrize("mean", [False, True])

@@ -146,7 +146,9 @@ def test_examples_of_tasks_not_drawn_yet_are_drawn_as_the_others_were(workspace)
 
     sample(workspace, ["srr"], options=SamplingOptions(min_words=5), seed=3, held_out=0.0)
     notes: list[str] = []
-    train(workspace, replace(TINY, max_steps=1, mix={"ict": 1.0, "srr": 1.0}), listener=Listener(note=notes.append))
+    sampling = {"min_words": 5, "seed": 3}
+    options = replace(TINY, max_steps=1, mix={"ict": 1.0, "srr": 1.0}, sampling=sampling)
+    train(workspace, options, listener=Listener(note=notes.append))
     samples = Samples.open(workspace)
     assert "drawing Examples of ict too" in notes
     assert set(samples.counts) == {"ict", "srr"}

@@ -70,7 +70,8 @@ class SearchAgent:
     titles the ones that a classifier takes for relevant; "titles", the given ones (TUW1).
 
     titles: for all queries, or by query id. vectors: of words, for "embedding" and "texts"; without them the
-    bi-encoder's. titles_from: whose documents the titles come from, where that is another collection. judged: relevance
+    bi-encoder's. descriptions: what titles and texts are compared with in the query's place, by
+    query id. titles_from: whose documents the titles come from, where that is another collection. judged: relevance
     by document id, by query id; a naive Bayes classifier of these drops documents that it takes for irrelevant from
     every ranking before they are merged (TUW4); a query's own judgements take no part in its classifier.
 
@@ -86,6 +87,7 @@ class SearchAgent:
         vectors: WordVectors | None = None,
         titles_from: Retriever | None = None,
         judged: Mapping[str, Mapping[str, int]] | None = None,
+        descriptions: Mapping[str, str] | None = None,
     ) -> None:
         if choose not in CHOICES:
             raise UsageError(f"no agent {choose!r}; there are: {', '.join(CHOICES)}")
@@ -98,6 +100,7 @@ class SearchAgent:
         self._vectors = vectors
         self._titles_from = titles_from
         self._judged = judged or {}
+        self._descriptions = descriptions or {}
         self._classifier: TitleClassifier | None = None
         self._words: dict[int, list[str]] = {}
 
@@ -152,7 +155,7 @@ class SearchAgent:
         found = self._sections(source, ranking)
         if self._choose == "first" or not found:
             return list(found)[:TITLES]
-        likeness = self._likeness(query, found)
+        likeness = self._likeness(self._descriptions.get(name, query), found)
         nearest = sorted(found, key=lambda title: -likeness[title])[:TITLES]
         if self._choose != "classifier":
             return nearest

@@ -9,7 +9,7 @@ from structformer.retrieval import OpenedIndex, Ranking, Retriever, Stage, Stage
 from structformer.text.word_vectors import read_word_vectors
 
 from structformer_agent.agent import SearchAgent, merge
-from structformer_agent.titles_file import read_titles
+from structformer_agent.titles_file import read_descriptions, read_titles
 
 _WITH, _WITHOUT = "with", "without"
 
@@ -24,7 +24,8 @@ def _run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documen
 
 
 def _agent(opened: OpenedIndex, stage: Stage) -> SearchAgent:
-    titles, vectors, other, judged = (str(stage.option(name)) for name in ("titles", "vectors", "from", "judged"))
+    names = ("titles", "vectors", "from", "judged", "descriptions")
+    titles, vectors, other, judged, descriptions = (str(stage.option(name)) for name in names)
     return SearchAgent(
         Retriever.of(opened),
         stage.model,
@@ -32,6 +33,7 @@ def _agent(opened: OpenedIndex, stage: Stage) -> SearchAgent:
         vectors=read_word_vectors(Path(vectors)) if vectors else None,
         titles_from=Retriever.open(other) if other else None,
         judged=read_qrels(Path(judged)) if judged else None,
+        descriptions=read_descriptions(Path(descriptions)) if descriptions else None,
     )
 
 
@@ -39,7 +41,12 @@ AGENT = StageKind(
     "agent",
     _run,
     finds=True,
-    options={"k": 100, "search": "lexical", "query": _WITH, "titles": "", "vectors": "", "from": "", "judged": ""},
+    options={
+        "k": 100,
+        "search": "lexical",
+        "query": _WITH,
+        **dict.fromkeys(("titles", "vectors", "from", "judged", "descriptions"), ""),
+    },
     model="embedding",
     choices={"search": ("lexical", "hybrid"), "query": (_WITH, _WITHOUT)},
     needs=_agent,

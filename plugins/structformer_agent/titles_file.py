@@ -1,4 +1,4 @@
-"""Section titles that somebody chose, in a file."""
+"""Files of what somebody wrote for a query: section titles, and descriptions."""
 
 from __future__ import annotations
 
@@ -22,3 +22,14 @@ def read_titles(path: Path) -> list[str] | dict[str, list[str]]:
         name, _, title = line.partition("\t")
         by_query.setdefault(name.strip(), []).append(title.strip())
     return by_query
+
+
+def read_descriptions(path: Path) -> dict[str, str]:
+    """Descriptions by query id of a file whose every line is `query id<TAB>description`. Raises UsageError."""
+    found: dict[str, str] = {}
+    for number, line in enumerate(lines_of(path), 1):
+        name, tab, text = line.partition("\t")
+        if line.strip() and not tab:
+            raise UsageError(f"{path}, line {number}: not `query id<TAB>description`")
+        found[name.strip()] = text.strip()
+    return found

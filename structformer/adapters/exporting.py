@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -38,13 +38,16 @@ _TRIPLETS = pa.schema([("anchor", pa.string()), ("positive", pa.string()), ("neg
 _LISTS = pa.schema([("query", pa.string()), ("docs", pa.list_(pa.string())), ("labels", pa.list_(pa.int8()))])
 
 
-def export_datasets(workspace: str | Path, folder: Path, *, force: bool = False) -> int:
+def export_datasets(
+    workspace: str | Path, folder: Path, *, chosen: Mapping[str, Any] | None = None, force: bool = False
+) -> int:
     """Write the Examples as a folder that `datasets.load_dataset(folder, task)` reads: one configuration a task. Gives
-    their number. force: write over an earlier export, here and below.
+    their number. chosen: options of another set than `Samples.open` opens. force: write over an earlier export, here
+    and below.
 
     Raises WorkspaceError without Examples, UsageError where the folder must not be written (outputs.py).
     """
-    samples = Samples.open(workspace)
+    samples = Samples.open(workspace, chosen=chosen)
     with new_folder(folder, workspace, force=force) as made:
         total = 0
         tasks = [task for task in samples.manifest["tasks"] if samples.counts.get(task)]
@@ -63,13 +66,15 @@ def export_datasets(workspace: str | Path, folder: Path, *, force: bool = False)
     return total
 
 
-def export_training_rows(workspace: str | Path, folder: Path, *, force: bool = False) -> int:
+def export_training_rows(
+    workspace: str | Path, folder: Path, *, chosen: Mapping[str, Any] | None = None, force: bool = False
+) -> int:
     """Write the Examples as sentence-transformers trains on them; returns the number of rows in the two files.
 
     triplets.parquet has anchor, positive, negative, one row a negative; of a group of several queries for one document
     the document is the anchor. lists.parquet has query, docs and labels, the form of the cross-encoder's list-wise
     losses; groups of several queries give one row a query."""
-    samples = Samples.open(workspace)
+    samples = Samples.open(workspace, chosen=chosen)
     with new_folder(folder, workspace, force=force) as made:
         return _write_parquet(
             made / "triplets.parquet", _TRIPLETS, (row for each in samples for row in _triplets(each))

@@ -75,7 +75,7 @@ def _drawn(task: Task, folder: Path) -> list[Example]:
             held_out=0.0,
             min_words=options.min_words,
             min_document_words=0,
-            count_words=False,
+            counted=None,
         )
     pages = PageTable(corpus, folders)
     references: dict[int, list[Reference]] = {}

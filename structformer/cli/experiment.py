@@ -6,7 +6,15 @@ from pathlib import Path
 
 import click
 
-from structformer.cli.common import OutputPath, common_options, force_option, output, save_config, seconds
+from structformer.cli.common import (
+    OutputPath,
+    WorkspacePath,
+    common_options,
+    force_option,
+    output,
+    save_config,
+    seconds,
+)
 from structformer.cli.evaluate import judged, judged_option, show
 
 
@@ -21,16 +29,42 @@ from structformer.cli.evaluate import judged, judged_option, show
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="A key of docs/options.md for every training, over what the experiment says.",
+    help="A key of docs/options.md for every training, over what the experiment says; LABEL.KEY=VALUE for the rows of "
+    "a label.",
+)
+@click.option("--rows", default="", metavar="LABELS", help="Only the rows of these labels, between commas.")
+@click.option(
+    "--measures",
+    default="",
+    metavar="LIST",
+    help="Measures of ir-measures between commas, in the place of the experiment's.",
+)
+@click.option(
+    "--train-from",
+    type=WorkspacePath(),
+    help="The workspace whose Examples rows learn from that name none: the papers train on Wikipedia and judge "
+    "elsewhere.  [default: the judged workspace]",
 )
 @click.option(
     "--train-queries", type=click.Path(path_type=Path), help="Judged queries to fine-tune on; else half of all."
 )
 @click.option("--train-qrels", type=click.Path(path_type=Path), help="The judgements of --train-queries.")
 @click.option(
+    "--train-candidates",
+    type=click.Path(path_type=Path),
+    help="A TREC run file of --train-queries, from whose documents negatives are drawn; else BM25's.",
+)
+@click.option(
     "--candidates",
     type=click.Path(path_type=Path),
     help="A TREC run file whose documents the rows put in order, in the place of BM25's.",
+)
+@click.option(
+    "--file",
+    "given",
+    multiple=True,
+    metavar="NAME=PATH",
+    help="A file that rows need, by the name in their pipelines: titles, judged and others of the experiment agent.",
 )
 @click.option(
     "--output",
@@ -54,9 +88,14 @@ def command(
     topic_parts: str,
     max_time: str | None,
     settings: tuple[str, ...],
+    rows: str,
+    measures: str,
+    train_from: Path | None,
     train_queries: Path | None,
     train_qrels: Path | None,
+    train_candidates: Path | None,
     candidates: Path | None,
+    given: tuple[str, ...],
     folder: Path | None,
     force: bool,
     seed: int,
@@ -79,12 +118,16 @@ def command(
     from structformer.workspace import Workspace
 
     out = output(ctx)
-    read = [read_experiment(name) for name in experiments]
+    asked_for = [measure.strip() for measure in measures.split(",") if measure.strip()]
+    read = [read_experiment(name).narrowed(asked_for, rows) for name in experiments]
     asked = judged(queries, qrels, beir, dataset, topic_parts)
     if len(asked) != 1:
         raise click.UsageError("give --queries and --qrels, --beir, or --dataset")
     if (train_queries is None) != (train_qrels is None):
         raise click.UsageError("--train-queries and --train-qrels go together")
+    if train_candidates and not train_queries:
+        raise click.UsageError("--train-candidates goes with --train-queries")
+    files = _named_files(given, [text for experiment in read for row in experiment.rows for text in row.texts])
     train_on = read_judgements(train_queries, train_qrels) if train_queries and train_qrels else None
     Workspace(workspace).state()  # raises: without a workspace nothing is written
     own = folder is None
@@ -99,11 +142,13 @@ def command(
                 workspace,
                 asked[0][1],
                 experiment,
-                RowTraining(settings, seconds(max_time) if max_time else None, seed),
+                RowTraining(settings, seconds(max_time) if max_time else None, seed, train_from),
                 train_on=train_on,
                 candidates=candidates,
+                train_candidates=train_candidates,
+                files=files,
                 output=made,
-                say=out.note if verbose else lambda text: None,
+                say=lambda text: out.note(text) if verbose or " left out: " in text else None,
                 progress=lambda _, done, total: progress(done, total),
             )
             write_page(made / "report.html", [result])
@@ -112,3 +157,18 @@ def command(
         out.result(show(result))
     out.json([result.as_dict() for result in results])
     out.say(f"tables: {', '.join(map(str, targets))}")
+
+
+def _named_files(given: tuple[str, ...], pipelines: list[str]) -> dict[str, str]:
+    """Files by name from NAME=PATH. Raises UsageError on a name that no row has, or a file that is not there."""
+    from structformer.evaluation.row_places import files_of
+
+    known, found = files_of(pipelines), {}
+    for each in given:
+        name, _, path = each.partition("=")
+        if name not in known:
+            raise click.UsageError(f"--file {each}: no row needs {name!r}; there are: {', '.join(known) or 'none'}")
+        if not Path(path).exists():
+            raise click.UsageError(f"--file {each}: no such file")
+        found[name] = path
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -27,6 +28,13 @@ from structformer.cli.common import Output, OutputPath, common_options, force_op
     "--training-rows",
     type=OutputPath(),
     help="Write the Examples as sentence-transformers' training rows.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="sample.KEY=VALUE",
+    help="With --datasets and --training-rows: Examples drawn with this option, as for train.  [default: the defaults]",
 )
 @click.option("--write-beir", type=OutputPath(), help="Write the corpus as a BEIR folder.")
 @click.option(
@@ -65,6 +73,7 @@ def command(
     static: Path | None,
     datasets: Path | None,
     training_rows: Path | None,
+    settings: tuple[str, ...],
     write_beir: Path | None,
     queries: Path | None,
     qrels: Path | None,
@@ -101,6 +110,8 @@ def command(
         )
     if bool(queries) != bool(qrels) or (queries and not write_beir):
         raise click.UsageError("--queries and --qrels go together, with --write-beir")
+    if settings and not (datasets or training_rows):
+        raise click.UsageError("--set goes with --datasets and --training-rows")
     if int8 and not onnx:
         raise click.UsageError("--int8 goes with --onnx")
     if not (
@@ -117,10 +128,12 @@ def command(
         from structformer.adapters.static_embedding import export_static
 
         written.append((static, export_static(workspace, model, static, force=force), "words"))
+    chosen = _named_set(out, workspace, settings) if datasets or training_rows else None
     if datasets:
-        written.append((datasets, export_datasets(workspace, datasets, force=force), "Examples"))
+        written.append((datasets, export_datasets(workspace, datasets, chosen=chosen, force=force), "Examples"))
     if training_rows:
-        written.append((training_rows, export_training_rows(workspace, training_rows, force=force), "rows"))
+        count = export_training_rows(workspace, training_rows, chosen=chosen, force=force)
+        written.append((training_rows, count, "rows"))
     if write_beir:
         judged = read_judgements(queries, qrels) if queries and qrels else None
         written.append((write_beir, export_beir(workspace, write_beir, judged, force=force), "documents"))
@@ -161,6 +174,22 @@ def command(
         out.json([{"path": str(path), "count": count, "what": what} for path, count, what in written])
     for path, count, what in written:
         out.result(f"{path}: {count} {what}")
+
+
+def _named_set(out: Output, workspace: Path, settings: tuple[str, ...]) -> dict[str, Any]:
+    """The options of the set of Examples that is exported, said where there are others."""
+    from structformer.sampling import Samples
+    from structformer.sampling.sets import other_flags
+    from structformer.training.recipes import training_options
+
+    if wrong := [setting for setting in settings if not setting.startswith("sample.")]:
+        raise click.UsageError(f"--set {wrong[0]}: only options of sampling mean something here, sample.KEY=VALUE")
+    chosen = training_options(None, {}, settings).sampling
+    flags, beside = other_flags(workspace, Samples.open(workspace, chosen=chosen).manifest)
+    if beside:
+        listed = ", ".join(each or "the default options" for each in beside)
+        out.note(f"the Examples are those drawn with {flags or 'the default options'}, not those with {listed}")
+    return chosen
 
 
 def _onnx(out: Output, workspace: Path, model: str, int8: bool) -> None:

@@ -30,7 +30,21 @@ from structformer.cli.training_view import of_first_process, print_result, watch
     type=click.IntRange(1),
     default=7,
     show_default=True,
-    help="Negatives of a query, from what BM25 finds for it.",
+    help="Negatives of a query, from what BM25 finds for it, or from --candidates.",
+)
+@click.option(
+    "--of",
+    type=click.Choice(["passages", "documents"]),
+    default="passages",
+    show_default=True,
+    help="What is learned from: a relevant document's best passage, or its title, address and text, with negatives "
+    "drawn at random from the query's candidates, as the papers do.",
+)
+@click.option(
+    "--candidates",
+    type=click.Path(path_type=Path),
+    help="With --of documents: a TREC run file of the queries, whose first 100 documents of each are its candidates; "
+    "else BM25's.",
 )
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of an unfinished run.")
 @training_flags
@@ -44,6 +58,8 @@ def command(
     triples: Path | None,
     model: str,
     negatives: int,
+    of: str,
+    candidates: Path | None,
     resume: bool,
     workspace: Path,
     quiet: bool,
@@ -58,12 +74,17 @@ def command(
     chosen, settings = chosen_options(flags)
     from structformer.evaluation.judgements import read_queries
     from structformer.retrieval.qrels_files import read_qrels
+    from structformer.retrieval.run_files import read_run
     from structformer.training import RunMode, train_ranker, training_options
-    from structformer.training.finetuning import UNASKED, finetuning_options, judged_source, triples_source
+    from structformer.training.finetuning import DOCUMENTS, UNASKED, finetuning_options, judged_source, triples_source
     from structformer.workspace import Workspace
 
     if bool(queries) != bool(qrels) or bool(queries) == bool(triples):
         raise click.UsageError("give --queries and --qrels, or --triples")
+    if candidates and of != DOCUMENTS:
+        raise click.UsageError("--candidates goes with --of documents")
+    if triples and of == DOCUMENTS:
+        raise click.UsageError("--triples hold their texts: --of documents goes with --queries and --qrels")
     out = output(ctx)
     judged = finetuning_options(Workspace(workspace), model, chosen)
     options = training_options(None, judged, settings)
@@ -71,7 +92,13 @@ def command(
         unknown: list[str] = []
         if queries and qrels:
             source, unknown = judged_source(
-                Workspace(workspace), read_queries(queries), read_qrels(qrels), negatives=negatives, seed=options.seed
+                Workspace(workspace),
+                read_queries(queries),
+                read_qrels(qrels),
+                negatives=negatives,
+                seed=options.seed,
+                of=of,
+                run=read_run(candidates)[1] if candidates else None,
             )
         else:
             assert triples is not None

@@ -47,7 +47,10 @@ _DOCS = field_docs("sampling.example", "SamplingOptions")
 )
 @click.option("--compat", type=click.Choice(["paper", "released-code"]), help=_DOCS["compat"].help)
 @click.option(
-    "--attention-model", default="auto", show_default=True, help="HARP's tasks: the model whose attention draws words."
+    "--attention-model",
+    default="auto",
+    show_default=True,
+    help="HARP's and B-PROP's tasks: the model whose attention draws words.",
 )
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: the number of cores]")
 @click.option(
@@ -85,7 +88,7 @@ def command(
     """Draw training Examples, groups of query-document pairs, from the corpus's trees and its reference graph.
 
     srr, rwi, ati, ltm: Wikiformer's four tasks. rqp, qdm, rdp, acm: HARP's, from hyperlinks. ict, bfs, wlp, rop: the
-    classics."""
+    classics. bprop: B-PROP's. ares-hard, ares-strict, ares-titles: ARES's."""
     from structformer.parts import Part
     from structformer.sampling import DEFAULT_TASKS, SamplingOptions, needs_attention
     from structformer.sampling.draw_examples import draw_samples
@@ -137,6 +140,8 @@ def command(
 
 def show_samples(ctx: click.Context, out: Output, samples: Samples, workspace: Path, show: int = 0) -> None:
     """Say how many Examples were drawn, and show some of each task."""
+    from structformer.sampling.sets import other_flags
+
     save_config(ctx, samples.folder)
     census = samples.manifest["census"]
     examples = [
@@ -159,4 +164,8 @@ def show_samples(ctx: click.Context, out: Output, samples: Samples, workspace: P
     share = samples.manifest["held_out"]
     if share:
         out.say(f"\n{share:.0%} of the documents are held out for `structformer evaluate --held-out-structure`")
-    out.say(f"\nnext: structformer train -w {workspace}")
+    flags, beside = other_flags(workspace, samples.manifest)
+    if beside:
+        listed = ", ".join(each or "the default options" for each in beside)
+        out.say(f"\nbeside these are those drawn with {listed}; a training takes those of its own options")
+    out.say(f"\nnext: structformer train -w {workspace}{f' {flags}' if flags else ''}")

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import common_options, output, save_config, seconds
+from structformer.cli.common import Output, WorkspacePath, common_options, output, save_config, seconds
 from structformer.cli.ranker_options import RankersOption, losses_by_kind
 from structformer.cli.training_view import of_first_process, print_result, watched
 from structformer.text.field_docs import field_docs
 
 if TYPE_CHECKING:
-    from structformer.sampling.held_out import DevelopmentSet
+    from structformer.training.judging import Judge
     from structformer.training.options import TrainingOptions
 
 
@@ -87,7 +87,9 @@ _SIDE = (
 
 
 @click.command("train")
-@click.option("--recipe", metavar="NAME", help="docs, ict, wikiformer, harp, prop, ict-mlm, wlp-mlm, or a TOML file.")
+@click.option(
+    "--recipe", metavar="NAME", help="docs, ict, wikiformer, harp, prop, bprop, ares, ict-mlm, wlp-mlm, or a TOML file."
+)
 @click.option(
     "--ranker",
     metavar="KIND",
@@ -116,6 +118,17 @@ _SIDE = (
     "structure does.",
 )
 @click.option("--dev-qrels", type=click.Path(path_type=Path), help="The judgements of --dev-queries.")
+@click.option(
+    "--dev-workspace",
+    type=WorkspacePath(),
+    help="The workspace whose documents --dev-qrels judge.  [default: the one that is trained in]",
+)
+@click.option(
+    "--dev-candidates",
+    type=click.Path(path_type=Path),
+    help="A TREC run file of --dev-queries: MRR@10 of its first 100 documents of each, put in order by the ranker, is "
+    "what chooses; else BM25's documents are.",
+)
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of an unfinished run.")
 @click.option(
     "--dry-run", is_flag=True, help="Measure and say what would be done, then stop; the workspace is not written."
@@ -133,6 +146,8 @@ def command(
     query_log: Path | None,
     dev_queries: Path | None,
     dev_qrels: Path | None,
+    dev_workspace: Path | None,
+    dev_candidates: Path | None,
     resume: bool,
     dry_run: bool,
     workspace: Path,
@@ -149,6 +164,7 @@ def command(
     chosen, settings = chosen_options(flags)
     if (trainer := _own_trainer(ranker)) is not None:
         asked = {**chosen, "recipe": recipe, "side": side, "query-log": query_log, "dev-queries": dev_queries}
+        asked |= {"dev-workspace": dev_workspace, "dev-candidates": dev_candidates}
         asked |= {"dev-qrels": dev_qrels, "resume": resume or None, "dry-run": dry_run or None, "set": settings or None}
         _train_static(ctx, trainer, str(ranker), asked, task_mix, workspace, force=flags["force"])
         return
@@ -163,6 +179,8 @@ def command(
         query_log=str(query_log) if query_log else None,
         dev_queries=str(dev_queries) if dev_queries else None,
         dev_qrels=str(dev_qrels) if dev_qrels else None,
+        dev_workspace=str(dev_workspace) if dev_workspace else None,
+        dev_candidates=str(dev_candidates) if dev_candidates else None,
         mix=parse_mix(task_mix) if task_mix else None,
     )
     options = training_options(recipe, chosen, settings)
@@ -180,7 +198,7 @@ def command(
             dry_run=dry_run,
             resume=resume,
             force=flags["force"],
-            development=_development(workspace, options),
+            development=_development(out, workspace, options),
             listener=listener,
             progress=out.lines(),
         )
@@ -252,17 +270,24 @@ def _train_static(
 _STATIC_FLAGS = {"max_epochs": "epochs", "learning_rate": "learning_rate", "groups": "batch", "seed": "seed"}
 
 
-def _development(workspace: Path, options: TrainingOptions) -> DevelopmentSet | None:
+def _development(out: Output, workspace: Path, options: TrainingOptions) -> Judge | None:
     """The judged queries that the options name."""
     if options.dev_queries is None or options.dev_qrels is None:
         return None
-    from structformer.corpus import Corpus
     from structformer.evaluation.judgements import read_queries
     from structformer.retrieval.qrels_files import read_qrels
+    from structformer.retrieval.run_files import read_run
     from structformer.training.judged_development import judged_development
 
     queries, qrels = read_queries(Path(options.dev_queries)), read_qrels(Path(options.dev_qrels))
-    return judged_development(Corpus.open(workspace), queries, qrels, seed=options.seed)
+    run = read_run(Path(options.dev_candidates))[1] if options.dev_candidates else None
+    found = judged_development(options.dev_workspace or workspace, queries, qrels, run=run)
+    if of_first_process():
+        candidates = sum(map(len, found.candidates))
+        out.note(
+            f"the checkpoint is chosen by {found.measure} of {len(found.queries)} queries, {candidates} candidates"
+        )
+    return found
 
 
 if __name__ == "__main__":  # for torchrun and accelerate launch, which start modules

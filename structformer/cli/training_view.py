@@ -32,7 +32,11 @@ def watched(out: Output, verbose: bool) -> Iterator[Listener]:
 
     from structformer.training import Listener
 
+    measure = ""
+
     def planned(plan: TrainingPlan) -> None:
+        nonlocal measure
+        measure = plan.measure
         print_plan(out, plan)
 
     if out.quiet or not of_first_process():
@@ -41,7 +45,7 @@ def watched(out: Output, verbose: bool) -> Iterator[Listener]:
 
         def stepped(step: TrainingStep) -> None:
             if verbose or step.step % max(1, step.steps // _LINES) == 0 or step.development is not None:
-                out.note(_line(step))
+                out.note(_line(step, measure))
 
         yield Listener(plan=planned, step=stepped, note=out.note)
     else:
@@ -54,7 +58,7 @@ def watched(out: Output, verbose: bool) -> Iterator[Listener]:
 
             def shown(step: TrainingStep) -> None:
                 if view.add(step):
-                    live.update(view.render())
+                    live.update(view.render(measure))
 
             yield Listener(
                 plan=planned, step=shown, note=lambda text: console.print(text, markup=False, highlight=False)
@@ -82,7 +86,8 @@ class _View:
         self._shown = time.monotonic() if due else self._shown
         return due
 
-    def render(self) -> Any:
+    def render(self, measure: str) -> Any:
+        """What is shown. measure: of the held-out score."""
         from rich.console import Group
         from rich.padding import Padding
         from rich.progress_bar import ProgressBar
@@ -100,7 +105,7 @@ class _View:
             f"{step.pairs_per_second:,.1f} pairs/s   {step.tokens_per_second:,.0f} tokens/s   "
             f"waiting for input {step.idle:.1%}"
         )
-        score = "" if self._score is None else f"   held-out nDCG@10 {self._score:.3f}"
+        score = "" if self._score is None else f"   held-out {measure} {self._score:.3f}"
         head = (
             f"step {step.step}/{step.steps}   {duration(step.seconds_left)} left   learning "
             f"rate {step.learning_rate:.2e}{score}"
@@ -113,9 +118,9 @@ class _View:
         )
 
 
-def _line(step: TrainingStep) -> str:
+def _line(step: TrainingStep, measure: str) -> str:
     losses = ", ".join(f"{task} {value:.3f}" for task, value in step.losses.items())
-    score = "" if step.development is None else f"; held-out nDCG@10 {step.development:.3f}"
+    score = "" if step.development is None else f"; held-out {measure} {step.development:.3f}"
     return (
         f"step {step.step}/{step.steps}: loss {losses}; {step.pairs_per_second:.1f} pairs/s, "
         f"{step.tokens_per_second:.0f} tokens/s, "
@@ -153,7 +158,7 @@ def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int
         out.result(f"the weights of step {result.best_step} did best on {result.judged_by} and were taken")
     if result.development:
         scores = ", ".join(f"{_share(share)} {score:.3f}" for share, score in result.development.items())
-        out.result(f"nDCG@10 on {result.judged_by}: {scores}")
+        out.result(f"{result.plan.measure} on {result.judged_by}: {scores}")
         if result.kept < 1:
             out.result(f"kept: {result.kept:.0%} of the way from the base to the trained weights, which did best")
     out.result(verdict(result.judged, by_itself=taken_by_itself(result.plan.ranker, result.folder.name)))

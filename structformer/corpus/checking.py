@@ -36,8 +36,9 @@ def _problems(workspace: Workspace) -> Iterator[Problem]:
     current = workspace.state()["current"]
     for part in ADVICE:
         if part in current:
-            for text in Sealed(workspace.folder(part), ADVICE[part]).problems():
-                yield Problem(text, f"{ADVICE[part]} again")
+            for folder in workspace.beside(part):
+                for text in Sealed(folder, ADVICE[part]).problems():
+                    yield Problem(text, f"{ADVICE[part]} again")
     if "corpus" in current:
         with suppress(WorkspaceError):  # a broken manifest is among the problems already
             for text in Corpus.open(workspace).check():

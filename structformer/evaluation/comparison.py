@@ -9,9 +9,10 @@ from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError
+from structformer.evaluation.by_query import write_by_query
 from structformer.evaluation.judgements import Judgements
 from structformer.evaluation.measures import Evaluator, parse_measure
-from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test, t_test
+from structformer.evaluation.significance import bootstrap_intervals, holm, randomisation_test, t_test
 from structformer.extras import TORCH, are_installed
 from structformer.graph import ReferenceGraph
 from structformer.models.kinds import RankerKind, ranker_kind
@@ -71,7 +72,7 @@ class Tested:
 
 @dataclass(slots=True)
 class Row:
-    """One pipeline's result. scores: mean by measure; interval: 95 % bootstrap interval of the first; against: by the
+    """One pipeline's result. scores: mean by measure; intervals: 95 % bootstrap intervals by measure; against: by the
     name of what it is compared with, the difference in the first measure and its Holm-corrected p-value; tests: by the
     same name and by measure.
     """
@@ -81,9 +82,14 @@ class Row:
     scores: dict[str, float]
     per_query: dict[str, dict[str, float]]
     run: Run
-    interval: tuple[float, float]
+    intervals: dict[str, tuple[float, float]]
     against: dict[str, tuple[float, float]] = field(default_factory=dict)
     tests: dict[str, dict[str, Tested]] = field(default_factory=dict)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of the first measure."""
+        return next(iter(self.intervals.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +135,7 @@ class Evaluation:
                     "label": row.label,
                     "scores": row.scores,
                     "interval": list(row.interval),
+                    "intervals": {measure: list(ends) for measure, ends in row.intervals.items()},
                     "against": {name: {"difference": value[0], "p": value[1]} for name, value in row.against.items()},
                     "tests": {
                         name: {measure: asdict(test) for measure, test in by_measure.items()}
@@ -180,6 +187,11 @@ class Evaluation:
             lines.append("| " + " | ".join(cells) + " |")
         starred = f" *: p < .05 in that measure against {compared[0].removeprefix('vs ')}." if compared else ""
         lines += ["", self.note() + starred]
+        if len(self.measures) > 1:
+            lines += ["", "| 95 % | " + " | ".join(self.measures) + " |", "|" + "---|" * (len(self.measures) + 1)]
+            for row in self.rows:
+                ends = (f"{low:.3f}-{high:.3f}" for low, high in row.intervals.values())
+                lines.append("| " + " | ".join((row.label, *ends)) + " |")
         return "\n".join([*lines, *(["", self.caveat] if self.caveat else [])]) + "\n"
 
     def row(self, name: str) -> Row:
@@ -271,8 +283,8 @@ def evaluate(
     queries that are not there. labels: names of the pipelines in the table. ensembles: by the name of a row, the labels
     of the rows whose ranks it averages. against: pipelines that the others are
     compared with; `standard` adds BM25 and the best baseline, as far as they are among them. With `output`, writes runs
-    in TREC's format, report.json and report.md there. Raises UsageError on an unknown measure, or when no query has a
-    judgement."""
+    in TREC's format, report.json, report.md and by_query.tsv there. Raises UsageError on an unknown measure, or when no
+    query has a judgement."""
     workspace = Workspace(workspace)
     # A wrong name fails before the work begins.
     Evaluator([parse_measure(name) for name in measures], judgements.qrels, judgements.subtopics)
@@ -333,8 +345,9 @@ def compare_runs(
         for measure, query, value in evaluator.values(each.run):
             per_query[measure][query] = value
         scores = {measure: sum(values.values()) / len(values) for measure, values in per_query.items()}
-        interval = bootstrap_interval(list(per_query[str(parsed[0])].values()), seed=how.seed)
-        rows.append(Row(each.pipeline, each.label, scores, per_query, each.run, interval))
+        ends = bootstrap_intervals([list(values.values()) for values in per_query.values()], seed=how.seed)
+        intervals = dict(zip(per_query, ends, strict=True))
+        rows.append(Row(each.pipeline, each.label, scores, per_query, each.run, intervals))
         if how.output:
             name = _file_name(each.label)
             write_run(how.output / "runs" / f"{len(rows):02}-{name}.run", each.run, name)
@@ -354,6 +367,7 @@ def compare_runs(
             how.output / "report.json", {**result.as_dict(), "per_query": {row.label: row.per_query for row in rows}}
         )
         write_bytes(how.output / "report.md", result.as_markdown().encode())
+        write_by_query(how.output / "by_query.tsv", result)
     return result
 
 

@@ -14,42 +14,54 @@ one table.
     mix = { srr = 1, rwi = 1, ati = 1, ltm = 1 }
     max_seconds = 600
 
-A row without [rows.train] trains nothing. `{model}` in a pipeline is the row's own model; `{candidates}` is what the
-rows put in order: `lexical[k=200]`, or the run file that the command names. `budget` is the seconds that each training
+A row without [rows.train] trains nothing; `from = "WORKSPACE"` in it learns from another workspace's corpus. `{model}`
+in a pipeline is the row's own model; `{candidates}` is what the rows put in order: the first 100 documents by BM25, or
+the run file that the command names. `budget` is the seconds that each training
 has, the same for all rows, unless a row says otherwise.
 
 A row with `finetune = true`, or with a table of options, is trained on judged queries after that: on those given to
 train on, else on half of the queries, and then all rows are judged on the other half. A `finetune` without
-[rows.train] starts from the base model of its `ranker`. `finetune.queries = N` takes N queries;
+[rows.train] starts from the base model of its `ranker`. `finetune.of = "documents"` learns from whole documents, with
+negatives from the candidates, as such rows are judged; else from passages. `finetune.queries = N` takes N queries;
 `queries = [5, 10]` in a row makes one row of each. A row with `ensemble = [LABEL, ...]`, and no
-pipeline, averages the ranks of those rows. `sizes = [100, 1000]` makes one row of each number of Examples."""
+pipeline, averages the ranks of those rows. `sizes = [100, 1000]` makes one row of each number of
+query-document pairs.
+
+`checkpoint = "org/name"` in a row takes a published ranker for its `{model}`. `{NAME}` in a pipeline is the file that
+the command gives for NAME, and `{NAME?}` one that may be missing. Rows whose checkpoint or file is not to be had are
+left out."""
 
 from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from structformer.errors import UsageError
+from structformer.evaluation.measures import parse_measure
+from structformer.training.finetuning import DOCUMENTS, PASSAGES
 from structformer.training.options import TrainingOptions
 
 _TOP = {"title", "measures", "baseline", "rows", "description", "budget"}
-_ROW = {"label", "pipeline", "train", "finetune", "sizes", "queries", "ensemble"}
-_TUNING = {field.name for field in fields(TrainingOptions)} - {"sampling", "recipe", "mix", "name"} | {
+_ROW = {"label", "pipeline", "train", "finetune", "sizes", "queries", "ensemble", "checkpoint"}
+_TUNING = {field.name for field in fields(TrainingOptions)} - {"sampling", "recipe", "mix", "name", "train_from"} | {
     "queries",
     "negatives",
+    "of",
 }
-CANDIDATES = "lexical[k=200]"
+# The same documents for all rows, one unit each.
+CANDIDATES = "lexical[k=100, of=documents]"
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentRow:
     """One variant. train: options of TrainingOptions, None for a row that trains nothing. finetune: those of a training
-    on judged queries after that, with `queries` and `negatives`; None for none.
+    on judged queries after that, with `queries`, `negatives` and `of`; None for none. family: the label in the file,
+    where that makes several rows. checkpoint: a published ranker, a folder or hub name, in the place of a trained one.
     """
 
     label: str
@@ -57,6 +69,17 @@ class ExperimentRow:
     train: Mapping[str, Any] | None = None
     finetune: Mapping[str, Any] | None = None
     ensemble: tuple[str, ...] = ()
+    family: str = ""
+    checkpoint: str = ""
+
+    def is_called(self, name: str) -> bool:
+        """Whether a name is the row's, or its family's."""
+        return name in (self.label, self.family or self.label)
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts that may speak of files."""
+        return [self.pipeline, *(value for value in (self.finetune or {}).values() if isinstance(value, str))]
 
     @property
     def model(self) -> str:
@@ -76,6 +99,36 @@ class Experiment:
     measures: list[str] = field(default_factory=lambda: ["nDCG@10", "RR@10", "Success@1"])
     baselines: list[str] = field(default_factory=list)
     budget: float | None = None
+
+    def narrowed(self, measures: Sequence[str] = (), rows: str = "") -> Experiment:
+        """The same with other measures, where any are given, and with the rows alone that a list names, where one does:
+        labels between commas, ensembles with what they are made of. Raises UsageError on what there is not.
+        """
+        for measure in measures:
+            parse_measure(measure)
+        named = set(_labels(rows, self.rows)) if rows else {row.label for row in self.rows}
+        kept = {row.label for row in self.rows if any(map(row.is_called, named))}
+        kept |= {member for row in self.rows if row.label in kept for member in row.ensemble}
+        return replace(
+            self,
+            measures=list(measures) or self.measures,
+            rows=[row for row in self.rows if row.label in kept],
+            baselines=[baseline for baseline in self.baselines if baseline in kept],
+        )
+
+
+def _labels(text: str, rows: Iterable[ExperimentRow]) -> list[str]:
+    """The labels in a list of them between commas, which labels may hold too: the longest at each place."""
+    known = {name for row in rows for name in (row.label, row.family) if name}
+    parts = [part.strip() for part in text.split(",")]
+    found = []
+    while parts:
+        ends = (end for end in range(len(parts), 0, -1) if ", ".join(parts[:end]) in known)
+        if (end := next(ends, None)) is None:
+            raise UsageError(f"no row {parts[0]!r}; there are: {'; '.join(sorted(known))}")
+        found.append(", ".join(parts[:end]))
+        parts = parts[end:]
+    return found
 
 
 def experiment_names() -> list[str]:
@@ -133,27 +186,46 @@ def read_experiment(name: str) -> Experiment:
 
 
 def _sized(row: Mapping[str, Any], where: str) -> list[ExperimentRow]:
-    train, finetune = row.get("train"), _tuning(row, where)
+    train, finetune = _training(row, where), _tuning(row, where)
+    label, pipeline = row["label"], row["pipeline"]
     if asked := row.get("queries"):
         if finetune is None or row.get("sizes"):
             raise UsageError(f"{where}: queries go with finetune, and not with sizes")
         return [
-            ExperimentRow(f"{row['label']}, {count} queries", row["pipeline"], train, {**finetune, "queries": count})
+            ExperimentRow(f"{label}, {count} queries", pipeline, train, {**finetune, "queries": count}, family=label)
             for count in asked
         ]
     if not row.get("sizes"):
-        return [ExperimentRow(row["label"], row["pipeline"], train, finetune)]
+        return [ExperimentRow(label, pipeline, train, finetune, checkpoint=_checkpoint(row, where))]
     if train is None:
         raise UsageError(f"{where}: sizes go with [rows.train]")
-    groups = int(train.get("groups", 32))
-    sized = [
-        {**train, "groups": groups, "max_steps": max(1, round(size / groups)), "max_seconds": "none"}
+    return [
+        ExperimentRow(
+            f"{label}, {size} pairs",
+            pipeline,
+            {**train, "max_pairs": size, "max_steps": "none", "max_seconds": "none"},
+            finetune,
+            family=label,
+        )
         for size in row["sizes"]
     ]
-    return [
-        ExperimentRow(f"{row['label']}, {size} Examples", row["pipeline"], options, finetune)
-        for size, options in zip(row["sizes"], sized, strict=True)
-    ]
+
+
+def _checkpoint(row: Mapping[str, Any], where: str) -> str:
+    name = row.get("checkpoint", "")
+    if not isinstance(name, str) or (name and (row.get("train") is not None or row.get("finetune"))):
+        raise UsageError(f"{where}: a checkpoint is a folder or a hub name, in the place of train and finetune")
+    return name
+
+
+def _training(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
+    """The options of a row's training, `from` under its name among them."""
+    given = row.get("train")
+    if not isinstance(given, dict | None):
+        raise UsageError(f"{where}: train is {given!r}: it must be a table of options")
+    if given is None or "from" not in given:
+        return given
+    return {**{name: value for name, value in given.items() if name != "from"}, "train_from": given["from"]}
 
 
 def _tuning(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
@@ -168,6 +240,8 @@ def _tuning(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
     for name in ("queries", "negatives"):
         if name in options and (not isinstance(options[name], int) or options[name] < 1):
             raise UsageError(f"{where}, finetune: {name} is {options[name]!r}: it must be a number of at least 1")
+    if options.get("of", PASSAGES) not in (PASSAGES, DOCUMENTS):
+        raise UsageError(f"{where}, finetune: of is {options['of']!r}: it must be {PASSAGES} or {DOCUMENTS}")
     return options
 
 

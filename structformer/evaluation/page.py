@@ -10,10 +10,11 @@ from typing import Any
 
 from structformer.evaluation.comparison import Evaluation, Row
 from structformer.evaluation.difference import Difference, QueryDifference
-from structformer.pages import changes, intervals, render
+from structformer.pages import changes, intervals, queries, render
 from structformer.storage.files import write_bytes
 
 _SHOWN = 15  # queries of a difference
+_CHARTED = 60  # queries that a chart can tell apart
 _TEXT = 300  # characters of a document
 
 
@@ -49,16 +50,42 @@ def _result(result: Evaluation) -> dict[str, Any]:
         ],
         "note": result.note(),
         "caveat": result.caveat,
-        "measure": measure,
         # One row's interval fills any chart and says nothing.
-        "intervals": intervals([(row.label, row.scores[measure], *row.interval) for row in result.rows], measure)
-        if len(result.rows) > 1
-        else "",
+        "intervals": [
+            {
+                "measure": each,
+                "chart": intervals([(row.label, row.scores[each], *row.intervals[each]) for row in result.rows], each),
+            }
+            for each in result.measures
+            if len(result.rows) > 1
+        ],
+        "by_query": _by_query(result),
         "best": best.label,
+        "first": result.rows[0].label,
         "baseline": result.baseline,
         "counted": f"{better} better, {len(values) - better - worse} the same, {worse} worse.",
         "changes": changes(values, f"change in {measure}") if values else "",
     }
+
+
+def _by_query(result: Evaluation) -> list[dict[str, Any]]:
+    """A chart of each measure, the rows' scores on every query (the search agent's figure 3); none of too many queries
+    to tell them apart.
+    """
+    if not 1 < result.queries <= _CHARTED:
+        return []
+    asked = list(result.rows[0].per_query[result.measures[0]])
+    return [
+        {
+            "measure": measure,
+            "chart": queries(
+                asked,
+                {row.label: [row.per_query[measure][query] for query in asked] for row in result.rows},
+                measure,
+            ),
+        }
+        for measure in result.measures
+    ]
 
 
 def _cells(row: Row, measures: Sequence[str], compared: Sequence[str]) -> list[str]:

@@ -14,11 +14,15 @@ from structformer.errors import ModelError, UsageError
 from structformer.evaluation.comparison import Evaluation, evaluate
 from structformer.evaluation.experiment import CANDIDATES, Experiment, ExperimentRow
 from structformer.evaluation.judgements import Judgements
+from structformer.evaluation.row_places import checkpoint_folder, filled, filled_values
 from structformer.models.registry import read_record
 from structformer.retrieval.pipeline import parse_pipeline
+from structformer.retrieval.run_files import read_run
+from structformer.sampling.sets import set_digest
+from structformer.storage.digests import sha256_of
 from structformer.storage.files import write_json
 from structformer.training import RunMode, TrainingOptions, train_ranker, training_options
-from structformer.training.finetuning import UNASKED, finetuning_options, judged_source
+from structformer.training.finetuning import DOCUMENTS, PASSAGES, UNASKED, finetuning_options, judged_source
 from structformer.training.options import Listener
 from structformer.workspace import Workspace
 
@@ -28,13 +32,33 @@ _NEGATIVES = 7
 
 @dataclass(frozen=True, slots=True)
 class RowTraining:
-    """How the rows of an experiment are trained. settings: "key=value", over what a row says; max_seconds: time for
-    each training, None for what the experiment says.
+    """How the rows of an experiment are trained. settings: "key=value", over what a row says, or "LABEL.key=value" for
+    the rows of a label alone; max_seconds: time for each training, None for what the experiment says; train_from: the
+    workspace whose Examples are learned from by rows that name none, None for the judged one.
     """
 
     settings: Sequence[str] = ()
     max_seconds: float | None = None
     seed: int = 0
+    train_from: Path | None = None
+
+    def of_row(self, row: ExperimentRow, rows: Sequence[ExperimentRow]) -> RowTraining:
+        """The same with the settings that concern one of the rows."""
+        labels = {label for each in rows for label in (each.label, each.family) if label}
+        kept = []
+        for setting in self.settings:
+            label = max((label for label in labels if setting.startswith(f"{label}.")), key=len, default="")
+            if not label or row.is_called(label):
+                kept.append(setting[len(label) + 1 :] if label else setting)
+        return replace(self, settings=kept)
+
+
+@dataclass(frozen=True, slots=True)
+class _TrainOn:
+    """Judged queries to fine-tune on, and the run file that negatives are drawn from, None for BM25's documents."""
+
+    judgements: Judgements
+    run: Path | None
 
 
 def run_experiment(
@@ -45,12 +69,15 @@ def run_experiment(
     *,
     train_on: Judgements | None = None,
     candidates: Path | None = None,
+    train_candidates: Path | None = None,
+    files: Mapping[str, str] | None = None,
     output: Path | None = None,
     say: Callable[[str], None] = lambda text: None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Evaluation:
     """Train what the rows ask for and compare them. train_on: judged queries to fine-tune on, half of `judgements` when
-    there are none. candidates: the run file that rows put in order.
+    there are none. candidates: the run file that rows put in order; train_candidates: that of the queries in
+    `train_on`. files: those that rows need, by the names that their pipelines have for them.
 
     A row whose model is there already, trained with the same options on this corpus, is not trained again, so that a
     killed experiment goes on where it was. A row that has nothing to train on is left out and named. Raises UsageError
@@ -61,26 +88,32 @@ def run_experiment(
         training = replace(training, max_seconds=experiment.budget)
     rows = experiment.rows
     judged = judgements
-    if train_on is None and any(row.finetune is not None for row in rows):
-        train_on, judged = split_queries(judgements, training.seed)
+    for row in rows:
+        if (place := (row.train or {}).get("train_from", training.train_from)) is not None:
+            Corpus.open(place)  # raises: without it nothing is trained
+    learned = _TrainOn(train_on, train_candidates) if train_on is not None else None
+    if learned is None and any(row.finetune is not None for row in rows):
+        half, judged = split_queries(judgements, training.seed)
+        learned = _TrainOn(half, candidates)
+    first = f'run("{candidates}")' if candidates else CANDIDATES
     kept: list[ExperimentRow] = []
     for number, row in enumerate(rows, 1):
         say(f"row {number} of {len(rows)}: {row.label}")
         try:
-            _trained(workspace, row, training, train_on, say)
+            searched = str(checkpoint_folder(row.checkpoint)) if row.checkpoint else _searched(row)
+            places = {**(files or {}), "candidates": first, "model": searched}
+            settled = replace(row, pipeline=filled(row.pipeline, places), finetune=filled_values(row.finetune, places))
+            _trained(workspace, settled, training.of_row(row, rows), learned, say)
         except ModelError as error:
-            say(f"left out: {error}")
+            say(f"{row.label} left out: {error}")
             continue
-        kept.append(row)
+        kept.append(settled)
     if not kept:
         raise UsageError("no row could be trained")
-    first = f'run("{candidates}")' if candidates else CANDIDATES
     there = {row.label for row in kept}
     ensembles = {row.label: row.ensemble for row in kept if row.ensemble and there.issuperset(row.ensemble)}
     kept = [row for row in kept if not row.ensemble]
-    pipelines = [
-        parse_pipeline(row.pipeline.replace("{candidates}", first).replace("{model}", _searched(row))) for row in kept
-    ]
+    pipelines = [parse_pipeline(row.pipeline) for row in kept]
     by_label = {row.label: pipeline for row, pipeline in zip(kept, pipelines, strict=True)}
     baseline = [by_label[label] for label in experiment.baselines if label in by_label]
     return evaluate(
@@ -126,13 +159,13 @@ def _trained(
     workspace: Workspace,
     row: ExperimentRow,
     how: RowTraining,
-    train_on: Judgements | None,
+    train_on: _TrainOn | None,
     say: Callable[[str], None],
 ) -> None:
-    corpus = Corpus.open(workspace).fingerprint
     listener = Listener(note=say)
     if row.train is not None:
-        chosen = {**row.train, "name": row.model, "seed": how.seed}
+        elsewhere = {"train_from": str(how.train_from)} if how.train_from is not None else {}
+        chosen = {**elsewhere, **row.train, "name": row.model, "seed": how.seed}
         if how.max_seconds is not None and "max_seconds" not in row.train:
             chosen["max_seconds"] = how.max_seconds
         recipe = chosen.pop("recipe", None)
@@ -140,31 +173,41 @@ def _trained(
         _once(
             workspace,
             row.model,
-            {"options": asdict(options), "corpus": corpus},
+            {
+                "options": asdict(options),
+                "samples": set_digest(Corpus.open(options.train_from or workspace), options.sampling),
+            },
             lambda: train_ranker(
                 workspace, options, RunMode(force=True, listener=listener, unasked=_shared(options, how.settings))
             ),
         )
     if row.finetune is None or train_on is None:
         return
-    judged = train_on
+    judged = train_on.judgements
     tuning = {"max_seconds": how.max_seconds, **row.finetune, "seed": how.seed, "name": f"{row.model}-finetuned"}
     negatives, count = tuning.pop("negatives", _NEGATIVES), tuning.pop("queries", None)
+    of = tuning.pop("of", PASSAGES)
+    run = train_on.run if of == DOCUMENTS else None
     if count is not None:
         judged = some_queries(judged, count, how.seed)
     settled = finetuning_options(workspace, row.model if row.train is not None else None, tuning)
     tuned: TrainingOptions = training_options(None, settled, how.settings)
     asked = {
         "options": asdict(tuned),
-        "corpus": corpus,
+        "corpus": Corpus.open(workspace).fingerprint,
         "queries": judged.queries,
         "qrels": judged.qrels,
         "negatives": negatives,
+        "of": of,
+        "candidates": sha256_of(run) if run else "",
         "base": read_record(workspace, row.model).fingerprint if row.train is not None else "",
     }
 
     def finetune() -> None:
-        source, _ = judged_source(workspace, judged.queries, judged.qrels, negatives=negatives, seed=how.seed)
+        found = read_run(run)[1] if run else None
+        source, _ = judged_source(
+            workspace, judged.queries, judged.qrels, negatives=negatives, seed=how.seed, of=of, run=found
+        )
         unasked = {**UNASKED, **_shared(tuned, how.settings)}
         train_ranker(workspace, tuned, RunMode(force=True, listener=listener, unasked=unasked), source=source)
 

@@ -60,18 +60,26 @@ def bootstrap_interval(
 
     Raises ValueError on no values.
     """
-    if not len(values):
+    return bootstrap_intervals([values], seed=seed, rounds=rounds, level=level)[0]
+
+
+def bootstrap_intervals(
+    columns: Sequence[Sequence[float]], *, seed: int = 0, rounds: int = _ROUNDS, level: float = 0.95
+) -> list[tuple[float, float]]:
+    """The interval of each of several scores of the same queries, which are drawn once for all."""
+    array = np.asarray(columns, np.float64).T
+    if array.ndim != 2 or not array.size:
         raise ValueError("no values to draw from")
-    array = np.asarray(values, np.float64)
+    queries = len(array)
     generator = np.random.default_rng(seed)
-    means = np.concatenate(
-        [
-            array[generator.integers(0, len(array), (min(_CHUNK, rounds - start), len(array)))].mean(1)
-            for start in range(0, rounds, _CHUNK)
-        ]
-    )
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    parts = []
+    for start in range(0, rounds, _CHUNK):
+        drawn = generator.integers(0, queries, (min(_CHUNK, rounds - start), queries))
+        places = drawn + queries * np.arange(len(drawn))[:, None]
+        times = np.bincount(places.ravel(), minlength=drawn.size).reshape(drawn.shape)
+        parts.append(times @ array / queries)
+    low, high = np.quantile(np.concatenate(parts), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return [(float(first), float(last)) for first, last in zip(low, high, strict=True)]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from structformer.pages.by_query import queries
 from structformer.pages.charts import changes, curve, histogram, intervals
 from structformer.pages.frame import render
 
-__all__ = ["changes", "curve", "histogram", "intervals", "render"]
+__all__ = ["changes", "curve", "histogram", "intervals", "queries", "render"]

@@ -50,7 +50,7 @@ def _round_step(step: float) -> float:
 
 
 @dataclass(slots=True)
-class _Frame:
+class Frame:
     """Where values lie on the drawing."""
 
     x: Axis
@@ -63,21 +63,25 @@ class _Frame:
     width: float = _WIDTH
 
     def px(self, value: float) -> float:
+        """Where a value of the x axis lies."""
         return round(
             self.left + (value - self.x.low) / (self.x.high - self.x.low) * (self.width - self.left - self.right), 1
         )
 
     def py(self, value: float) -> float:
+        """Where a value of the y axis lies."""
         return round(
             self.top + (self.y.high - value) / (self.y.high - self.y.low) * (self.height - self.top - self.bottom), 1
         )
 
 
-def _draw(template: str, **values: object) -> Markup:
+def draw(template: str, **values: object) -> Markup:
+    """The chart of a template."""
     return Markup(environment().get_template(template).render(**values))
 
 
-def _label_width(labels: Sequence[str]) -> float:
+def label_width(labels: Sequence[str]) -> float:
+    """The room that the longest label takes."""
     return max((len(label) for label in labels), default=0) * _LETTER
 
 
@@ -87,7 +91,7 @@ def curve(points: Sequence[tuple[int, float]], smooth: Sequence[tuple[int, float
     missing = max(0.0, _LEAST_SPAN * max(abs(low), abs(high), 1e-9) - (high - low))
     y = Axis.over(low - missing / 2, high + missing / 2, y_name, count=4)
     x = Axis.over(points[0][0], max(points[-1][0], points[0][0] + 1), x_name, whole=True)
-    frame = _Frame(x, y, height=230.0, left=_label_width([label for _, label in y.ticks]) + 34, bottom=42.0)
+    frame = Frame(x, y, height=230.0, left=label_width([label for _, label in y.ticks]) + 34, bottom=42.0)
 
     def path(values: Sequence[tuple[int, float]]) -> str:
         step = max(1, len(values) // _MAX_POINTS)
@@ -95,15 +99,15 @@ def curve(points: Sequence[tuple[int, float]], smooth: Sequence[tuple[int, float
 
     dots = [(frame.px(at), frame.py(value)) for at, value in points] if len(points) < 40 else []
     raw = path(points) if list(smooth) != list(points) else ""
-    return _draw("curve.svg", frame=frame, raw=raw, line=path(smooth), dots=dots)
+    return draw("curve.svg", frame=frame, raw=raw, line=path(smooth), dots=dots)
 
 
 def histogram(bars: Sequence[tuple[str, int]], name: str, unit: str) -> Markup:
     """A bar for each name, with its count."""
     shown = list(bars[:_MAX_BARS])
-    left = max(_label_width([label for label, _ in shown]) + 14, 60.0)
+    left = max(label_width([label for label, _ in shown]) + 14, 60.0)
     most = max((count for _, count in shown), default=0) or 1
-    room = _NARROW - left - _label_width([f"{most:,}"]) - 12
+    room = _NARROW - left - label_width([f"{most:,}"]) - 12
     rows = [
         {
             "label": label,
@@ -113,14 +117,14 @@ def histogram(bars: Sequence[tuple[str, int]], name: str, unit: str) -> Markup:
         }
         for number, (label, count) in enumerate(shown)
     ]
-    return _draw("histogram.svg", rows=rows, left=left, width=_NARROW, height=22 * len(rows) + 26, name=name, unit=unit)
+    return draw("histogram.svg", rows=rows, left=left, width=_NARROW, height=22 * len(rows) + 26, name=name, unit=unit)
 
 
 def intervals(rows: Sequence[tuple[str, float, float, float]], name: str) -> Markup:
     """For each (label, score, low, high) a dot on a line from low to high."""
     x = Axis.over(min(low for _, _, low, _ in rows), max(high for _, _, _, high in rows), name)
-    left = _label_width([_shortened(label) for label, *_ in rows]) + 18
-    frame = _Frame(x, Axis("", 0.0, float(len(rows)), ()), height=26.0 * len(rows) + 54, left=left, bottom=42.0)
+    left = label_width([_shortened(label) for label, *_ in rows]) + 18
+    frame = Frame(x, Axis("", 0.0, float(len(rows)), ()), height=26.0 * len(rows) + 54, left=left, bottom=42.0)
     marks = [
         {
             "label": _shortened(label),
@@ -131,7 +135,7 @@ def intervals(rows: Sequence[tuple[str, float, float, float]], name: str) -> Mar
         }
         for place, (label, score, low, high) in enumerate(rows)
     ]
-    return _draw("intervals.svg", frame=frame, marks=marks)
+    return draw("intervals.svg", frame=frame, marks=marks)
 
 
 def _shortened(label: str) -> str:
@@ -143,11 +147,11 @@ def changes(values: Sequence[float], y_name: str) -> Markup:
     ordered = sorted(values, reverse=True)
     reach = max((abs(value) for value in ordered), default=0.0) or 1.0
     y = Axis.over(-reach, reach, y_name, count=5)
-    frame = _Frame(
+    frame = Frame(
         Axis("queries, by their change", 0.0, float(len(ordered)), ()),
         y,
         230.0,
-        _label_width([t for _, t in y.ticks]) + 34,
+        label_width([t for _, t in y.ticks]) + 34,
         30.0,
     )
     width = (frame.width - frame.left - frame.right) / len(ordered)
@@ -162,4 +166,4 @@ def changes(values: Sequence[float], y_name: str) -> Markup:
         for place, change in enumerate(ordered)
         if change
     ]
-    return _draw("changes.svg", frame=frame, bars=bars)
+    return draw("changes.svg", frame=frame, bars=bars)

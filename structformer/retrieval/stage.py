@@ -27,11 +27,12 @@ class StageKind:
 
     finds: it finds units, so it stands first; otherwise it orders those found. run: what it does with the rankings of
     some queries, see `Run`. model: the one it uses when none is named, "" for a stage without. options: with their
-    defaults; `k` is how many units it finds, or looks at. choices: what an option that is a word may be. needs(opened,
-    stage): what must be there before anything is searched, so that a wrong name is an error even where nothing is
-    found. vectors: its model is a bi-encoder, whose vectors of the queries it compares with those of the index. fuses:
-    it sums scores by the weights that were learned for that encoder, unless its option `weights` says otherwise.
-    ranks: it orders by its model's scores alone, so that tables call it by the model's name."""
+    defaults; `k` is how many units it finds, or looks at, of documents where its option `of` says so. choices: what an
+    option that is a word may be. needs(opened, stage): what must be there before anything is searched, so that a wrong
+    name is an error even where nothing is found. vectors: its model is a bi-encoder, whose vectors of the queries it
+    compares with those of the index. fuses: it sums scores by the weights that were learned for that encoder, unless
+    its option `weights` says otherwise. ranks: it orders by its model's scores alone, so that tables call it by the
+    model's name."""
 
     name: str
     run: Run

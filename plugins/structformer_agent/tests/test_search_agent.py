@@ -18,7 +18,7 @@ from structformer.text.word_vectors import read_word_vectors
 from boats import TINY, boats
 from conftest import write_pages
 from structformer_agent.agent import SearchAgent, merge
-from structformer_agent.titles_file import read_titles
+from structformer_agent.titles_file import read_descriptions, read_titles
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +39,23 @@ def made(folder: Path, pages: dict[str, str]) -> Path:
 
 
 def test_the_agent_compares_sections_texts_by_word_vectors(harbour, tmp_path):
-    (tmp_path / "vectors.txt").write_text("cloth 1 0 0\nwet 0 1 0\nrain 0 0 1\ndark 0 1 0\nharbour 0 0.6 0.8\n")
+    path = tmp_path / "vectors.txt"
+    path.write_text("cloth 1 0 0\nwet 0 1 0\nrain 0 0 1\ndark 0 1 0\nharbour 0 0.6 0.8\n")
     retriever = Retriever.open(harbour)
     [ranking] = retriever.rank(["mast rain"], "lexical[k=5]")
     agent = SearchAgent(retriever, "texts", documents=1, vectors=read_word_vectors(tmp_path / "vectors.txt"))
     # Every section says cloth twice or thrice, and one of rain, dark and harbour: by hand, rain is nearest to rain.
     assert agent.titles("mast rain", ranking)[:2] == ["Mend the mast", "Clean the mast"]
-    path = tmp_path / "vectors.txt"
+    (tmp_path / "asked.tsv").write_text("7\tWhat must not be done in the dark?\n")
+    described = SearchAgent(
+        retriever,
+        "texts",
+        documents=1,
+        vectors=read_word_vectors(path),
+        descriptions=read_descriptions(tmp_path / "asked.tsv"),
+    )
+    assert described.titles("mast rain", ranking, "7")[0] == "Stow the mast", "the topic's description says dark"
+    assert described.titles("mast rain", ranking, "8")[0] == "Mend the mast", "a topic without one is its query"
     [staged] = retriever.rank(["mast rain"], f'agent:texts[k=50, vectors="{path}", query=without]')
     assert staged.ranked
 

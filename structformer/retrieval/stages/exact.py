@@ -30,7 +30,7 @@ def _rescoring(score: Score) -> Run:
             return [found[place] for place in places]
 
         for ranking in rankings:
-            rescore(ranking, stage, scores)
+            rescore(ranking, stage, scores, opened)
 
     return run
 
