@@ -1,12 +1,13 @@
 # `make demo` and `make test` do all set-up themselves; nothing but Python 3.11+, make and pip is needed.
 PYTHON ?= python3
 VENV ?= .venv
+DOCS_VENV ?= .venv-docs
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL := $(PIP) -c constraints.txt
 SOURCES := pyproject.toml constraints.txt
 
-.PHONY: demo papers-small test lint types locked clean
+.PHONY: demo docs papers-small test lint types locked clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -32,6 +33,16 @@ papers-small: $(VENV)/.demo
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
+## The documentation as a site that searches itself, into build/docs. An environment of its own; notebooks are run.
+docs: $(DOCS_VENV)/.docs
+	$(DOCS_VENV)/bin/python -m sphinx --fail-on-warning --keep-going -q -b html docs build/docs $(ARGS)
+	@echo "python3 -m http.server -d build/docs"
+
+$(DOCS_VENV)/.docs: pyproject.toml docs/constraints.txt
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c docs/constraints.txt -e '.[docs]'
+	touch $@
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -47,4 +58,4 @@ locked: | $(BIN)/python
 	touch $(VENV)/.demo $(VENV)/.dev
 
 clean:
-	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(DOCS_VENV) build/docs .demo .mypy_cache .ruff_cache .pytest_cache

@@ -88,7 +88,7 @@ def prepared(options: argparse.Namespace) -> tuple[Path, Path]:
         judged = FOLDER / "scifact"
     call("ingest", wiki, "-w", FOLDER / "wiki", "-q")
     call("ingest", judged / "corpus.jsonl", "-w", FOLDER / "judged", "-q")
-    call("index", "-w", FOLDER / "judged", "-q")
+    call("index", "-w", FOLDER / "judged", "--encoder", "none", "-q")  # the rows' candidates are BM25's
     return FOLDER / "wiki", judged
 
 

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -21,6 +20,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from posixpath import dirname, join, normpath
+
+from structformer.cli.demo_steps import score_table
+from structformer.cli.demo_steps import shown_command as run
+from structformer.errors import StructformerError
 
 DEMO = Path(os.environ.get("STRUCTFORMER_DEMO", ".demo"))
 QUERY = "show my site in another language"
@@ -96,13 +99,6 @@ MANUALS = (
         ("plugins/index",),
     ),
 )
-ROWS = {  # evaluate's rows that the last table has
-    "BM25": "words: BM25",
-    "dense untrained": "meaning: MiniLM, pretrained",
-    "RRF untrained": "both, by reciprocal rank fusion",
-    "structure and words": "structformer: words and structure, nothing pretrained",
-    "hybrid untrained": "structformer: words, structure and MiniLM",
-}
 
 
 def fetch(folder: Path) -> None:
@@ -236,42 +232,6 @@ def collect(folder: Path, archives: Path) -> Collected:
     return done
 
 
-def run(*arguments: str, shown: bool = True) -> str:
-    """Show a structformer command, run it and give what it printed; the demo ends when one fails."""
-    command = ["structformer", *arguments]
-    print(f"\n\033[1m$ {shlex.join(command)}\033[0m", flush=True)
-    lines = []
-    with subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            lines.append(line)
-            if shown:
-                print(line, end="", flush=True)
-    if process.returncode:
-        sys.exit(f"the command above ended with {process.returncode}")
-    return "".join(lines)
-
-
-def table(report: str, used: bool) -> str:
-    """The last table, from what `evaluate --json` printed; `used`: whether the search uses the trained encoder."""
-    result = json.loads(report)["results"][0]
-    rows = {row["label"]: row for row in result["rows"]}
-    names = dict(ROWS)
-    for label in rows:
-        if label.startswith("hybrid") and "untrained" not in label:
-            names[label] = "structformer: the same, trained" + ("" if used else " (not in use: see below)")
-    lines = [f"{'':56}nDCG@10   right page first   against BM25"]
-    for label, name in names.items():
-        if label in rows:
-            row = rows[label]
-            scores = row["scores"]
-            against = row["against"].get("vs BM25")
-            versus = f"{against['difference']:+.3f} (p = {against['p']:.4f})" if against else ""
-            line = f"{name:56}{scores['nDCG@10']:7.3f}{scores['Success@1']:17.0%}    {versus}"
-            lines.append(line.rstrip())
-    return "\n".join(lines)
-
-
 def main() -> None:
     """Run the demo."""
     minutes = os.environ.get("STRUCTFORMER_DEMO_TRAIN", "90s")
@@ -303,10 +263,10 @@ the questions.""",
     run("search", QUERY, "-k", "3", "--workspace", workspace)
     passed("the search above uses whatever helped.")
     judged = ["--queries", str(DEMO / "queries.jsonl"), "--qrels", str(DEMO / "qrels.tsv")]
-    report = run("evaluate", *judged, "--json", "--workspace", workspace, shown=False)
+    report = run("evaluate", *judged, "--json", "--workspace", workspace, output=False)
     print(f"\n{len(collected.queries)} questions, each to find the page that its authors link to:\n")
     verdict = [line for line in said.splitlines() if line.startswith("On ") and "held-out questions" in line]
-    print(table(report, used=not any("No gain" in line for line in verdict)))
+    print(score_table(report, uses_trained=not any("No gain" in line for line in verdict)))
     if verdict:
         print("\nWhat train said of itself, before these questions were asked:")
         print("\n".join(f"  {line.strip()}" for line in verdict))
@@ -316,4 +276,7 @@ the questions.""",
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except StructformerError as error:
+        sys.exit(str(error))

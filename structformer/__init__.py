@@ -18,6 +18,12 @@ from typing import TYPE_CHECKING, Any
 from structformer._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from structformer.api_documents import delete as delete
+    from structformer.api_documents import upsert as upsert
+    from structformer.api_export import export as export
+    from structformer.api_serving import Served as Served
+    from structformer.api_serving import serve as serve
+    from structformer.api_serving import up as up
     from structformer.corpus import Corpus as Corpus
     from structformer.document import Document as Document
     from structformer.document import Link as Link
@@ -35,6 +41,9 @@ if TYPE_CHECKING:
     from structformer.ingestion import read as read
     from structformer.plugins import hookimpl as hookimpl
     from structformer.query_side import train as train
+    from structformer.retrieval import Filter as Filter
+    from structformer.retrieval import Hit as Hit
+    from structformer.retrieval import Hits as Hits
     from structformer.retrieval import Retriever as Retriever
     from structformer.retrieval import build_index as index  # noqa: F401
     from structformer.sampling import Samples as Samples
@@ -47,6 +56,9 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "Corpus": "corpus",
     "Document": "document",
+    "Filter": "retrieval",
+    "Hit": "retrieval",
+    "Hits": "retrieval",
     "Limits": "formats",
     "Link": "document",
     "LinkKind": "document",
@@ -57,18 +69,24 @@ _PUBLIC = {
     "Samples": "sampling",
     "SamplingOptions": "sampling",
     "Section": "document",
+    "Served": "api_serving",
     "StructformerError": "errors",
     "TrainingOptions": "training",
     "UsageError": "errors",
     "Workspace": "workspace",
     "WorkspaceError": "errors",
+    "delete": "api_documents",
     "evaluate": "evaluation",
+    "export": "api_export",
     "hookimpl": "plugins",
     "index": "retrieval",
     "ingest": "ingestion",
     "read": "ingestion",
     "sample": "sampling",
+    "serve": "api_serving",
     "train": "query_side",
+    "up": "api_serving",
+    "upsert": "api_documents",
 }
 _RENAMED = {"index": "build_index"}
 __all__ = ["__version__", *sorted(_PUBLIC)]

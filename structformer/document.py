@@ -123,6 +123,11 @@ class Document:
     language: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
 
+    def _repr_html_(self) -> str:
+        from structformer.document_in_notebook import document_html
+
+        return document_html(self)
+
     def sections(self) -> Iterator[Section]:
         """All sections in pre-order; a section's number is its position here, the root's is 0."""
         return self.root.walk()

@@ -176,7 +176,7 @@ class Plugins:
             option = known.get(name)
             if option is None:
                 near = difflib.get_close_matches(name, known, 1)
-                meant = f"did you mean {near[0]}?" if near else f"there are: {', '.join(sorted(known))}"
+                meant = f"did you mean {near[0]}?" if near else f"choose from: {', '.join(sorted(known))}"
                 raise UsageError(f"no format option {name!r}; {meant}")
             if option.choices and value not in option.choices:
                 raise UsageError(f"{name}={value}: choose {', '.join(option.choices)}")

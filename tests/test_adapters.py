@@ -190,7 +190,9 @@ def test_the_sphinx_extension_adds_nothing_without_a_server():
     added: list[tuple[str, dict[str, str]]] = []
     values = {
         "structformer_server": "",
+        "structformer_static": False,
         "structformer_target": "",
+        "structformer_own": "",
         "structformer_label": "Find",
         "structformer_path": "",
         "structformer_token": "",

@@ -18,7 +18,8 @@ ROOT = Path(structformer.__file__).parent
 PLUGINS = ROOT.parent / "plugins"
 # Each layer imports only from those before it.
 LAYERS = [
-    {"_version", "blocks", "errors", "word_counts"},
+    {"_version", "blocks", "errors", "notebook_html", "option_names", "word_counts"},
+    {"document_in_notebook", "notebook_progress"},
     {"document", "extras"},
     {"text"},
     {"storage", "formats"},
@@ -35,6 +36,7 @@ LAYERS = [
     {"adapters", "checks"},
     {"serving"},
     {"static_site"},
+    {"api_documents", "api_export", "api_serving"},
     {"cli"},
 ]
 FOR_PLUGINS = {"errors", "word_counts", "blocks", "document", "text", "formats", "plugins"}

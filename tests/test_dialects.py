@@ -359,7 +359,7 @@ def test_dialects_may_be_chosen():
 
 
 def test_an_unknown_dialect_is_refused_in_words():
-    with pytest.raises(UsageError, match=r"no Markdown dialect 'jekil'; there are: attributes, .*, none"):
+    with pytest.raises(UsageError, match=r"no Markdown dialect 'jekil'; choose from: attributes, .*, none"):
         list(read(b"x", format="markdown", dialect="jekil"))
 
 

@@ -281,7 +281,7 @@ def test_results_keep_their_order_and_few_tasks_are_given_out_ahead():
 def test_engines_are_named():
     for name in ("local", "dask", "ray"):
         assert isinstance(get_engine(name), Engine)
-    with pytest.raises(UsageError, match="no engine 'spark'; there are: dask, local, ray"):
+    with pytest.raises(UsageError, match="no engine 'spark'; choose from: dask, local, ray"):
         get_engine("spark")
 
 

@@ -250,7 +250,7 @@ def test_run_files_are_compared_and_differences_have_texts(workspace, tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "A &lt;b&gt;knot&lt;/b&gt;" in page
     assert "<script" not in page
-    with pytest.raises(UsageError, match="no row 'dense'; there are: BM25, theirs"):
+    with pytest.raises(UsageError, match="no row 'dense'; choose from: BM25, theirs"):
         difference(result, "dense", "BM25")
 
 

@@ -19,25 +19,33 @@ SETTINGS = [part for each in TINY for part in ("--set", each)]
 pytestmark = pytest.mark.skipif(packaged_minilm() is None, reason="structformer[offline] is not installed")
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the tests share: both workspaces are made once."""
+    return tmp_path_factory.mktemp("papers")
+
+
 @pytest.fixture
-def papers(tmp_path, monkeypatch, run) -> ModuleType:
+def papers(folder, given, monkeypatch, run) -> ModuleType:
     """The script, with its commands run in this process and three rows in each table."""
     spec = importlib.util.spec_from_file_location("papers_small", SCRIPT)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "FOLDER", tmp_path / "out")
+    monkeypatch.setattr(module, "FOLDER", folder)
     monkeypatch.setattr(module, "call", lambda *words: run(*words).out)
     monkeypatch.setattr(module, "has_gpu", lambda: False)
     monkeypatch.setattr(module, "ROWS", dict.fromkeys(module.TABLES, "BM25,QL,Wikiformer"))
+    if (folder / "judged" / "index").exists():
+        monkeypatch.setattr(module, "prepared", lambda _: (folder / "wiki", given[-1]))
     return module
 
 
-@pytest.fixture
-def given(tmp_path) -> list[object]:
+@pytest.fixture(scope="module")
+def given(folder: Path) -> list[object]:
     """An encyclopedia, and a judged collection of BEIR's form."""
-    write_pages(tmp_path / "pages", linked_pages())
+    write_pages(folder / "pages", linked_pages())
     corpus = [
         {"_id": f"D{n}", "title": topic, "text": f"How the {topic} is cleaned and oiled before the winter."}
         for n, topic in enumerate(LINKED)
@@ -45,7 +53,7 @@ def given(tmp_path) -> list[object]:
     queries = [{"_id": str(n), "text": f"clean the {topic}"} for n, topic in enumerate(LINKED)]
     qrels = ["query-id\tcorpus-id\tscore\n", *(f"{n}\tD{n}\t1\n" for n in range(12))]
     write_pages(
-        tmp_path / "beir",
+        folder / "beir",
         {
             **{
                 f"{name}.jsonl": "".join(json.dumps(row) + "\n" for row in rows)
@@ -55,16 +63,18 @@ def given(tmp_path) -> list[object]:
             "qrels/test.tsv": "".join(qrels[:1] + qrels[7:]),
         },
     )
-    return ["--wiki", tmp_path / "pages", "--judged", tmp_path / "beir"]
+    return ["--wiki", folder / "pages", "--judged", folder / "beir"]
 
 
 def test_without_a_gpu_it_measures_and_says_how_long_the_work_would_take(papers, given, capsys):
+    models = papers.FOLDER / "judged" / "models"
+    there = set(models.glob("*"))
     assert papers.main([*map(str, given), "--hours", "2", *SETTINGS]) == 0
     said = capsys.readouterr().out
     assert "pairs of query and document a second on this machine, measured over a few steps" in said
     assert "which train for 2 h there, would take" in said
     assert "Nothing was trained: this machine has no GPU. --run" in said
-    assert not (papers.FOLDER / "tables").exists()
+    assert set(models.glob("*")) == there
     assert "would take 17 h here for as many pairs; in 1 h here every ranker learns from 5.88%" in papers.estimate(
         1, 100.0, False
     )

@@ -275,6 +275,12 @@ def test_weights_of_other_sizes_than_the_settings_say_are_refused(tmp_path, writ
         load_encoder(location)
 
 
+def test_a_head_whose_bias_is_not_of_its_outputs_is_refused(tmp_path):
+    weights = {**two_labels()[0], "classifier.bias": torch.zeros(3)}
+    with pytest.raises(ModelError, match="no ranking head can be loaded from"):
+        CrossEncoder.load(checkpoint(tmp_path, weights))
+
+
 def test_the_head_for_masked_words_is_the_files(tmp_path):
     weights, _ = old_names()
     location = checkpoint(tmp_path, weights)

@@ -159,13 +159,13 @@ def test_pipelines_are_written_and_read_back(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sparse", "no stage 'sparse'; there are: lexical, dense"),
+        ("sparse", "no stage 'sparse'; choose from: lexical, dense"),
         (
             "rerank",
             "rerank orders what a stage before it found: begin with one that finds, for example lexical >> rerank",
         ),
         ("dense >> lexical", "lexical finds units, so it can only come first"),
-        ("dense[j=3]", "dense has no option 'j'; there are: k"),
+        ("dense[j=3]", "dense has no option 'j'; choose from: k"),
         ("dense[k=0]", "a whole number of at least 1"),
         ("dense[k]", r"write \[option=value\]"),
         ("hybrid[weights=mine]", "choose learned or rrf"),

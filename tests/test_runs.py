@@ -330,13 +330,13 @@ def test_judged_queries_choose_the_checkpoint_where_they_are_given(corpus, tmp_p
         (
             "nonsense",
             "",
-            "there are: ares, bprop, cocondenser, condenser, docs, harp, ict, ict-mlm, prop, wikiformer, wlp-mlm",
+            "choose from: ares, bprop, cocondenser, condenser, docs, harp, ict, ict-mlm, prop, wikiformer, wlp-mlm",
         ),
-        ("docs", "foo=1", "no key foo; there are: accumulation"),
+        ("docs", "foo=1", "no key foo; choose from: accumulation"),
         ("docs", "warmup", "write key=value"),
         ("docs", "warmup=soon", "warmup is 'soon': it must be float or int"),
         ("docs", "sample.negatives_from=nowhere", "choose document, siblings, random, lexical"),
-        ("docs", "loss=mse", "a bi-encoder has no loss 'mse'; there are: infonce"),
+        ("docs", "loss=mse", "a bi-encoder has no loss 'mse'; choose from: infonce"),
     ],
 )
 def test_mistakes_in_recipes_are_named(corpus, recipe, setting, message):

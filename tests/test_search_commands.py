@@ -107,7 +107,7 @@ def test_a_pipeline_file_is_a_pipeline(run, harbour, tmp_path):
         == "lexical >> ql[mu=500]"
     )
     wrong = run("search", "mast", "-w", harbour, "--pipeline", "lexical >> rerang")
-    assert (wrong.code, wrong.err.startswith("error: no stage 'rerang'; there are: ")) == (2, True)
+    assert (wrong.code, wrong.err.startswith("error: no stage 'rerang'; choose from: ")) == (2, True)
 
 
 def test_an_index_older_than_the_corpus_is_refused_or_rebuilt(run, harbour, made):

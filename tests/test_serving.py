@@ -577,7 +577,10 @@ def test_pipelines_are_named_by_the_server_alone(harbour):
     with client(harbour, pipelines={"fast": "lexical[k=5]"}) as found:
         assert found.get("/api/search?q=mast&pipeline=fast").json()["pipeline"] == "lexical[k=5]"
         wrong = found.get("/api/search?q=mast&pipeline=late")
-        assert (wrong.status_code, wrong.json()["message"]) == (422, "no pipeline 'late'; there are: best, words, fast")
+        assert (wrong.status_code, wrong.json()["message"]) == (
+            422,
+            "no pipeline 'late'; choose from: best, words, fast",
+        )
         assert found.get("/api/search?q=ma&pipeline=late&typing=true").status_code == 422
 
 

@@ -96,7 +96,7 @@ def test_hits_carry_addresses_and_a_later_ingest_keeps_the_site(tmp_path, capsys
 def test_what_is_no_address_is_refused(tmp_path):
     with pytest.raises(UsageError, match="write https"):
         Site("ftp://e.org")
-    with pytest.raises(UsageError, match="there are: folder"):
+    with pytest.raises(UsageError, match="choose from: folder"):
         Site("https://e.org", "odd")
 
 

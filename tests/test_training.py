@@ -231,7 +231,7 @@ def test_a_corpus_without_structure_is_no_traceback(tmp_path):
 
 
 def test_an_unknown_ranker_is_a_usage_error():
-    with pytest.raises(UsageError, match="there are: bi-encoder, cross-encoder"):
+    with pytest.raises(UsageError, match="choose from: bi-encoder, cross-encoder"):
         TrainingOptions(ranker="oracle")
 
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -25,6 +26,8 @@ from structformer.training.gradients import Learning, learn
 from structformer.training.logs import read_log
 from structformer.training.memory import fitted, read_twice, tried
 from structformer.training.objectives import Objective
+from structformer.training.options import TrainingOptions
+from structformer.training.planning import measure
 from structformer.training.prepared import Prepared
 from structformer.training.resolve import load_ranker, make_objective, resolve
 from structformer.training.utilisation import ModelArithmetic, peak_of
@@ -277,3 +280,19 @@ def test_the_share_of_a_gpu_that_is_used_counts_the_model_s_own_arithmetic(corpu
     assert peak_of("NVIDIA L4") == 121e12
     assert peak_of("NVIDIA GeForce RTX 3090") == 71e12
     assert peak_of("A card of tomorrow") is None
+
+
+def test_a_process_measures_the_part_of_a_step_that_will_be_its_own(monkeypatch):
+    monkeypatch.setattr("structformer.training.planning.learn", lambda *_: None)
+    seen: list[int] = []
+
+    def prepare(examples, rng):
+        seen.append(len(examples))
+        return SimpleNamespace(pairs=3 * len(examples))
+
+    objective = SimpleNamespace(prepare=prepare, train=lambda: None, zero_grad=lambda set_to_none: None, ranker=None)
+    order = ExampleOrder(SimpleNamespace(counts={"ict": 640}, example=lambda task, number: number), {"ict": 1.0}, 64, 0)
+    options = TrainingOptions(ranker="cross-encoder", accumulation=2)
+    found, _ = measure(objective, order, SimpleNamespace(precision="no"), "cpu", None, options, processes=8)
+    assert set(seen) == {4}, "64 Examples in 2 chunks for each of 8 processes"
+    assert found.pairs_per_second * found.seconds == pytest.approx(3 * 64)

@@ -255,6 +255,42 @@ def test_rerankers_read_of_documents_what_they_were_trained_on(wiki, marco, monk
         assert len(trained_on) == count
 
 
+def test_files_of_another_collection_are_refused_before_anything_is_trained(run, wiki, marco, tmp_path):
+    (tmp_path / "e.toml").write_text(WIKIFORMER.replace("recipe", "max_steps = 1, recipe"))
+    lines = (marco / "top.trec").read_text()
+    for name, text in (("other.trec", lines.replace(" D", " X")), ("empty.trec", ""), ("odd.trec", "a b\n")):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "other.txt").write_text((marco / "qrels.txt").read_text().replace(" D", " X"))
+    (tmp_path / "unasked.txt").write_text("1000 0 D1 1\n")
+    asked = ["--queries", marco / "queries.tsv", "-w", marco / "w"]
+    right = [*asked, "--qrels", marco / "qrels.txt"]
+    learned = [*right, "--train-queries", marco / "queries.tsv"]
+    models = set((marco / "w" / "models").glob("*"))
+    for arguments, said in (
+        ([*asked, "--qrels", tmp_path / "other.txt"], "no judged query has a relevant document in the corpus"),
+        ([*asked, "--qrels", tmp_path / "unasked.txt"], "no query has a relevant document in the qrels"),
+        ([*learned, "--train-qrels", tmp_path / "other.txt"], "no judged query has a relevant document in the corpus"),
+        ([*right, "--candidates", tmp_path / "other.trec"], "the run has none of"),
+        ([*right, "--candidates", tmp_path / "empty.trec"], "has no ranking"),
+        ([*right, "--candidates", tmp_path / "odd.trec"], "not TREC's"),
+        ([*right, "--candidates", tmp_path / "gone.trec"], "cannot be read"),
+        ([*right, "--set", "Wikiformer.nokey=1"], "no key nokey"),
+    ):
+        refused = run("experiment", tmp_path / "e.toml", "--train-from", wiki, *ONE_STEP[2:], *arguments)
+        assert refused.code == 2
+        assert said in refused.err
+    assert set((marco / "w" / "models").glob("*")) == models
+
+
+def test_a_ranker_of_groups_is_told_when_there_is_nothing_to_compare(run, marco):
+    train = ["train", "--ranker", "cross-encoder", "--task-mix", "ict", "-w", marco / "w", *TINY, "--dry-run"]
+    alone = run(*train, "--set", "sample.min_words=5")
+    assert "the Examples of ict have no negatives" in alone.err
+    others = run(*train, "--set", "sample.min_words=5", "--set", "sample.negatives_from=lexical")
+    assert others.code == 0
+    assert "have no negatives" not in others.err
+
+
 ORDERS = """
 measures = ["nDCG@10"]
 baseline = "BM25"
@@ -287,9 +323,12 @@ def test_all_rows_reorder_the_same_documents_and_some_may_be_asked_for(run, marc
     for query in runs[0]:
         first, second = ({document for document, _ in each[query]} for each in runs)
         assert first == second
+    assert run(*command, "--rows", "QL", "--set", "KNRM.max_steps=1").code == 0, (
+        "a row that does not run has settings too"
+    )
     tuned = next((marco / "w" / "models").glob("experiment-knrm-2-queries-*-finetuned"))
     assert read_record(marco / "w", tuned.name).training["steps"] == 1, "--set of a label is its rows' alone"
     every = run(*command, "--rows", "both")
     assert [row["label"] for row in every.json[0]["rows"]] == ["BM25", "QL", "both"]
-    assert "no row 'gone'; there are: BM25; KNRM; KNRM, 2 queries" in run(*command, "--rows", "gone").err
+    assert "no row 'gone'; choose from: BM25; KNRM; KNRM, 2 queries" in run(*command, "--rows", "gone").err
     assert "no measure 'nonsense'" in run(*command, "--measures", "nonsense").err

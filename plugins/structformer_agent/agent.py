@@ -90,7 +90,7 @@ class SearchAgent:
         descriptions: Mapping[str, str] | None = None,
     ) -> None:
         if choose not in CHOICES:
-            raise UsageError(f"no agent {choose!r}; there are: {', '.join(CHOICES)}")
+            raise UsageError(f"no agent {choose!r}; choose from: {', '.join(CHOICES)}")
         if choose == "titles" and not titles:
             raise UsageError("the agent `titles` needs titles of your own: --titles FILE, one a line")
         self._retriever = retriever

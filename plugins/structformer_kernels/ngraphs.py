@@ -53,9 +53,11 @@ def read_ngraphs(path: Path) -> list[str]:
     """
     found: dict[str, None] = {}
     for number, line in enumerate(lines_of(path), 1):
-        ngraph = line.partition("\t")[0].strip()
+        ngraph, _, its_number = (part.strip() for part in line.partition("\t"))
         if not ngraph:
             continue
+        if its_number and not its_number.isdecimal():
+            raise UsageError(f"{path}, line {number}: {its_number[:20]!r} is not the number of an n-graph")
         if len(ngraph) > LONGEST_NGRAPH or not _NGRAPH.fullmatch(ngraph):
             raise UsageError(
                 f"{path}, line {number}: {ngraph[:20]!r} is no n-graph: 1 to {LONGEST_NGRAPH} letters a to z and "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -72,17 +73,21 @@ def batch_of(trees: Sequence[tuple[int, Tree]]) -> Batch:
 
 def draw_masked(batch: Batch, rng: Random) -> list[Masked]:
     """What is asked of the batch's nodes."""
-    others = {
-        owner: [number for number, each in enumerate(batch.owners) if each != owner] for owner in set(batch.owners)
-    }
+    by_owner = sorted(range(len(batch.owners)), key=batch.owners.__getitem__)
+    ordered = [batch.owners[number] for number in by_owner]
     drawn = []
     for place, node in enumerate(batch.nodes):
         if len(node.children) < 2:
             continue
         child, sibling = rng.sample(range(len(node.children)), 2)
-        elsewhere = others[batch.owners[len(batch.texts) + place]]
+        owner = batch.owners[len(batch.texts) + place]
+        first, last = bisect_left(ordered, owner), bisect_right(ordered, owner)
+        other = None
+        if elsewhere := len(ordered) - (last - first):
+            drawn_place = rng.randrange(elsewhere)
+            other = by_owner[drawn_place + (last - first) * (drawn_place >= first)]
         order = rng.sample(range(len(node.children)), len(node.children))
-        drawn.append(Masked(place, child, sibling, rng.choice(elsewhere) if elsewhere else None, tuple(order)))
+        drawn.append(Masked(place, child, sibling, other, tuple(order)))
     return drawn
 
 

@@ -53,7 +53,7 @@ def command(
 ) -> int:
     """Pre-train a base model on the corpus's trees, and write it to FOLDER, for train --base-model FOLDER.
 
-    Sections and blocks stand in the place of a web page's elements: the model learns masked words, and what stands
+    Sections and blocks take the place of a web page's elements: the model learns masked words, and what is
     beside, above and below what."""
     from dataclasses import asdict
 

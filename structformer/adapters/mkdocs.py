@@ -1,12 +1,13 @@
-"""A MkDocs plugin: the search box of a structformer server on every page of a built site.
+"""A MkDocs plugin: structformer's search box on every page of a built site.
 
     # mkdocs.yml
     plugins:
       - structformer:
           server: https://search.example.org
 
-target: a selector of where the button goes, else the end of the page; label: its text; path: only documents whose ids
-match."""
+server: a server's address, or that of a folder written by `structformer export --site`. The button goes where the theme
+has its search; own: keep leaves the theme's own search beside it; target: a selector of another place; label: the
+button's text; path: only documents whose ids match."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import html
 from typing import Any
 
 from mkdocs.config.base import Config
-from mkdocs.config.config_options import Type
+from mkdocs.config.config_options import Choice, Type
 from mkdocs.plugins import BasePlugin
 
 
@@ -23,6 +24,7 @@ class BoxOptions(Config):  # type: ignore[no-untyped-call]
 
     server = Type(str)
     target = Type(str, default="")
+    own = Choice(("", "replace", "keep"), default="")
     label = Type(str, default="Search")
     path = Type(str, default="")
     token = Type(str, default="")
@@ -33,7 +35,7 @@ class BoxPlugin(BasePlugin[BoxOptions]):  # type: ignore[no-untyped-call]
 
     def on_post_page(self, output: str, **kwargs: Any) -> str:
         """The page with the script at its end."""
-        given = {name: self.config[name] for name in ("target", "label", "path", "token") if self.config[name]}
+        given = {name: self.config[name] for name in ("target", "own", "label", "path", "token") if self.config[name]}
         attributes = "".join(f' data-{name}="{html.escape(value)}"' for name, value in given.items())
         script = f'<script src="{html.escape(self.config.server.rstrip("/"))}/widget.js"{attributes}></script>'
         before, end, after = output.rpartition("</body>")

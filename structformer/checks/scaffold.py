@@ -39,7 +39,7 @@ def new_plugin(name: str, folder: Path, kind: str = "format") -> list[Path]:
     stands already.
     """
     if kind not in KINDS:
-        raise UsageError(f"no kind of plugin {kind!r}; there are: {', '.join(KINDS)}")
+        raise UsageError(f"no kind of plugin {kind!r}; choose from: {', '.join(KINDS)}")
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name):
         raise UsageError(
             f"{name!r}: a plugin's name is a lower-case word like 'asciidoc' (letters, digits, underscores)"

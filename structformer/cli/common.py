@@ -20,6 +20,7 @@ from structformer.text.visible import safe_json, visible
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _LONG_SECONDS = 15.0  # between lines of progress outside a terminal
+_OFTEN_SECONDS = 0.5  # between them for a command that shows them as a bar
 DEFAULT_CONFIG = "structformer.toml"
 REMOTE = "structformer.remote"  # in a context's meta
 _COMMON = ("workspace", "config", "quiet", "verbose", "as_json")
@@ -109,8 +110,11 @@ class Output:
         """A line every tenth of the way; without --verbose only where it takes long. The time that is left is reckoned
         from the first report on: what was done before says nothing of the speed.
         """
+        from structformer.serving.progress import PROGRESS_LINES
+
         begun = last = time.monotonic()
         shown, before = 0, -1
+        often = PROGRESS_LINES in os.environ
 
         def show(done: int, total: int) -> None:
             nonlocal begun, shown, before, last
@@ -118,7 +122,8 @@ class Output:
                 begun, before = time.monotonic(), done
             tenth = 10 * done // max(1, total)
             now = time.monotonic()
-            if self.quiet or tenth <= shown or not (self.verbose or now - last > _LONG_SECONDS):
+            wanted = tenth > shown and (self.verbose or now - last > _LONG_SECONDS)
+            if self.quiet or not (wanted or (often and (done >= total or now - last > _OFTEN_SECONDS))):
                 return
             shown, last = tenth, now
             left = duration((now - begun) / (done - before) * (total - done)) if done > before else ""

@@ -85,6 +85,26 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     "--name",
     help="The evaluation's name: runs and reports go to WORKSPACE/evaluation/NAME.  [default: the date and time]",
 )
+@click.option(
+    "--at-least",
+    multiple=True,
+    metavar="BOUND",
+    help="Fail (exit code 1) where the first measure's mean is lower: 0.7; or another's: RR@10>=0.6. May be repeated.",
+)
+@click.option(
+    "--no-worse-than",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Fail (exit code 1) where the search is worse than this earlier TREC run: significantly (p < 0.05), or by "
+    "more than --tolerance.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0, 1),
+    default=0.05,
+    show_default=True,
+    help="For --no-worse-than: how much lower the first measure may be where it may be chance.",
+)
 @click.option("--output", "folder", type=OutputPath(), help="Another folder for runs and reports.")
 @click.option("--force", is_flag=True, help="Write over an earlier evaluation of that name or folder.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the randomisation test.")
@@ -104,6 +124,9 @@ def command(
     against: tuple[str, ...],
     diff: tuple[str, str] | None,
     measures: str,
+    at_least: tuple[str, ...],
+    no_worse_than: Path | None,
+    tolerance: float,
     name: str | None,
     folder: Path | None,
     force: bool,
@@ -121,12 +144,18 @@ def command(
 
     Writes run files, report.json, report.md and report.html into a folder of their own. Exit code 1 when the qrels name
     documents that the corpus does not have, or queries that are not there (they are listed; the scores count unknown
-    documents as never found)."""
+    documents as never found).
+
+    --at-least and --no-worse-than check the first --pipeline, without one the pipeline that `search` uses, and exit
+    with 1 where it fails."""
     from structformer.errors import UsageError
     from structformer.evaluation.comparison import CAVEAT, evaluate, held_out_judgements
     from structformer.evaluation.difference import difference, texts_of
+    from structformer.evaluation.gate import gate
+    from structformer.evaluation.measures import parse_measure
     from structformer.evaluation.page import write_page
     from structformer.outputs import check_folder, new_folder
+    from structformer.retrieval.pipeline import as_pipeline
     from structformer.retrieval.retriever import Retriever
     from structformer.workspace import Workspace, dated_name
 
@@ -142,6 +171,12 @@ def command(
             "give --queries and --qrels, --beir, --dataset, or --held-out-structure: without them the standard ways "
             "to search are compared, on openings of documents"
         )
+    if no_worse_than and (held_out_structure or not asked):
+        raise click.UsageError("--no-worse-than needs judged queries: those drawn from a corpus change with it")
+    names = [name.strip() for name in measures.split(",") if name.strip()]
+    asked_for = gate(at_least, no_worse_than, names, tolerance=tolerance)
+    measured = [str(parse_measure(each)) for each in names]
+    names += dict.fromkeys(bound.measure for bound in asked_for.bounds if bound.measure not in measured)
     fresh_index(out, workspace, if_stale)
     parts = [(title, judgements, "") for title, judgements in asked]
     if held_out_structure:
@@ -149,14 +184,16 @@ def command(
             (f"held-out structure, {kind} queries", judgements, CAVEAT)
             for kind, judgements in held_out_judgements(workspace).items()
         ]
-    names = [name.strip() for name in measures.split(",") if name.strip()]
     chosen = (
         [*pipelines, *(part for part in diff or () if _is_pipeline(part) and part not in pipelines)]
         if pipelines
         else None
     )
     results: list[Evaluation] = []
-    documents = Retriever.open(workspace).documents
+    retriever = Retriever.open(workspace)
+    documents = retriever.documents
+    # Before anything is asked: what is compared may get its vectors only now, and would change what `search` uses.
+    checked = str(as_pipeline(pipelines[0]) if pipelines else retriever.default_pipeline())
     with new_folder(target, workspace, force=force, own=own) as made, out.progress("evaluating") as progress:
         if not asked and chosen is None:
             try:
@@ -195,11 +232,22 @@ def command(
         texts = [texts_of(each, documents, 15) for each in found]
         write_page(made / "report.html", results, list(zip(found, texts, strict=True)))
         save_config(ctx, made)
+    checks = [
+        (result.title, row.label, each)
+        for result in results
+        if asked_for
+        for row in [result.row(checked)]
+        for each in asked_for.check(result, row, seed=seed)
+    ]
     out.json(
         {
             "folder": str(target),
             "results": [result.as_dict() for result in results],
             "differences": [each.as_dict() for each in found],
+            "checks": [
+                {"title": title, "pipeline": checked, "passed": each.passed, "said": each.said, **each.figures}
+                for title, _, each in checks
+            ],
         }
     )
     for result in results:
@@ -220,7 +268,15 @@ def command(
                 f"{printable(', '.join(listed[:_LISTED]))}{' ...' if len(listed) > _LISTED else ''}"
             )
     out.say(f"runs and reports: {target / 'report.html'}")
-    return 1 if unknown or unasked else 0
+    why = "the first --pipeline" if pipelines else "what `search` uses"
+    for title, label, check in checks:
+        out.result(
+            printable(
+                f"{'passed' if check.passed else 'failed'}: {f'{title}: ' if len(results) > 1 else ''}"
+                f"{label} ({why}): {check.said}"
+            )
+        )
+    return 1 if unknown or unasked or not all(check.passed for _, _, check in checks) else 0
 
 
 def judged(

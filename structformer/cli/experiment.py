@@ -111,7 +111,6 @@ def command(
     retrieving. agent: the section-title agent (figures 2 and 3). A FILE of your own is TOML, see docs/evaluation.md. A
     killed experiment resumes with the row where it was."""
     from structformer.evaluation.experiment import read_experiment
-    from structformer.evaluation.judgements import read_judgements
     from structformer.evaluation.page import write_page
     from structformer.evaluation.running import RowTraining, run_experiment
     from structformer.outputs import check_folder, new_folder
@@ -119,7 +118,9 @@ def command(
 
     out = output(ctx)
     asked_for = [measure.strip() for measure in measures.split(",") if measure.strip()]
-    read = [read_experiment(name).narrowed(asked_for, rows) for name in experiments]
+    whole = [read_experiment(name) for name in experiments]
+    labels = frozenset[str]().union(*(row.names for experiment in whole for row in experiment.rows))
+    read = [experiment.narrowed(asked_for, rows) for experiment in whole]
     asked = judged(queries, qrels, beir, dataset, topic_parts)
     if len(asked) != 1:
         raise click.UsageError("give --queries and --qrels, --beir, or --dataset")
@@ -128,7 +129,7 @@ def command(
     if train_candidates and not train_queries:
         raise click.UsageError("--train-candidates goes with --train-queries")
     files = _named_files(given, [text for experiment in read for row in experiment.rows for text in row.texts])
-    train_on = read_judgements(train_queries, train_qrels) if train_queries and train_qrels else None
+    learned = judged(train_queries, train_qrels, None, None, topic_parts)
     Workspace(workspace).state()  # raises: without a workspace nothing is written
     own = folder is None
     targets = [(folder or Workspace(workspace).experiments) / Path(name).stem for name in experiments]
@@ -142,8 +143,8 @@ def command(
                 workspace,
                 asked[0][1],
                 experiment,
-                RowTraining(settings, seconds(max_time) if max_time else None, seed, train_from),
-                train_on=train_on,
+                RowTraining(settings, seconds(max_time) if max_time else None, seed, train_from, labels),
+                train_on=learned[0][1] if learned else None,
                 candidates=candidates,
                 train_candidates=train_candidates,
                 files=files,
@@ -167,7 +168,7 @@ def _named_files(given: tuple[str, ...], pipelines: list[str]) -> dict[str, str]
     for each in given:
         name, _, path = each.partition("=")
         if name not in known:
-            raise click.UsageError(f"--file {each}: no row needs {name!r}; there are: {', '.join(known) or 'none'}")
+            raise click.UsageError(f"--file {each}: no row needs {name!r}; choose from: {', '.join(known) or 'none'}")
         if not Path(path).exists():
             raise click.UsageError(f"--file {each}: no such file")
         found[name] = path

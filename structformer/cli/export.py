@@ -45,7 +45,7 @@ from structformer.cli.common import Output, OutputPath, common_options, force_op
 @click.option("--qrels", type=click.Path(path_type=Path), help="With --write-beir: their judgements.")
 @click.option("--docsearch", type=OutputPath(), help="Write the corpus as DocSearch records, JSON lines.")
 @click.option(
-    "--base-url", default="", help="With --docsearch and --site: what stands before documents' ids in their addresses."
+    "--base-url", default="", help="With --docsearch and --site: URL prefix of the documents whose pages are not known."
 )
 @click.option(
     "--write-word-vectors",
@@ -57,6 +57,7 @@ from structformer.cli.common import Output, OutputPath, common_options, force_op
     type=OutputPath(),
     help="Write a search page that needs no server: a folder for any web server of files.",
 )
+@click.option("--title", default="", help="With --site: the page's title.  [default: the names of what was read]")
 @click.option(
     "--engine",
     metavar="NAME:PLACE",
@@ -81,6 +82,7 @@ def command(
     base_url: str,
     write_word_vectors: Path | None,
     site: Path | None,
+    title: str,
     engine: str | None,
     force: bool,
     workspace: Path,
@@ -145,7 +147,7 @@ def command(
     if site:
         from structformer.static_site import export_site
 
-        made = export_site(workspace, site, base_url=base_url, force=force)
+        made = export_site(workspace, site, base_url=base_url, title=title, force=force)
         written.append((site, made.documents, "documents"))
         without = "words alone: the index has no vectors of the static encoder"
         how = f"words and meaning (vectors of {made.words} words)" if made.words else without

@@ -40,7 +40,7 @@ def command(
 ) -> None:
     """What people searched for on the page (`serve --feedback`): what is asked most, finds nothing, or is never opened.
 
-    People open what stands high, so judgements of what they opened tell which of the documents shown is better, and
+    People open what comes first, so judgements of what they opened tell which of the documents shown is better, and
     nothing of those that were never shown."""
     from structformer.serving import feedback
     from structformer.workspace import Workspace

@@ -50,7 +50,7 @@ _MANY_LANGUAGES = "intfloat/multilingual-e5-small"
     "--base-model",
     metavar="NAME",
     default="",
-    help="The pretrained encoder that is meant by base from now on: a folder, a name on the hub (`structformer models` "
+    help="The pretrained encoder that base names from now on: a folder, a name on the hub (`structformer models` "
     "lists some), or auto.",
 )
 @part_option
@@ -73,8 +73,8 @@ def command(
     """Index the corpus's sections for search by words (BM25) and by meaning.
 
     The encoder `structure` is learned from the corpus itself, in seconds to a minute, with nothing pretrained; a
-    pretrained one's vectors come beside it. Texts that were indexed before keep their vectors, and a run that was
-    stopped is gone on with. The hybrid's weights are learned from the corpus's own opening sentences."""
+    pretrained one's vectors come beside it. Texts that were indexed before keep their vectors, and an
+    interrupted run resumes. The hybrid's weights are learned from the corpus's own opening sentences."""
     from structformer.parts import Part
     from structformer.retrieval.index import build_index
     from structformer.retrieval.parts import index_part
@@ -102,8 +102,8 @@ def command(
 def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) -> None:
     """Name the base, and say, before its vectors are made, that the encoder does not read the documents' language."""
     from structformer.corpus import Corpus
+    from structformer.corpus.languages import corpus_language
     from structformer.models.chosen_base import choose_base
-    from structformer.retrieval.corpus_languages import corpus_language
     from structformer.retrieval.index import encoders_to_index, reads_english_only
 
     corpus = Corpus.open(workspace)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 base_url_option = click.option(
     "--base-url",
     metavar="URL",
-    help="Where the pages are read, so that hits have their addresses; none: nowhere.  [default: what a site "
+    help="Base URL of the published pages, so that hits carry links; none: no links.  [default: what a site "
     "generator's settings say, in PATH or up to two folders above it]",
 )
 _NONE = "none"  # for --base-url
@@ -57,7 +57,7 @@ _NAMED = 5  # of each kind of file that is no document
     "--engine",
     default="local",
     show_default=True,
-    help="Where it is done: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
+    help="Execution engine: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
 )
 @click.option(
     "--max-file-mb",

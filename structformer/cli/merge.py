@@ -13,7 +13,7 @@ from structformer.cli.common import common_options, output
 @click.option("--rest", is_flag=True, help="Do here what parts have not done; else they are named, and nothing is.")
 @click.option("--drop", is_flag=True, help="Delete what the parts have made.")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: one per core]")
-@click.option("--engine", default="local", show_default=True, help="Where it is done, as for ingest.")
+@click.option("--engine", default="local", show_default=True, help="Execution engine, as for ingest.")
 @common_options
 @click.pass_context
 def command(

@@ -57,7 +57,7 @@ _DOCS = field_docs("sampling.example", "SamplingOptions")
     "--engine",
     default="local",
     show_default=True,
-    help="Where it is done: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
+    help="Execution engine: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @part_option

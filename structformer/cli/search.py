@@ -52,7 +52,9 @@ def command(
     where = parse_filter(paths, settings)
     if engine is not None:
         if chosen or where or group:
-            raise click.UsageError("--engine searches by words and meaning: it goes with none of the other options yet")
+            raise click.UsageError(
+                "--engine searches by words and meaning, and cannot be combined with other options yet"
+            )
         return _search_engine(out, engine, workspace, text, count, explain or verbose)
     retriever, used = opened(out, workspace, chosen, if_stale)
     hits = retriever.search(text, count, used, where=where, group=group)

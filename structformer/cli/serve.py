@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
+from structformer.cli.ask_options import ask_options
 from structformer.cli.common import Output, common_options, output
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "hosts",
             multiple=True,
             metavar="NAME",
-            help="A name that it is reached by, as docs.example.org, beside this machine's own; others are refused. "
+            help="A host name that the server answers to, beside this machine's own; it refuses others. "
             "'*' for any. May be repeated.",
         ),
         click.option(
@@ -83,7 +85,7 @@ def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
     )
     for decorate in reversed(decorators):
         function = decorate(function)
-    return function
+    return ask_options(function)
 
 
 def server_options(values: dict[str, Any]) -> ServerOptions:
@@ -156,18 +158,26 @@ def command(
     title = values.pop("title")
     serving = Serving(title, checked_pipelines(pipelines), feedback=values["feedback"])
     log_requests(values["logs"] or values["log_queries"])
-    options, on = listen(server_options(values))
+    options, on = listen(ctx, out, server_options(values))
     if export:
         export_encoder(out, workspace)
     serve(out, workspace, serving, options, on)
 
 
-def listen(options: ServerOptions) -> tuple[ServerOptions, Listening]:
-    """Open the port before anything slow is done, or take the one that was handed over. Raises UsageError."""
-    from structformer.serving.listening import listening
+def listen(ctx: click.Context, out: Output, options: ServerOptions) -> tuple[ServerOptions, Listening]:
+    """Open the port before anything slow is done, or take the one that was handed over. Where nobody has chosen the
+    port and it is taken, one of the next serves. Raises UsageError.
+    """
+    from structformer.serving.listening import listening, listening_near
 
-    on = listening(options.host, options.port)
-    return (replace(options, host=on.host, port=on.port) if on.handed_over else options), on
+    chosen = ctx.get_parameter_source("port") is not ParameterSource.DEFAULT
+    on = (listening if chosen else listening_near)(options.host, options.port)
+    if on.handed_over:
+        return replace(options, host=on.host, port=on.port), on
+    if on.port != options.port and options.port:
+        out.note(f"port {options.port} is in use by another program: this page takes {on.port}")
+        options = replace(options, port=on.port)
+    return options, on
 
 
 def serve(out: Output, workspace: Path, serving: Any, options: ServerOptions, on: Listening) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import Output, common_options, output, seconds
+from structformer.cli.common import common_options, output, seconds
 from structformer.cli.ingest import base_url_option, is_website
 from structformer.cli.serve import (
     check_packages,
@@ -17,12 +18,14 @@ from structformer.cli.serve import (
     server_options,
     serving_options,
 )
+from structformer.cli.steps_view import StepsView
+from structformer.errors import UsageError, WorkspaceError
 from structformer.extras import TORCH, require
 
 if TYPE_CHECKING:
     from structformer.workspace import Workspace
 
-_ERROR = "error: "  # how a command begins the line that says why it failed
+_KEPT = "what is done is kept, and the same command goes on from there"
 
 
 @click.command("up")
@@ -69,7 +72,7 @@ def command(
     The search begins with words and with meaning learned from the documents alone; where torch is installed, a
     pretrained encoder follows, and training. What was done before is not done again."""
     check_packages()
-    from structformer.models.chosen_base import choose_base
+    from structformer.models.chosen_base import choose_base, usable_base
     from structformer.serving.improving import Improver
     from structformer.serving.service import SearchService, Serving
     from structformer.workspace import Workspace
@@ -81,17 +84,25 @@ def command(
     files = [Path(path) for path in paths if not is_website(path)]
     if watch and not files:
         raise click.UsageError("--watch looks at files; a website has none")
-    title = values.pop("title")
-    log_requests(values["logs"] or values["log_queries"])
-    options, on = listen(server_options(values))
-    _first_index(out, Workspace(workspace), paths, base_url)
+    place = Workspace(workspace)
     if base_model:
         require("--base-model", *TORCH)
-        choose_base(Workspace(workspace), base_model)
-    service = SearchService(workspace, Serving(title, feedback=options.feedback))
-    improver = Improver(
-        service, files, train=None if train_time.lower() == "none" else train_time, watch=watch, say=out.note
-    )
+        usable_base(base_model)  # a wrong one fails before anything is read
+    title = values.pop("title")
+    logs = values["logs"] or values["log_queries"]
+    log_requests(logs)
+    options, on = listen(ctx, out, server_options(values))
+    view = StepsView(out, bars=not logs)
+    try:
+        _first_index(view, place, paths, base_url)
+        if base_model:
+            choose_base(place, base_model)
+        service = SearchService(place, Serving(title, feedback=options.feedback))
+    except KeyboardInterrupt:
+        view.say(f"\nStopped: {_KEPT}.")
+        raise
+    train = None if train_time.lower() == "none" else train_time
+    improver = Improver(service, files, train=train, watch=watch, say=view.say, show=view)
 
     def ready(address: str) -> None:
         out.json({"address": address})
@@ -107,10 +118,18 @@ def command(
     try:
         run(Application(service, options), ready, on)
     finally:
+        doing = service.doing
         improver.end()
+        view.close()
+        view.say(f"Stopped while it was {_in_words(doing.step)}: {_KEPT}." if doing else "Stopped.")
 
 
-def _first_index(out: Output, workspace: Workspace, paths: tuple[str, ...], base_url: str | None) -> None:
+def _in_words(step: str) -> str:
+    """A step in the midst of a sentence, without its limits."""
+    return (step[:1].lower() + step[1:]).partition(",")[0]
+
+
+def _first_index(view: StepsView, workspace: Workspace, paths: tuple[str, ...], base_url: str | None) -> None:
     """Read the files, and make what they are searched with at once: words, and meaning as far as the documents
     themselves teach it; unless there is more already.
     """
@@ -118,28 +137,38 @@ def _first_index(out: Output, workspace: Workspace, paths: tuple[str, ...], base
     from structformer.retrieval.index import is_stale, unrepeatable
 
     if why := unrepeatable(workspace):
-        out.note(why)
+        view.say(why)
         return
     given = () if base_url is None else ("--base-url", base_url)  # kept in the corpus for what is read later
-    _run(out, workspace, "reading", "ingest", *given, *paths)
+    was_there = workspace.path.exists()
+    try:
+        _run(view, workspace, f"Reading {', '.join(paths)}", "ingest", *given, *paths)
+    except WorkspaceError:
+        if not was_there and _is_empty(workspace):
+            shutil.rmtree(workspace.path, ignore_errors=True)
+        raise
     if not workspace.has("index"):
-        _run(out, workspace, "indexing", "index", "--encoder", STRUCTURE)
+        _run(view, workspace, "Indexing their words, and what they teach of meaning", "index", "--encoder", STRUCTURE)
     elif is_stale(workspace):
-        _run(out, workspace, "indexing", "index")
+        _run(view, workspace, "Indexing what has changed", "index")
 
 
-def _run(out: Output, workspace: Workspace, what: str, *arguments: str) -> None:
+def _is_empty(workspace: Workspace) -> bool:
+    """Whether all was read and it came to nothing."""
+    from structformer.corpus import Corpus
+
+    try:
+        return Corpus.open(workspace).document_count == 0
+    except WorkspaceError:
+        return False
+
+
+def _run(view: StepsView, workspace: Workspace, step: str, *arguments: str) -> None:
     """Run a command, showing what it says. Raises UsageError or WorkspaceError where it fails."""
-    from structformer.errors import UsageError, WorkspaceError
-    from structformer.serving.improving import Command
+    from structformer.serving.improving import Command, follow
+    from structformer.serving.progress import StepProgress
 
-    out.note(f"{what} ...")
-
-    def told(line: str) -> None:
-        if not line.startswith(_ERROR):
-            out.note(line)
-
-    code, last = Command(*arguments, "-w", str(workspace.path)).run(told)
+    code, why = follow(Command(*arguments, "-w", str(workspace.path)), StepProgress(step), view, view.say)
     if code:
         kind = UsageError if code == UsageError.exit_code else WorkspaceError
-        raise kind(last.removeprefix(_ERROR) or f"{what} failed")
+        raise kind(why or f"{step}: it failed")

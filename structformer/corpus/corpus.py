@@ -77,6 +77,14 @@ class Corpus:
             raise WorkspaceError(f"{folder} lists {wrong!r}, which is not the name of a shard: ingest again")
         return cls(folder, workspace.shards, shards, hold)
 
+    def __repr__(self) -> str:
+        return f"Corpus({self.document_count} documents, {self.section_count} sections, {str(self.folder)!r})"
+
+    def _repr_html_(self) -> str:
+        from structformer.corpus.notebook import corpus_html
+
+        return corpus_html(self)
+
     @property
     def document_count(self) -> int:
         return self.starts[-1]

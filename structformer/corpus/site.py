@@ -41,7 +41,7 @@ class Site:
         if self.base_url and not ADDRESS.match(self.base_url):
             raise UsageError(f"{self.base_url!r} is not an address: write https://...")
         if self.rule not in RULES:
-            raise UsageError(f"no URL rule {self.rule!r}; there are: {', '.join(RULES)}")
+            raise UsageError(f"no URL rule {self.rule!r}; choose from: {', '.join(RULES)}")
 
     @property
     def is_known(self) -> bool:

@@ -22,7 +22,7 @@ def get_engine(engine: str | Engine = "local") -> Engine:
         found = load_plugins().supplied("structformer_engines", "engine", Engine, engines)  # type: ignore[type-abstract]
         engines.update({name: each for name, (each, _) in found.items()})
     if engine not in engines:
-        raise UsageError(f"no engine {engine!r}; there are: {', '.join(sorted(engines))}")
+        raise UsageError(f"no engine {engine!r}; choose from: {', '.join(sorted(engines))}")
     return engines[engine]
 
 

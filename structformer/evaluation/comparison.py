@@ -17,6 +17,8 @@ from structformer.extras import TORCH, are_installed
 from structformer.graph import ReferenceGraph
 from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import read_record, trained_models
+from structformer.notebook_progress import notebook_progress
+from structformer.option_names import checked_options
 from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
 from structformer.retrieval.index import encoder_place
 from structformer.retrieval.opened import searches_without_torch
@@ -122,6 +124,11 @@ class Evaluation:
         """How many queries were asked."""
         return len(next(iter(self.rows[0].per_query.values()))) if self.rows else 0
 
+    def _repr_html_(self) -> str:
+        from structformer.evaluation.notebook import evaluation_html
+
+        return evaluation_html(self)
+
     def as_dict(self) -> dict[str, Any]:
         """The comparison as JSON types, without the per-query scores."""
         return {
@@ -198,7 +205,7 @@ class Evaluation:
         """A row by its label or its pipeline. Raises UsageError."""
         found = next((row for row in self.rows if name in (row.label, row.pipeline)), None)
         if found is None:
-            raise UsageError(f"no row {name!r}; there are: {', '.join(row.label for row in self.rows)}")
+            raise UsageError(f"no row {name!r}; choose from: {', '.join(row.label for row in self.rows)}")
         return found
 
 
@@ -260,6 +267,7 @@ def label(pipeline: Pipeline) -> str:
     )
 
 
+@checked_options(queries="judgements", qrels="judgements", metrics="measures")
 def evaluate(
     workspace: str | Path | Workspace,
     judgements: Judgements,
@@ -285,7 +293,7 @@ def evaluate(
     compared with; `standard` adds BM25 and the best baseline, as far as they are among them. With `output`, writes runs
     in TREC's format, report.json, report.md and by_query.tsv there. Raises UsageError on an unknown measure, or when no
     query has a judgement."""
-    workspace = Workspace(workspace)
+    workspace, progress = Workspace(workspace), notebook_progress(progress)
     # A wrong name fails before the work begins.
     Evaluator([parse_measure(name) for name in measures], judgements.qrels, judgements.subtopics)
     chosen = [as_pipeline(each) for each in pipelines] if pipelines is not None else default_pipelines(workspace)

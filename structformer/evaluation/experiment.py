@@ -72,9 +72,14 @@ class ExperimentRow:
     family: str = ""
     checkpoint: str = ""
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Its label, and its family's."""
+        return frozenset((self.label, self.family or self.label))
+
     def is_called(self, name: str) -> bool:
         """Whether a name is the row's, or its family's."""
-        return name in (self.label, self.family or self.label)
+        return name in self.names
 
     @property
     def texts(self) -> list[str]:
@@ -119,13 +124,13 @@ class Experiment:
 
 def _labels(text: str, rows: Iterable[ExperimentRow]) -> list[str]:
     """The labels in a list of them between commas, which labels may hold too: the longest at each place."""
-    known = {name for row in rows for name in (row.label, row.family) if name}
+    known = {name for row in rows for name in row.names}
     parts = [part.strip() for part in text.split(",")]
     found = []
     while parts:
         ends = (end for end in range(len(parts), 0, -1) if ", ".join(parts[:end]) in known)
         if (end := next(ends, None)) is None:
-            raise UsageError(f"no row {parts[0]!r}; there are: {'; '.join(sorted(known))}")
+            raise UsageError(f"no row {parts[0]!r}; choose from: {'; '.join(sorted(known))}")
         found.append(", ".join(parts[:end]))
         parts = parts[end:]
     return found
@@ -148,7 +153,7 @@ def read_experiment(name: str) -> Experiment:
     except OSError as error:
         there = ", ".join(experiment_names())
         raise UsageError(
-            f"no experiment {name!r} ({error.strerror or error}); there are: {there}, or give the path of a TOML file"
+            f"no experiment {name!r} ({error.strerror or error}); choose from: {there}, or give the path of a TOML file"
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{name}: {error}") from error
@@ -248,4 +253,4 @@ def _tuning(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
 def _known(value: Mapping[str, Any], known: set[str], where: str) -> None:
     unknown = sorted(set(value) - known)
     if unknown:
-        raise UsageError(f"{where}: no key {', '.join(unknown)}; there are: {', '.join(sorted(known))}")
+        raise UsageError(f"{where}: no key {', '.join(unknown)}; choose from: {', '.join(sorted(known))}")

@@ -65,7 +65,7 @@ def read_queries(path: Path, parts: Sequence[str] = ("title",)) -> dict[str, str
     """
     queries: dict[str, str] = {}
     if unknown := sorted(set(parts) - set(TOPIC_PARTS)):
-        raise UsageError(f"topics have no part {unknown[0]!r}; there are: {', '.join(TOPIC_PARTS)}")
+        raise UsageError(f"topics have no part {unknown[0]!r}; choose from: {', '.join(TOPIC_PARTS)}")
     head = "\n".join(islice(lines_of(path), 20))
     if re.search(r"<top>", head, re.IGNORECASE):
         queries = _topics(path, parts)

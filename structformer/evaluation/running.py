@@ -22,7 +22,9 @@ from structformer.sampling.sets import set_digest
 from structformer.storage.digests import sha256_of
 from structformer.storage.files import write_json
 from structformer.training import RunMode, TrainingOptions, train_ranker, training_options
+from structformer.training.candidates import candidate_documents
 from structformer.training.finetuning import DOCUMENTS, PASSAGES, UNASKED, finetuning_options, judged_source
+from structformer.training.judged_development import relevant_documents
 from structformer.training.options import Listener
 from structformer.workspace import Workspace
 
@@ -34,17 +36,19 @@ _NEGATIVES = 7
 class RowTraining:
     """How the rows of an experiment are trained. settings: "key=value", over what a row says, or "LABEL.key=value" for
     the rows of a label alone; max_seconds: time for each training, None for what the experiment says; train_from: the
-    workspace whose Examples are learned from by rows that name none, None for the judged one.
+    workspace whose Examples are learned from by rows that name none, None for the judged one; labels: of rows that
+    settings may be for though they do not run.
     """
 
     settings: Sequence[str] = ()
     max_seconds: float | None = None
     seed: int = 0
     train_from: Path | None = None
+    labels: frozenset[str] = frozenset()
 
     def of_row(self, row: ExperimentRow, rows: Sequence[ExperimentRow]) -> RowTraining:
         """The same with the settings that concern one of the rows."""
-        labels = {label for each in rows for label in (each.label, each.family) if label}
+        labels = self.labels.union(*(each.names for each in rows))
         kept = []
         for setting in self.settings:
             label = max((label for label in labels if setting.startswith(f"{label}.")), key=len, default="")
@@ -91,8 +95,13 @@ def run_experiment(
     for row in rows:
         if (place := (row.train or {}).get("train_from", training.train_from)) is not None:
             Corpus.open(place)  # raises: without it nothing is trained
-    learned = _TrainOn(train_on, train_candidates) if train_on is not None else None
-    if learned is None and any(row.finetune is not None for row in rows):
+        training_options(None, {}, training.of_row(row, rows).settings)  # raises on a key that there is not
+    _check_collection(workspace, judgements, candidates)
+    learned = None
+    if train_on is not None:
+        _check_collection(workspace, train_on, train_candidates)
+        learned = _TrainOn(train_on, train_candidates)
+    elif any(row.finetune is not None for row in rows):
         half, judged = split_queries(judgements, training.seed)
         learned = _TrainOn(half, candidates)
     first = f'run("{candidates}")' if candidates else CANDIDATES
@@ -130,6 +139,16 @@ def run_experiment(
         progress=progress,
         standard=False,
     )
+
+
+def _check_collection(workspace: Workspace, judged: Judgements, run: Path | None) -> None:
+    """Raises UsageError on judgements or a run of another collection, before hours of training are spent on them."""
+    corpus = Corpus.open(workspace)
+    numbers = {name: number for number, name in enumerate(corpus.document_ids())}
+    asked = judged.asked()
+    relevant_documents(asked, judged.qrels, numbers)
+    if run is not None:
+        candidate_documents(workspace, corpus, asked, numbers, read_run(run)[1])
 
 
 def split_queries(judgements: Judgements, seed: int) -> tuple[Judgements, Judgements]:

@@ -132,6 +132,14 @@ class ReferenceGraph:
             )
         return cls(sealed.folder, corpus, manifest, sealed, hold)
 
+    def __repr__(self) -> str:
+        return f"ReferenceGraph({self.see_also_edges} see-also edges, {str(self.folder)!r})"
+
+    def _repr_html_(self) -> str:
+        from structformer.graph.notebook import graph_html
+
+        return graph_html(self)
+
     def _edge_files(self) -> list[Path]:
         return [self._file(f"edges/{path.name}") for path in sorted((self.folder / "edges").glob("*.parquet"))]
 

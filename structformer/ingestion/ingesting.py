@@ -27,6 +27,7 @@ from structformer.formats.limits import Limits
 from structformer.formats.protocol import StreamFormat
 from structformer.formats.source import SourceFile
 from structformer.graph import ReferenceGraph, write_graph
+from structformer.ingestion.given import given_shards
 from structformer.ingestion.page import write_ingest_page
 from structformer.ingestion.ranges import pieces, ranges
 from structformer.ingestion.reading import Reader, Status
@@ -39,6 +40,8 @@ from structformer.ingestion.sources import folder_of
 from structformer.ingestion.survey import Ignored, SourceFiles, SurveyedFile, cut, survey
 from structformer.ingestion.unpacking_limits import Clock
 from structformer.ingestion.walk import FileFilter
+from structformer.notebook_progress import notebook_progress
+from structformer.option_names import checked_options
 from structformer.parts import WHOLE, Part
 from structformer.plugins import Plugins, load_plugins
 from structformer.storage.files import remove, write_bytes, write_json
@@ -109,6 +112,7 @@ def _read_stream(
             yield from reader.piece(file.path, piece, format)
 
 
+@checked_options(path="paths", folder="paths", files="paths", filter="wanted", jobs="workers")
 def ingest(
     paths: str | Path | Sequence[str | Path] = (),
     workspace: str | Path | Workspace = ".structformer",
@@ -136,9 +140,9 @@ def ingest(
     are there, `remove` takes them out. wanted: which of the files. site: where the pages are read; None keeps that
     given to an earlier ingest, else takes what a site generator's settings say, in a path or up to two folders above
     it; Site() looks for none. engine: where shards are made. fresh: read every file again, whatever an earlier ingest
-    left. progress(stage, done, total): bytes while "reading", shards while "resolving links". slow(path, seconds): of a
-    file that takes long. Raises UsageError when a path does not exist, no path is known, or the corpus has
-    other sources; WorkspaceError when another process is writing the workspace."""
+    left. progress(stage, done, total): bytes while "reading", shards while "resolving links"; None draws a bar in a
+    notebook. slow(path, seconds): of a file that takes long. Raises UsageError when a path does not exist, no path is
+    known, or the corpus has other sources; WorkspaceError when another process is writing the workspace."""
     request = IngestRequest(
         (paths,) if isinstance(paths, str | Path) else tuple(paths),
         add=add,
@@ -150,7 +154,8 @@ def ingest(
         wanted=wanted or FileFilter(),
         site=site,
     )
-    return build_corpus(request, Workspace(workspace), Execution(workers, engine, fresh, progress, slow))
+    how = Execution(workers, engine, fresh, notebook_progress(progress), slow)
+    return build_corpus(request, Workspace(workspace), how)
 
 
 def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execution) -> IngestReport:
@@ -174,6 +179,7 @@ def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execut
                 shards = made_shards(request, workspace, sources, files, execution, again, known=shards)
                 report.parsed += again.parsed
                 report.unchanged += max(0, len(missed) - again.parsed)
+            shards += given_shards(workspace, shards)  # which stand in no file
             folder = publication.folder("corpus")
             write_json(folder / "manifest.json", manifest_value(shards, __version__))
             found = site_of(request, workspace, sources)

@@ -15,13 +15,19 @@ _AUTO = "auto"
 _FIELDS = ("name", "location", "revision")
 
 
+def usable_base(name: str) -> BaseModel:
+    """The base of a name, as for `choose_base`. Raises ModelError as that does."""
+    base = resolve_base_model(name, "bi-encoder")
+    if base.scratch:
+        raise ModelError("--base-model scratch is for training: random weights find nothing")
+    return base
+
+
 def choose_base(workspace: Workspace, name: str) -> BaseModel:
     """Name a workspace's base: a folder, a name on the hub, "minilm", or "auto" to name none. Raises ModelError on one
     that is not there, or no encoder by itself.
     """
-    base = resolve_base_model(name, "bi-encoder")
-    if base.scratch:
-        raise ModelError("--base-model scratch is for training: random weights find nothing")
+    base = usable_base(name)
     path = workspace.path / _FILE
     if name == _AUTO:
         path.unlink(missing_ok=True)

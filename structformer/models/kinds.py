@@ -254,5 +254,5 @@ def ranker_kind(name: str) -> RankerKind:
     built_in = next((kind for kind in _BUILT_IN if kind.name == name), None)
     found = built_in or ranker_kinds().get(name)
     if found is None:
-        raise UsageError(f"no ranker {name!r}; there are: {', '.join(ranker_kinds())}")
+        raise UsageError(f"no ranker {name!r}; choose from: {', '.join(ranker_kinds())}")
     return found

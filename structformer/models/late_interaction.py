@@ -48,7 +48,7 @@ class LateInteractionOptions:
 
     def __post_init__(self) -> None:
         if self.similarity not in SIMILARITIES:
-            raise ModelError(f"no similarity {self.similarity!r}; there are: {', '.join(SIMILARITIES)}")
+            raise ModelError(f"no similarity {self.similarity!r}; choose from: {', '.join(SIMILARITIES)}")
 
 
 class LateInteractionModel(torch.nn.Module):

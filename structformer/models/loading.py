@@ -103,7 +103,8 @@ def load_classifier(location: str, *, fresh_head: bool = False) -> tuple[Any, st
         if head is None:
             tensors = {name: value for name, value in tensors.items() if name not in CLASSIFIERS}
         else:
-            tensors = head.mapped(tensors)
+            with _model_errors(location, "ranking head"):
+                tensors = head.mapped(tensors)
         model, found = _load_tensors(AutoModelForSequenceClassification, location, tensors, config)
     inside = f"{model.base_model_prefix}."
     missing = [name for name in found["missing_keys"] if head is not None or name.startswith(inside)]

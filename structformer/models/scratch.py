@@ -28,7 +28,7 @@ def make_scratch_model(
     from transformers import BertConfig, BertModel, BertTokenizer
 
     if size not in SIZES:
-        raise ModelError(f"no size {size!r}; there are: {', '.join(SIZES)}")
+        raise ModelError(f"no size {size!r}; choose from: {', '.join(SIZES)}")
     layers, width, heads = SIZES[size]
     folder.mkdir(parents=True, exist_ok=True)
     words = train_wordpiece(texts, vocabulary)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 from structformer.corpus import Corpus
@@ -12,6 +12,8 @@ from structformer.errors import ModelError, UsageError
 from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.chosen_base import base_for
+from structformer.notebook_progress import Bars, in_notebook, notebook_progress
+from structformer.option_names import checked_options
 from structformer.query_side.log import read_query_log
 from structformer.query_side.objective import QuerySideObjective
 from structformer.query_side.training_queries import ROUND_TRIP, training_queries
@@ -29,7 +31,7 @@ from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.batching import Batching
 from structformer.training.concerns import Training, asks_for_both_sides, refuse_meaningless
 from structformer.training.judging import Judge
-from structformer.training.options import BOTH, QUERY, Listener, TrainingOptions, TrainingResult
+from structformer.training.options import BOTH, QUERY, Listener, TrainingOptions, TrainingResult, TrainingStep
 from structformer.training.request import RunMode, Source
 from structformer.training.resolve import device_name
 from structformer.training.trainer import train_ranker
@@ -40,8 +42,10 @@ _GROUPS = 128
 _LEARNING_RATE = 1e-4
 _EPOCHS, _MOST_SEEN = 12.0, 40_000  # how often each question is seen, and how many in all
 Progress = Callable[[str, int, int], None]
+_IN_OPTIONS = {each.name: f"options=TrainingOptions({each.name}=...)" for each in fields(TrainingOptions)}
 
 
+@checked_options(**_IN_OPTIONS, max_time="options=TrainingOptions(max_seconds=...)")
 def train(
     workspace: str | Path | Workspace = ".structformer",
     options: TrainingOptions | None = None,
@@ -61,14 +65,14 @@ def train(
     `structformer.training.train_ranker`, which trains whole rankers. Raises what that raises."""
     workspace, options = Workspace(workspace), options or TrainingOptions()
     mode = RunMode(
-        dry_run=dry_run, resume=resume, force=force, development=development, listener=listener or Listener()
+        dry_run=dry_run, resume=resume, force=force, development=development, listener=listener or _listener()
     )
     begun = _begun(workspace, options) if resume else None
     side = begun.side or BOTH if begun else trained_side(options, judged=development is not None)
     if side == BOTH:
         return train_ranker(workspace, options, mode)
     refuse_meaningless(Training(options, QUERY), asdict(begun) if begun else {})
-    source = _question_source(workspace, options, mode, progress)
+    source = _question_source(workspace, options, mode, notebook_progress(progress))
     seen = _MOST_SEEN / sum(source.samples.counts.values())
     chosen = replace(
         options,
@@ -79,6 +83,19 @@ def train(
         train_words=False,
     )
     return train_ranker(workspace, chosen, mode, source=source)
+
+
+def _listener() -> Listener:
+    """Who is told of the steps where the caller named nobody: a bar in a notebook, else nobody."""
+    if not in_notebook():
+        return Listener()
+    bars = Bars()
+
+    def step(told: TrainingStep) -> None:
+        said = f"step {told.step} of {told.steps}, {told.seconds_left:.0f} s left"
+        bars.show("training", told.step, told.steps, said)
+
+    return Listener(step=step, note=print)
 
 
 def _question_source(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -72,6 +72,27 @@ class Hit:
             "url": self.url,
             "sections": [hit.as_dict() for hit in self.sections],
         }
+
+
+class Hits(list[Hit]):
+    """The hits of a search, best first: a list that also knows how they were found.
+
+    query, pipeline: what was asked, and how. confident: whether any hit may well be what was asked for, as the command
+    line and the page say it; False when there is none.
+    """
+
+    def __init__(
+        self, hits: Iterable[Hit] = (), *, query: str = "", pipeline: str = "", confident: bool = True
+    ) -> None:
+        super().__init__(hits)
+        self.query = query
+        self.pipeline = pipeline
+        self.confident = confident and bool(self)
+
+    def _repr_html_(self) -> str:
+        from structformer.retrieval.notebook import hits_html
+
+        return hits_html(self)
 
 
 def web_address(metadata: Mapping[str, Any], anchor: str = "") -> str:

@@ -16,6 +16,7 @@ import numpy as np
 
 from structformer._version import __version__
 from structformer.corpus import Corpus
+from structformer.corpus.languages import corpus_languages
 from structformer.errors import ModelError, WorkspaceError
 from structformer.extras import TORCH, are_installed, needs, require
 from structformer.graph import ReferenceGraph
@@ -24,6 +25,8 @@ from structformer.models.chosen_base import choose_base, chosen_base
 from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import PASSAGE_ENCODER, checked_model, model_folder, read_record, trained_models
 from structformer.models.sentence_modules import modules_mark
+from structformer.notebook_progress import notebook_progress
+from structformer.option_names import checked_options
 from structformer.retrieval.approximate import (
     APPROXIMATE_FROM,
     FEWEST,
@@ -34,7 +37,7 @@ from structformer.retrieval.approximate import (
     write_approximate,
 )
 from structformer.retrieval.copies import COPIES, CopyFinder
-from structformer.retrieval.corpus_languages import CorpusLanguages, corpus_languages
+from structformer.retrieval.corpus_languages import CorpusLanguages
 from structformer.retrieval.descriptions import (
     Descriptions,
     description_texts_path,
@@ -70,6 +73,7 @@ _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before s
 Progress = Callable[[str, int, int], None]
 
 
+@checked_options(encoder="encoders", model="base_model", lang="language")
 def build_index(
     workspace: str | Path | Workspace = ".structformer",
     *,
@@ -88,13 +92,13 @@ def build_index(
     vectors that are there (MissingPackage). language: whose
     stemmer is used; "auto" takes the one that most documents declare, else English.
 
-    vector_bits: 32, or 16 for half of the room. Texts that the index before held already keep their vectors, and a run
-    that was killed is gone on with. nearest: "exact", where a search looks at all vectors, "approximate", at those that
+    vector_bits: 32, or 16 for half of the room. Texts that the index before held already keep their vectors, and an
+    interrupted run resumes. nearest: "exact", where a search looks at all vectors, "approximate", at those that
     an index of them names (approximate.py), or "auto", approximate from half a million passages on where faiss is
     installed. base_model: what "base" is from now on, see chosen_base.py. made: a folder of vectors that were made
     elsewhere. Returns the index's manifest. Raises WorkspaceError before the first ingest, ModelError on an unknown
     encoder, UsageError on "approximate" without faiss."""
-    workspace = Workspace(workspace)
+    workspace, progress = Workspace(workspace), notebook_progress(progress)
     corpus = Corpus.open(workspace)
     if base_model:
         choose_base(workspace, base_model)
@@ -107,7 +111,7 @@ def build_index(
             encoder_place(workspace, encoder)  # a wrong name fails before the work begins
     if nearest == APPROXIMATE:
         faiss_module()
-    languages = corpus_languages(corpus) if language == "auto" else CorpusLanguages((language,))
+    languages = CorpusLanguages(corpus_languages(corpus) if language == "auto" else (language,))
     with workspace.publishing("structformer index") as publication:
         corpus = Corpus.open(workspace)
         graph = ReferenceGraph.open(workspace, corpus)

@@ -235,7 +235,7 @@ class OpenedIndex:
         kind = ranker_kind(model_kind(self.workspace, name))
         if not kind.token_vectors:
             raise UsageError(
-                f"{name} is not a late-interaction model; there are: {', '.join(trained_models(self.workspace))}"
+                f"{name} is not a late-interaction model; choose from: {', '.join(trained_models(self.workspace))}"
             )
         ranker: Any = kind.load(str(checked_model(self.workspace, name)))
         files = token_files(f"late/{read_record(self.workspace, name).fingerprint}.npy")

@@ -17,7 +17,7 @@ def stage_kind(name: str) -> StageKind:
     """A kind of stage by its name; plugins are loaded only for a name that is not built in. Raises UsageError."""
     found = _BUILT_IN.get(name) or stage_kinds().get(name)
     if found is None:
-        raise UsageError(f"no stage {name!r}; there are: {', '.join(stage_kinds())}")
+        raise UsageError(f"no stage {name!r}; choose from: {', '.join(stage_kinds())}")
     return found
 
 
@@ -36,7 +36,7 @@ def make_stage(name: str, model: str | None = None, **options: Any) -> Stage:
     chosen: dict[str, Value] = {}
     for key, value in options.items():
         if key not in kind.options:
-            raise UsageError(f"{name} has no option {key!r}; there are: {', '.join(kind.options)}")
+            raise UsageError(f"{name} has no option {key!r}; choose from: {', '.join(kind.options)}")
         chosen[key] = kind.checked(key, value)
     given = tuple(sorted((key, value) for key, value in chosen.items() if value != kind.options[key]))
     return Stage(name, model or kind.model, given, kind=kind)

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from structformer.errors import ModelError, UsageError, WorkspaceError
+from structformer.option_names import checked_options
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.copies import said
 from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
 from structformer.retrieval.fusion import FusionWeights
-from structformer.retrieval.hits import Filter, Hit, Place
+from structformer.retrieval.hits import Filter, Hit, Hits, Place
 from structformer.retrieval.index import trained_encoder
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, hybrid, lexical
@@ -61,6 +62,7 @@ class Retriever:
                 continue
         return as_pipeline(lexical())
 
+    @checked_options(n="k", top_k="k", limit="k", size="k", text="query", q="query", filter="where", filters="where")
     def search(
         self,
         query: str,
@@ -69,14 +71,18 @@ class Retriever:
         *,
         where: Filter | None = None,
         group: bool = False,
-    ) -> list[Hit]:
+    ) -> Hits:
         """Up to k sections, best first; with `group` up to k documents, each by its best section with the others in
-        `Hit.sections`.
+        `Hit.sections`. `Hits.confident` says whether any of them may well be what was asked for.
 
-        Raises UsageError on a query without a word.
+        Raises UsageError on a query without a word, and on k below 1.
         """
-        ranking = self.rank([checked_query(query)], pipeline, where=where)[0]
-        return self.hits(ranking, k, group=group)
+        if k < 1:
+            raise UsageError(f"k={k}: ask for 1 hit or more")
+        used = self.pipeline(pipeline)
+        ranking = self.rank([checked_query(query)], used, where=where)[0]
+        hits = self.hits(ranking, k, group=group)
+        return Hits(hits, query=query, pipeline=str(used), confident=self.is_confident(query, hits, used))
 
     async def asearch(
         self,
@@ -86,7 +92,7 @@ class Retriever:
         *,
         where: Filter | None = None,
         group: bool = False,
-    ) -> list[Hit]:
+    ) -> Hits:
         """`search` without holding up the event loop: it runs in a thread, and several may run at once."""
         return await asyncio.to_thread(self.search, query, k, pipeline, where=where, group=group)
 

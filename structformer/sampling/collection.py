@@ -10,22 +10,34 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from structformer.corpus import Corpus
+from structformer.corpus.languages import corpus_language
 from structformer.document import Document
+from structformer.sampling.example import SamplingOptions
 from structformer.sampling.view import document_text
 from structformer.storage.files import read_json, write_json
+from structformer.text.languages import ENGLISH
 from structformer.text.lexical_analysis import spaced
-from structformer.text.stop_words import STOP_WORDS, stop_words_of
+from structformer.text.stop_words import STOP_WORDS, has_stop_words, stop_words_of
 
 COUNTS = "words.json"
 _WORD = re.compile(r"[^\W_]+")
 _MAX_WORDS = 500_000  # that are kept; of rarer ones only the sums are
 _SUBSAMPLED_FROM = 100  # occurrences; rarer words are always kept
 _THRESHOLD = 1e-4
+
+
+def with_stop_words(options: SamplingOptions, corpus: Corpus) -> SamplingOptions:
+    """The options with the stop words of the corpus's language, where none are chosen and it is not English."""
+    if options.stop_words or (language := corpus_language(corpus)) == ENGLISH or not has_stop_words(language):
+        return options
+    return replace(options, stop_words=language)
 
 
 def left_out(stop_words: str | None) -> frozenset[str]:

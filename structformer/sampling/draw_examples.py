@@ -16,9 +16,10 @@ from structformer.engines import Engine
 from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.graph import ReferenceGraph
+from structformer.option_names import checked_options
 from structformer.parts import Part
 from structformer.sampling.by_attention import draw_by_attention, weigh_pages
-from structformer.sampling.collection import CollectionCounts, left_out, write_collection
+from structformer.sampling.collection import CollectionCounts, left_out, with_stop_words, write_collection
 from structformer.sampling.example import FROM_PASSAGES, Census, SamplingOptions
 from structformer.sampling.held_out import held_out_share
 from structformer.sampling.negatives import PassageTable, write_passages
@@ -48,6 +49,7 @@ _SURVEYS = "surveys"
 _SHARD = f"{__name__}:draw_shard"
 
 
+@checked_options(task="tasks", jobs="workers")
 def sample(
     workspace: str | Path | Workspace = ".structformer",
     tasks: Iterable[str] = DEFAULT_TASKS,
@@ -121,7 +123,7 @@ def draw(
     texts.
     """
     corpus = Corpus.open(workspace)
-    names, options, seed = request.tasks, request.options, request.seed
+    names, options, seed = request.tasks, with_stop_words(request.options, corpus), request.seed
     share = held_out_share(corpus.document_count) if request.held_out is None else request.held_out
     chosen = chosen_tasks(names)
     by_attention = [task for task in chosen if task.drawn_by_attention]

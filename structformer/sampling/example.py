@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from structformer.errors import UsageError
+from structformer.option_names import checked_fields
 
 DEFAULT_NEGATIVES = 7
 INNER = ("auto", "own", "subtree")
@@ -35,6 +36,7 @@ class Example:
             raise ValueError("an Example needs as many queries as documents and sections, and at least one")
 
 
+@checked_fields()
 @dataclass(frozen=True, slots=True)
 class SamplingOptions:
     """Options common to all tasks."""
@@ -55,8 +57,8 @@ class SamplingOptions:
     """How many times each document is drawn from. Random choices (SRR's one child, RWI's node and titles, negatives)
     are made again each time, as in another epoch; equal Examples are kept once."""
     stop_words: str | None = None
-    """HARP's, PROP's and ARES's tasks: a file of words, one a line, that are not drawn; English function words
-    otherwise."""
+    """HARP's, PROP's and ARES's tasks: a file of words, one a line, that are not drawn, or a language's two-letter
+    code; otherwise the function words of the corpus's language."""
     min_frequency: int = 1
     """PROP's and ARES's tasks: words that the collection holds fewer times are not drawn (PROP: 10)."""
     keep_short: float = 1.0

@@ -26,16 +26,28 @@ from starlette.routing import BaseRoute, Route
 from structformer.errors import StructformerError, UsageError
 from structformer.serving import docsearch, strict_json
 from structformer.serving.access import EVERYTHING, Access
+from structformer.serving.answer_stream import AnswerStreams
+from structformer.serving.asking import Asking, search_request
+from structformer.serving.assets import ROBOTS, STATIC, static
 from structformer.serving.comparison import Comparison
+from structformer.serving.error_pages import for_browsers
 from structformer.serving.feedback import FeedbackLog
 from structformer.serving.generation import WORDS
 from structformer.serving.guard import Guard, Metrics, log, problem
+from structformer.serving.language_model import language_model
 from structformer.serving.mcp_server import mcp_server
 from structformer.serving.openapi import openapi
 from structformer.serving.options import ServerOptions
-from structformer.serving.pages import COMPARE, STATIC, PageMaker, static
+from structformer.serving.pages import COMPARE, PageMaker
 from structformer.serving.readiness import Readiness
-from structformer.serving.schemas import MAX_QUERY, FeedbackRequest, SearchAnswer, SearchRequest, SectionRequest
+from structformer.serving.schemas import (
+    MAX_QUERY,
+    AskRequest,
+    FeedbackRequest,
+    SearchAnswer,
+    SearchRequest,
+    SectionRequest,
+)
 from structformer.serving.service import NotThere, SearchService
 from structformer.serving.strict_json import StrictJson
 
@@ -55,7 +67,11 @@ class Application:
         self.service = service
         self.options = options or ServerOptions()
         self.metrics = Metrics()
-        self._pages = PageMaker(service, self.options.root)
+        self._asking = (
+            Asking(service, language_model(self.options.ask, self.options.ask_model)) if self.options.ask else None
+        )
+        self._answers = AnswerStreams()
+        self._pages = PageMaker(service, self.options.root, self._asking.host if self._asking else "")
         self._log = self._feedback_log() if self.options.feedback else None
         self._readiness = Readiness(self._in_thread, self._tiny_search)
         self._watch = watch
@@ -71,9 +87,9 @@ class Application:
         )
         self._starlette = Starlette(
             routes=self._routes(),
-            middleware=[Middleware(_Failures)],
+            middleware=[Middleware(_Failures, root=self.options.root)],
             lifespan=self._lifespan,
-            exception_handlers={HTTPException: _not_found},
+            exception_handlers={HTTPException: self._not_found},
         )
         self.asgi = Guard(self._starlette, self.options, self.metrics)
 
@@ -89,6 +105,9 @@ class Application:
         return [
             Route("/", self._search_page),
             Route("/read/{id:path}", self._read_page),
+            Route("/preview/{id:path}", self._preview),
+            Route("/robots.txt", _robots),
+            Route("/favicon.ico", _icon),
             Route("/feedback", self._feedback_form, methods=["POST"]),
             Route("/static/{name}", self._static),
             Route("/widget.js", self._widget),
@@ -96,6 +115,7 @@ class Application:
             Route("/api/section/{id:path}", self._section),
             Route("/api/document/{id:path}", self._document),
             Route("/api/status", self._status),
+            Route("/api/ask", self._ask, methods=["POST"]),
             Route("/api/feedback", self._feedback, methods=["POST"]),
             Route("/1/indexes/{index}/queries", self._docsearch, methods=["POST"]),
             Route("/1/indexes/{index}/query", self._docsearch_one, methods=["POST"]),
@@ -185,6 +205,15 @@ class Application:
     async def _status(self, request: Request) -> Response:
         return _json(self.service.status(_access(request)))
 
+    async def _ask(self, request: Request) -> Response:
+        """An answer in words, by the language model that the server was given."""
+        asked, access = AskRequest.model_validate(await _body(request)), _access(request)
+        search = search_request(asked)
+        if self._asking is None:
+            raise NotThere("this server asks no language model: see --ask")
+        found = await self._found(search, access)
+        return self._answers.response(self._asking.answer(asked, found, access))
+
     async def _feedback(self, request: Request) -> Response:
         asked = FeedbackRequest.model_validate(await _body(request))
         if self._log is None:
@@ -224,10 +253,7 @@ class Application:
     async def _llms(self, request: Request) -> Response:
         """What there is, for language models: https://llmstxt.org. A thousand documents; `start` goes on from there."""
         access = _access(request)
-        given = request.query_params.get("start", "0")
-        if not given.isdecimal() or len(given) > 12:
-            raise UsageError("start is a number of documents")
-        start = int(given)
+        start = _start(request.query_params.get("start", "0"))
 
         def text() -> str:
             root = self.options.root
@@ -280,18 +306,25 @@ class Application:
         access = _access(request)
         given = _query(request)
         values = {key: value for key, value in given.items() if key in SearchRequest.model_fields}
-        message, asked, answer, comparison = "", None, None, None
-        if str(values.get("q", "")).strip():
-            try:
-                asked = SearchRequest.model_validate({**values, "explain": True, "group": True, "typing": False})
-            except ValidationError as error:
-                message = f"This cannot be searched for: {_reasons(error)}."
-        if asked is not None and COMPARE in given.items():
+        if not str(values.get("q", "")).strip():
+            folder, start = str(given.get("folder", "")), _start(given.get("start", "0"))
+            return _html(await self._in_thread(lambda: self._pages.home(access, folder, start)))
+        try:
+            asked = SearchRequest.model_validate({**values, "explain": True, "group": True, "typing": False})
+        except ValidationError as error:
+            message = f"This cannot be searched for: {_reasons(error)}."
+            return _html(await self._in_thread(lambda: self._pages.invalid(access, message)), 400)
+        if COMPARE in given.items():
             answer, comparison = await self._compared(asked, access)
-        elif asked is not None:
-            answer = await self._found(asked, access)
-        page = await self._in_thread(lambda: self._pages.search(access, asked, answer, message, comparison))
-        return _html(page, 400 if message else 200)
+        else:
+            answer, comparison = await self._found(asked, access), None
+        return _html(await self._in_thread(lambda: self._pages.search(access, asked, answer, comparison)))
+
+    async def _preview(self, request: Request) -> Response:
+        """A section as the page shows it beside the results."""
+        asked = SectionRequest.model_validate(_query(request))
+        access, name = _access(request), _id(request)
+        return _html(await self._in_thread(lambda: self._pages.preview(access, name, asked.section or 0)))
 
     async def _read_page(self, request: Request) -> Response:
         access, name = _access(request), _id(request)
@@ -301,12 +334,20 @@ class Application:
             page = self._pages.message(access, "Not there", "There is no such document: it may have been removed.")
             return _html(page, 404)
 
+    async def _not_found(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        names = {404: "not_found", 405: "wrong_method"}
+        headers = {name.replace("-", "_"): value for name, value in (error.headers or {}).items()}
+        answer = problem(error.status_code, names.get(error.status_code, "refused"), str(error.detail), **headers)
+        return for_browsers(answer, request.scope, self.options.root)
+
 
 class _Failures:
     """Turns what can go wrong into answers; nothing of a user's is a server error."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: Any, root: str) -> None:
         self._app = app
+        self._root = root
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -324,12 +365,13 @@ class _Failures:
         except (ValidationError, UsageError, NotThere, TimeoutError, ValueError, StructformerError) as error:
             if begun:
                 raise
-            await _failure(error)(scope, receive, send)
+            await for_browsers(_failure(error), scope, self._root)(scope, receive, send)
         except Exception:  # our own fault: it goes to the log, not to the client
             log.exception("a request failed")
             if begun:
                 raise
-            await problem(500, "fault", "the server made a mistake; its log has more")(scope, receive, send)
+            fault = problem(500, "fault", "the server made a mistake; its log has more")
+            await for_browsers(fault, scope, self._root)(scope, receive, send)
 
 
 def _failure(error: Exception) -> Response:
@@ -346,11 +388,20 @@ def _failure(error: Exception) -> Response:
     return problem(400, "invalid", "the request cannot be read")
 
 
-async def _not_found(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    names = {404: "not_found", 405: "wrong_method"}
-    headers = {name.replace("-", "_"): value for name, value in (error.headers or {}).items()}
-    return problem(error.status_code, names.get(error.status_code, "refused"), str(error.detail), **headers)
+async def _robots(request: Request) -> Response:
+    return PlainTextResponse(ROBOTS, headers={"cache-control": _SHORTLY})
+
+
+async def _icon(request: Request) -> Response:
+    """For browsers that ask for it where a page names none."""
+    return Response(static("icon.svg"), media_type=STATIC["icon.svg"], headers={"cache-control": _SHORTLY})
+
+
+def _start(given: str) -> int:
+    """Raises UsageError."""
+    if not given.isdecimal() or len(given) > 12:
+        raise UsageError("start is a number of documents")
+    return int(given)
 
 
 async def _healthy(request: Request) -> Response:

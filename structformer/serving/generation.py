@@ -28,6 +28,7 @@ from structformer.serving.batching import BatchedEncoder
 from structformer.serving.comparison import other_search
 from structformer.serving.deleted import deleted_documents
 from structformer.serving.links import LinkTable, VisibleNames
+from structformer.serving.shelves import Shelves
 from structformer.workspace import Workspace
 
 BEST, WORDS = "best", "words"
@@ -115,6 +116,11 @@ class Generation:
         """The links of all documents."""
         return LinkTable(self._graph)
 
+    @cached_property
+    def shelves(self) -> Shelves:
+        """All documents by their folders."""
+        return Shelves(self.retriever.documents.column_batches("id"))
+
     @property
     def searches_by_meaning(self) -> bool:
         """Whether the best pipeline uses vectors."""
@@ -128,7 +134,7 @@ class Generation:
     def pipeline(self, name: str) -> Pipeline:
         """A pipeline by its name. Raises UsageError."""
         if name not in self.pipelines:
-            raise UsageError(f"no pipeline {name!r}; there are: {', '.join(self.pipelines)}")
+            raise UsageError(f"no pipeline {name!r}; choose from: {', '.join(self.pipelines)}")
         return self.pipelines[name]
 
     def seen(self, access: Filter, *asked: Filter) -> Allowed:

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from structformer.serving.access import EVERYTHING, Access, RateLimit
 from structformer.serving.bodies import Gone, TooLarge, again, has_body, read_body
+from structformer.serving.error_pages import for_browsers
 from structformer.serving.hostnames import client_of
 from structformer.serving.options import ServerOptions
 from structformer.serving.slots import Slot, Slots
@@ -22,7 +23,7 @@ from structformer.serving.slots import Slot, Slots
 ACCESS: ContextVar[Access] = ContextVar("access", default=EVERYTHING)
 log = logging.getLogger("structformer.serve")
 # Paths that need no token: a balancer has none, and the box's script is asked for by a tag that cannot send one.
-_OPEN = ("/healthz", "/readyz", "/static/", "/widget.js")
+_OPEN = ("/healthz", "/readyz", "/static/", "/widget.js", "/favicon.ico", "/robots.txt")
 _PROBES = ("/healthz", "/readyz")  # asked by any name, or by none: a balancer knows only where the server is
 _CLIENT_LEFT = 499  # as nginx logs it; nobody receives it
 _POLICY = (
@@ -120,6 +121,8 @@ class Guard:
                     refused = _busy()
                 else:
                     slot = self._active.take()
+            if refused is not None:
+                refused = for_browsers(refused, scope, self._options.root)
             with slot:
                 await (refused or self._app)(scope, receive, answer)
         except Gone:

@@ -6,7 +6,7 @@ import threading
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from structformer.storage.parquet import numbers
 
 _TABLES = 16  # of shards, that are kept
 _TEXTS = 4096  # of sections, that are kept for one who asks
+_COUNTED = 3_000_000  # links at most among which the pages that most lead to are counted
 _COLUMNS = ("source_document", "source_section", "target_document", "target_section", "start", "end")
 
 
@@ -87,6 +88,30 @@ class LinkTable:
                 and (edge.source_document == NOWHERE or sources[edge.source_document])
             )
         )
+
+    def most_linked(self, seen: Mask, count: int) -> list[int]:
+        """The documents that most others link to, most first: documents that may be seen, by those that may. None of a
+        corpus with more links than are counted.
+        """
+        pairs = self._pairs
+        pairs = pairs[seen[pairs[:, 0]] & seen[pairs[:, 1]]]
+        counts = np.bincount(pairs[:, 1], minlength=len(seen))
+        best = np.argsort(-counts, kind="stable")[:count]
+        return [int(number) for number in best if counts[number]]
+
+    @cached_property
+    def _pairs(self) -> npt.NDArray[np.int32]:
+        """(links, 2) documents that link to others, with these, each pair once."""
+        found = [np.empty((0, 2), np.int32)]
+        total = 0
+        for shard in range(len(self._graph.corpus.shards)):
+            table = self._graph.outgoing(shard)
+            if (total := total + len(table)) > _COUNTED:
+                return found[0]
+            found.append(np.stack([numbers(table[name]) for name in ("source_document", "target_document")], axis=1))
+        pairs = np.unique(np.concatenate(found), axis=0)
+        its: npt.NDArray[np.int32] = pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1)]
+        return its
 
     def _table(self, document: int, by: str, read: Callable[[int], pa.Table]) -> _Table:
         key = by, bisect_right(self._graph.corpus.starts, document) - 1

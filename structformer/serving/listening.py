@@ -13,6 +13,7 @@ from structformer.serving.hostnames import is_loopback
 
 _BACKLOG = 2048
 _FIRST_HANDED_OVER = 3  # systemd's protocol: sd_listen_fds(3)
+_NEAR, _LAST_PORT = 20, 65535  # ports that are tried
 _ANY_IPV6 = "::"
 _NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # as ::1, a second address of localhost, without IPv6
 
@@ -43,6 +44,19 @@ def listening(host: str, port: int) -> Listening:
     queue until there is something to answer with, which `up` reaches in seconds; a refusal would only make a browser
     give up. Raises UsageError with the reason."""
     return handed_over() or Listening(tuple(listen(host, port)))
+
+
+def listening_near(host: str, port: int) -> Listening:
+    """As `listening`; where the port is taken, one of the next few that are not. Raises UsageError as `listening` does
+    where they all are.
+    """
+    for near in range(port + 1, min(port + _NEAR, _LAST_PORT) + 1):
+        try:
+            return listening(host, near - 1)
+        except UsageError as error:
+            if not isinstance(error.__cause__, OSError) or error.__cause__.errno != errno.EADDRINUSE:
+                raise
+    return listening(host, port)
 
 
 def listen(host: str, port: int) -> list[socket.socket]:

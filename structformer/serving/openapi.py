@@ -15,10 +15,12 @@ _MODELS = (
     schemas.SearchAnswer,
     schemas.SectionAnswer,
     schemas.DocumentAnswer,
+    schemas.AskRequest,
     schemas.FeedbackRequest,
     schemas.Status,
     schemas.Problem,
 )
+_SENT = (schemas.AskRequest, schemas.FeedbackRequest)
 _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1, "maxLength": 1000}}
 
 
@@ -27,7 +29,7 @@ def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
     searching = _parameters(schemas.SearchRequest)
     next(each for each in searching if each["name"] == "pipeline")["schema"] = {"type": "string", "enum": [*pipelines]}
     _, models = models_json_schema(
-        [(each, "validation" if each is schemas.FeedbackRequest else "serialization") for each in _MODELS],
+        [(each, "validation" if each in _SENT else "serialization") for each in _MODELS],
         ref_template="#/components/schemas/{model}",
     )
     return {
@@ -54,6 +56,24 @@ def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
                         "content": {"application/json": {"schema": _reference("FeedbackRequest")}},
                     },
                     "responses": {"204": {"description": "Kept."}, **_problems(400, 404, 422)},
+                }
+            },
+            "/api/ask": {
+                "post": {
+                    "operationId": "ask",
+                    "summary": "An answer in words, by the language model of --ask.",
+                    "requestBody": {
+                        "required": True,
+                        "content": {"application/json": {"schema": _reference("AskRequest")}},
+                    },
+                    "responses": {
+                        "200": {
+                            "description": "Server-sent events: refused; or sections, text as it comes, and done with "
+                            "the numbers that were cited; error in the place of what cannot be had.",
+                            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+                        },
+                        **_problems(400, 404, 422),
+                    },
                 }
             },
             "/healthz": {"get": _plain("healthz", "Whether the server lives.")},

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from structformer.errors import UsageError
 from structformer.serving.access import Tokens
 from structformer.serving.hostnames import as_address, is_loopback, name_in, own_names
+from structformer.serving.language_model import language_model
 
 ANY_NAME = "*"
 _CONNECTIONS = 64
@@ -19,7 +20,8 @@ class ServerOptions:
     client, 0 for any number; root: what a proxy puts in front of all paths; feedback: whether searches and clicks are
     kept; feedback_mb: how much of them in a month; feedback_months: how many months beside the current one;
     log_queries: whether the log has the texts of queries; threads: searches at once: more than cores only wait for
-    each other; connections: of one client at once, 0 for any number; None for 64, from this machine any number.
+    each other; connections: of one client at once, 0 for any number; None for 64, from this machine any number; ask:
+    the address of a language model that answers questions, "" for none; ask_model: its name there.
 
     queued: requests that are worked on at once; bodies: how many are read at once, before that; body_bytes: of each.
     header_seconds, body_seconds: for all of a request's headers, and all of its body; seconds: for an answer;
@@ -39,6 +41,8 @@ class ServerOptions:
     log_queries: bool = False
     threads: int = 2
     connections: int | None = None
+    ask: str = ""
+    ask_model: str = ""
     queued: int = 64
     bodies: int = 64
     seconds: float = 10.0
@@ -53,6 +57,10 @@ class ServerOptions:
         for origin in self.cors:
             if origin != "*" and (not origin.startswith(("https://", "http://")) or origin.count("/") > 2):
                 raise UsageError(f"{origin!r} is not an origin: write https://docs.example.org, or *")
+        if self.ask:
+            language_model(self.ask, self.ask_model)
+        elif self.ask_model:
+            raise UsageError("--ask-model says which model --ask asks: give --ask too")
 
     @property
     def on_loopback(self) -> bool:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from itertools import islice
 from typing import Any
 from urllib.parse import urlencode
@@ -16,35 +12,23 @@ from markupsafe import Markup, escape
 from structformer.pages.blocks_html import section_html
 from structformer.pages.frame import environment
 from structformer.serving.access import Access
+from structformer.serving.assets import assets
 from structformer.serving.comparison import Comparison, Placed
+from structformer.serving.filters import Addresses, chips, facet_links
+from structformer.serving.helping import Help
+from structformer.serving.previews import preview
 from structformer.serving.schemas import Found, SearchAnswer, SearchRequest, Status
-from structformer.serving.service import SearchService, leading
+from structformer.serving.service import DocumentList, NotThere, SearchService, leading, read_address
+from structformer.serving.shelves import folder_label
 from structformer.text.visible import visible
 
-STATIC = {
-    "page.css": "text/css",
-    "box.css": "text/css",
-    "page.js": "text/javascript",
-    "search-box.js": "text/javascript",
-    "widget.js": "text/javascript",
-    "icon.svg": "image/svg+xml",
-}
-_FIRST = 60  # documents that the empty page names
+_SHOWN = 8  # documents of a folder on the first page,
+_LONE = 60  # of a corpus that has no folders,
+_SHELVES = 30  # folders that are shown with documents,
+_LISTED = 300  # and documents of a page that lists a folder
+_LINKED = 6  # pages most linked
 _MORE = 30
-_SECTION_WORDS = {"path": "Part"}
 COMPARE = ("compare", "1")  # what an address says of a search that is compared
-
-
-@cache
-def static(name: str) -> bytes:
-    """A file of the page's."""
-    return (files("structformer") / "serving" / "static" / name).read_bytes()
-
-
-@cache
-def assets() -> str:
-    """A digest of all of them, so that a browser keeps them until they change."""
-    return hashlib.sha256(b"".join(static(name) for name in STATIC)).hexdigest()[:12]
 
 
 def marked(found: Found) -> Markup:
@@ -69,6 +53,12 @@ def moved(placed: Placed) -> Markup:
     return Markup('<span aria-hidden="true">{}</span> {}').format(signs[placed.moved], said)
 
 
+def _steps(folder: str) -> list[tuple[str, str]]:
+    """(name, path) of each folder down to this one."""
+    names = folder.split("/") if folder else []
+    return [(name, "/".join(names[: place + 1])) for place, name in enumerate(names)]
+
+
 def _how(status: Status, *, verdict: bool) -> str:
     """Where meaning comes from, as the end of a sentence. verdict: whether the next one says what was trained."""
     if not status.meaning or verdict:
@@ -80,10 +70,11 @@ def _how(status: Status, *, verdict: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PageMaker:
-    """Makes the pages. root: what stands before all paths."""
+    """Makes the pages. root: what stands before all paths; ask: the host of the language model, "" without one."""
 
     service: SearchService
     root: str = ""
+    ask: str = ""
 
     def _render(self, template: str, access: Access, *, heading: str, query: str = "", **values: Any) -> bytes:
         templates = environment("serving")
@@ -99,6 +90,7 @@ class PageMaker:
             "trained": trained,
             "how": _how(status, verdict=verdict is not None),
             "root": self.root,
+            "ask": self.ask,
             "assets": assets(),
             "language": self.service.current.retriever.opened.index.manifest["language"],
             "query": query,
@@ -112,57 +104,111 @@ class PageMaker:
         """A page that says what is wrong."""
         return self._render("message.html", access, heading=heading, message=message)
 
-    def search(
-        self,
-        access: Access,
-        request: SearchRequest | None,
-        answer: SearchAnswer | None,
-        message: str = "",
-        comparison: Comparison | None = None,
-    ) -> bytes:
-        """The page of a search and its answer, or without them the first page. comparison: with what the search that it
-        is compared with finds.
-        """
-        if request is None or answer is None:
-            first = [
-                (name, title, f"/read/{name}") for name, title, _ in islice(self.service.documents(access), _FIRST)
+    def home(self, access: Access, folder: str = "", start: int = 0) -> bytes:
+        """The first page, or what a folder has from its `start`th document on. Raises NotThere."""
+        folder = folder.strip("/")
+        own, shelves = self.service.shelves(access, folder)
+        if folder and not len(own) and not shelves:
+            raise NotThere(f"no folder {folder[:100]!r}")
+        shown = _LISTED if folder or start else _LONE
+        later = start + shown
+        label = folder_label(folder.rpartition("/")[2])
+        return self._render(
+            "home.html",
+            access,
+            heading=f"{label} · {self.service.title}" if folder else self.service.title,
+            above=[(folder_label(name), self._folder(path)) for name, path in _steps(folder)],
+            own=self._entries(own, start, shown),
+            own_total=len(own),
+            more=self._folder(folder, start=later) if later < len(own) else "",
+            shelves=[
+                {
+                    "label": shelf.label,
+                    "address": self._folder(shelf.folder),
+                    "total": len(its),
+                    "entries": self._entries(its, 0, _SHOWN if place < _SHELVES else 0),
+                }
+                for place, (shelf, its) in enumerate(shelves)
             ]
-            values: dict[str, Any] = {
-                "answer": None,
-                "facets": (),
-                "chips": (),
-                "first": first,
-                "message": message,
-                "more": "",
-            }
-            return self._render("search.html", access, heading=self.service.title, **values)
+            if not start
+            else [],
+            examples=[] if folder or start else self._examples(access),
+            reading=bool(folder or start),
+        )
+
+    def _folder(self, folder: str, **others: int) -> str:
+        pairs = ([("folder", folder)] if folder else []) + list(others.items())
+        return f"{self.root}/?{urlencode(pairs)}" if pairs else f"{self.root}/"
+
+    def _examples(self, access: Access) -> list[tuple[str, str]]:
+        return [(each, f"{self.root}/?{urlencode({'q': each})}") for each in self.service.examples(access)]
+
+    def _entries(self, documents: DocumentList, start: int, count: int) -> list[tuple[str, str]]:
+        """(title, address) of some documents."""
+        return [
+            (title or name, self.root + read_address(name, 0))
+            for name, title, _ in islice(documents.after(start), count)
+        ]
+
+    def preview(self, access: Access, document_id: str, section: int) -> bytes:
+        """A section for the column beside the results. Raises NotThere."""
+        shown = preview(self.service.reading(document_id, access), section, self.root)
+        page = environment("serving").get_template("preview.html").render(preview=shown, root=self.root)
+        return page.encode("utf-8", "backslashreplace")
+
+    def invalid(self, access: Access, message: str) -> bytes:
+        """The page of a query that cannot be searched for."""
+        return self._render("message.html", access, heading="This cannot be searched for", message=message)
+
+    def search(
+        self, access: Access, request: SearchRequest, answer: SearchAnswer, comparison: Comparison | None = None
+    ) -> bytes:
+        """The page of a search and its answer. comparison: with what the search that it is compared with finds."""
         kept = [*(("path", each) for each in request.path), *(("where", each) for each in request.where)]
         kept += [COMPARE] if comparison else []
-        address = _Addresses(self.root, request.q, dict([COMPARE]) if comparison else {})
+        address = Addresses(self.root, request.q, dict([COMPARE]) if comparison else {})
         return self._render(
             "search.html",
             access,
             heading=f"{request.q}{', compared' if comparison else ''} · {self.service.title}",
             query=request.q,
             answer=answer,
-            message="",
             kept=kept,
+            help=(help_ := self._help(access, request, answer)),
+            meant=address([], [], q=help_.meant) if help_.meant else "",
+            linked=[] if answer.hits else self._entries(self.service.most_linked(access, _LINKED), 0, _LINKED),
+            preview=self._first_preview(access, answer) if comparison is None else None,
             comparison=comparison,
             switch=self._switch(request, compared=comparison is not None) if answer.hits else None,
-            facets=_facet_links(answer, request, address),
-            chips=_chips(request, address),
+            facets=facet_links(answer, request, address),
+            chips=chips(request, address),
             cleared=address([], []),
             more=address(request.path, request.where, k=min(100, request.k + _MORE))
             if len(answer.hits) == request.k < min(100, answer.documents)
             else "",
         )
 
+    def _help(self, access: Access, request: SearchRequest, answer: SearchAnswer) -> Help:
+        """For a search that finds nothing for sure, or that knows words alone."""
+        if answer.hits and answer.confident and self.service.current.searches_by_meaning:
+            return Help()
+        return self.service.help(request, access)
+
+    def _first_preview(self, access: Access, answer: SearchAnswer) -> dict[str, Any] | None:
+        if not answer.hits:
+            return None
+        first = answer.hits[0]
+        try:
+            return preview(self.service.reading(first.document, access), first.section, self.root)
+        except NotThere:  # a newer index has come between the search and its page
+            return None
+
     def _switch(self, request: SearchRequest, *, compared: bool) -> dict[str, str] | None:
         """The link between one list and two; None where there is nothing to compare with."""
         other = self.service.current.other
         if not other:
             return None
-        address = _Addresses(self.root, request.q, {} if compared else dict([COMPARE]))
+        address = Addresses(self.root, request.q, {} if compared else dict([COMPARE]))
         label = "Show one list" if compared else f"Compare with the {other} search"
         return {"address": address(request.path, request.where), "label": label}
 
@@ -187,47 +233,3 @@ class PageMaker:
             ],
             reading=True,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Addresses:
-    """The addresses of one query's pages. kept: what stands in all of them."""
-
-    root: str
-    query: str
-    kept: Mapping[str, str]
-
-    def __call__(self, path: Sequence[str], where: Sequence[str], **others: int) -> str:
-        pairs = [("q", self.query), *(("path", each) for each in path), *(("where", each) for each in where)]
-        return f"{self.root}/?{urlencode([*pairs, *self.kept.items(), *others.items()])}"
-
-
-def _facet_links(answer: SearchAnswer, request: SearchRequest, address: _Addresses) -> list[dict[str, Any]]:
-    found = []
-    for facet in answer.facets:
-        values = []
-        for each in facet.values:
-            chosen, path, where = False, list(request.path), list(request.where)
-            setting = f"{each.value}/*" if facet.name == "path" else f"{facet.name}={each.value}"
-            its = path if facet.name == "path" else where
-            if chosen := setting in its:
-                its.remove(setting)
-            else:
-                its.append(setting)
-            leads = address(path, where)
-            values.append({"value": each.value, "count": each.count, "address": leads, "chosen": chosen})
-        if len(values) > 1 or any(value["chosen"] for value in values):
-            found.append({"label": _SECTION_WORDS.get(facet.name, facet.name.replace("_", " ")), "choices": values})
-    return found
-
-
-def _chips(request: SearchRequest, address: _Addresses) -> list[dict[str, str]]:
-    chips = []
-    for setting in request.path:
-        rest = [each for each in request.path if each != setting]
-        chips.append({"label": setting, "without": address(rest, request.where)})
-    for setting in request.where:
-        rest = [each for each in request.where if each != setting]
-        label = setting.partition("=")[2] or setting
-        chips.append({"label": label, "without": address(request.path, rest)})
-    return chips

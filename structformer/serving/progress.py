@@ -8,6 +8,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+PROGRESS_LINES = "STRUCTFORMER_PROGRESS_LINES"  # in a command's environment: a line twice a second, however short it is
+_SAID_SECONDS = 15.0  # between two lines about a step
 _COUNTED = re.compile(r"(?P<stage>[^:/]+?):? (?P<done>\d+)/(?P<total>\d+)(?=[,:]|$)")  # a line of progress
 _BEGUN = re.compile(r"(?P<stage>[^:/]+) \.\.\.")  # a line that says what is done now, without counting it
 _STEPS = "step"  # what training calls its own stage
@@ -28,12 +30,15 @@ class StepProgress:
         self._total = 0
         self._lines: deque[tuple[float, int]] = deque(maxlen=_REMEMBERED)
 
-    def told(self, line: str) -> None:
-        """Take in a line that the command has printed."""
+    def told(self, line: str) -> bool:
+        """Take in a line that the command has printed; gives whether it was one of progress."""
         if counted := _COUNTED.match(line):
             self._count(counted["stage"], int(counted["done"]), int(counted["total"]))
         elif begun := _BEGUN.fullmatch(line):
             self._begin(begun["stage"], 0)
+        else:
+            return False
+        return True
 
     def _count(self, stage: str, done: int, total: int) -> None:
         if done >= total:
@@ -48,6 +53,26 @@ class StepProgress:
         self._lines.clear()
 
     @property
+    def step(self) -> str:
+        """What is done, in words."""
+        return self._step
+
+    @property
+    def stage(self) -> str:
+        """Which part of the step runs; "" where it has not said its name, or has none."""
+        return "" if self._stage == _STEPS else self._stage
+
+    @property
+    def share(self) -> float | None:
+        """How much of the stage is done, from 0 to 1; None where it does not count."""
+        return self._lines[-1][1] / self._total if self._lines else None
+
+    @property
+    def left(self) -> str:
+        """How long the stage still takes, as "about 20 s left"; "" where there is no telling."""
+        return "" if (left := self._left) is None else f"about {_roughly(left)} left"
+
+    @property
     def _left(self) -> float | None:
         """Seconds until the stage ends; None where that is not known, or should have been."""
         if len(self._lines) < 2:
@@ -59,11 +84,31 @@ class StepProgress:
         return left if left > 0 else None
 
     def __str__(self) -> str:
-        stage = "" if self._stage == _STEPS else self._stage
-        left = self._left
-        if left is None:
-            return f"{self._step}: {stage} …" if stage else f"{self._step} …"
-        return f"{self._step}: {stage}{', ' if stage else ''}about {_roughly(left)} left"
+        said = ", ".join(filter(None, (self.stage, left := self.left)))
+        return (f"{self._step}: {said}" if said else self._step) + ("" if left else " …")
+
+
+Say = Callable[[str], object]
+Show = Callable[[StepProgress | None], object]  # called whenever a step's progress changes, with None when it ends
+
+
+def in_lines(say: Say, clock: Callable[[], float] = time.monotonic) -> Show:
+    """Progress in lines: that a step begins, and then now and then how far it is."""
+    shown: StepProgress | None = None
+    said = 0.0
+
+    def show(progress: StepProgress | None) -> None:
+        nonlocal shown, said
+        now = clock()
+        if progress is not None and progress is not shown:
+            said = now
+            say(progress.step)
+        elif progress is not None and now - said >= _SAID_SECONDS:
+            said = now
+            say(str(progress))
+        shown = progress
+
+    return show
 
 
 def _roughly(seconds: float) -> str:

@@ -18,23 +18,34 @@ class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class SearchRequest(_Request):
-    """A search."""
-
+class _Question(_Request):
     q: str = Field(
         min_length=1,
         max_length=MAX_QUERY,
         description="What is looked for: it has a word.",
         json_schema_extra={"pattern": r"[\p{L}\p{N}]"},
     )
-    k: int = Field(default=10, ge=1, le=MAX_K, description="Documents, or without `group` sections.")
-    group: bool = Field(default=True, description="Each document once, with its best sections.")
     path: list[Annotated[str, StringConstraints(min_length=1, max_length=300)]] = Field(
         default_factory=list, max_length=10, description="Patterns of document ids, one of which must match: guide/*"
     )
     where: list[Annotated[str, StringConstraints(pattern=r"^[^=]+=", max_length=300)]] = Field(
         default_factory=list, max_length=10, description="key=value of documents' metadata, all of which must hold"
     )
+
+    @field_validator("q")
+    @classmethod
+    def _has_a_word(cls, value: str) -> str:
+        value = _CONTROL.sub(" ", value)
+        if not re.search(r"\w", value):
+            raise ValueError("the query has no words")
+        return value
+
+
+class SearchRequest(_Question):
+    """A search."""
+
+    k: int = Field(default=10, ge=1, le=MAX_K, description="Documents, or without `group` sections.")
+    group: bool = Field(default=True, description="Each document once, with its best sections.")
     pipeline: Annotated[str, StringConstraints(min_length=1, max_length=60)] = Field(
         default="best",
         description="A pipeline of the server's by its name: best, words, one that it was started with, or untrained "
@@ -46,13 +57,9 @@ class SearchRequest(_Request):
     partial: bool = Field(default=False, description="The query may not be all of it yet: it is not kept as feedback.")
     explain: bool = Field(default=False, description="Say why each section was found.")
 
-    @field_validator("q")
-    @classmethod
-    def _has_a_word(cls, value: str) -> str:
-        value = _CONTROL.sub(" ", value)
-        if not re.search(r"\w", value):
-            raise ValueError("the query has no words")
-        return value
+
+class AskRequest(_Question):
+    """A question for the language model, about what the search finds for it."""
 
 
 class SectionRequest(_Request):

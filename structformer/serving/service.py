@@ -33,7 +33,9 @@ from structformer.retrieval.training_verdicts import TrainingVerdict
 from structformer.retrieval.units import IndexedDocuments
 from structformer.serving.access import Access
 from structformer.serving.comparison import COMPARED, Comparison, compared
+from structformer.serving.examples import example_questions
 from structformer.serving.generation import BEST, WORDS, Generation, state_of
+from structformer.serving.helping import Help, help_with
 from structformer.serving.links import Edge
 from structformer.serving.progress import StepProgress
 from structformer.serving.schemas import (
@@ -54,6 +56,7 @@ from structformer.serving.schemas import (
     Status,
     Why,
 )
+from structformer.serving.shelves import Shelf
 from structformer.text.as_markdown import as_markdown
 from structformer.workspace import Workspace
 
@@ -232,6 +235,30 @@ class SearchService:
         )
         return answer, documents
 
+    def help(self, request: SearchRequest, access: Access) -> Help:
+        """What helps with a search that finds little. Raises UsageError on a filter that is none."""
+        current = self.current
+        seen = current.seen(access.where, parse_filter(tuple(request.path), tuple(request.where)))
+        return help_with(current.retriever.opened, request.q, seen)
+
+    def shelves(self, access: Access, folder: str = "") -> tuple[DocumentList, list[tuple[Shelf, DocumentList]]]:
+        """The documents of a folder itself, and its folders with theirs."""
+        current = self.current
+        own, shelves = current.shelves.view(current.seen(access.where).documents, folder)
+        documents = current.retriever.documents
+        return DocumentList(documents, own), [(each, DocumentList(documents, each.numbers)) for each in shelves]
+
+    def examples(self, access: Access) -> list[str]:
+        """Questions that the documents answer."""
+        current = self.current
+        return example_questions(current.retriever.opened, current.seen(access.where).documents)
+
+    def most_linked(self, access: Access, count: int) -> DocumentList:
+        """The documents that most others link to, most first."""
+        current = self.current
+        found = current.links.most_linked(current.seen(access.where).documents, count)
+        return DocumentList(current.retriever.documents, np.array(found, np.int64))
+
     def _document(self, current: Generation, hit: Hit, explained: _Explained | None) -> FoundDocument:
         number = current.number(hit.document_id)
         title = current.retriever.documents[number].title if number is not None else ""
@@ -367,7 +394,11 @@ class DocumentList:
 
     def __iter__(self) -> Iterator[tuple[str, str, str]]:
         """(id, title, address on its site) of each."""
-        for number in self._numbers.tolist():
+        return self.after(0)
+
+    def after(self, start: int) -> Iterator[tuple[str, str, str]]:
+        """The same without the first `start`."""
+        for number in self._numbers[start:].tolist():
             document = self._documents[number]
             yield document.id, document.title, web_address(document.values())
 

@@ -22,7 +22,7 @@ from structformer.retrieval.hits import web_address
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.units import Unit
-from structformer.serving.pages import static
+from structformer.serving.assets import static
 from structformer.serving.service import default_title
 from structformer.static_encoder import StaticEncoder
 from structformer.static_encoder.words import LONGEST, OF_UNSPACED, SATURATION
@@ -39,8 +39,8 @@ _VECTORS = 16
 _ALL_AT_ONCE = 3000  # passages whose vectors are one file
 _SHOWN = 220  # characters of a passage
 _MOST_UNITS = 200_000
-_FROM_SERVER = ("page.css", "box.css", "search-box.js", "icon.svg")
-_OWN = ("static-search.js", "static-page.js", "index.html")
+_FROM_SERVER = ("page.css", "box.css", "search-box.js", "icon.svg", "box-button.css", "box-button.js", "box-places.js")
+_OWN = ("static-search.js", "static-page.js", "widget.js", "index.html")
 _WORD = re.compile(r"\w+")
 
 

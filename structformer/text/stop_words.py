@@ -1,11 +1,17 @@
-"""English function words, which say nothing of what a text is about."""
+"""Function words, which say nothing of what a text is about: English ones of our own, other languages' from
+stopwordsiso.
+"""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
 from structformer.errors import UsageError
+from structformer.text.languages import ENGLISH
+
+_CODE = re.compile(r"[a-z]{2}")
 
 STOP_WORDS = frozenset(
     """a about above after again against all also am an and any are as at be because been before being below between
@@ -16,9 +22,25 @@ STOP_WORDS = frozenset(
 )
 
 
+def has_stop_words(language: str) -> bool:
+    """Whether the function words of a language are known."""
+    import stopwordsiso  # its lists take a moment to read, and a search needs English ones alone
+
+    return _CODE.fullmatch(language) is not None and bool(stopwordsiso.has_lang(language))
+
+
 @cache
-def stop_words_of(path: str) -> frozenset[str]:
-    """The words of a file, one a line, in lower case. Raises UsageError when it cannot be read."""
+def stop_words_of(chosen: str) -> frozenset[str]:
+    """The words of a language, by its two-letter code, or of a file, one a line, in lower case. Raises UsageError when
+    it cannot be read.
+    """
+    if chosen == ENGLISH:
+        return STOP_WORDS
+    if has_stop_words(chosen):
+        import stopwordsiso
+
+        return frozenset(stopwordsiso.stopwords(chosen))
+    path = chosen
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -15,10 +15,11 @@ from structformer.sampling import DEFAULT_TASKS, Samples, needs_attention
 from structformer.sampling.draw_examples import draw, draw_samples
 from structformer.sampling.request import SampleRequest
 from structformer.sampling.sets import Generation, as_flags, drawn_already, others, published, set_digest
-from structformer.training.example_order import ExampleSource
+from structformer.training.example_order import ExampleOrder, ExampleSource
 from structformer.workspace import Workspace
 
 _NAMED = 3  # other sets that a message names
+_LOOKED_AT = 16  # Examples of a task, for negatives
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,4 +98,19 @@ def nothing_to_learn(mix: Collection[str], samples: ExampleSource, workspace: Wo
         "corpus has no structure to learn from. "
         "`structformer sample --min-words 5` lets shorter sections take part; `--task-mix ict` "
         "asks with sentences and needs no headings"
+    )
+
+
+def without_negatives(order: ExampleOrder) -> str:
+    """What to say of tasks whose Examples are a positive alone, where a ranker needs others beside it; "" of none."""
+    alone = [
+        task
+        for task, count in order.counts.items()
+        if all(len(each.queries) == 1 for each in order.examples([(task, n) for n in range(min(count, _LOOKED_AT))]))
+    ]
+    if not alone:
+        return ""
+    return (
+        f"the Examples of {', '.join(alone)} have no negatives, so that little or nothing is learned from them: "
+        "--set sample.negatives_from=lexical takes some from other documents"
     )

@@ -75,7 +75,7 @@ class Objective(torch.nn.Module, ABC):
         super().__init__()
         kind, loss = ranker_kind(ranker.kind), options.loss
         if loss not in kind.losses:
-            raise UsageError(f"a {kind.name} has no loss {loss!r}; there are: {', '.join(kind.losses)}")
+            raise UsageError(f"a {kind.name} has no loss {loss!r}; choose from: {', '.join(kind.losses)}")
         if loss in DISTILLING and teacher is None:
             raise UsageError(f"the loss {loss} needs a teacher: see `structformer distill`")
         self.model = ranker.model

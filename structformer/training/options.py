@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from structformer.errors import UsageError
 from structformer.models.kinds import ranker_kind, ranker_kinds
+from structformer.option_names import checked_fields
 from structformer.training.schedule import SCHEDULES
 from structformer.workspace import checked_name
 
@@ -22,6 +23,9 @@ PRECISIONS = ("bf16", "fp16", "no")
 POOLINGS = ("mean", "cls")
 
 
+@checked_fields(
+    max_time="max_seconds", seconds="max_seconds", epochs="max_epochs", steps="max_steps", lr="learning_rate"
+)
 @dataclass(frozen=True, slots=True)
 class TrainingOptions:
     """What to train, on what, and for how long; None leaves a choice to the run, made by ranker and machine."""
@@ -155,7 +159,7 @@ class TrainingOptions:
             *(("report_to", tracker, TRACKERS) for tracker in self.report_to),
         ):
             if value not in allowed:
-                raise UsageError(f"no {option} {value!r}; there are: {', '.join(allowed)}")
+                raise UsageError(f"no {option} {value!r}; choose from: {', '.join(allowed)}")
         for field_name in (
             "max_seconds",
             "max_steps",
@@ -189,7 +193,7 @@ class TrainingOptions:
             able = ", ".join(name for name, each in ranker_kinds().items() if each.masked_words)
             raise UsageError(f"masked language modelling does not go with {self.ranker}; it goes with {able}")
         if self.loss is not None and self.loss not in kind.losses:
-            raise UsageError(f"a {self.ranker} has no loss {self.loss!r}; there are: {', '.join(kind.losses)}")
+            raise UsageError(f"a {self.ranker} has no loss {self.loss!r}; choose from: {', '.join(kind.losses)}")
 
 
 # Options that don't change what comes of a run, and so may differ when it is resumed.
@@ -253,6 +257,11 @@ class TrainingResult:
     judged: Judged | None = None
     resumed_at: int = 0
     side: str = BOTH
+
+    def _repr_html_(self) -> str:
+        from structformer.training.notebook import run_html
+
+        return run_html(self.folder, str(self.plan.measure))
 
     @property
     def used(self) -> bool:

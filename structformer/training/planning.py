@@ -54,9 +54,10 @@ def measure(
     device: str,
     development: DevelopmentSet | Judge | None,
     options: TrainingOptions,
+    processes: int = 1,
 ) -> tuple[Measured, DevelopmentSet | Judge | None]:
-    """Run a few steps without learning from them, and score the untrained ranker on the development set, or on as much
-    of it as the time allows, which is returned too.
+    """Run one process's part of a few steps without learning from it, and score the untrained ranker on the development
+    set, or on as much of it as the time allows, which is returned too.
     """
     objective.train()
     autocast = partial(torch.autocast, device, torch.bfloat16, enabled=settings.precision == "bf16")
@@ -70,14 +71,14 @@ def measure(
     pairs: list[int] = []
     for step in range(_MEASURED_STEPS):
         begun = time.monotonic()
-        chunk = order.chunk(step, 0, max(1, options.accumulation))
-        prepared = objective.prepare(order.examples(chunk or order.places(step)), Random(step))
+        chunk = order.chunk(step, 0, options.accumulation * processes)
+        prepared = objective.prepare(order.examples(chunk or order.places(step)[:1]), Random(step))
         torch.manual_seed(chunk_seed(options.seed, step, 0))
         with memory_errors(_BEFORE):
             learn(learning, prepared, nullcontext)
         objective.zero_grad(set_to_none=True)
         times.append((time.monotonic() - begun) * options.accumulation)
-        pairs.append(prepared.pairs * options.accumulation)
+        pairs.append(prepared.pairs * options.accumulation * processes)
         if options.max_seconds is not None and sum(times) > _MEASURED_SHARE * options.max_seconds:
             break
     # The first step also warms the caches up, so it counts only where there is no time for a second.

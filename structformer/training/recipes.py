@@ -47,14 +47,14 @@ def read_recipe(name: str) -> Recipe:
     elif Path(name).is_file():
         text = Path(name).read_text(encoding="utf-8")
     else:
-        raise UsageError(f"no recipe {name!r}; there are: {', '.join(recipe_names())}, or give the path of a TOML file")
+        raise UsageError(f"no recipe {name!r}; choose from: {', '.join(recipe_names())}, or name a TOML file")
     try:
         value = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"recipe {name}: {error}") from error
     unknown = sorted(set(value) - {"description", "train", "sample"})
     if unknown:
-        raise UsageError(f"recipe {name}: no table {', '.join(unknown)}; there are: train, sample")
+        raise UsageError(f"recipe {name}: no table {', '.join(unknown)}; choose from: train, sample")
     train, sample = value.get("train", {}), value.get("sample", {})
     _known(train, _TRAIN, f"recipe {name}, [train]")
     _known(sample, _SAMPLE, f"recipe {name}, [sample]")
@@ -113,7 +113,7 @@ def _check_types(values: Mapping[str, Any], kind: type, prefix: str) -> None:
 def _known(value: Mapping[str, Any], known: set[str], where: str) -> None:
     unknown = sorted(set(value) - known)
     if unknown:
-        raise UsageError(f"{where}: no key {', '.join(unknown)}; there are: {', '.join(sorted(known))}")
+        raise UsageError(f"{where}: no key {', '.join(unknown)}; choose from: {', '.join(sorted(known))}")
 
 
 def _value(text: str) -> Any:

@@ -28,7 +28,7 @@ from structformer.storage.seal import Sealed, seal
 from structformer.training.checkpoint import Checkpoints, read_weights
 from structformer.training.choosing import Judging, choose, shares_to_try
 from structformer.training.concerns import Training, refuse_meaningless
-from structformer.training.drawing import Wanted, current_samples, nothing_to_learn
+from structformer.training.drawing import Wanted, current_samples, nothing_to_learn, without_negatives
 from structformer.training.example_order import ExampleOrder, ExampleSource
 from structformer.training.judging import Judge, Weights, weights_of
 from structformer.training.logs import check_trackers
@@ -229,6 +229,8 @@ def _start(request: _Request, ground: _Ground) -> _Start:
     order = ExampleOrder(samples, settings.mix, groups, options.seed)
     if not order.mix:
         raise ModelError(nothing_to_learn(settings.mix, samples, request.learned_from))
+    if not ranker_kind(options.ranker).in_batch_negatives and (said := without_negatives(order)):
+        ground.reporter.notice(said)
     torch.manual_seed(options.seed)
     ranker = load_ranker(options, location, settings)
     ranker.model.to(accelerator.device)
@@ -267,7 +269,15 @@ def _measured(request: _Request, ground: _Ground, start: _Start) -> tuple[Judgin
         development = development_set(ground.corpus, seed=manifest["seed"], share=manifest["held_out"])
         judged_by = "queries of held-out documents"
     shares = (1.0,) if source and source.passages else shares_to_try(start.ranker, start.base, options)
-    measured, development = measure(start.objective, start.order, ground.settings, ground.device, development, options)
+    measured, development = measure(
+        start.objective,
+        start.order,
+        ground.settings,
+        ground.device,
+        development,
+        options,
+        ground.accelerator.num_processes,
+    )
     return Judging(development, judged_by, shares, measured.base_ranks, weights_of(start.ranker.model)), measured
 
 

@@ -46,7 +46,7 @@ def chosen_names(chosen: str) -> frozenset[str]:
     names = [name.strip() for name in chosen.split(",")]
     for name in names:
         if name not in _NAMES and name != "none":
-            raise UsageError(f"no Markdown dialect {name!r}; there are: {', '.join(sorted(_NAMES))}, none")
+            raise UsageError(f"no Markdown dialect {name!r}; choose from: {', '.join(sorted(_NAMES))}, none")
     return frozenset(names)
 
 

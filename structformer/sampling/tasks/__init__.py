@@ -33,7 +33,7 @@ def chosen_tasks(names: Iterable[str]) -> list[Task]:
     wanted = list(dict.fromkeys(names))
     unknown = [name for name in wanted if name not in tasks()]
     if unknown or not wanted:
-        raise UsageError(f"no task {', '.join(unknown) or '(none named)'}; there are: {', '.join(sorted(tasks()))}")
+        raise UsageError(f"no task {', '.join(unknown) or '(none named)'}; choose from: {', '.join(sorted(tasks()))}")
     return [tasks()[name] for name in wanted]
 
 

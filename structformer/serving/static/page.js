@@ -48,6 +48,45 @@ document.addEventListener("submit", (event) => {
   event.target.replaceWith(thanks);
 });
 
+// Beside the results, what is looked at: the server shows the first one, and without a mouse the focus chooses.
+const previews = new Map();
+let wanted = 0;
+
+async function preview(article) {
+  const pane = document.querySelector(".preview");
+  const link = article?.querySelector("a[data-document]");
+  if (!pane?.offsetParent || !link || article.matches(".shown")) return;
+  const { document: name, section } = link.dataset;
+  const address = `${root}/preview/${name.split("/").map(encodeURIComponent).join("/")}?section=${section}`;
+  const mine = ++wanted;
+  try {
+    if (!previews.has(address)) {
+      const answer = await fetch(address);
+      if (!answer.ok) return;
+      previews.set(address, await answer.text());
+    }
+  } catch {
+    return;
+  }
+  if (mine !== wanted) return;
+  const page = new DOMParser().parseFromString(previews.get(address), "text/html");
+  pane.replaceChildren(...page.body.childNodes);
+  ready(pane);
+  pane.scrollTop = 0;
+  document.querySelector(".shown")?.classList.remove("shown");
+  article.classList.add("shown");
+}
+
+let resting = 0;
+for (const [event, after] of [["pointerover", 120], ["focusin", 0]]) {
+  document.addEventListener(event, ({ target }) => {
+    const article = target.closest?.(".found .results article");
+    if (!article) return;
+    clearTimeout(resting);
+    resting = setTimeout(preview, after, article);
+  });
+}
+
 // Code can be copied; the button is only there where it works.
 const copied = document.createElement("p");
 copied.className = "hidden";
@@ -71,7 +110,7 @@ async function copy(text) {
   }
 }
 
-for (const code of document.querySelectorAll(".text .code")) {
+function copyable(code) {
   let tools = code.querySelector(".tools");
   if (!tools) {
     tools = document.createElement("div");
@@ -108,7 +147,12 @@ const wide = new ResizeObserver((entries) => {
     }
   }
 });
-for (const each of document.querySelectorAll(".wide, .text pre")) wide.observe(each);
+
+function ready(part) {
+  for (const code of part.querySelectorAll(".text .code")) copyable(code);
+  for (const each of part.querySelectorAll(".wide, .text pre")) wide.observe(each);
+}
+ready(document);
 
 // A newer index is taken over without a reload; what is open stays open.
 async function look() {

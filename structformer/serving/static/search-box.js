@@ -47,16 +47,29 @@ export function remember(query) {
  */
 export function attach(input, { endpoint, address, submit, chosen = () => {}, filters = [], token = "", ask: answer = null }) {
   const number = ++boxes;
+  const panel = document.createElement("div");
+  panel.className = "sf-panel";
+  panel.hidden = true;
   const list = document.createElement("div");
   list.className = "sf-list";
   list.id = `sf-list-${number}`;
   list.setAttribute("role", "listbox");
   list.setAttribute("aria-label", "Results");
-  list.hidden = true;
+  const keys = document.createElement("div");
+  keys.className = "sf-keys";
+  keys.setAttribute("aria-hidden", "true"); // a combobox's own keys, which need not be said
+  for (const [key, does] of [["↑ ↓", "choose"], ["Enter", "open"], ["Esc", "close"]]) {
+    const pressed = document.createElement("kbd");
+    pressed.textContent = key;
+    const one = document.createElement("span");
+    one.append(pressed, ` ${does}`);
+    keys.append(one);
+  }
+  panel.append(list, keys);
   const live = document.createElement("div");
   live.className = "sf-live";
   live.setAttribute("role", "status");
-  input.after(list, live);
+  input.after(panel, live);
   for (const [name, value] of [["role", "combobox"], ["aria-autocomplete", "list"], ["aria-expanded", "false"], ["aria-controls", list.id], ["aria-haspopup", "listbox"]]) {
     input.setAttribute(name, value);
   }
@@ -75,7 +88,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
   }
 
   function open(shown) {
-    list.hidden = !shown;
+    panel.hidden = !shown;
     input.setAttribute("aria-expanded", String(shown));
     if (shown) return;
     giveUp();
@@ -114,6 +127,21 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
     return link;
   }
 
+  /** The last row: to the page of all results. */
+  function all(query, id) {
+    const parameters = new URLSearchParams([["q", query], ...filters]);
+    const link = option(`${answer && !endpoint ? "" : `${endpoint}/`}?${parameters}`, `See all results for “${query}”`, [], "", []);
+    link.id = id;
+    link.classList.add("sf-all");
+    link.addEventListener("click", (event) => {
+      if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+      event.preventDefault();
+      remember(query);
+      submit(query);
+    });
+    return link;
+  }
+
   function show(answer) {
     const held = options()[active]?.getAttribute("href");
     list.replaceChildren();
@@ -137,6 +165,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
       }
       list.append(group);
     }
+    if (found) list.append(all(input.value.trim(), `${list.id}-${found}`));
     live.textContent = found ? `${found} result${found === 1 ? "" : "s"}${answer.confident ? "" : ", none that surely fits"}` : "No results";
     if (!found) {
       const none = document.createElement("div");
@@ -182,7 +211,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
     const { signal } = asking;
     if (answer) {
       const found = await answer(query, typing);
-      if (!signal.aborted && input.value.trim() === query && document.activeElement === input) show(found);
+      if (!signal.aborted && input.value.trim() === query && input.matches(":focus")) show(found);
       return;
     }
     const parameters = new URLSearchParams([["q", query], ["k", "6"], ["partial", "true"], ...filters]);
@@ -213,13 +242,13 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
     if (event.isComposing) return;
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
-      if (list.hidden) return input.value.trim() ? ask(input.value.trim(), false) : showRecent();
+      if (panel.hidden) return input.value.trim() ? ask(input.value.trim(), false) : showRecent();
       activate(event.key === "ArrowDown" ? (active + 1) % count : (active <= 0 ? count : active) - 1);
-    } else if ((event.key === "Home" || event.key === "End") && !list.hidden && active >= 0) {
+    } else if ((event.key === "Home" || event.key === "End") && !panel.hidden && active >= 0) {
       event.preventDefault();
       activate(event.key === "Home" ? 0 : count - 1);
     } else if (event.key === "Escape") {
-      if (!list.hidden) {
+      if (!panel.hidden) {
         event.preventDefault();
         event.stopPropagation();
         open(false);
@@ -239,19 +268,29 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
     }
   });
 
-  input.addEventListener("focus", () => !input.value && list.hidden && recent().length && input.matches(":focus-visible") && input.dataset.used && showRecent());
+  input.addEventListener("focus", () => !input.value && panel.hidden && recent().length && input.matches(":focus-visible") && input.dataset.used && showRecent());
   input.addEventListener("blur", () => setTimeout(() => input.matches(":focus") || open(false), 150));
-  list.addEventListener("mousedown", (event) => event.preventDefault()); // the input keeps the focus
+  panel.addEventListener("mousedown", (event) => event.preventDefault()); // the input keeps the focus
   return { close: () => open(false) };
 }
 
-/** Call `found` for cmd-K, ctrl-K and, outside of fields, the slash. */
-export function onShortcut(found) {
-  document.addEventListener("keydown", (event) => {
-    const inField = event.composedPath()[0]?.closest?.("input, textarea, select, [contenteditable]");
-    if (((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === "k") || (event.key === "/" && !inField && !event.metaKey && !event.ctrlKey)) {
+/** Call `found` for cmd-K and ctrl-K, and for single keys. None is taken from a field or an editor other than ours. */
+export function onShortcut(found, { plain = () => ["/"] } = {}) {
+  // Before the page's own listeners: a key that opens this search opens no other.
+  addEventListener(
+    "keydown",
+    (event) => {
+      const [from] = event.composedPath();
+      const ours = from?.getAttribute?.("aria-controls")?.startsWith("sf-list");
+      const inField = from?.isContentEditable || from?.closest?.("input, textarea, select, [role=textbox]");
+      if ((inField && !ours) || event.altKey || event.isComposing) return;
+      const command = (event.metaKey || event.ctrlKey) && !event.shiftKey && event.key.toLowerCase() === "k";
+      const single = !inField && !event.metaKey && !event.ctrlKey && plain().includes(event.key);
+      if (!command && !single) return;
       event.preventDefault();
+      event.stopImmediatePropagation();
       found();
-    }
-  });
+    },
+    { capture: true },
+  );
 }

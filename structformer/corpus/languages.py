@@ -1,0 +1,51 @@
+"""Which languages a corpus is in: those that its documents declare, or that their texts tell."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from structformer.corpus.corpus import Corpus
+from structformer.text.languages import ENGLISH, declared_code, language_of
+
+_SAMPLE = 100  # documents, where none declares its language
+_SHARE = 0.05  # of the documents, at least, that are in a language which counts
+_FEWEST = 3  # documents
+_SURELY = 0.9  # a page of code is taken for many a language with less
+_LEAST_TEXT = 200  # characters that tell a language among many
+
+
+def corpus_languages(corpus: Corpus) -> tuple[str, ...]:
+    """Two-letter codes of the languages that documents declare, or else that a sample of them is surely in; English
+    where nothing tells.
+
+    That of most documents is first; of the others those count that a twentieth of the documents are in.
+    """
+    rows = (row for shard in corpus.shards for row in corpus.rows(shard, "documents", ["language"]))
+    found = Counter(declared_code(row["language"]) for row in rows)
+    undeclared = found.pop("", 0)
+    if undeclared > found.total():
+        found = _sampled(corpus)
+    if not found:
+        return (ENGLISH,)
+    ranked = sorted(found, key=lambda code: (-found[code], code))
+    least = max(_FEWEST, _SHARE * found.total())
+    return (ranked[0], *(code for code in ranked[1:] if found[code] >= least))
+
+
+def corpus_language(corpus: Corpus) -> str:
+    """The language that most documents are in, as a two-letter code."""
+    return corpus_languages(corpus)[0]
+
+
+def _sampled(corpus: Corpus) -> Counter[str]:
+    """The languages of a hundred documents, from all over the corpus."""
+    count = corpus.document_count
+    found: Counter[str] = Counter()
+    unsure: Counter[str] = Counter()
+    for number in range(0, count, max(1, count // _SAMPLE)):
+        text = corpus.document_at(number).root.subtree_text()
+        if len(text) >= _LEAST_TEXT and (language := language_of(text, surely=_SURELY)):
+            found[language] += 1
+        elif language := language_of(text):
+            unsure[language] += 1
+    return found or unsure

@@ -1,0 +1,130 @@
+"""A gate for continuous integration: whether a search is good enough, and no worse than it was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from structformer.errors import UsageError
+from structformer.evaluation.comparison import Evaluation, Row
+from structformer.evaluation.judgements import Judgements
+from structformer.evaluation.measures import Evaluator, parse_measure
+from structformer.evaluation.significance import bootstrap_interval, randomisation_test
+from structformer.retrieval.run_files import Run, read_run
+
+TOLERANCE = 0.05
+_SIGNIFICANT = 0.05
+_ROUNDING = 1e-9  # a mean of many sevenths may end just below 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The least that a measure's mean may be."""
+
+    measure: str
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What one check came to. said: in words; figures: the same as JSON types."""
+
+    passed: bool
+    said: str
+    figures: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A run that the search may not be worse than. tolerance: how much lower it may be where the difference may be
+    chance.
+    """
+
+    path: Path
+    run: Run
+    tolerance: float = TOLERANCE
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What a search must hold."""
+
+    bounds: tuple[Bound, ...] = ()
+    earlier: Earlier | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.bounds) or self.earlier is not None
+
+    def check(self, result: Evaluation, row: Row, *, seed: int = 0) -> list[Check]:
+        """Check a row of an evaluation. Raises UsageError where the earlier run has none of the queries."""
+        found = [_at_least(row, bound) for bound in self.bounds]
+        return found + ([_no_worse(result, row, self.earlier, seed)] if self.earlier else [])
+
+
+def gate(
+    at_least: Sequence[str], no_worse_than: Path | None, measures: Sequence[str], *, tolerance: float = TOLERANCE
+) -> Gate:
+    """A gate of what the options say: each bound is `0.7`, for the first measure, or `RR@10>=0.6`. Raises
+    UsageError.
+    """
+    first = str(parse_measure(measures[0])) if measures else ""
+    earlier = Earlier(no_worse_than, read_run(no_worse_than)[1], tolerance) if no_worse_than else None
+    return Gate(tuple(_bound(each, first) for each in at_least), earlier)
+
+
+def _bound(text: str, first: str) -> Bound:
+    name, sign, number = text.rpartition(">=")
+    try:
+        least = float(number)
+    except ValueError:
+        least = math.nan
+    if not math.isfinite(least) or (sign and not name.strip()):
+        raise UsageError(f"{text!r} is not a bound: write 0.7, or a measure with its bound, as RR@10>=0.6")
+    return Bound(str(parse_measure(name.strip())) if sign else first, least)
+
+
+def _at_least(row: Row, bound: Bound) -> Check:
+    score, (low, high) = row.scores[bound.measure], row.intervals[bound.measure]
+    passed = score >= bound.least - _ROUNDING
+    queries = len(row.per_query[bound.measure])
+    end = f"at least {bound.least:g}" if passed else f"{bound.least - score:.3f} under {bound.least:g}"
+    said = f"{bound.measure} is {score:.3f} [{low:.3f}, {high:.3f}] on {_counted(queries)}: {end}"
+    figures = {"measure": bound.measure, "value": score, "interval": [low, high], "least": bound.least}
+    return Check(passed, said, {**figures, "queries": queries})
+
+
+def _no_worse(result: Evaluation, row: Row, earlier: Earlier, seed: int) -> Check:
+    """Compared are the queries that the earlier run has: one that came later would count as never answered by it."""
+    measure = result.measures[0]
+    now = {query: value for query, value in row.per_query[measure].items() if query in earlier.run}
+    if not now:
+        raise UsageError(f"{earlier.path} has none of the queries of {result.title}")
+    before = _values(result.judgements, {query: earlier.run[query] for query in now}, measure)
+    changes = [now[query] - before[query] for query in now]
+    change = sum(changes) / len(changes)
+    low, high = bootstrap_interval(changes, seed=seed)
+    p = randomisation_test(list(now.values()), [before[query] for query in now], seed=seed)
+    significant = p < _SIGNIFICANT
+    passed = change >= 0 or not (significant or -change > earlier.tolerance + _ROUNDING)
+    how = f"{'no worse' if passed else 'worse'} than in {earlier.path}: {change:+.3f}"
+    missing = len(row.per_query[measure]) - len(now)
+    end = f", p = {p:.3f}" + ("" if passed or significant else f"; more than {earlier.tolerance:g} lower")
+    end += f"; {_counted(missing)} not in that run left out" if missing else ""
+    said = f"{measure} is {how} [{low:+.3f}, {high:+.3f}] on {_counted(len(now))}{end}"
+    figures = {"measure": measure, "earlier": str(earlier.path), "difference": change, "interval": [low, high], "p": p}
+    return Check(passed, said, {**figures, "tolerance": earlier.tolerance, "queries": len(now)})
+
+
+def _values(judgements: Judgements, run: Run, measure: str) -> dict[str, float]:
+    qrels = {query: judgements.qrels[query] for query in run}
+    found = dict.fromkeys(run, 0.0)
+    for _, query, value in Evaluator([parse_measure(measure)], qrels, judgements.subtopics).values(run):
+        found[query] = value
+    return found
+
+
+def _counted(queries: int) -> str:
+    return f"{queries} quer{'y' if queries == 1 else 'ies'}"

@@ -1,0 +1,72 @@
+"""Wrong names of options, said with the right one: a TypeError that helps."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C", bound=type)
+
+
+def checked_options(**meant: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function answer to an option that it does not have with the one that is meant. meant: by names that other
+    libraries use, what the option is called here.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        names = _names(function)
+
+        @wraps(function)
+        def called(*args: P.args, **kwargs: P.kwargs) -> R:
+            _check(function.__name__, kwargs, names, meant)
+            return function(*args, **kwargs)
+
+        return called
+
+    return decorate
+
+
+def checked_fields(**meant: str) -> Callable[[C], C]:
+    """The same for the fields of a dataclass."""
+
+    def decorate(made: C) -> C:
+        made.__init__ = _for_class(made.__name__, made.__init__, meant)  # type: ignore[misc]
+        return made
+
+    return decorate
+
+
+def _for_class(name: str, function: Callable[..., None], meant: dict[str, str]) -> Callable[..., None]:
+    names = _names(function)
+
+    @wraps(function)
+    def called(*args: Any, **kwargs: Any) -> None:
+        _check(name, kwargs, names, meant)
+        function(*args, **kwargs)
+
+    return called
+
+
+def _names(function: Callable[..., Any]) -> list[str]:
+    """The options that may be given by name. Raises TypeError on a function that takes any."""
+    parameters = inspect.signature(function).parameters.values()
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        raise TypeError(f"{function.__name__} takes any option")
+    return [each.name for each in parameters if each.name != "self"]
+
+
+def _check(name: str, given: dict[str, Any], names: list[str], meant: dict[str, str]) -> None:
+    if wrong := next((each for each in given if each not in names), None):
+        raise TypeError(wrong_option(name, wrong, names, meant))
+
+
+def wrong_option(name: str, wrong: str, names: list[str], meant: dict[str, str] | None = None) -> str:
+    """The message that `name` has no option `wrong`, with the one that is meant, else with all that there are."""
+    near = (meant or {}).get(wrong) or next(iter(get_close_matches(wrong, names, n=1)), "")
+    cure = f"did you mean {near}?" if near else f"it has {', '.join(names)}"
+    return f"{name}() has no option {wrong!r}: {cure}"

@@ -1,0 +1,74 @@
+"""What helps where a search finds little: words that no page has, and words of the pages that are nearest to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from structformer.retrieval.allowed import Allowed
+from structformer.retrieval.as_you_type import slips
+from structformer.retrieval.lexical import Begun
+from structformer.retrieval.opened import OpenedIndex
+from structformer.text.stop_words import STOP_WORDS
+
+_WORD = re.compile(r"\w+")
+_MOST_WORDS = 12  # of a query
+_LOOKED_AT = 20  # passages with a word that is written alike
+_CHARACTERS = 20_000  # of such a passage
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """missing: words of the query that no page has; meant: the query with the nearest words in their places, "" where
+    one of them has none.
+    """
+
+    missing: Sequence[str] = ()
+    meant: str = ""
+
+
+def help_with(opened: OpenedIndex, query: str, seen: Allowed) -> Help:
+    """What helps with a query. seen: the documents that may be found."""
+    allowed = None if seen.whole else seen
+    words = dict.fromkeys(word for word in _WORD.findall(query) if word.lower() not in STOP_WORDS)
+    missing = [word for word in list(words)[:_MOST_WORDS] if not _held(opened, word, allowed)]
+    nearest = {word: near for word in missing if (near := _nearest(opened, word.lower(), allowed))}
+    if len(nearest) < len(missing) or not missing:
+        return Help(missing)
+    return Help(missing, _WORD.sub(lambda found: nearest.get(found[0], found[0]), query))
+
+
+def _held(opened: OpenedIndex, word: str, allowed: Allowed | None) -> bool:
+    return opened.lexical.holds(word, allowed) or bool(opened.lexical.search(word, 1, allowed))
+
+
+def _nearest(opened: OpenedIndex, word: str, allowed: Allowed | None) -> str:
+    """The word with the fewest other letters, of those that most passages have; "" where none is near."""
+    wrong = slips(word)
+    if not wrong:
+        return ""
+    near: dict[str, int] = {}
+    for number, _ in opened.lexical.beginnings([Begun(word, wrong)], _LOOKED_AT, allowed):
+        unit = opened.units[number]
+        text = f"{' '.join(unit.path)} {unit.text[:_CHARACTERS]}".lower()
+        for other in set(_WORD.findall(text)):
+            if abs(len(other) - len(word)) <= wrong:
+                near[other] = near.get(other, 0) + 1
+    ranked = [(distance(word, other), -count, other) for other, count in near.items()]
+    best = min((each for each in ranked if each[0] <= wrong), default=None)
+    return best[2] if best else ""
+
+
+def distance(one: str, other: str) -> int:
+    """How many letters are to be changed, put in, left out or swapped with their neighbours."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for place, letter in enumerate(one, 1):
+        last, before, row = before, row, [place]
+        for at, another in enumerate(other, 1):
+            cost = min(before[at] + 1, row[at - 1] + 1, before[at - 1] + (letter != another))
+            if last and at > 1 and letter == other[at - 2] and one[place - 2] == another:
+                cost = min(cost, last[at - 2] + 1)
+            row.append(cost)
+    return row[-1]
