@@ -647,7 +647,8 @@ def test_a_sampler_of_a_plugin_is_drawn_and_trained_on(corpus, tmp_path, monkeyp
         example = samples.example("opening", 0)
         assert example.queries[0].startswith("To clean the anchor first look")
         assert example.documents[0].startswith("Never clean a wet anchor")
-        assert train(tmp_path / "w", replace(TINY, mix={"opening": 1.0})).steps == 4
+        options = replace(TINY, mix={"opening": 1.0}, sampling={"min_words": 5})  # those that are there
+        assert train(tmp_path / "w", options).steps == 4
     finally:
         load_plugins().manager.unregister(structformer_opening)
         load_plugins().installed.pop()
