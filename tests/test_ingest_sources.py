@@ -328,7 +328,7 @@ def test_what_is_opened_for_a_document_counts_together(tmp_path, monkeypatch):
 def test_members_of_an_archive_are_parts_as_files_of_a_folder_are(taker, tmp_path):
     include = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="chapter.xml"/>'
     pages = {
-        "broken": {"book.xml": f"<book><title>Book</title>{include}<para>", "chapter.xml": CHAPTER},
+        "broken": {"book.xml": f"<book><title Book<para>{include}", "chapter.xml": CHAPTER},
         "unnamed": {
             "manual": f"<?xml version='1.0'?><book><title>Book</title>{include}</book>",
             "chapter.xml": CHAPTER,
