@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations, islice
 from random import Random
 
+from structformer.sampling.collection import left_out
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import AnchoredSentence, Neighbourhood, WordWeights
 from structformer.sampling.poisson import positive_poisson
 from structformer.sampling.task import Need, Task
 from structformer.sampling.view import in_random_order, nearly_equal, word_set
-from structformer.text.stop_words import STOP_WORDS, stop_words_of
+from structformer.text.stop_words import STOP_WORDS
 from structformer.word_counts import first_words, word_count
 
 POISSON_MEAN = 3.0
@@ -203,11 +204,10 @@ def _anchor_query(sentence: AnchoredSentence, place: int, here: Neighbourhood, r
 def _words(weights: Mapping[str, float], anchor: str, here: Neighbourhood, rng: Random) -> list[str]:
     """Words drawn by weight, none of the anchor's among them."""
     anchor_words = word_set(anchor)
-    chosen = here.view.options.stop_words
     return draw_words(
         {word: weight for word, weight in weights.items() if word not in anchor_words},
         rng,
-        stop_words_of(chosen) if chosen else STOP_WORDS,
+        left_out(here.view.options.stop_words),
     )
 
 
