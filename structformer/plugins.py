@@ -93,6 +93,7 @@ class Plugins:
         self.manager = pluggy.PluginManager(GROUP)
         self.manager.add_hookspecs(Hooks)
         self.installed: list[Plugin] = []
+        self._supplied: dict[tuple[str, frozenset[str]], dict[str, tuple[Any, str]]] = {}
         entries = importlib.metadata.entry_points(group=GROUP)
         # Our own first, so that nobody takes their names.
         for entry in sorted(
@@ -111,8 +112,10 @@ class Plugins:
             self._failed(plugin, failure)
 
     def add(self, module: object, name: str) -> None:
-        """Add a plugin that is not installed, before what it supplies is first asked for."""
+        """Add a plugin that is not installed."""
         self.manager.register(module, name=name)
+        self._supplied.clear()
+        vars(self).pop("_formats", None)
         self.installed.append(Plugin(name, "?", "?"))
 
     def _failed(self, plugin: Plugin, failure: Exception) -> None:
@@ -128,7 +131,11 @@ class Plugins:
     def supplied(self, hook: str, what: str, kind: type[T], taken: Collection[str] = ()) -> dict[str, tuple[T, str]]:
         """What plugins supply by a hook: objects by name, each with its plugin's name. A plugin that raises, or
         supplies what is not of the kind or has a name that is taken, is disabled and says why in `installed`.
+        Plugins are asked once.
         """
+        asked = (hook, frozenset(taken))
+        if asked in self._supplied:
+            return self._supplied[asked]
         found: dict[str, tuple[T, str]] = {}
         for plugin in list(self.installed):
             module = self.manager.get_plugin(plugin.name)
@@ -146,6 +153,7 @@ class Plugins:
                 continue
             found.update({name: (item, plugin.name) for name, item in items.items()})
             plugin.supplies[what] = list(items)
+        self._supplied[asked] = found
         return found
 
     @cached_property

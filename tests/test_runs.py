@@ -633,14 +633,12 @@ def test_two_documents_are_enough_for_sentences(tmp_path):
 def test_a_sampler_of_a_plugin_is_drawn_and_trained_on(corpus, tmp_path, monkeypatch):
     from structformer import sample
     from structformer.plugins import load_plugins
-    from structformer.sampling import tasks
 
     monkeypatch.syspath_prepend(Path(__file__).parents[1] / "examples" / "structformer-opening")
     import structformer_opening
 
     shutil.copytree(corpus, tmp_path / "w")
     load_plugins().add(structformer_opening, "opening")
-    tasks.cache_clear()
     try:
         samples = sample(tmp_path / "w", ["opening"], options=SamplingOptions(min_words=5), workers=1)
         assert samples.counts["opening"] == 60
@@ -650,9 +648,7 @@ def test_a_sampler_of_a_plugin_is_drawn_and_trained_on(corpus, tmp_path, monkeyp
         options = replace(TINY, mix={"opening": 1.0}, sampling={"min_words": 5})  # those that are there
         assert train(tmp_path / "w", options).steps == 4
     finally:
-        load_plugins().manager.unregister(structformer_opening)
-        load_plugins().installed.pop()
-        tasks.cache_clear()
+        load_plugins.cache_clear()
 
 
 def free_port() -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import ir_measures
@@ -34,7 +33,6 @@ class Measure:
         return self.name
 
 
-@cache
 def own_measures() -> dict[str, Measure]:
     """The measures of plugins by name."""
     return {

@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from structformer.errors import UsageError
@@ -241,7 +240,6 @@ _BUILT_IN = (
 RANKERS = tuple(kind.name for kind in _BUILT_IN)  # without those of plugins, ours or others'
 
 
-@cache
 def ranker_kinds() -> dict[str, RankerKind]:
     """All kinds of rankers by name: the built-in ones and those of plugins."""
     found = {kind.name: kind for kind in _BUILT_IN}

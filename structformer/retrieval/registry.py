@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from structformer.errors import UsageError
@@ -21,7 +20,6 @@ def stage_kind(name: str) -> StageKind:
     return found
 
 
-@cache
 def stage_kinds() -> dict[str, StageKind]:
     """All kinds of stages by name: the built-in ones and those of plugins."""
     supplied = load_plugins().supplied("structformer_stages", "stage", StageKind, _BUILT_IN)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from pathlib import Path
 
 from structformer.errors import UsageError
@@ -14,7 +13,6 @@ _USER = re.compile(r"://[^/?#]*@")
 _KEYWORD = re.compile(r"(password=)('[^']*'|[^\s&#]+)")
 
 
-@cache
 def search_engines() -> dict[str, SearchEngine]:
     """All search engines by name."""
     supplied = load_plugins().supplied("structformer_search_engines", "search engine", SearchEngine)

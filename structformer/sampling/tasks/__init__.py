@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from random import Random
 from typing import Any
 
@@ -20,7 +19,6 @@ _BUILT_IN = (*wikiformer.TASKS, *harp.TASKS, *classic.TASKS, *spans.TASKS)
 DEFAULT_TASKS = tuple(task.name for task in _BUILT_IN if task.default)
 
 
-@cache
 def tasks() -> dict[str, Task]:
     """All tasks by name: the built-in ones and those of plugins."""
     found = {task.name: task for task in _BUILT_IN}
