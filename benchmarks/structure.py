@@ -1,7 +1,7 @@
 """What is a retriever worth that is learned from a corpus's structure alone, and what is each part of the structure?
 
     python benchmarks/structure.py SHARED [--sets git docker ...] [--seeds 3] [--sources] [--parts] [--peers]
-                                          [--work DIR]
+                                          [--work DIR] [--kept FILE]
 
 SHARED holds corpora/NAME.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. Prints nDCG@10 of documents, all rows of a set
 from one run: BM25 of sections and of documents, LSA (the static encoder before it has learned), MiniLM, reciprocal rank
@@ -15,7 +15,10 @@ With --peers: what else can be learned from a corpus alone: fastText and doc2vec
 otherwise, 10 epochs), a passage of the former being the mean of its words' vectors, weighted by idf.
 
 With --sources: the static encoder from every source of pairs alone, and from the default ones with each left out or
-added, one seed. A workspace that is there already keeps its vectors."""
+added, one seed. A workspace that is there already keeps its vectors.
+
+With --kept: every query's scores are kept in FILE, a line for each set; a set that FILE holds is not measured again, so
+that a run of hours that was stopped goes on."""
 
 from __future__ import annotations
 
@@ -270,12 +273,20 @@ def main() -> None:
     parser.add_argument("--parts", action="store_true")
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--work", type=Path, default=Path(".benchmarks"))
+    parser.add_argument("--kept", type=Path)
     arguments = parser.parse_args()
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "tantivy"))
     print(f"{platform.machine()}, Python {platform.python_version()}, {packages}\n")
     results: dict[str, Scores] = {}
     costs: dict[str, dict[str, float]] = {}
+    kept = arguments.kept if arguments.kept and arguments.kept.exists() else None
+    for line in kept.read_text(encoding="utf-8").splitlines() if kept else []:
+        measured_before = json.loads(line)
+        results[measured_before["set"]] = measured_before["scores"]
+        costs[measured_before["set"]] = measured_before["costs"]
     for name in arguments.sets:
+        if name in results:
+            continue
         workspace, judgements = prepared(arguments.shared, name, arguments.work)
         if arguments.sources:
             results[name] = by_source(workspace, judgements)
@@ -283,6 +294,9 @@ def main() -> None:
             results[name], costs[name] = measured(workspace, judgements, arguments.seeds, parts=arguments.parts)
             if arguments.peers:
                 results[name] |= peers(workspace, judgements)
+        if arguments.kept:
+            with arguments.kept.open("a", encoding="utf-8") as out:
+                out.write(json.dumps({"set": name, "scores": results[name], "costs": costs.get(name, {})}) + "\n")
         rows = {row: round(mean(values), 4) for row, values in results[name].items()}
         print(name, json.dumps(rows), costs.get(name, ""), flush=True)
     print("\n" + table(results, "the default" if arguments.sources else BEFORE))
