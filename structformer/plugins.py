@@ -131,7 +131,7 @@ class Plugins:
     def supplied(self, hook: str, what: str, kind: type[T], taken: Collection[str] = ()) -> dict[str, tuple[T, str]]:
         """What plugins supply by a hook: objects by name, each with its plugin's name. A plugin that raises, or
         supplies what is not of the kind or has a name that is taken, is disabled and says why in `installed`.
-        Plugins are asked once.
+        A second call with the same names taken returns the first one's result.
         """
         asked = (hook, frozenset(taken))
         if asked in self._supplied:

@@ -16,6 +16,7 @@ from structformer.checks.search_engines import SEARCH_ENGINE_RULES, check_search
 from structformer.errors import UsageError, WorkspaceError
 from structformer.extras import MissingPackage
 from structformer.models.base import packaged_minilm
+from structformer.plugins import load_plugins
 from structformer.retrieval.index import build_index
 from structformer.search_engines import (
     EngineRetriever,
@@ -275,6 +276,12 @@ def test_the_list_of_plugins_has_the_engines_and_marks_those_that_were_not_run(r
         for each in json.loads(run("plugins", "list", "--json").out)["search_engines"]
     }
     assert found == {name: engine.experimental for name, engine in search_engines().items()}
+
+
+def test_plugins_that_are_loaded_again_are_named_in_the_list_as_before(run):
+    before = run("plugins", "list").out
+    load_plugins.cache_clear()
+    assert run("plugins", "list").out == before
 
 
 @pytest.mark.parametrize("command", ["export", "search"])
