@@ -17,8 +17,8 @@ otherwise, 10 epochs), a passage of the former being the mean of its words' vect
 With --sources: the static encoder from every source of pairs alone, and from the default ones with each left out or
 added, one seed. A workspace that is there already keeps its vectors.
 
-With --kept: every query's scores are kept in FILE, a line for each set; a set that FILE holds is not measured again, so
-that a run of hours that was stopped goes on."""
+With --kept: every query's scores are kept in FILE, and a set that it holds is not measured again, so that a stopped run
+goes on. A file of a run with other options is refused; one of another version of the code is not noticed."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+from structformer.errors import StructformerError, UsageError
 from structformer.evaluation.judgements import Judgements, read_judgements
 from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.significance import randomisation_test
@@ -50,6 +51,7 @@ from structformer.sampling import needs_attention
 from structformer.static_encoder.contrastive import LearningOptions
 from structformer.static_encoder.encoder import unit
 from structformer.static_encoder.words import words_of
+from structformer.storage.files import read_json, write_bytes
 from structformer.workspace import Workspace
 
 CORPORA = {
@@ -89,6 +91,7 @@ LEFT_OUT = {  # parts of the score, by the weights that are set to 0
 _WORSE = 0.005
 Values = dict[str, float]  # by query
 Scores = dict[str, Values]  # by row
+Measured = tuple[Scores, Values]  # with the costs
 
 
 def prepared(shared: Path, name: str, work: Path) -> tuple[Workspace, Judgements]:
@@ -244,6 +247,16 @@ def peers(workspace: Workspace, judgements: Judgements) -> Scores:
     return found
 
 
+def kept_before(path: Path, options: dict[str, object]) -> dict[str, Measured]:
+    """What a run with these options kept. Raises UsageError on a file of other ones, WorkspaceError on a broken one."""
+    if not path.exists():
+        return {}
+    value = read_json(path)
+    if value.get("options") != options:
+        raise UsageError(f"{path} is of a run with other options: {value.get('options')}")
+    return value["sets"]
+
+
 def table(results: dict[str, Scores], against: str) -> str:
     """A Markdown table: a line for each row, a column for each set."""
     rows = list(next(iter(results.values())))
@@ -277,31 +290,29 @@ def main() -> None:
     arguments = parser.parse_args()
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "tantivy"))
     print(f"{platform.machine()}, Python {platform.python_version()}, {packages}\n")
-    results: dict[str, Scores] = {}
-    costs: dict[str, dict[str, float]] = {}
-    kept = arguments.kept if arguments.kept and arguments.kept.exists() else None
-    for line in kept.read_text(encoding="utf-8").splitlines() if kept else []:
-        measured_before = json.loads(line)
-        results[measured_before["set"]] = measured_before["scores"]
-        costs[measured_before["set"]] = measured_before["costs"]
+    options = {name: getattr(arguments, name) for name in ("seeds", "sources", "parts", "peers")}
+    try:
+        kept = kept_before(arguments.kept, options) if arguments.kept else {}
+    except StructformerError as error:
+        parser.error(str(error))
     for name in arguments.sets:
-        if name in results:
-            continue
-        workspace, judgements = prepared(arguments.shared, name, arguments.work)
-        if arguments.sources:
-            results[name] = by_source(workspace, judgements)
-        else:
-            results[name], costs[name] = measured(workspace, judgements, arguments.seeds, parts=arguments.parts)
-            if arguments.peers:
-                results[name] |= peers(workspace, judgements)
-        if arguments.kept:
-            with arguments.kept.open("a", encoding="utf-8") as out:
-                out.write(json.dumps({"set": name, "scores": results[name], "costs": costs.get(name, {})}) + "\n")
-        rows = {row: round(mean(values), 4) for row, values in results[name].items()}
-        print(name, json.dumps(rows), costs.get(name, ""), flush=True)
+        if name not in kept:
+            workspace, judgements = prepared(arguments.shared, name, arguments.work)
+            if arguments.sources:
+                kept[name] = by_source(workspace, judgements), {}
+            else:
+                scores, costs = measured(workspace, judgements, arguments.seeds, parts=arguments.parts)
+                kept[name] = scores | (peers(workspace, judgements) if arguments.peers else {}), costs
+            if arguments.kept:
+                write_bytes(arguments.kept, json.dumps({"options": options, "sets": kept}).encode())
+        scores, costs = kept[name]
+        rows = {row: round(mean(values), 4) for row, values in scores.items()}
+        print(name, json.dumps(rows), costs or "", flush=True)
+    results = {name: kept[name][0] for name in arguments.sets}
     print("\n" + table(results, "the default" if arguments.sources else BEFORE))
-    for name, its in costs.items():
-        print(f"{name}: {', '.join(f'{value:.2f} {what}' for what, value in its.items())}")
+    for name in arguments.sets:
+        if costs := kept[name][1]:
+            print(f"{name}: {', '.join(f'{value:.2f} {what}' for what, value in costs.items())}")
     print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 
