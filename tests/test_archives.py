@@ -16,7 +16,7 @@ from structformer import Corpus
 from structformer.errors import ReadError
 from structformer.formats.limits import Limits
 from structformer.graph import build_graph
-from structformer.ingestion import ingest, read
+from structformer.ingestion import archives, ingest, read
 from structformer.ingestion.walk import FileFilter
 
 PAGES = {
@@ -253,3 +253,14 @@ def test_a_web_archive_is_the_pages_that_were_fetched(tmp_path):
     report = ingest([tmp_path / "cut.warc.gz", tmp_path / "odd.warc"], tmp_path / "w2")
     assert report.documents >= 2
     assert [message.partition(" ")[0] for _, message in report.messages] == ["damaged"] * 2
+
+
+@pytest.mark.parametrize("in_parallel", [True, False])
+def test_a_large_bzip2_file_reads_the_same_where_no_parallel_decoder_is_installed(tmp_path, monkeypatch, in_parallel):
+    packed = tmp_path / "dump.bz2"
+    packed.write_bytes(b"".join(bz2.compress(f"block {number}\n".encode() * 1000) for number in range(20)))
+    monkeypatch.setattr(archives, "_PARALLEL_BYTES", 100)
+    if not in_parallel:
+        monkeypatch.setattr(archives, "find_spec", lambda name: None)
+    with packed.open("rb") as data, archives.decompressed(data, "bzip2", location=packed, workers=2) as stream:
+        assert stream.read() == bz2.decompress(packed.read_bytes())

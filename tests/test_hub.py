@@ -156,3 +156,11 @@ def test_a_hub_that_refuses_is_one_line(hub, trained, run, tmp_path):
     assert refused.err.startswith("error: the hub refused a/nothing: ")
     assert refused.err.count("\n") == 1
     assert "is not the name of a model" in run("push", "bi-encoder", "a/b/c", "-w", trained).err
+
+
+def test_a_hub_that_cannot_be_reached_is_one_line(hub, trained, run, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # where nothing listens
+    for lost in (run("pull", "a/b", "-w", tmp_path / "w"), run("push", "bi-encoder", "a/b", "-w", trained)):
+        assert lost.code == 1
+        assert lost.err.startswith("error: the hub could not be reached for a/b: ")
+        assert lost.err.count("\n") == 1

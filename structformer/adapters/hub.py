@@ -128,15 +128,22 @@ def _evaluated(workspace: Workspace, evaluation: str) -> str:
 def _hub(repo: str) -> Iterator[Any]:
     """The hub's client. Its failures become one line, without the token."""
     with needed_for("a hub"):
-        from httpx import HTTPError
         from huggingface_hub import HfApi
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
+
+    # The client's network errors are those of the library that it was built on, which changes with its version.
+    unreachable = next(base for base in HfHubHTTPError.__mro__ if base.__name__ == "HTTPError")
     try:
         yield HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None, library_name="structformer")
     except StructformerError:
         raise
     except HFValidationError as error:
         raise UsageError(f"{repo!r} is not the name of a model on a hub: write owner/name") from error
-    except (HfHubHTTPError, OfflineModeIsEnabled, HTTPError) as error:
-        said = str(error).strip().partition("\n")[0]
-        raise ModelError(f"the hub refused {repo}: {said} (`hf auth login` says who you are)") from error
+    except (HfHubHTTPError, OfflineModeIsEnabled) as error:
+        raise ModelError(f"the hub refused {repo}: {_first_line(error)} (`hf auth login` says who you are)") from error
+    except unreachable as error:
+        raise ModelError(f"the hub could not be reached for {repo}: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -21,6 +21,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -80,7 +81,8 @@ def decompressed(data: BinaryIO, kind: str, *, location: Path | None = None, wor
         with gzip.GzipFile(fileobj=data) as stream:
             yield stream  # type: ignore[misc]
     elif kind == "bzip2":
-        if location is not None and workers > 1 and os.path.getsize(location) > _PARALLEL_BYTES:
+        wanted = location is not None and workers > 1 and os.path.getsize(location) > _PARALLEL_BYTES
+        if wanted and find_spec("indexed_bzip2"):  # which is no part of an installation where it has no wheel
             from indexed_bzip2 import IndexedBzip2File
 
             with IndexedBzip2File(str(location), parallelization=workers) as parallel:
