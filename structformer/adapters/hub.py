@@ -132,7 +132,9 @@ def _hub(repo: str) -> Iterator[Any]:
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
 
     # The client's network errors are those of the library that it was built on, which changes with its version.
-    unreachable = next(base for base in HfHubHTTPError.__mro__ if base.__name__ == "HTTPError")
+    unreachable = next(
+        base for base in HfHubHTTPError.__mro__ if issubclass(base, Exception) and base.__name__ == "HTTPError"
+    )
     try:
         yield HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None, library_name="structformer")
     except StructformerError:
