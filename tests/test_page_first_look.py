@@ -154,8 +154,41 @@ def test_an_empty_answer_names_the_nearest_words_and_the_pages_most_linked(boats
     assert distance("halyrad", "halyard") == 1
 
 
+def test_the_first_page_says_what_was_read(tmp_path):
+    pages = {
+        **PAGES,
+        "blank.md": "",
+        "broken.zip": "no archive",
+        "tide.bin": "no text",
+        "dead.md": "# Dead\n\n[x](no.md)\n",
+    }
+    with served(tmp_path, pages) as found:
+        said = texts(found.get("/").text).partition("What was read ")[2]
+        assert said.startswith("19 documents with 21 sections 22 files seen, 19 read 2 skipped: ")
+        assert "empty: no document" in said
+        assert "1 failed: " in said
+        assert said.endswith("3 of 4 links between the documents resolved")
+        assert "tide" not in said  # reasons, without the names of files that nobody can open here
+        assert "What was read" not in found.get("/?q=anchor").text
+        status = found.get("/api/status").json()["what_was_read"]
+        assert (status["files"], status["read"], status["skipped"], status["failed"]) == (22, 19, 2, 1)
+        schemas = found.get("/openapi.json").json()["components"]["schemas"]
+        assert set(schemas["WhatWasRead"]["properties"]) == set(status)
+
+
+def test_without_the_report_the_page_says_nothing_of_what_was_read(tmp_path):
+    with served(tmp_path, PAGES):
+        (tmp_path / "w" / "corpus" / "report.json").unlink()
+    again = Application(SearchService(tmp_path / "w"), ServerOptions(), watch=False).asgi
+    with TestClient(again, base_url="http://localhost:8765") as found:
+        assert found.get("/api/status").json()["what_was_read"] is None
+        assert "What was read" not in found.get("/").text
+
+
 def test_nothing_is_told_of_what_may_not_be_seen(limited):
     home = limited.get("/").text
+    assert "What was read" not in home
+    assert limited.get("/api/status").json()["what_was_read"] is None
     assert "Part" not in texts(home)
     assert "Harbour" not in texts(home)
     page = limited.get("/?q=halyrad").text

@@ -29,6 +29,7 @@ from structformer.serving.comparison import other_search
 from structformer.serving.deleted import deleted_documents
 from structformer.serving.links import LinkTable, VisibleNames
 from structformer.serving.shelves import Shelves
+from structformer.serving.what_was_read import what_was_read
 from structformer.workspace import Workspace
 
 BEST, WORDS = "best", "words"
@@ -55,8 +56,8 @@ def state_of(workspace: Workspace) -> str:
 class Generation:
     """An opened index. id: names it in answers. pipelines: by name; "best" is the retriever's own choice, "words" BM25.
     other: the name of the one that "best" is compared with, "" where there is none. verdict: what training came to.
-    deleted: its documents that the corpus has no more, which nobody sees. static: its encoders that were
-    learned from the corpus alone.
+    what_was_read: by the ingest, None where that left no report. deleted: its documents that the corpus has no more,
+    which nobody sees. static: its encoders that were learned from the corpus alone.
 
     Raises WorkspaceError where there is no index that belongs to the corpus, UsageError on a pipeline that cannot be
     parsed."""
@@ -76,6 +77,7 @@ class Generation:
         compared = {self.other: other[1]} if other and self.other else {}
         self.pipelines: dict[str, Pipeline] = {BEST: best, WORDS: as_pipeline("lexical"), **compared, **own}
         self.verdict = training_verdict(workspace)
+        self.what_was_read = what_was_read(workspace)
         index = self.retriever.opened.index
         self.facets: list[Facet] = open_facets(index.folder, index.manifest["facets"])
         self._batch = batch

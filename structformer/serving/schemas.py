@@ -258,6 +258,22 @@ class Problem(BaseModel):
     message: str
 
 
+class WhatWasRead(BaseModel):
+    """What the ingest behind the search read."""
+
+    documents: int
+    sections: int
+    files: int = Field(description="All files that were seen.")
+    read: int = Field(description="Files with documents.")
+    parts: int = Field(description="Files that are parts of others.")
+    skipped: int = Field(description="Files that are no documents.")
+    skipped_because: list[str] = Field(description="Why, the commonest reason first.")
+    failed: int = Field(description="Files that could not be read.")
+    failed_because: list[str] = Field(description="Why, the commonest reason first.")
+    links_resolved: int = Field(description="Links within the documents whose target was found.")
+    links_within: int = Field(description="All links within the documents.")
+
+
 class Status(BaseModel):
     """What the server has."""
 
@@ -275,3 +291,6 @@ class Status(BaseModel):
     )
     stage: str = Field(description="What is being done, empty when nothing is.")
     feedback: bool
+    what_was_read: WhatWasRead | None = Field(
+        None, description="What the ingest read; null for who may not see all documents, and where no report was kept."
+    )

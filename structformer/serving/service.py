@@ -166,6 +166,7 @@ class SearchService:
             verdict=str(self.verdict(access) or ""),
             stage=str(self.doing or ""),
             feedback=self.serving.feedback,
+            what_was_read=None if access.where else current.what_was_read,
         )
 
     def encoding(self, request: SearchRequest) -> list[Future[Any]]:
