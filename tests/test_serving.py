@@ -668,6 +668,31 @@ def process(harbour: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[st
         started.kill()
 
 
+def interrupted_twice(command: list[str], pause: float) -> tuple[int, str]:
+    """The exit code of a server and what it said after it was ready, where Ctrl-C came twice."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
+        assert "http://127.0.0.1:" in started.stdout.readline()
+        started.send_signal(signal.SIGINT)
+        time.sleep(pause)
+        started.send_signal(signal.SIGINT)
+        _, said = started.communicate(timeout=60)
+    return started.returncode, said
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals between processes")
+@pytest.mark.parametrize("pause", [0, 0.05, 0.3])
+def test_a_second_ctrl_c_ends_the_server_quietly(harbour, tmp_path, pause):
+    command = [sys.executable, "-m", "structformer"]
+    serve = [*command, "serve", "-w", str(harbour), "--port", str(free_port()), "--no-export"]
+    assert interrupted_twice(serve, pause) == (0, "")
+    write_pages(tmp_path / "pages", {"a.md": "# Hello\n"})
+    up = [*command, "up", str(tmp_path / "pages"), "-w", str(tmp_path / "w"), "--no-open", "--train", "none"]
+    code, said = interrupted_twice([*up, "--port", str(free_port())], pause)
+    assert (code, "Traceback" in said) == (0, False), said
+    assert said.splitlines()[-1].startswith("Stopped")
+
+
 def test_assistants_over_http_see_what_their_token_sees(process):
     from mcp.client.streamable_http import streamable_http_client
 

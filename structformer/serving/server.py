@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -64,6 +65,12 @@ class Server(uvicorn.Server):
         host = f"[{host}]" if ":" in host else host
         self._ready(f"http://{host}:{self._listening.port}{self._application.options.root}/")
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End, and let the application end too: uvicorn forgets it where it hurries, and then shows how it was cut."""
+        await super().shutdown(sockets)
+        if self.force_exit:
+            await self.lifespan.shutdown()
+
     def handle_exit(self, sig: int, frame: Any) -> None:
         """SIGTERM drains; Ctrl-C ends after the answers that are under way, and either of them at once the second time.
         The exit code is 0.
@@ -101,8 +108,13 @@ def run(
     ready: Callable[[str], object] = lambda address: None,
     on: Listening | None = None,
 ) -> None:
-    """Serve until a signal comes. ready: called with the address once it answers; on: sockets that listen already, else
-    those of the application's options. Raises UsageError where they cannot be opened.
+    """Serve until a signal comes, which ends the process: while that ends, Ctrl-C does nothing more. ready: called with
+    the address once it answers; on: sockets that listen already, else those of the application's options. Raises
+    UsageError where they cannot be opened.
     """
     options = application.options
-    Server(application, on or listening(options.host, options.port), ready).run()
+    server = Server(application, on or listening(options.host, options.port), ready)
+    if threading.current_thread() is threading.main_thread():
+        # uvicorn has its own handlers while it serves, and leaves this one behind.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    server.run()
