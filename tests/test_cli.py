@@ -303,3 +303,24 @@ def test_other_errors_of_ours_are_not_taken_for_it(monkeypatch):
     monkeypatch.setattr(app, "invoke", broken)
     with pytest.raises(RuntimeError, match="a bug"):
         main(["plugins", "list"])
+
+
+def test_ingest_says_once_that_nothing_could_be_read_and_what_it_looked_for(run, tmp_path):
+    (tmp_path / "none").mkdir()
+    empty = run("ingest", tmp_path / "none", "-w", tmp_path / "w")
+    assert (empty.code, empty.out) == (1, "")
+    [line] = empty.err.splitlines()
+    assert line.startswith("nothing could be read: no files are there; looked for ")
+    assert {".md", ".html", ".rst"} <= set(line.replace(",", "").split())
+    (tmp_path / "none" / "tide.bin").write_text("no text")
+    (tmp_path / "none" / "blank.md").write_text("")
+    files = run("ingest", tmp_path / "none", "-w", tmp_path / "w2")
+    assert (files.code, files.out) == (1, f"report: {tmp_path / 'w2' / 'corpus' / 'report.html'}\n")
+    assert [line.partition(":")[0] for line in files.err.splitlines()] == [
+        "blank.md",
+        "tide.bin",
+        "nothing could be read",
+    ]
+    assert "2 files seen, none with documents; looked for " in files.err
+    only = run("ingest", tmp_path / "none", "-w", tmp_path / "w3", "--format", "wikitext")
+    assert ".md" not in only.err.splitlines()[-1].split("looked for ")[1]

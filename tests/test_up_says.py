@@ -43,6 +43,8 @@ def test_an_empty_folder_is_said_once_and_leaves_no_workspace(up, tmp_path):
     (tmp_path / "empty").mkdir()
     said = up(tmp_path / "empty", "-w", "w")
     assert (said.code, said.err.count("nothing could be read")) == (1, 1)
+    assert len(said.err.splitlines()) == 2, said.err  # "Reading ...", and that nothing was there
+    assert "no files are there; looked for " in said.err
     assert not Path("w").exists()
 
 

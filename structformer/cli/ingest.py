@@ -245,7 +245,6 @@ def command(
 
 def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace: Path, *, only: str | None) -> int:
     """Say what an ingest has read. only: the one format that was asked for."""
-    from structformer.formats.file_names import fields_hint, unread_hint
     from structformer.workspace import Workspace
 
     reports = Workspace(workspace).reports
@@ -256,11 +255,10 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
         out.note(f"{printable(path)}: {printable(message)}")
     if report.message_count > len(shown):
         out.note(f"... {report.message_count - len(shown)} more in {reports / 'report.jsonl'}")
+    if not report.documents:
+        return _nothing(out, report, {path for path, _ in shown}, reports, only=only)
     by_format = ", ".join(f"{count} {name}" for name, count in report.formats.most_common())
-    out.result(
-        f"{report.documents} documents, {report.sections} sections from {report.files} files "
-        f"({by_format or 'none read'})"
-    )
+    out.result(f"{report.documents} documents, {report.sections} sections from {report.files} files ({by_format})")
     out.result(f"files: {report.account}")
     _name(out, report.account, {path for path, _ in shown})
     if report.unchanged:
@@ -268,9 +266,7 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
     if report.ignored:
         common = ", ".join(f"{count} {suffix}" for suffix, count in report.ignored_suffixes.most_common(4))
         out.result(f"{report.ignored} other files are {'not ' + only if only else 'no documents'} ({common})")
-        for suffix, count in report.ignored_suffixes.most_common() if only is None else ():
-            if hint := unread_hint(suffix) or (fields_hint(suffix) if count > report.documents else ""):
-                out.note(f"{count} {suffix} not read: {hint}")
+        _hint(out, report, only)
     links = report.links
     resolved = sum(counts["resolved"] for counts in links.values())
     inside = sum(counts["resolved"] + counts["unresolved"] + counts["ambiguous"] for counts in links.values())
@@ -283,11 +279,35 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
     )
     _say_site(out, report.site, report.settings_above)
     out.say(f"report: {reports / 'report.html'}")
-    if not report.documents:
-        out.note("nothing could be read")
-        return 1
     out.say(f"\nnext: structformer train -w {workspace}    (or look: structformer inspect -w {workspace} --tree)")
     return 0
+
+
+def _hint(out: Output, report: IngestReport, only: str | None) -> None:
+    """Say what would read files that were not read."""
+    from structformer.formats.file_names import fields_hint, unread_hint
+
+    for suffix, count in report.ignored_suffixes.most_common() if only is None else ():
+        if hint := unread_hint(suffix) or (fields_hint(suffix) if count > report.documents else ""):
+            out.note(f"{count} {suffix} not read: {hint}")
+
+
+def _nothing(out: Output, report: IngestReport, said: Collection[str], reports: Path, *, only: str | None) -> int:
+    """Say that no document was found, why, and what was looked for. said: files of which something was said."""
+    from structformer.plugins import load_plugins
+
+    _name(out, report.account, said)
+    _hint(out, report, only)
+    formats = load_plugins().formats
+    looked_for = [formats[only]] if only else formats.values()
+    suffixes = ", ".join(sorted({suffix for each in looked_for for suffix in each.suffixes}))
+    seen = report.account.seen
+    if seen:
+        out.say(f"report: {reports / 'report.html'}")
+    found = f"{seen} file{'' if seen == 1 else 's'} seen, none with documents" if seen else "no files are there"
+    closed = f" ({report.account.folders} folders not opened)" if report.account.folders else ""
+    out.note(f"nothing could be read: {found}{closed}; looked for {suffixes or 'content that a format recognises'}")
+    return 1
 
 
 def _name(out: Output, account: Account, said: Collection[str] = ()) -> None:
