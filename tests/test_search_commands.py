@@ -196,3 +196,11 @@ def test_check_names_a_changed_file_of_the_index(run, harbour):
     found = run("check", "-w", harbour)
     assert found.code == 1
     assert f"{path}: content differs" in found.out
+
+
+def test_a_query_that_begins_with_a_dash_is_told_how_to_be_asked(run, harbour):
+    refused = run("search", "--detach-keys", "-w", harbour)
+    assert refused.code == 2
+    assert "structformer search -- --detach-keys" in refused.err
+    assert "begins with a dash" not in run("search", "--explian", "-w", harbour).err
+    assert run("search", "-w", harbour, "--", "--mast").code == 0

@@ -12,7 +12,20 @@ from structformer.cli.hits_view import show_hits, show_search
 from structformer.cli.searching import opened, search_options, stale_option
 
 
-@click.command("search")
+class _Search(click.Command):
+    """A command whose argument may begin with a dash, and which says how."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if error.possibilities:
+                raise
+            how = f"For a query that begins with a dash: {ctx.command_path} -- {error.option_name}"
+            raise click.NoSuchOption(error.option_name, f"{error.message} {how}", ctx=ctx) from error
+
+
+@click.command("search", cls=_Search)
 @click.argument("query", nargs=-1, required=True)
 @search_options
 @click.option(
