@@ -98,8 +98,8 @@ def build_index(
     interrupted run resumes. nearest: "exact", where a search looks at all vectors, "approximate", at those that
     an index of them names (approximate.py), or "auto", approximate from half a million passages on where faiss is
     installed. base_model, query_model: what "base" is from now on, see chosen_base.py. made: a
-    folder of vectors that were made elsewhere. Returns the index's manifest. Raises WorkspaceError before the first ingest, ModelError on an unknown
-    encoder, UsageError on "approximate" without faiss."""
+    folder of vectors that were made elsewhere. Returns the index's manifest. Raises WorkspaceError before the first
+    ingest, ModelError on an unknown encoder, UsageError on "approximate" without faiss."""
     workspace, progress = Workspace(workspace), notebook_progress(progress)
     corpus = Corpus.open(workspace)
     choose_encoders(workspace, base_model, query_model)
