@@ -199,7 +199,7 @@ def test_an_index_that_is_missing_old_or_broken_is_named(pages, workspace):
         Retriever.open(workspace)
     build_index(workspace, encoders=[])
     with pytest.raises(ModelError, match="no model 'bi-encoder'"):
-        Retriever.open(workspace).search("x y", pipeline="dense")
+        Retriever.open(workspace).search("x y", pipeline="dense:bi-encoder")
     folder = Workspace(workspace).folder("index")
     (folder / "units.arrow").write_bytes(b"broken")
     with pytest.raises(WorkspaceError, match="run `structformer index` again"):

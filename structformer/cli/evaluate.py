@@ -155,7 +155,6 @@ def command(
     from structformer.evaluation.measures import parse_measure
     from structformer.evaluation.page import write_page
     from structformer.outputs import check_folder, new_folder
-    from structformer.retrieval.pipeline import as_pipeline
     from structformer.retrieval.retriever import Retriever
     from structformer.workspace import Workspace, dated_name
 
@@ -184,16 +183,15 @@ def command(
             (f"held-out structure, {kind} queries", judgements, CAVEAT)
             for kind, judgements in held_out_judgements(workspace).items()
         ]
-    chosen = (
-        [*pipelines, *(part for part in diff or () if _is_pipeline(part) and part not in pipelines)]
-        if pipelines
-        else None
-    )
     results: list[Evaluation] = []
     retriever = Retriever.open(workspace)
     documents = retriever.documents
     # Before anything is asked: what is compared may get its vectors only now, and would change what `search` uses.
-    checked = str(as_pipeline(pipelines[0]) if pipelines else retriever.default_pipeline())
+    compared = [retriever.pipeline(part) if _is_pipeline(part) else part for part in diff or ()]
+    own_rows = [part for part in compared if not isinstance(part, str)]
+    chosen = [*map(retriever.pipeline, pipelines), *own_rows] if pipelines else None
+    baselines = [retriever.pipeline(each) for each in against]
+    checked = str(chosen[0] if chosen else retriever.default_pipeline())
     with new_folder(target, workspace, force=force, own=own) as made, out.progress("evaluating") as progress:
         if not asked and chosen is None:
             try:
@@ -220,7 +218,7 @@ def command(
                     pipelines=chosen,
                     runs=runs,
                     measures=names,
-                    against=against,
+                    against=baselines,
                     title=title,
                     caveat=caveat,
                     seed=seed,
@@ -228,7 +226,7 @@ def command(
                     progress=lambda _, done, total: progress(done, total),
                 )
             )
-        found = [difference(result, *diff) for result in results] if diff else []
+        found = [difference(result, *map(str, compared)) for result in results] if compared else []
         texts = [texts_of(each, documents, 15) for each in found]
         write_page(made / "report.html", results, list(zip(found, texts, strict=True)))
         save_config(ctx, made)

@@ -53,6 +53,12 @@ _MANY_LANGUAGES = "intfloat/multilingual-e5-small"
     help="The pretrained encoder that base names from now on: a folder, a name on the hub (`structformer models` "
     "lists some), or auto.",
 )
+@click.option(
+    "--query-model",
+    metavar="NAME",
+    default="",
+    help="A smaller encoder for queries, which shares the vector space of --base-model; auto: none.",
+)
 @part_option
 @threads_option
 @common_options
@@ -64,6 +70,7 @@ def command(
     vector_bits: str,
     nearest: str,
     base_model: str,
+    query_model: str,
     part: str | None,
     workspace: Path,
     quiet: bool,
@@ -87,6 +94,7 @@ def command(
         "vector_bits": int(vector_bits),
         "nearest": nearest,
         "base_model": base_model,
+        "query_model": query_model,
     }
     _choose_encoder(out, request, Workspace(workspace))
     with out.stages() as progress:
@@ -103,12 +111,11 @@ def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) 
     """Name the base, and say, before its vectors are made, that the encoder does not read the documents' language."""
     from structformer.corpus import Corpus
     from structformer.corpus.languages import corpus_language
-    from structformer.models.chosen_base import choose_base
+    from structformer.retrieval.encoder_pairs import choose_encoders
     from structformer.retrieval.index import encoders_to_index, reads_english_only
 
     corpus = Corpus.open(workspace)
-    if base := request.pop("base_model"):
-        choose_base(workspace, base)
+    choose_encoders(workspace, request.pop("base_model"), request.pop("query_model"))
     encoders = encoders_to_index(workspace) if request["encoders"] is None else request["encoders"]
     language = corpus_language(corpus) if request["language"] == "auto" else request["language"]
     if reads_english_only(workspace, encoders, language):

@@ -77,7 +77,7 @@ def opened(out: Output, workspace: Path, pipeline: Pipeline | None, if_stale: st
 
     fresh_index(out, workspace, if_stale)
     retriever = Retriever.open(workspace)
-    used = pipeline or retriever.default_pipeline()
+    used = retriever.pipeline(pipeline)
     if pipeline is None and trained_encoder(Workspace(workspace)) and used.encoder != ENCODER:
         out.note("the trained bi-encoder is not indexed yet, so it is not used: run `structformer index`")
     return retriever, used

@@ -45,6 +45,12 @@ _KEPT = "what is done is kept, and the same command goes on from there"
     default="",
     help="The pretrained encoder that follows: a folder, a name on the hub (`structformer models` lists some) or auto.",
 )
+@click.option(
+    "--query-model",
+    metavar="NAME",
+    default="",
+    help="A smaller encoder for queries, which shares the vector space of --base-model; auto: none.",
+)
 @base_url_option
 @serving_options
 @common_options
@@ -57,6 +63,7 @@ def command(
     watch: bool,
     open_page: bool,
     base_model: str,
+    query_model: str,
     base_url: str | None,
     workspace: Path,
     quiet: bool,
@@ -72,7 +79,8 @@ def command(
     The search begins with words and with meaning learned from the documents alone; where torch is installed, a
     pretrained encoder follows, and training. What was done before is not done again."""
     check_packages()
-    from structformer.models.chosen_base import choose_base, usable_base
+    from structformer.models.chosen_base import usable_base, usable_pair
+    from structformer.retrieval.encoder_pairs import choose_encoders
     from structformer.serving.improving import Improver
     from structformer.serving.service import SearchService, Serving
     from structformer.workspace import Workspace
@@ -85,9 +93,11 @@ def command(
     if watch and not files:
         raise click.UsageError("--watch looks at files; a website has none")
     place = Workspace(workspace)
-    if base_model:
-        require("--base-model", *TORCH)
-        usable_base(base_model)  # a wrong one fails before anything is read
+    if base_model or query_model:
+        require("--base-model" if base_model else "--query-model", *TORCH)
+        if base_model:
+            usable_base(base_model)  # a wrong one fails before anything is read
+        usable_pair(place, base_model, query_model)
     title = values.pop("title")
     logs = values["logs"] or values["log_queries"]
     log_requests(logs)
@@ -95,8 +105,7 @@ def command(
     view = StepsView(out, bars=not logs)
     try:
         _first_index(view, place, paths, base_url)
-        if base_model:
-            choose_base(place, base_model)
+        choose_encoders(place, base_model, query_model)
         service = SearchService(place, Serving(title, feedback=options.feedback))
     except KeyboardInterrupt:
         view.say(f"\nStopped: {_KEPT}.")

@@ -54,9 +54,9 @@ _LABELS = {
     str(as_pipeline(dense(STRUCTURE))): "structure alone",
     str(as_pipeline(hybrid(STRUCTURE))): "structure and words",
     str(as_pipeline(hybrid(UNTRAINED))): "hybrid untrained",
-    str(as_pipeline(dense())): "dense trained",
-    str(as_pipeline(hybrid())): "hybrid trained",
-    str(as_pipeline(hybrid(weights="rrf"))): "RRF trained",
+    str(as_pipeline(dense(ENCODER))): "dense trained",
+    str(as_pipeline(hybrid(ENCODER))): "hybrid trained",
+    str(as_pipeline(hybrid(ENCODER, weights="rrf"))): "RRF trained",
 }
 BEST_BASELINE = "best baseline"
 
@@ -296,11 +296,13 @@ def evaluate(
     workspace, progress = Workspace(workspace), notebook_progress(progress)
     # A wrong name fails before the work begins.
     Evaluator([parse_measure(name) for name in measures], judgements.qrels, judgements.subtopics)
-    chosen = [as_pipeline(each) for each in pipelines] if pipelines is not None else default_pipelines(workspace)
-    compared = [as_pipeline(each) for each in against]
+    retriever = Retriever.open(workspace)
+    chosen = [retriever.pipeline(each) for each in pipelines] if pipelines is not None else default_pipelines(workspace)
+    if not labels:  # what is written in two ways may be one search
+        chosen = list(dict.fromkeys(chosen))
+    compared = [retriever.pipeline(each) for each in against]
     chosen += [each for each in compared if each not in chosen]
     asked = judgements.asked()
-    retriever = Retriever.open(workspace)
     names = [*labels, *(label(each) for each in chosen[len(labels) :])]
     found = [
         FoundRun(str(each), name, _run(retriever, each, asked, judgements.exclude, progress))

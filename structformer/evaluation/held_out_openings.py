@@ -16,12 +16,11 @@ from structformer.errors import ModelError, UsageError
 from structformer.evaluation.comparison import MEASURES, Comparison, Evaluation, FoundRun, compare_runs, label
 from structformer.evaluation.judgements import Judgements
 from structformer.graph import ReferenceGraph
-from structformer.models.bi_encoder import BiEncoder
 from structformer.models.registry import read_record, trained_models
 from structformer.retrieval.document_shares import DocumentShares
 from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights, reciprocal_rank_fusion
-from structformer.retrieval.index import encoder_place
+from structformer.retrieval.index import encoder_place, load_untrained
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical
 from structformer.retrieval.pseudo_queries import OPENING, SOURCES, PseudoQuery, draw_pseudo_queries
 from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
@@ -127,7 +126,7 @@ def _asked(corpus: Corpus, retriever: Retriever, held_out_by: int | None) -> tup
     """The first of `_questions` that are enough, with their title, and the numbers of those that have an answer."""
     opened = retriever.opened
     _, index, _ = opened.encoder(UNTRAINED)
-    untrained = BiEncoder.load(encoder_place(retriever.workspace, UNTRAINED).passages)
+    untrained = load_untrained(encoder_place(retriever.workspace, UNTRAINED))
     search = UntrainedSearch(opened.units, opened.documents, opened.lexical, index, untrained)
     answered: list[int] = []
     for title, drawn in _questions(corpus, retriever, held_out_by):

@@ -1,10 +1,13 @@
 """The pretrained encoder that is meant by "base" in a workspace, where somebody has named one by `index --base-model`
 or `up --base-model`: its index, its search, and training that names no other start from it. What was named last holds.
+Beside it may be a query model, which encodes queries into the vector space of the base.
 """
 
 from __future__ import annotations
 
-from structformer.errors import ModelError, WorkspaceError
+from typing import Any
+
+from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.models.base import BaseModel, resolve_base_model
 from structformer.models.kinds import ranker_kind
 from structformer.storage.files import read_json, write_json
@@ -13,6 +16,7 @@ from structformer.workspace import Workspace
 _FILE = "base.json"
 _AUTO = "auto"
 _FIELDS = ("name", "location", "revision")
+_QUERIES = "queries"
 
 
 def usable_base(name: str) -> BaseModel:
@@ -23,28 +27,50 @@ def usable_base(name: str) -> BaseModel:
     return base
 
 
-def choose_base(workspace: Workspace, name: str) -> BaseModel:
-    """Name a workspace's base: a folder, a name on the hub, "minilm", or "auto" to name none. Raises ModelError on one
-    that is not there, or no encoder by itself.
+def usable_pair(workspace: Workspace, name: str, queries: str) -> tuple[BaseModel, BaseModel] | None:
+    """The base and the query model that are named together; the workspace's base where a query model alone is named,
+    None where there is no query model. Raises ModelError on one that is not there, UsageError without a base.
+    """
+    if queries in ("", _AUTO):
+        return None
+    if name == _AUTO:
+        raise UsageError("--query-model goes with a base that is named: --base-model NAME, not auto")
+    base = usable_base(name) if name else chosen_base(workspace)
+    if base is None:
+        raise UsageError("--query-model goes with --base-model NAME, which encodes the passages")
+    return base, usable_base(queries)
+
+
+def choose_base(workspace: Workspace, name: str, queries: BaseModel | None = None) -> BaseModel:
+    """Name a workspace's base: a folder, a name on the hub, "minilm", or "auto" to name none. queries: the query model
+    beside it; None: it encodes queries too. Raises ModelError on one that is not there, or no encoder by itself.
     """
     base = usable_base(name)
-    path = workspace.path / _FILE
     if name == _AUTO:
-        path.unlink(missing_ok=True)
+        (workspace.path / _FILE).unlink(missing_ok=True)
     else:
-        write_json(path, {field: getattr(base, field) for field in _FIELDS}, digest=True)
+        keep_base(workspace, base, queries)
     return base
+
+
+def keep_base(workspace: Workspace, base: BaseModel, queries: BaseModel | None = None) -> None:
+    """Keep what was named."""
+    kept: dict[str, Any] = _fields(base)
+    if queries is not None:
+        kept[_QUERIES] = _fields(queries)
+    write_json(workspace.path / _FILE, kept, digest=True)
 
 
 def chosen_base(workspace: Workspace) -> BaseModel | None:
     """The base that was named, None where none was. Raises WorkspaceError where the file is damaged."""
-    path = workspace.path / _FILE
-    if not path.exists():
-        return None
-    found = read_json(path, digest=True)
-    if not isinstance(found, dict) or not all(isinstance(found.get(field), str) for field in _FIELDS):
-        raise WorkspaceError(f"{path} is damaged: name the base again with `structformer index --base-model NAME`")
-    return BaseModel(found["name"], found["location"], revision=found["revision"])
+    found = _read(workspace)
+    return None if found is None else _base(found)
+
+
+def chosen_query_model(workspace: Workspace) -> BaseModel | None:
+    """What encodes queries beside the base that was named, None where that does. Raises as `chosen_base`."""
+    found = (_read(workspace) or {}).get(_QUERIES)
+    return None if found is None else _base(found)
 
 
 def base_for(workspace: Workspace, name: str, ranker: str) -> BaseModel:
@@ -54,3 +80,30 @@ def base_for(workspace: Workspace, name: str, ranker: str) -> BaseModel:
     if name == _AUTO and ranker_kind(ranker).sentence_encoder and (base := chosen_base(workspace)) is not None:
         return base
     return resolve_base_model(name, ranker)
+
+
+def query_model_for(workspace: Workspace, name: str, ranker: str) -> BaseModel | None:
+    """The query model beside `base_for`; None where that encodes queries too."""
+    return chosen_query_model(workspace) if name == _AUTO and ranker_kind(ranker).sentence_encoder else None
+
+
+def _fields(base: BaseModel) -> dict[str, str]:
+    return {field: getattr(base, field) for field in _FIELDS}
+
+
+def _base(found: Any) -> BaseModel:
+    return BaseModel(found["name"], found["location"], revision=found["revision"])
+
+
+def _read(workspace: Workspace) -> dict[str, Any] | None:
+    path = workspace.path / _FILE
+    if not path.exists():
+        return None
+    found = read_json(path, digest=True)
+    if not _is_base(found) or not (_QUERIES not in found or _is_base(found[_QUERIES])):
+        raise WorkspaceError(f"{path} is damaged: name the base again with `structformer index --base-model NAME`")
+    return dict(found)
+
+
+def _is_base(found: Any) -> bool:
+    return isinstance(found, dict) and all(isinstance(found.get(field), str) for field in _FIELDS)

@@ -24,7 +24,8 @@ _NOT_LOADED = frozenset({"README.md", "training.jsonl", "command.json", "experim
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
     """What is known of a trained model: its kind, its base, a digest of its weights, how it was trained.
-    `base_revision`: the commit of a base from the hub, "" for others and in older records.
+    `base_revision`: the commit of a base from the hub, "" for others and in older records. `documents`,
+    `documents_revision`: what encodes passages where queries' side began from a query model, "" where the base does.
     """
 
     kind: str
@@ -33,6 +34,8 @@ class ModelRecord:
     fingerprint: str
     training: dict[str, Any] = field(default_factory=dict)
     base_revision: str = ""
+    documents: str = ""
+    documents_revision: str = ""
 
     @property
     def query_side(self) -> bool:
@@ -113,8 +116,9 @@ def _record(value: Any, path: Path) -> ModelRecord:
     """Raises ModelError when it is not a record: anybody can write a seal, and the digests become files' names."""
     try:
         record = ModelRecord(**value)
-        digests = (record.fingerprint, record.base_revision or record.fingerprint)
-        texts = (record.kind, record.base, record.base_location, *digests)
+        revisions = (each or record.fingerprint for each in (record.base_revision, record.documents_revision))
+        digests = (record.fingerprint, *revisions)
+        texts = (record.kind, record.base, record.base_location, record.documents, *digests)
         if all(isinstance(text, str) for text in texts) and all(map(_DIGEST.fullmatch, digests)):
             return record
     except TypeError:

@@ -11,7 +11,7 @@ from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError
 from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
-from structformer.models.chosen_base import base_for
+from structformer.models.chosen_base import base_for, query_model_for
 from structformer.notebook_progress import Bars, in_notebook, notebook_progress
 from structformer.option_names import checked_options
 from structformer.query_side.log import read_query_log
@@ -20,7 +20,7 @@ from structformer.query_side.training_queries import ROUND_TRIP, training_querie
 from structformer.retrieval.copies import Copies
 from structformer.retrieval.dense import DenseIndex
 from structformer.retrieval.encoder_names import STRUCTURE
-from structformer.retrieval.index import Index, base_place, build_index, is_stale
+from structformer.retrieval.index import Index, base_place, build_index, is_stale, load_untrained
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.pseudo_queries import ALL_SOURCES, SOURCES
 from structformer.retrieval.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
@@ -106,7 +106,10 @@ def _question_source(
     log = read_query_log(Path(options.query_log)) if options.query_log else ()
     base = base_for(workspace, options.base_model, options.ranker)
     index = _current_index(workspace, mode, progress)
-    path, _ = index.vectors(base_place(base), progress)
+    queries = query_model_for(workspace, options.base_model, options.ranker)
+    place = base_place(base, queries)
+    path, _ = index.vectors(place, progress)
+    untrained = load_untrained(place)
     units, documents = Units(index.folder / "units.arrow"), IndexedDocuments(index.folder / "documents.arrow")
     halves = IndexStructure(workspace, units, documents).halves() if index.has_structure() else None
     search = UntrainedSearch(
@@ -114,7 +117,7 @@ def _question_source(
         documents,
         LexicalIndex(index.folder / "lexical", index.manifest["languages"]),
         DenseIndex(path, units.numbers("document")),
-        BiEncoder.load(base.location),
+        untrained,
         CrossFitted(halves) if halves else None,
     )
     asked, samples, judge, drawn = training_queries(
@@ -143,7 +146,15 @@ def _question_source(
         return QuerySideObjective(ranker, asked, query_tokens=options.query_tokens, batching=batching)
 
     mix = samples.mix(options.mix)
-    return Source(samples, judge, "held-out questions", objective=objective, passages=search.encoder, mix=mix)
+    return Source(
+        samples,
+        judge,
+        "held-out questions",
+        objective=objective,
+        passages=untrained.passages or untrained,
+        mix=mix,
+        query_model=queries,
+    )
 
 
 def _asked_of(asked: PseudoQueryScores, units: Units, documents: IndexedDocuments) -> str:

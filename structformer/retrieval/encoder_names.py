@@ -5,3 +5,4 @@ static one, which is learned from the corpus alone.
 ENCODER = "bi-encoder"  # the name of the trained model
 UNTRAINED = "base"
 STRUCTURE = "structure"  # the name of the static model
+DEFAULT = "(default)"  # no model's name: of a stage that names none, which compares by the default search's encoder

@@ -98,7 +98,7 @@ def find_gaps(
     is at least `alike` and both have a document among their first hits; or one with the same words. So each is compared
     with a bounded number of others. Without vectors only the same words make a group.
     """
-    used = pipeline or retriever.default_pipeline()
+    used = retriever.pipeline(pipeline)
     ordered = sorted(asked, key=lambda each: (-each.searches, -each.not_found, each.query))
     found = list(_unanswered(retriever, ordered, used, progress))
     vectors = None
@@ -120,7 +120,7 @@ def knows_confidence(retriever: Retriever, pipeline: Pipeline | None = None) -> 
     """Whether the search can tell that what it finds may not be the answer: that takes vectors, and a corpus large
     enough to learn it from.
     """
-    encoder = (pipeline or retriever.default_pipeline()).encoder
+    encoder = retriever.pipeline(pipeline).encoder
     return bool(encoder) and retriever.opened.floor(encoder) > 0
 
 

@@ -21,7 +21,7 @@ from structformer.errors import ModelError, WorkspaceError
 from structformer.extras import TORCH, are_installed, needs, require
 from structformer.graph import ReferenceGraph
 from structformer.models.base import BaseModel, resolve_base_model
-from structformer.models.chosen_base import choose_base, chosen_base
+from structformer.models.chosen_base import chosen_base, chosen_query_model
 from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import PASSAGE_ENCODER, checked_model, model_folder, read_record, trained_models
 from structformer.models.sentence_modules import modules_mark
@@ -46,6 +46,7 @@ from structformer.retrieval.descriptions import (
     write_descriptions,
 )
 from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
+from structformer.retrieval.encoder_pairs import choose_encoders
 from structformer.retrieval.fusion import FusionWeights, starting_weights
 from structformer.retrieval.lexical import LexicalIndex, LexicalWriter
 from structformer.retrieval.metadata import MetadataWriter
@@ -82,6 +83,7 @@ def build_index(
     vector_bits: int = 32,
     nearest: str = AUTO,
     base_model: str = "",
+    query_model: str = "",
     made: Path | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -95,13 +97,12 @@ def build_index(
     vector_bits: 32, or 16 for half of the room. Texts that the index before held already keep their vectors, and an
     interrupted run resumes. nearest: "exact", where a search looks at all vectors, "approximate", at those that
     an index of them names (approximate.py), or "auto", approximate from half a million passages on where faiss is
-    installed. base_model: what "base" is from now on, see chosen_base.py. made: a folder of vectors that were made
-    elsewhere. Returns the index's manifest. Raises WorkspaceError before the first ingest, ModelError on an unknown
-    encoder, UsageError on "approximate" without faiss."""
+    installed. base_model, query_model: what "base" is from now on, see chosen_base.py. made: a
+    folder of vectors that were made elsewhere. Returns the index's manifest. Raises WorkspaceError before the first
+    ingest, ModelError on an unknown encoder, UsageError on "approximate" without faiss."""
     workspace, progress = Workspace(workspace), notebook_progress(progress)
     corpus = Corpus.open(workspace)
-    if base_model:
-        choose_base(workspace, base_model)
+    choose_encoders(workspace, base_model, query_model)
     if encoders is None:
         encoders = encoders_to_index(workspace)
     # First the static one, which takes part in the others' weights.
@@ -237,7 +238,7 @@ def encoder_place(workspace: Workspace, encoder: str) -> EncoderPlace:
     """
     if encoder == UNTRAINED:
         if (base := chosen_base(workspace)) is not None:
-            return base_place(base)
+            return base_place(base, chosen_query_model(workspace))
         if ENCODER in trained_models(workspace):
             record = read_record(workspace, ENCODER)
             if record.base_location:
@@ -253,15 +254,29 @@ def encoder_place(workspace: Workspace, encoder: str) -> EncoderPlace:
     folder = model_folder(workspace, encoder)
     if record.query_side:
         passages = str(folder / PASSAGE_ENCODER)
-        vectors = _base_vectors(record.base, record.base_revision, passages)
+        own = record.base, record.base_revision
+        if record.documents:
+            asked = _asked_by(*own, str(folder))
+            vectors = _base_vectors(record.documents, record.documents_revision, passages) + asked
+        else:
+            vectors = _base_vectors(*own, passages)
         return EncoderPlace(encoder, str(folder), passages, vectors, True)
     return EncoderPlace(encoder, str(folder), str(folder), record.fingerprint, False)
 
 
-def base_place(base: BaseModel) -> EncoderPlace:
-    """Where an untrained encoder's parts are."""
+def base_place(base: BaseModel, queries: BaseModel | None = None) -> EncoderPlace:
+    """Where an untrained encoder's parts are. queries: the query model beside it."""
     vectors = _base_vectors(base.name, base.revision, base.location)
-    return EncoderPlace(UNTRAINED, base.location, base.location, vectors, True)
+    if queries is None:
+        return EncoderPlace(UNTRAINED, base.location, base.location, vectors, True)
+    # The weights that are learned beside the vectors, and an export, are the query model's too.
+    vectors += _asked_by(queries.name, queries.revision, queries.location)
+    return EncoderPlace(UNTRAINED, queries.location, base.location, vectors, True)
+
+
+def _asked_by(queries: str, revision: str, location: str) -> str:
+    """What the name of vectors says of the query model."""
+    return "--asked-by-" + _base_vectors(queries, revision, location).removeprefix("base-")
 
 
 def _base_vectors(base: str, revision: str, location: str) -> str:
@@ -276,6 +291,25 @@ def load_encoder(workspace: Workspace, name: str, location: str, what: str) -> A
     if kind.needs_torch:
         require(f"{what} {name}", *TORCH)
     return kind.load(location)
+
+
+def load_untrained(place: EncoderPlace) -> BiEncoder:
+    """An untrained encoder, with the one of passages where that is another."""
+    from structformer.models.bi_encoder import BiEncoder
+
+    encoder = BiEncoder.load(place.queries)
+    if place.queries != place.passages:
+        encoder.passages = BiEncoder.load(place.passages)
+    return encoder
+
+
+def load_passage_encoder(workspace: Workspace, place: EncoderPlace) -> Any:
+    """What makes an encoder's vectors, and asks as the untrained one does. Raises ModelError, MissingPackage."""
+    what = "making vectors by the encoder"
+    if place.name == UNTRAINED and place.queries != place.passages:
+        require(f"{what} {place.name}", *TORCH)
+        return load_untrained(place)
+    return load_encoder(workspace, place.name, place.passages, what)
 
 
 def encoder_kind(workspace: Workspace, name: str) -> RankerKind:
@@ -435,7 +469,7 @@ def _make_vectors(
         return  # two encoders of queries may share one of passages
     if place.name != UNTRAINED:
         checked_model(workspace, place.name)
-    model = load_encoder(workspace, place.name, place.passages, "making vectors by the encoder").for_bulk()
+    model = load_passage_encoder(workspace, place).for_bulk()
     units, documents = Units(folder / "units.arrow"), IndexedDocuments(folder / "documents.arrow")
     earlier = (before or folder) / "dense" / f"{place.vectors}.npy"
     needs_torch = encoder_kind(workspace, place.name).needs_torch

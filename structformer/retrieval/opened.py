@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -20,15 +21,15 @@ from structformer.models.onnx_encoder import export_in, exported
 from structformer.models.registry import checked_model, model_kind, read_record, trained_models
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.copies import Copies
-from structformer.retrieval.encoder_names import STRUCTURE, UNTRAINED
+from structformer.retrieval.encoder_names import DEFAULT, ENCODER, STRUCTURE, UNTRAINED
 from structformer.retrieval.exact import CollectionStatistics
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter
-from structformer.retrieval.index import Index, encoder_kind, encoder_place
+from structformer.retrieval.index import Index, encoder_kind, encoder_place, trained_encoder
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.metadata import MetadataTable
 from structformer.retrieval.ranking import Ranking
-from structformer.retrieval.stage import Pipeline
+from structformer.retrieval.stage import Pipeline, Stage
 from structformer.retrieval.units import IndexedDocuments, Units
 from structformer.workspace import Workspace
 
@@ -130,6 +131,7 @@ class OpenedIndex:
         """
         if documents is not None:
             documents = Allowed.of(documents, len(self.documents), self.owners)
+        pipeline = self.settled(pipeline)
         asked = zip(queries, names or [""] * len(queries), strict=True)
         rankings = [Ranking(query, name=name) for query, name in asked]
         for stage in pipeline.stages:
@@ -138,6 +140,39 @@ class OpenedIndex:
         for stage in pipeline.stages:
             stage.kind.run(self, stage, rankings, documents)
         return rankings
+
+    @property
+    def default_encoder(self) -> str:
+        """The encoder that the default search compares by: the trained bi-encoder, or the untrained one whose vectors
+        there are, else the static one; "" without any. A trained one that is not better than its base comes after it.
+        """
+        bi_encoders = (ENCODER, UNTRAINED) if trained_encoder(self.workspace) else (UNTRAINED, ENCODER)
+        for encoder in (*bi_encoders, STRUCTURE):
+            try:
+                if self.index.has_vectors(encoder):
+                    return encoder
+            except (ModelError, WorkspaceError):  # a missing model only means another default
+                continue
+        return ""
+
+    def settled(self, pipeline: Pipeline) -> Pipeline:
+        """A pipeline whose stages all name their encoder: those that named none take that of the default search. Raises
+        WorkspaceError where the index has words alone.
+        """
+        unnamed = [stage for stage in pipeline.stages if stage.model == DEFAULT]
+        if not unnamed:
+            return pipeline
+        encoder = self.default_encoder
+        if not encoder:
+            raise WorkspaceError(
+                f"{unnamed[0].name} compares vectors, and the index in {self.workspace} has words alone: "
+                f"run `structformer index -w {self.workspace}`"
+            )
+
+        def named(stage: Stage) -> Stage:
+            return replace(stage, model=encoder) if stage.model == DEFAULT else stage
+
+        return Pipeline(tuple(map(named, pipeline.stages)))
 
     def weights(self, encoder: str) -> FusionWeights:
         """The learned weights of an encoder's hybrid."""

@@ -8,16 +8,16 @@ from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
-from structformer.models.chosen_base import choose_base
 from structformer.parts import Part, PartsFolder
 from structformer.retrieval.encoder_names import STRUCTURE
+from structformer.retrieval.encoder_pairs import choose_encoders
 from structformer.retrieval.index import (
     AUTO,
     Progress,
     build_index,
     encoder_place,
     encoders_to_index,
-    load_encoder,
+    load_passage_encoder,
 )
 from structformer.retrieval.units import shard_units
 from structformer.workspace import Workspace
@@ -35,6 +35,7 @@ def index_part(
     vector_bits: int = 32,
     nearest: str = AUTO,
     base_model: str = "",
+    query_model: str = "",
     progress: Progress | None = None,
 ) -> int:
     """Encode the texts of one part of the corpus's shards; returns how many had to be encoded.
@@ -45,8 +46,7 @@ def index_part(
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
     graph = ReferenceGraph.open(workspace, corpus)
-    if base_model:
-        choose_base(workspace, base_model)
+    choose_encoders(workspace, base_model, query_model)
     chosen = encoders_to_index(workspace) if encoders is None else list(encoders)
     # The static encoder is learned, and its vectors are made, where the index is: it takes less time than its parts.
     places = [encoder_place(workspace, encoder) for encoder in chosen if encoder != STRUCTURE]
@@ -68,7 +68,7 @@ def index_part(
     for place in places:
         from structformer.retrieval.encoding import KnownVectors, VectorJournal, encode_missing
 
-        model = load_encoder(workspace, place.name, place.passages, "making vectors by the encoder").for_bulk()
+        model = load_passage_encoder(workspace, place).for_bulk()
         known = [
             KnownVectors(before / "dense" / f"{place.vectors}{suffix}.npy", vector_bits)
             for suffix in ("", ".overviews")

@@ -102,7 +102,7 @@ def lexical(**options: Any) -> Stage:
 
 
 def dense(model: str | None = None, **options: Any) -> Stage:
-    """Cosine of a bi-encoder's vectors."""
+    """Cosine of an encoder's vectors; without a model those that the default search compares."""
     return make_stage("dense", model, **options)
 
 
@@ -112,7 +112,7 @@ def late(model: str | None = None, **options: Any) -> Stage:
 
 
 def hybrid(model: str | None = None, **options: Any) -> Stage:
-    """Lexical and dense together: learned weights, or reciprocal rank fusion."""
+    """Lexical and dense together: learned weights, or reciprocal rank fusion. Without a model the default search."""
     return make_stage("hybrid", model, **options)
 
 

@@ -9,14 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from structformer.errors import ModelError, UsageError, WorkspaceError
+from structformer.errors import UsageError
 from structformer.option_names import checked_options
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.copies import said
-from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter, Hit, Hits, Place
-from structformer.retrieval.index import trained_encoder
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, hybrid, lexical
 from structformer.retrieval.ranking import Ranked, Ranking
@@ -50,17 +48,9 @@ class Retriever:
         return cls(opened.workspace, opened)
 
     def default_pipeline(self) -> Pipeline:
-        """Hybrid with the trained bi-encoder, or the untrained one whose vectors there are, else with the static one;
-        lexical without any. A trained one that is not better than its base comes after it.
-        """
-        bi_encoders = (ENCODER, UNTRAINED) if trained_encoder(self.workspace) else (UNTRAINED, ENCODER)
-        for encoder in (*bi_encoders, STRUCTURE):
-            try:
-                if self.opened.index.has_vectors(encoder):
-                    return as_pipeline(hybrid(encoder))
-            except (ModelError, WorkspaceError):  # a missing model only means another default
-                continue
-        return as_pipeline(lexical())
+        """Hybrid with `OpenedIndex.default_encoder`; lexical where the index has words alone."""
+        encoder = self.opened.default_encoder
+        return as_pipeline(hybrid(encoder) if encoder else lexical())
 
     @checked_options(n="k", top_k="k", limit="k", size="k", text="query", q="query", filter="where", filters="where")
     def search(
@@ -181,11 +171,14 @@ class Retriever:
         return self.opened.allowed(where)
 
     def pipeline(self, pipeline: AnyPipeline | None) -> Pipeline:
-        """A pipeline from any of its forms; the default for None."""
-        return self.default_pipeline() if pipeline is None else as_pipeline(pipeline)
+        """A pipeline from any of its forms, in which each stage names its encoder; the default for None. Raises
+        WorkspaceError where such a stage needs vectors and the index has none.
+        """
+        return self.default_pipeline() if pipeline is None else self.opened.settled(as_pipeline(pipeline))
 
     def weights(self, pipeline: Pipeline) -> FusionWeights | None:
         """The learned weights that a pipeline's fusion uses, None where it has no such stage."""
+        pipeline = self.pipeline(pipeline)
         fused = next((stage for stage in pipeline.stages if stage.kind.fuses), None)
         return self.opened.weights(fused.model) if fused is not None and fused.learned_weights else None
 
@@ -194,6 +187,7 @@ class Retriever:
         questions drawn from the corpus, or it holds every word of the query. True where no floor was learned, and of
         pipelines without vectors.
         """
+        pipeline = self.pipeline(pipeline)
         floor = self.opened.floor(pipeline.encoder) if pipeline.encoder else 0.0
         if not floor or any(hit.scores.get("dense", 0.0) >= floor for hit in hits):
             return True
@@ -204,6 +198,7 @@ class Retriever:
         """By a document's id the sentence that describes it best for a query; "" for one that has none, and where the
         pipeline's fusion does not look at descriptions.
         """
+        pipeline = self.pipeline(pipeline)
         weights = self.weights(pipeline)
         encoder, index, _ = self.opened.encoder(pipeline.encoder) if weights and weights.described else (None,) * 3
         if encoder is None or index is None or index.descriptions is None:

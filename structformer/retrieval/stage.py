@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from structformer.errors import UsageError
+from structformer.retrieval.encoder_names import DEFAULT
 from structformer.retrieval.ranking import Ranking
 from structformer.workspace import checked_name
 
@@ -26,7 +27,8 @@ class StageKind:
     """What a stage of a name is.
 
     finds: it finds units, so it stands first; otherwise it orders those found. run: what it does with the rankings of
-    some queries, see `Run`. model: the one it uses when none is named, "" for a stage without. options: with their
+    some queries, see `Run`. model: the one it uses when none is named, "" for a stage without; DEFAULT of
+    encoder_names for the encoder that the default search uses. options: with their
     defaults; `k` is how many units it finds, or looks at, of documents where its option `of` says so. choices: what an
     option that is a word may be. needs(opened, stage): what must be there before anything is searched, so that a wrong
     name is an error even where nothing is found. vectors: its model is a bi-encoder, whose vectors of the queries it
@@ -100,7 +102,8 @@ class Stage:
         return Pipeline((self,)) >> other
 
     def __str__(self) -> str:
-        model = "" if not self.model else f":{self.model}" if _BARE.fullmatch(self.model) else f'("{self.model}")'
+        named = "" if self.model == DEFAULT else self.model
+        model = "" if not named else f":{named}" if _BARE.fullmatch(named) else f'("{named}")'
         options = ", ".join(
             f"{name}={value:g}" if not isinstance(value, str) else f"{name}={value}" for name, value in self.options
         )

@@ -69,7 +69,7 @@ class Generation:
         self.deleted: frozenset[int] = frozenset()
         self._compared = self.corpus.fingerprint  # the corpus in which deleted documents were last looked for
         self._graph = ReferenceGraph.open(workspace, self.corpus)
-        own = {name: as_pipeline(text) for name, text in (pipelines or {}).items()}
+        own = {name: self.retriever.pipeline(text) for name, text in (pipelines or {}).items()}
         best = own.get(BEST) or self.retriever.default_pipeline()
         other = other_search(self.retriever.opened, best) if BEST not in own else None
         # A pipeline of the server's own goes before one that is here to be compared with.

@@ -51,6 +51,7 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus) -> None:
             [
                 ["recipe", options["recipe"] or "the ranker's default"],
                 ["base", record.base + (f" at {record.base_revision}" if record.base_revision else "")],
+                *_documents(record),
                 ["loss", settings["loss"] + (f" + {options['mlm']:g} MLM" if options["mlm"] else "")],
                 ["steps", f"{training['steps']} of {plan['groups']} Examples, {plan['epochs']:.1f} epochs"],
                 [
@@ -72,6 +73,12 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus) -> None:
         "structformer itself is under Apache-2.0.",
     ]
     (folder / "README.md").write_text("\n\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _documents(record: ModelRecord) -> list[list[str]]:
+    """The row of what encodes passages, where queries began from a query model."""
+    revision = f" at {record.documents_revision}" if record.documents_revision else ""
+    return [["base of passages", record.documents + revision]] if record.documents else []
 
 
 def _elsewhere(options: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from structformer.models.base import BaseModel
 from structformer.models.kinds import Ranker
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.example_order import ExampleSource
@@ -37,7 +38,7 @@ class Source:
     """Examples and a development set from elsewhere than the sampled structure, as fine-tuning on judgements has them.
     judged_by: what the development set is made of; objective: made for the ranker in the place of its kind's; passages:
     what goes on encoding passages, where queries' side alone is trained; mix: weights of its tasks, None for those of
-    the options.
+    the options; query_model: what queries' side starts from, None where that is the base.
     """
 
     samples: ExampleSource
@@ -46,3 +47,4 @@ class Source:
     objective: Callable[[Any], Objective] | None = None
     passages: Ranker | None = None
     mix: dict[str, float] | None = None
+    query_model: BaseModel | None = None

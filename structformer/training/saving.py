@@ -23,7 +23,7 @@ from structformer.workspace import Workspace
 @dataclass(frozen=True, slots=True)
 class Trained:
     """A trained ranker, and what its record says of how it came to be. learned_from: the fingerprint of the corpus that
-    its Examples are of.
+    its Examples are of; documents: what encodes passages, where queries began from a query model.
     """
 
     ranker: Ranker
@@ -32,6 +32,7 @@ class Trained:
     settings: ResolvedOptions
     learned_from: str
     result: TrainingResult
+    documents: BaseModel | None = None
 
 
 def save_model(
@@ -48,7 +49,17 @@ def save_model(
             if (log := checkpoints.folder / "training.jsonl").exists():
                 shutil.copy(log, temporary / "training.jsonl")
             digest = weights_digest(str(temporary))
-            record = ModelRecord(ranker.kind, base.name, base.location, digest, _training(trained), base.revision)
+            documents = trained.documents or BaseModel("", "")
+            record = ModelRecord(
+                ranker.kind,
+                base.name,
+                base.location,
+                digest,
+                _training(trained),
+                base.revision,
+                documents.name,
+                documents.revision,
+            )
             write_record(temporary, record)
             write_card(temporary, record, corpus)
     except WorkspaceError as error:

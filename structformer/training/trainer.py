@@ -221,7 +221,7 @@ def _ground(request: _Request) -> _Ground:
 
 def _start(request: _Request, ground: _Ground) -> _Start:
     options, settings, source, accelerator = request.options, ground.settings, request.source, ground.accelerator
-    base = base_for(request.workspace, options.base_model, options.ranker)
+    base = (source and source.query_model) or base_for(request.workspace, options.base_model, options.ranker)
     with ground.turns.first_then_others():
         location = _scratch_model(request.places.cache, ground.corpus, options) if base.scratch else base.location
         samples = source.samples if source else _drawn(request, ground, location)
@@ -326,7 +326,10 @@ def _judged_and_saved(
     )
     if request.source and request.source.passages:
         ranker.passages = request.source.passages  # type: ignore[attr-defined]
-    trained = Trained(ranker, start.base, options, settings, start.samples.manifest["corpus"], result)
+    documents = None
+    if request.source and request.source.query_model:
+        documents = base_for(request.workspace, options.base_model, options.ranker)
+    trained = Trained(ranker, start.base, options, settings, start.samples.manifest["corpus"], result, documents)
     save_model(request.workspace, trained, ground.corpus, ground.checkpoints, force=request.mode.force)
     return result
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from structformer.retrieval.encoder_names import STRUCTURE
+from structformer.retrieval.encoder_names import DEFAULT, STRUCTURE
 from structformer.retrieval.fusion import reciprocal_rank_fusion
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.ranking import Ranked, Ranking, append_tail, normalize_by_max, top_k
@@ -182,13 +182,13 @@ def _weighed(
 _LEAST = 1e-6
 _DESCRIBED = 20  # documents
 _CHOICES = {"weights": (LEARNED, _RRF)}
-DENSE = StageKind("dense", _dense, finds=True, options={"k": 200}, model="bi-encoder", vectors=True)
+DENSE = StageKind("dense", _dense, finds=True, options={"k": 200}, model=DEFAULT, vectors=True)
 HYBRID = StageKind(
     "hybrid",
     _hybrid,
     finds=True,
     options={"k": 200, "weights": LEARNED},
-    model="bi-encoder",
+    model=DEFAULT,
     choices=_CHOICES,
     vectors=True,
     fuses=True,
@@ -198,7 +198,7 @@ DENSE_FUSION = StageKind(
     _fusion,
     finds=False,
     options={"k": 200, "weights": LEARNED},
-    model="bi-encoder",
+    model=DEFAULT,
     choices=_CHOICES,
     vectors=True,
     fuses=True,

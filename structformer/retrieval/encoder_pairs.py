@@ -1,0 +1,78 @@
+"""A base and a query model that share one vector space: naming them, and the test that they do share one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TypeVar
+
+import numpy as np
+
+from structformer.corpus import Corpus
+from structformer.errors import ModelError
+from structformer.extras import TORCH, require
+from structformer.graph import ReferenceGraph
+from structformer.models.base import BaseModel
+from structformer.models.chosen_base import choose_base, chosen_base, keep_base, usable_pair
+from structformer.retrieval.units import shard_units
+from structformer.workspace import Workspace
+
+T = TypeVar("T")
+_PASSAGES, _SHARDS = 64, 8
+_CHARACTERS = 200  # of a passage: what a query model reads of a query
+_LEAST = 0.5  # of two models without a common space 1 in 64 passages meets its own
+
+
+def choose_encoders(workspace: Workspace, base_model: str, query_model: str) -> None:
+    """Name a workspace's base and its query model, where either is given; a base that is named alone encodes queries
+    too, and so does the present one with the query model "auto". Raises ModelError, and leaves what was named before,
+    where the two do not share one vector space.
+    """
+    pair = usable_pair(workspace, base_model, query_model)
+    if pair is not None:
+        check_pair(workspace, *pair)
+        keep_base(workspace, *pair)
+    elif base_model:
+        choose_base(workspace, base_model)
+    elif query_model and (base := chosen_base(workspace)) is not None:
+        keep_base(workspace, base)
+
+
+def check_pair(workspace: Workspace, base: BaseModel, queries: BaseModel) -> None:
+    """Encode passages of the corpus by both. Raises ModelError where their vectors differ in length, or most of those
+    by the query model are nearest to another passage than their own.
+    """
+    require("a query model", *TORCH)
+    from structformer.models.bi_encoder import BiEncoder
+
+    asking, reading = BiEncoder.load(queries.location), BiEncoder.load(base.location)
+    if asking.dimensions != reading.dimensions:
+        raise ModelError(
+            f"{queries.name} makes vectors of {asking.dimensions} numbers and {base.name} of {reading.dimensions}: "
+            "a query model must share the vector space of its base"
+        )
+    texts = _evenly(list(dict.fromkeys(_passages(workspace))), _PASSAGES)
+    if not texts:
+        return
+    nearest = (asking.encode_queries(texts) @ reading.encode_documents(texts).T).argmax(1)
+    met = int((nearest == np.arange(len(texts))).sum())
+    if met <= _LEAST * len(texts):
+        raise ModelError(
+            f"{queries.name} does not share the vector space of {base.name}: of {len(texts)} passages {met} are "
+            "nearest to themselves; take the query model that was made for this base, or leave out --query-model"
+        )
+
+
+def _passages(workspace: Workspace) -> Iterator[str]:
+    """The beginnings of passages from several parts of the corpus."""
+    corpus = Corpus.open(workspace)
+    graph = ReferenceGraph.open(workspace, corpus)
+    for shard in _evenly(range(len(corpus.shards)), _SHARDS):
+        for _, units in islice(shard_units(corpus, graph, shard), _PASSAGES):
+            yield from (unit.text[:_CHARACTERS] for unit in units if unit.text.strip())
+
+
+def _evenly(items: Sequence[T], most: int) -> list[T]:
+    """At most so many of the items, evenly spaced."""
+    count = min(most, len(items))
+    return [items[number * len(items) // count] for number in range(count)]
