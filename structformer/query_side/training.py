@@ -60,7 +60,7 @@ def train(
     """Train a ranker on the workspace's corpus; a bi-encoder's query side by default on a CPU, see `trained_side`.
 
     Query-side training needs an index with the untrained encoder's vectors, which is made first where it is missing,
-    and leaves it as it is: the search uses the trained encoder at once. progress: told of that work. development:
+    and leaves it as it is: the search uses the trained encoder at once. progress: reports that work. development:
     judged queries to choose the checkpoint by, in the place of held-out structure. For all else see
     `structformer.training.train_ranker`, which trains whole rankers. Raises what that raises."""
     workspace, options = Workspace(workspace), options or TrainingOptions()
@@ -86,7 +86,7 @@ def train(
 
 
 def _listener() -> Listener:
-    """Who is told of the steps where the caller named nobody: a bar in a notebook, else nobody."""
+    """Who hears of each step where the caller named nobody: a bar in a notebook, else nobody."""
     if not in_notebook():
         return Listener()
     bars = Bars()

@@ -25,7 +25,7 @@ _BARE = re.compile(r"[\w./~-]+")
 class StageKind:
     """What a stage of a name is.
 
-    finds: it finds units, so it stands first; otherwise it orders those found. run: what it does with the rankings of
+    finds: it finds units, so it comes first; otherwise it orders those found. run: what it does with the rankings of
     some queries, see `Run`. model: the one it uses when none is named, "" for a stage without. options: with their
     defaults; `k` is how many units it finds, or looks at, of documents where its option `of` says so. choices: what an
     option that is a word may be. needs(opened, stage): what must be there before anything is searched, so that a wrong
