@@ -135,7 +135,7 @@ class MarkdownFormat:
         if not strict:
             body = with_includes(body, source)
             if options.get("dialect") != "none" and is_template(metadata.get("title"), body, source):
-                source.warn("a template that its site fills in: no document")
+                source.warn("a template that its site fills in: not a document")
                 return
             body = plain_markdown(body, source, options.get("dialect"))
         builder = TreeBuilder()

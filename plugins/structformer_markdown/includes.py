@@ -163,7 +163,7 @@ class _Includes:
         content = self._content(directive, source, depth, indent)
         if content is None and directive.path not in self._said:
             self._said.add(directive.path)
-            source.warn(f"{directive.path} is not taken in: it is not in the ingested folder, or takes itself in")
+            source.warn(f"{directive.path} is not included: it is not in the ingested folder, or includes itself")
         return f"{content or ''}\n"
 
     def _in_line(self, path: str, source: SourceFile, depth: int) -> str:

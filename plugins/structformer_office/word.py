@@ -78,7 +78,7 @@ def _outline_styles(package: BytesIO) -> Iterator[str]:
         try:
             root = etree.fromstring(parts.read("word/styles.xml"), etree.XMLParser(resolve_entities=False))
         except etree.XMLSyntaxError as error:
-            raise ReadError(f"damaged (its styles are no XML: {error.msg})") from error
+            raise ReadError(f"damaged (its styles are not XML: {error.msg})") from error
     styles = {style.get(f"{_W}styleId"): style for style in root.iter(f"{_W}style")}
     for name, style in styles.items():
         if not name or style.get(f"{_W}type") != "paragraph" or re.search(r"[^\w-]", name):

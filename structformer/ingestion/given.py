@@ -72,7 +72,7 @@ def _given_shards(workspace: Workspace) -> list[ShardInfo]:
         corpus = Corpus.open(workspace)
     except WorkspaceError as error:
         raise WorkspaceError(
-            f"{workspace} holds documents that a program gave, which would be lost ({error}): "
+            f"{workspace} holds documents that a program gave that would be lost ({error}): "
             "ingest into another workspace, and give them again"
         ) from error
     return [shard for shard in corpus.shards if shard.key in names and _is_given(corpus, shard)]

@@ -180,13 +180,15 @@ def trained_side(options: TrainingOptions, *, judged: bool = False) -> str:
     """
     given = list(asks_for_both_sides(options, ALL_SOURCES)) or (["development"] if judged else [])
     if options.side == QUERY and given:
-        raise UsageError(f"queries' side alone cannot be trained with {', '.join(given)}: leave it out, or --side both")
+        raise UsageError(
+            f"the query side alone cannot be trained with {', '.join(given)}: leave it out, or --side both"
+        )
     if options.query_log is not None:
         if given or options.side == BOTH:
             raise UsageError(
-                f"a query log is learned from by the queries' side alone: leave out {', '.join(given)}"
+                f"only the query side alone learns from a query log: leave out {', '.join(given)}"
                 if given
-                else "a query log is learned from by the queries' side alone: leave out --side both"
+                else "only the query side alone learns from a query log: leave out --side both"
             )
         return QUERY
     if options.side is not None:

@@ -37,7 +37,7 @@ class CondenserObjective(BiEncoderObjective):
         if layers is None or len(layers) < 2:
             raise UsageError(f"the loss {options.loss} needs an encoder of BERT's form, of at least two layers")
         if head is None:
-            raise UsageError(f"the loss {options.loss} is one of masked words: it needs --mlm 1")
+            raise UsageError(f"the loss {options.loss} learns from masked words: it needs --mlm 1")
         self._middle = len(layers) // 2
         self.layers = torch.nn.ModuleList(type(layers[0])(ranker.model.config) for _ in range(_HEAD_LAYERS))
         self.layers.apply(ranker.model._init_weights)
