@@ -261,7 +261,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_read(tmp_path, run, boats)
         "text.pptx: damaged (File is not a zip file)",
         "locked.pdf: encrypted",
         "cut.pdf: damaged, or no PDF",
-        "scan.pdf: 2 pages without text, as scans are",
+        "scan.pdf: 2 pages without text, as in scans",
     ):
         assert said in done.err, done.err
 
