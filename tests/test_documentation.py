@@ -214,7 +214,7 @@ def helps(command: click.Command, context: click.Context) -> list[tuple[str, str
 
 def turns(where: str, text: str) -> list[str]:
     """The banned turns of a text, each with its place and what to write instead."""
-    text = re.sub(r"```.*?```|`[^`]*`", " ", text, flags=re.DOTALL)
+    text = " ".join(re.sub(r"```.*?```|`[^`]*`", " ", text, flags=re.DOTALL).split())
     return [
         f"{where}: ...{text[max(0, match.start() - 40) : match.end() + 20]!r}: write {better!r}"
         for pattern, better in BANNED.items()
