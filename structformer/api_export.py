@@ -43,7 +43,7 @@ def export(
     form: "site", a search page that needs no server; "docsearch", records as JSON lines; "beir", with `judgements` as
     BEIR has them; "datasets" and "training-rows", the Examples; "word-vectors"; or, of a `model`, "static", a folder of
     its own, and "onnx", beside the model, with `int8` also in 8 bits. target: the folder or file to write. base_url:
-    of "site" and "docsearch", what stands before the addresses that are not known. force: also over an earlier export.
+    of "site" and "docsearch", what precedes the addresses that are not known. force: also over an earlier export.
 
     Raises UsageError on an unknown form, an option that does not go with it, and a target that must not be written;
     WorkspaceError without what is exported."""

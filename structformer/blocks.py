@@ -43,7 +43,7 @@ INLINE = frozenset({MarkKind.CODE_SPAN, MarkKind.EMPHASIS, MarkKind.STRONG, Mark
 VERBATIM = frozenset({MarkKind.CODE, MarkKind.FORMULA, MarkKind.RAW})  # their lines stay, and nothing is nested in them
 _IN_LINES = frozenset({MarkKind.ITEM, MarkKind.TERM, MarkKind.DEFINITION, MarkKind.CELL, MarkKind.TITLE})
 _LEAVES = frozenset({MarkKind.PARAGRAPH, *VERBATIM})
-_AROUND = {  # what stands around a part of something larger, where the source has only the part
+_AROUND = {  # what surrounds a part of something larger, where the source has only the part
     MarkKind.ITEM: MarkKind.LIST,
     MarkKind.TERM: MarkKind.DEFINITIONS,
     MarkKind.DEFINITION: MarkKind.DEFINITIONS,
@@ -92,7 +92,7 @@ class Block:
 
 
 def block_tree(text: str, marks: Sequence[Mark]) -> list[Block]:
-    """The blocks of a text: every character that is not white space or drawn between cells stands in one leaf."""
+    """The blocks of a text: every character that is not white space or drawn between cells is in one leaf."""
     root = Block(MarkKind.PARAGRAPH, 0, len(text))
     stack: list[tuple[int, Block]] = [(-1, root)]
     for mark in marks:
@@ -186,12 +186,12 @@ def mark_problems(text: str, marks: Sequence[Mark]) -> Iterator[str]:
             yield f"{name} is empty"
         del around[mark.depth :], end[mark.depth + 1 :]
         if len(around) < mark.depth:
-            yield f"{name} stands {mark.depth} deep in {len(around)} marks"
+            yield f"{name} is {mark.depth} deep in {len(around)} marks"
             return
         if around and not around[-1].start <= mark.start <= mark.end <= around[-1].end:
             yield f"{name} is not within the {around[-1].kind.value} around it, which ends at {around[-1].end}"
         if around and around[-1].kind in VERBATIM:
-            yield f"{name} stands in {around[-1].kind.value}"
+            yield f"{name} is in {around[-1].kind.value}"
         if len(end) > mark.depth and mark.start < end[mark.depth]:
             yield f"{name} begins before the mark in front of it ends"
         around.append(mark)

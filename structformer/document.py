@@ -1,6 +1,6 @@
 """The common document tree: every format is read into Documents of Sections with Links.
 
-Level 0 is the root, whose own text is the abstract. A section's text is its own text only: what stands
+Level 0 is the root, whose own text is the abstract. A section's text is its own text only: what comes
 before its first subsection, as readable plain text.
 """
 
@@ -34,7 +34,7 @@ class Link:
     [start, end) is the span of the anchor text in its section's text. An empty span at 0 marks a reference that has no
     place there: one in a heading, an image, a redirect. The span of a reference without text of its own (`\\ref{s}`)
     holds what a reader sees there, a number or a title, and `text` is empty; the span is empty too, at its place, where
-    that stands in another document.
+    that is in another document.
     """
 
     kind: LinkKind

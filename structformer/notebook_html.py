@@ -74,7 +74,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def tree(nodes: Iterator[tuple[int, str]], most: int = NODES) -> str:
-    """A nested list of (depth from 0, HTML), parents first; what stands too deep is shown at the deepest level."""
+    """A nested list of (depth from 0, HTML), parents first; what is too deep is shown at the deepest level."""
     parts: list[str] = []
     at = -1
     for depth, shown in islice(nodes, most):

@@ -92,7 +92,7 @@ def new_file(target: Path, workspace: str | Path | Workspace | None = None, *, f
         try:
             os.link(made, target)  # unlike a rename, never over a file that came to be there meanwhile
         except FileExistsError:
-            raise UsageError(f"{target} came to be there meanwhile, and is left as it is: name another file") from None
+            raise UsageError(f"{target} appeared meanwhile and stays as it is: name another file") from None
         except OSError:  # a file system without links
             check_file(target, workspace)
             os.replace(made, target)

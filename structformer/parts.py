@@ -107,7 +107,7 @@ class PartsFolder:
         return plan
 
     def drop(self) -> None:
-        """Delete what the parts have made."""
+        """Delete what the parts have made so far."""
         remove(self.folder)
 
     def _mark(self, number: int) -> Path:

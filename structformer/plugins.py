@@ -212,7 +212,7 @@ class Plugins:
         claimed = self.claiming(path)
         head = as_utf8(head)
         if not claimed and is_copied_source(path):
-            return None, "the source of a page that stands beside it"
+            return None, "the source of a page that lies beside it"
         if not claimed and not may_be_document(path, head):
             return None, "no document by its name or its first line"
         sure = (

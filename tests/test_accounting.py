@@ -63,7 +63,7 @@ def test_no_page_of_a_manual_vanishes_because_others_take_pieces_of_it(shared, t
     assert {"systemctl.xml", "systemd.service.xml"} <= entries
     assert documents == entries
     assert fates(report)["standard-options.xml"] == (
-        "no document: only pieces for others: they stand in bootctl.xml and 63 more"
+        "no document: only pieces for others: they are in bootctl.xml and 63 more"
     )
 
 
@@ -202,7 +202,7 @@ def test_members_of_an_archive_are_parts_of_others_by_the_same_rules(tmp_path):
     report = ingest(tmp_path / "docs.zip", tmp_path / "w", workers=1)
     assert fates(report) == {
         "docs.zip/c.rst": "part: part of docs.zip/b.rst",
-        "docs.zip/p.xml": "no document: only pieces for others: they stand in docs.zip/a.xml",
+        "docs.zip/p.xml": "no document: only pieces for others: they are in docs.zip/a.xml",
     }
     assert report.account.counts["document"] == 6
 

@@ -59,7 +59,7 @@ def test_rows_without_their_file_or_checkpoint_are_left_out_and_named(run, judge
     alone = run(*judged, "--json")
     assert [row["label"] for row in alone.json[0]["rows"]] == ["once"]
     assert "chosen left out: it needs --file titles=FILE" in alone.err
-    assert "published left out: somebody/something is neither a folder nor in the reach of the hub" in alone.err
+    assert "published left out: somebody/something is neither a folder nor available from the hub" in alone.err
     both = run(*judged, "--json", "--file", f"titles={tmp_path / 'titles.tsv'}")
     assert [row["label"] for row in both.json[0]["rows"]] == ["once", "chosen"]
     assert "no row needs 'names'; choose from: judged, titles" in run(*judged, "--file", "names=x").err

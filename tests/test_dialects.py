@@ -196,7 +196,7 @@ def test_classes_in_braces_are_no_text():
 def test_a_template_is_no_document(template):
     source = Folder({"archetypes/x.md": template}).source("archetypes/x.md")
     assert list(MarkdownFormat().read(source, {})) == []
-    assert source.warnings == ["a template that its site fills in: no document"]
+    assert source.warnings == ["a template that its site fills in: not a document"]
 
 
 def test_a_page_with_variables_and_shortcodes_is_no_template():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -176,16 +177,23 @@ def test_a_built_site_gets_a_search_without_a_server(tmp_path):
 
 # Turns that a native technical writer would not use, with what to write instead.
 BANNED = {
-    r"; there are:": "choose from:",
-    r"\b(?:is|are) no [a-z]": "is not a ..., or has no ...",
+    r"; there (?:are|is)\b": "choose from:, or begin a sentence",
+    r"(?<![Tt]here )\b(?:is|are) no [a-z]": "is not a ..., or has no ...",
     r"\btold (?:of|by|after)\b": "reported, recognised",
     r"\bgone on with\b": "resumes",
     r"\b(?:is|are) to be had\b": "exists, is available",
-    r"\bstands?\b(?! (?:alone|for)\b|-in)": "is, occurs, follows",
+    r"(?<!as it )(?<!as they )\bstands?\b(?! (?:alone|for|by|out|off|side)\b|-in)": "is, occurs, follows",
     r"\bstood\b": "was",
     r"\breached by\b": "answers to",
     r"\bwhat it is (?:that|which)\b": "what",
 }
+SOURCES = [
+    path
+    for folder in ("structformer", "plugins")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    if "tests" not in path.relative_to(ROOT).parts
+]
+WIDTH = 100  # of a line of prose; a table, a block of code or one long link may be wider
 
 
 def helps(command: click.Command, context: click.Context) -> list[tuple[str, str]]:
@@ -206,7 +214,7 @@ def helps(command: click.Command, context: click.Context) -> list[tuple[str, str
 
 def turns(where: str, text: str) -> list[str]:
     """The banned turns of a text, each with its place and what to write instead."""
-    text = re.sub(r"```.*?```|`[^`]*`", " ", text, flags=re.DOTALL)
+    text = " ".join(re.sub(r"```.*?```|`[^`]*`", " ", text, flags=re.DOTALL).split())
     return [
         f"{where}: ...{text[max(0, match.start() - 40) : match.end() + 20]!r}: write {better!r}"
         for pattern, better in BANNED.items()
@@ -229,3 +237,78 @@ def test_the_help_has_none_of_the_banned_turns():
 def test_a_banned_turn_would_be_noticed():
     assert turns("here", "no stage x; there are: a, b\nA run that was killed is gone on with.")
     assert not turns("here", "A sentence that stands alone, on a stand-in; `it stands`.")
+
+
+def private_docstrings(tree: ast.AST) -> set[ast.expr]:
+    """What is written for those who read the code: docstrings of names that begin with an underscore, and within."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and re.match(r"_(?!_)", node.name):
+            inner = [each for each in ast.walk(node) if isinstance(each, ast.FunctionDef | ast.ClassDef)]
+            found |= {each.body[0].value for each in inner if isinstance(each.body[0], ast.Expr)}
+    return found
+
+
+def sentences(source: str) -> list[tuple[int, str]]:
+    """The texts of a module that somebody may read, each with its line: messages, help and public docstrings."""
+    tree = ast.parse(source)
+    inserted = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    passed_over = private_docstrings(tree) | inserted
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = (part.value if isinstance(part, ast.Constant) else "x" for part in node.values)
+            found.append((node.lineno, "".join(map(str, parts))))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in passed_over:
+            found.append((node.lineno, node.value))
+    return found
+
+
+@pytest.mark.parametrize("folder", ["structformer", "plugins"])
+def test_messages_and_public_docstrings_have_none_of_the_banned_turns(folder):
+    found = [
+        turn
+        for path in SOURCES
+        if path.is_relative_to(ROOT / folder)
+        for line, text in sentences(path.read_text(encoding="utf-8"))
+        for turn in turns(f"{path.relative_to(ROOT)}:{line}", text)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_a_banned_turn_in_a_message_or_a_public_docstring_would_be_noticed():
+    source = '''
+def find(kind):
+    """What stands here."""
+    raise UsageError(f"{kind!r} is no kind; there are others")
+
+
+def _inner():
+    """What stands here."""
+'''
+    assert [line for line, text in sentences(source) for _ in turns("here", text)] == [3, 4, 4]
+
+
+def wide_lines(text: str) -> list[int]:
+    """The lines of prose of a page that are too wide. Tables, code and what cannot be broken may be."""
+    text = re.sub(
+        r"^( *)(```|~~~).*?^\1\2", lambda block: "\n" * block[0].count("\n"), text, flags=re.DOTALL | re.MULTILINE
+    )
+    return [
+        number
+        for number, line in enumerate(text.splitlines(), 1)
+        if len(line) > WIDTH
+        and not line.lstrip().startswith(("|", "!", "#", "<"))
+        and not line.startswith("    ")
+        and " " in re.sub(r"`[^`]*`|\]\([^)]*\)", "x", line.strip().removeprefix("- "))
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_prose_is_wrapped(page):
+    assert wide_lines(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_wide_line_would_be_noticed():
+    wide = "a word and " * 10
+    assert wide_lines(f"Short.\n\n{wide}\n| {wide} |\n```\n{wide}\n```\n- {wide}\n") == [3, 8]

@@ -119,7 +119,7 @@ def test_bad_files_get_one_line_each_and_the_rest_is_read(tmp_path):
         "nul.md": "1 NUL byte replaced",
         "outside.md": "symbolic link to outside the ingested folder: skipped",
         "pipe.md": "not a regular file",
-        "twin.md": "symbolic link: its target is read where it stands",
+        "twin.md": "symbolic link: its target is read in its own place",
     }
     assert {path: len(lines) for path, lines in found.items()} == dict.fromkeys(expected, 1)
     for path, part in expected.items():

@@ -58,7 +58,7 @@ def test_options_of_the_containers_manuals_are_sections_of_their_commands():
     assert outline(page)[-2:] == [(1, "OPTIONS"), (2, "--name")]
     assert text(page).endswith("A name of the container.")
     assert text(read(files, "man/tool-pod-run.1.md.in")[0]).endswith("A name of the pod.")
-    assert warnings == ["options/nobody.md is not taken in: it is not in the ingested folder, or takes itself in"]
+    assert warnings == ["options/nobody.md is not included: it is not in the ingested folder, or includes itself"]
 
 
 def test_a_piece_of_a_file_does_not_make_it_a_part():
@@ -114,7 +114,7 @@ def test_a_missing_file_is_said_once_and_an_example_of_a_directive_stays_as_it_i
     example = "```md\n{{#include path/to/file.md}}\n```\n"
     page, warnings = read({"page.md": f"# Page\n\n{example}\n{{{{#include gone.md}}}}\n\n{{{{#include gone.md}}}}\n"})
     assert page.root.text == "{{#include path/to/file.md}}"
-    assert warnings == ["gone.md is not taken in: it is not in the ingested folder, or takes itself in"]
+    assert warnings == ["gone.md is not included: it is not in the ingested folder, or includes itself"]
 
 
 def test_nothing_outside_the_folder_is_taken_in(tmp_path):

@@ -257,11 +257,11 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_read(tmp_path, run, boats)
     assert "1 documents, " in done.out
     for said in (
         "cut.docx: damaged (File is not a zip file)",
-        "locked.docx: encrypted, or of Office 97",
+        "locked.docx: encrypted, or from Office 97",
         "text.pptx: damaged (File is not a zip file)",
         "locked.pdf: encrypted",
         "cut.pdf: damaged, or no PDF",
-        "scan.pdf: 2 pages without text, as scans are",
+        "scan.pdf: 2 pages without text, as in scans",
     ):
         assert said in done.err, done.err
 

@@ -148,7 +148,7 @@ def test_a_block_that_fails_writes_nothing(tmp_path):
 
 
 def test_a_file_that_came_to_be_there_meanwhile_stays(tmp_path):
-    with pytest.raises(UsageError, match="came to be there meanwhile"), new_file(tmp_path / "file") as made:
+    with pytest.raises(UsageError, match="appeared meanwhile"), new_file(tmp_path / "file") as made:
         write_pages(tmp_path, {"file": "another's", str(made.relative_to(tmp_path)): "ours"})
     with pytest.raises(UsageError, match="is there already"), new_folder(tmp_path / "folder"):
         write_pages(tmp_path / "folder", {"a": "another's"})

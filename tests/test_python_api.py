@@ -296,7 +296,7 @@ def test_a_file_and_a_program_do_not_give_the_same_document(pages: Path, tmp_pat
     for call, cure in (
         (lambda: structformer.upsert(knots, ws), "read from the file knots.md: change or delete the file"),
         (lambda: structformer.delete("knots.md", ws), "read from the file knots.md"),
-        (lambda: structformer.upsert([{"id": "1"}], ws), "dict is no Document"),
+        (lambda: structformer.upsert([{"id": "1"}], ws), "dict is not a Document"),
         (lambda: structformer.upsert(Document("a", "A", Section("A"), Source("a", "mardown")), ws), "no format"),
         (lambda: structformer.upsert(Document("", "A", Section("A"), Source("a", "html")), tmp_path / "new"), "the id"),
     ):

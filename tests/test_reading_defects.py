@@ -99,7 +99,7 @@ def test_other_generators_keep_what_texinfo_calls_navigation():
     ],
 )
 def test_templates_are_no_documents_and_it_is_said(path, html):
-    assert said_of(path, html) == ["a template that generators fill in: no document"]
+    assert said_of(path, html) == ["a template that generators fill in: not a document"]
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_a_hub_model_is_pinned_to_the_commit_of_its_revision(hub):
 
 @pytest.mark.parametrize("name", ["org/boats@v2", "org/others@v1", "org/boats@../../main", "org/boats@", "a b@c"])
 def test_a_revision_that_is_not_there_is_an_error_with_the_ways_out(hub, name):
-    with pytest.raises(ModelError, match=r"neither a folder nor in the reach of the hub|behind the @"):
+    with pytest.raises(ModelError, match=r"neither a folder nor available from the hub|behind the @"):
         resolve_base_model(name, "bi-encoder")
 
 

@@ -295,7 +295,7 @@ def test_a_start_that_is_forbidden_or_leads_away_says_so(website, tmp_path):
         website_pages(f"{website.address}/docs/private", tmp_path, delay=0)
     with pytest.raises(ReadError, match=r"leads to https://other\.example/docs/: start there"):
         website_pages(f"{website.address}/docs/away", tmp_path, delay=0)
-    with pytest.raises(UsageError, match="no address of a website"):
+    with pytest.raises(UsageError, match="not an address of a website"):
         website_pages("https://", tmp_path)
 
 

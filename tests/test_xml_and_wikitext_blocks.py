@@ -186,8 +186,8 @@ def test_a_mapping_says_what_parts_its_elements_are():
     ("table", "message"),
     [
         ('marks = ["a"]', "marks must be a table"),
-        ('[marks]\nstep = "stpe"', "step = 'stpe'; there are caption, cell"),
-        ('[marks]\nstep = "paragraph"', "there are caption, cell"),
+        ('[marks]\nstep = "stpe"', "step = 'stpe'; choose from: caption, cell"),
+        ('[marks]\nstep = "paragraph"', "choose from: caption, cell"),
         ('[marks]\n"a/b/c" = "item"', "'a/b/c': write element"),
     ],
 )

@@ -31,7 +31,7 @@ AnyPipeline = str | Pipeline | Stage
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """One query of the agent: why it was asked, and how many hits it brought that stand in the merged list."""
+    """One query of the agent: why it was asked, and how many hits it brought to the merged list."""
 
     query: str
     why: str

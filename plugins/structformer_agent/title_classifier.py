@@ -19,7 +19,7 @@ Encode = Callable[[Sequence[str]], npt.NDArray[np.float32]]  # unit vectors of t
 @dataclass(frozen=True, slots=True)
 class TitleClassifier:
     """Whether a section title fits a query, by logistic regression on the cosine of the two; learned from the corpus: a
-    sentence fits the title that it stands under, and not that of another section of its document.
+    sentence fits the title that it is under, and not that of another section of its document.
     """
 
     weight: float

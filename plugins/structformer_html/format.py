@@ -78,7 +78,7 @@ class HtmlFormat:
             head = _Head(title, front)
             document = self._document(source, text, encoding, head, whole=whole, soup=soup)
             if has_templates(text, document, head.title) and is_template(text, document, head.title):
-                source.warn("a template that generators fill in: no document")
+                source.warn("a template that generators fill in: not a document")
                 return
             if text != written and (filled := without_liquid(text, source)) != text:  # a page of Jekyll
                 head = _Head(title, front)

@@ -477,7 +477,7 @@ class Page:
         self.in_heading = False
         if self._builder.close_heading() is None:
             return
-        # A heading closes all marks. What stands around it goes on below it: a note that DocBook's stylesheets give a
+        # A heading closes all marks. What surrounds it goes on below it: a note that DocBook's stylesheets give a
         # heading, preformatted text.
         if self._zones and self._zones[-1].mark is MarkKind.NOTE:
             self._open_mark(MarkKind.NOTE, self._zones[-1].detail)

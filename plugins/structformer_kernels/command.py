@@ -13,7 +13,11 @@ from structformer_kernels.ngraphs import NGRAPHS
 @click.command("ngraphs")
 @click.argument("target", metavar="FILE", type=OutputPath())
 @click.option(
-    "--size", type=click.IntRange(1), default=NGRAPHS, show_default=True, help="How many n-graphs, the commonest first."
+    "--size",
+    type=click.IntRange(1),
+    default=NGRAPHS,
+    show_default=True,
+    help="How many n-graphs to take, the most common first.",
 )
 @force_option("the file that is there")
 @common_options

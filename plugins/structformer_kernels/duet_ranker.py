@@ -25,7 +25,7 @@ _FEWEST_WORDS = 3  # that a filter sees at once
 
 
 class PackedWords:
-    """What stands in a tokenizer's place: words are packed, and rows of them filled up with zeros."""
+    """What is in a tokenizer's place: words are packed, and rows of them filled up with zeros."""
 
     pad_token_id = 0
 
@@ -49,7 +49,7 @@ class DuetRanker(CrossEncoder):
     @classmethod
     def load(cls, location: str, max_tokens: int = MAX_WORDS, *, model: Any = None) -> DuetRanker:
         """From a folder that `save` wrote; or a fresh one over a file of n-graphs, or over those that are commonest
-        among the words of a base model's vocabulary. Raises ModelError, UsageError on a file that is no such list.
+        among the words of a base model's vocabulary. Raises ModelError, UsageError on a file that is not such a list.
         """
         if model is not None:
             return cls(model, max_tokens)

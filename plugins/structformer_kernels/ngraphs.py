@@ -1,4 +1,4 @@
-"""n-graphs: one to five letters in a row of a word that stands between two `#`, as DUET counts them."""
+"""n-graphs: one to five letters in a row of a word between two `#`, as DUET counts them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def read_ngraphs(path: Path) -> list[str]:
             raise UsageError(f"{path}, line {number}: {its_number[:20]!r} is not the number of an n-graph")
         if len(ngraph) > LONGEST_NGRAPH or not _NGRAPH.fullmatch(ngraph):
             raise UsageError(
-                f"{path}, line {number}: {ngraph[:20]!r} is no n-graph: 1 to {LONGEST_NGRAPH} letters a to z and "
+                f"{path}, line {number}: {ngraph[:20]!r} is not an n-graph: 1 to {LONGEST_NGRAPH} letters a to z and "
                 "digits, with a # where a word begins or ends"
             )
         found[ngraph] = None

@@ -11,7 +11,7 @@ import torch
 from structformer_kernels.ngraphs import LONGEST_NGRAPH
 
 _LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz#"
-_NUMBERS = {letter: number for number, letter in enumerate(_LETTERS, 1)}  # 0 is no letter
+_NUMBERS = {letter: number for number, letter in enumerate(_LETTERS, 1)}  # 0 is not a letter
 _BASE = len(_LETTERS) + 1
 _FIRST, _REST = 12, 11  # letters that 64 bits hold, and that they hold beside the side
 LONGEST_WORD = _FIRST + _REST  # longer words are cut

@@ -20,7 +20,7 @@ _TOKENS = re.compile(r"\s*(?:\\[a-zA-Z@]+|\S)\s*(?:\\[a-zA-Z@]+\s*|\S)?", re.DOT
 _NUMBER = re.compile(r"\s*(?:\\value\s*\{[^{}]*\}|\\[a-zA-Z@]+|\d+)\s*", re.DOTALL)
 _OPERAND = r"\s*(?:\\value\s*\{[^{}]*\}|[-+]?[\d.]+\s*(?:pt|cm|mm|in|em|ex)?|\\[a-zA-Z@]+|`\\?.)\s*"
 _COMPARISON = re.compile(rf"{_OPERAND}[<>=]{_OPERAND}", re.DOTALL)
-# What stands between a conditional and its first branch.
+# What is between a conditional and its first branch.
 _TESTS = {
     "ifdefined": re.compile(r"\s*\\[a-zA-Z@]+\s*", re.DOTALL),
     "ifx": _TOKENS,

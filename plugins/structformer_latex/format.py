@@ -207,7 +207,7 @@ def _without_comments(text: str) -> str:
 
 
 def _without_unread(text: str) -> str:
-    """A file's text without what is no text of it: conditions that never hold, comments, verbatim."""
+    """A file's text without what is not text of it: conditions that never hold, comments, verbatim."""
     return without_spans(text, _UNREAD, _ENDS)
 
 
@@ -235,7 +235,7 @@ def _text(source: SourceFile) -> str:
         if any(sign in text for sign in _UNUSUAL):
             text = decode(source)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    # Files that a document carries with it: what stands there is not of this one.
+    # Files that a document carries with it: what is there is not of this one.
     return _CARRIED.sub("", text) if "filecontents" in text else text
 
 

@@ -31,7 +31,7 @@ class References:
     # -- labels ----------------------------------------------------------------------------------------------------
 
     def add_label(self, label: str) -> None:
-        """A label stands here."""
+        """A label is here."""
         self._output.builder.add_anchor(label.strip())
         self._numbering.label(label.strip())
 

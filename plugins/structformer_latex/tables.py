@@ -38,7 +38,7 @@ class Tables:
 
     @property
     def in_table(self) -> bool:
-        """Whether & stands between cells."""
+        """Whether & separates cells."""
         return bool(self._open)
 
     def begin(self, name: str) -> None:
@@ -87,7 +87,7 @@ class Tables:
             builder.line()
 
     def leave_row(self) -> None:
-        """What follows, to the end of the line, stands in no row: a caption."""
+        """What follows, to the end of the line, belongs to no row: a caption."""
         if self._open and self._open[-1].in_row:
             self._open[-1].in_row = False
             self._output.groups.end_spans(self._output.builder)

@@ -11,7 +11,7 @@ from structformer.blocks import MarkKind
 from structformer.text.markup import NO_LANGUAGES
 
 DIRECTIVE = re.compile(r"\{([\w:-]+)\}[ \t]*(.*)")
-# Directives whose content is no Markdown.
+# Directives whose content is not Markdown.
 CODE_DIRECTIVES = frozenset(
     "code code-block code-cell sourcecode literalinclude math mermaid eval-rst graphviz raw "
     "parsed-literal r python".split()

@@ -135,7 +135,7 @@ class MarkdownFormat:
         if not strict:
             body = with_includes(body, source)
             if options.get("dialect") != "none" and is_template(metadata.get("title"), body, source):
-                source.warn("a template that its site fills in: no document")
+                source.warn("a template that its site fills in: not a document")
                 return
             body = plain_markdown(body, source, options.get("dialect"))
         builder = TreeBuilder()
@@ -163,7 +163,7 @@ class MarkdownFormat:
         yield document
 
     def parts(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a file takes in whole and that are no pages by themselves."""
+        """Paths of the files that a file takes in whole and that are not pages of their own."""
         return taken_whole(source)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
@@ -266,7 +266,7 @@ class _Reader:
                 self._structure(tokens, index)
 
     def _code(self, token: Token) -> None:
-        """Code as it stands, or what else is no Markdown; a directive's options in front of it are none of it."""
+        """Code as it stands, or what else is not Markdown; a directive's options in front of it are none of it."""
         content = token.content.strip("\n") if token.content.strip() else ""
         if self._extended and token.info.startswith("{") and (options := _CODE_OPTIONS.match(content)) is not None:
             self._builder.open_mark(MarkKind.RAW, "myst")

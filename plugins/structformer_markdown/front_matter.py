@@ -33,7 +33,7 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], int, str]:
 
 
 def parse_yaml(block: str) -> tuple[dict[str, Any] | None, str]:
-    """(what a YAML text says, None where that is no mapping; warning)."""
+    """(what a YAML text says, None where that is not a mapping; warning)."""
     try:
         _check_depth(block)
         loaded = yaml.load(block, Loader=_LOADER)

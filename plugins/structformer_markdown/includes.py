@@ -94,8 +94,8 @@ def with_includes(text: str, source: SourceFile) -> str:
 
 
 def taken_whole(source: SourceFile) -> set[str]:
-    """Paths of the files that a source takes in whole, directly or through others, and that are no pages by
-    themselves.
+    """Paths of the files that a source takes in whole, directly or through others, and that are not pages of
+    their own.
     """
     data = source.read()
     if not any(hint in data for hint in _HINT_BYTES):
@@ -111,7 +111,7 @@ def _may_include(text: str) -> bool:
 
 
 class _Includes:
-    """What one document takes in. taken: paths of the parts that are no pages by themselves."""
+    """What one document takes in. taken: paths of the parts that are not pages of their own."""
 
     def __init__(self, source: SourceFile) -> None:
         self.taken: set[str] = set()
@@ -124,7 +124,7 @@ class _Includes:
         self._said: set[str] = set()
 
     def followed(self, text: str, source: SourceFile, depth: int) -> str:
-        """The text with what it takes in. What stands in a comment takes nothing in."""
+        """The text with what it takes in. What is in a comment takes nothing in."""
         out: list[str] = []
         fence = comment = ""
         lines = iter(_LINE.findall(text))
@@ -159,15 +159,15 @@ class _Includes:
         return "".join(out)
 
     def _in_place(self, directive: _Found, source: SourceFile, depth: int, indent: str) -> str:
-        """What stands in the place of a directive, nothing where its file cannot be taken in, which is said once."""
+        """What is in the place of a directive, nothing where its file cannot be taken in, which is said once."""
         content = self._content(directive, source, depth, indent)
         if content is None and directive.path not in self._said:
             self._said.add(directive.path)
-            source.warn(f"{directive.path} is not taken in: it is not in the ingested folder, or takes itself in")
+            source.warn(f"{directive.path} is not included: it is not in the ingested folder, or includes itself")
         return f"{content or ''}\n"
 
     def _in_line(self, path: str, source: SourceFile, depth: int) -> str:
-        """What stands in the place of a directive within a line: the name of a product, for example."""
+        """What is in the place of a directive within a line: the name of a product, for example."""
         return " ".join(self._in_place(_Found(path), source, depth, "").split())
 
     def _content(self, directive: _Found, source: SourceFile, depth: int, indent: str) -> str | None:

@@ -72,7 +72,7 @@ _MARKS = {
     "strong": MarkKind.STRONG,
     "b": MarkKind.STRONG,
 }
-# What stands in what: an end tag, or the next of its like, reaches no further.
+# What is in what: an end tag, or the next of its like, reaches no further.
 _WITHIN = {
     MarkKind.ITEM: MarkKind.LIST,
     MarkKind.TERM: MarkKind.DEFINITIONS,

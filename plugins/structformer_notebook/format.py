@@ -46,7 +46,7 @@ class NotebookFormat:
             raise ReadError(f"not JSON ({getattr(error, 'msg', error)})", place) from error
         cells = _cells(notebook)
         if cells is None:
-            raise ReadError('JSON, but no notebook: it has no list of "cells"')
+            raise ReadError('JSON, but not a notebook: it has no list of "cells"')
         metadata = notebook.get("metadata") if isinstance(notebook.get("metadata"), dict) else {}
         language = _language(metadata)
         parts = [part for part in (_part(cell, language) for cell in cells) if part]

@@ -1,7 +1,7 @@
 """The office format: a Word, PowerPoint or Excel file becomes HTML, and the HTML reader makes the tree of it.
 
 Each kind has a library that has been kept for years and does nothing else: mammoth, python-pptx, openpyxl. Together
-with pypdfium2 for PDF they take 40 MB, most of it Pillow. markitdown stands on the same libraries and brings pandas and
+with pypdfium2 for PDF they take 40 MB, most of it Pillow. markitdown builds on the same libraries and brings pandas and
 onnxruntime beside them, 250 MB in all; it drops anchors, the lists of slides and the escapes of their text, and
 writes "NaN" for an empty cell. docling imports torch.
 """

@@ -26,7 +26,7 @@ def safe_package(data: bytes, rewrite: Callable[[str, bytes], bytes] = lambda na
     Raises ReadError on what is damaged, encrypted, too large or has a document type.
     """
     if data.startswith(_OLD):
-        raise ReadError("encrypted, or of Office 97: save it without a password in a format of today")
+        raise ReadError("encrypted, or from Office 97: save it without a password, in a current format")
     packed = BytesIO()
     left = MAX_BYTES
     try:

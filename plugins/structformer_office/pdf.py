@@ -48,7 +48,7 @@ class PdfFormat:
             pdf = pypdfium2.PdfDocument(source.read())
         except pypdfium2.PdfiumError as error:
             if getattr(error, "err_code", None) == _ENCRYPTED:
-                raise ReadError("encrypted: it can be read once it is saved without a password") from error
+                raise ReadError("encrypted: save it without a password") from error
             raise ReadError(f"damaged, or no PDF ({error})") from error
         try:
             yield from self._documents(source, pdf)
@@ -58,7 +58,7 @@ class PdfFormat:
     def _documents(self, source: SourceFile, pdf: Any) -> Iterator[Document]:
         pages = [_lines(source, pdf, number) for number in range(len(pdf))]
         if not any(pages):
-            source.warn(f"{len(pages)} page{'s' * (len(pages) != 1)} without text, as scans are: no document")
+            source.warn(f"{len(pages)} page{'s' * (len(pages) != 1)} without text, as in scans: not a document")
             return
         pages = without_running_heads(pages)
         entries = _outline(pdf)

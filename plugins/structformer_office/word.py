@@ -1,6 +1,6 @@
 """Word files as HTML, by mammoth: headings by their styles, lists, tables, links, anchors, footnotes.
 
-What mammoth passes over is given to it in a form that it reads: styles of one's own that stand in the outline, and the
+What mammoth passes over is given to it in a form that it reads: styles of one's own that are in the outline, and the
 text of formulas.
 """
 
@@ -39,7 +39,7 @@ _MAX_INHERITED = 20  # styles that one style may be based on, one after the othe
 
 
 def word_html(data: bytes) -> str:
-    """The body of a .docx file as HTML. A paragraph of the style Title stands above all headings."""
+    """The body of a .docx file as HTML. A paragraph of the style Title ranks above all headings."""
     import mammoth
 
     package = safe_package(data, _formulas_as_text)
@@ -78,7 +78,7 @@ def _outline_styles(package: BytesIO) -> Iterator[str]:
         try:
             root = etree.fromstring(parts.read("word/styles.xml"), etree.XMLParser(resolve_entities=False))
         except etree.XMLSyntaxError as error:
-            raise ReadError(f"damaged (its styles are no XML: {error.msg})") from error
+            raise ReadError(f"damaged (its styles are not XML: {error.msg})") from error
     styles = {style.get(f"{_W}styleId"): style for style in root.iter(f"{_W}style")}
     for name, style in styles.items():
         if not name or style.get(f"{_W}type") != "paragraph" or re.search(r"[^\w-]", name):

@@ -33,7 +33,7 @@ def saturated(attention: Mapping[str, float]) -> dict[str, float]:
 
 
 def contrasts(values: Mapping[str, float], corpus: Mapping[str, float], stop_words: frozenset[str]) -> dict[str, float]:
-    """min(-P(w) log2 R(w), 100) for each word of letters that is no stop word.
+    """min(-P(w) log2 R(w), 100) for each word of letters that is not a stop word.
 
     values: saturated attention, which P is by its sum; corpus: R, the corpus's mean of it, normalised. Source: B-PROP,
     section 3.2 (cross entropy of document and random distribution), with the cap of the released code.

@@ -1,4 +1,4 @@
-"""Where a document stands when the corpus is searched with BM25."""
+"""Where a document ranks when the corpus is searched with BM25."""
 
 from __future__ import annotations
 

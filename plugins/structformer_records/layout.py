@@ -1,4 +1,4 @@
-"""How a file of records is laid out, told by its first bytes, and how it is cut into pieces of whole records."""
+"""How a file of records is laid out, recognised by its first bytes, and how it is cut into pieces of whole records."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LONG = 12  # average words of a text from which on a table holds passages, and 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """kind: "json", "array", "parquet", "trec", "tsv" or "csv". columns: of a table, where each part stands; header:
+    """kind: "json", "array", "parquet", "trec", "tsv" or "csv". columns: of a table, where each part is; header:
     bytes of its first line, which every piece begins with.
     """
 

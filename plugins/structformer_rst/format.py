@@ -260,7 +260,7 @@ class RstFormat:
         except RecursionError as error:
             raise ReadError("nested too deep for docutils") from error
         except Exception as error:  # docutils raises whatever its directives do
-            raise ReadError(f"docutils gives up on it ({type(error).__name__}: {error})") from error
+            raise ReadError(f"docutils cannot read it ({type(error).__name__}: {error})") from error
         document = builder.finish(Source(source.path, self.name))
         _name_references(document, tree)
         labels = (f"label:{normalize(anchor)}" for section in document.sections() for anchor in section.anchors)

@@ -14,7 +14,7 @@ def is_option(line: str) -> bool:
 
 
 def without_options(content: Iterable[str]) -> list[str]:
-    """A directive's lines without the options, which stand first, and the blank lines after them."""
+    """A directive's lines without the options, which come first, and the blank lines after them."""
     lines = list(content)
     start = next((place for place, line in enumerate(lines) if line.strip() and not is_option(line)), len(lines))
     return lines[start:]

@@ -27,7 +27,7 @@ class Branch:
 
 
 def branch_of(root: Section) -> Branch:
-    """The branch of a document's root. Blocks of a section stand in front of the sections in it."""
+    """The branch of a document's root. Blocks of a section come before the sections in it."""
     made: dict[int, Branch] = {}
     for section in reversed(list(root.walk())):
         below = [_of_block(section.text, block) for block in section.blocks]

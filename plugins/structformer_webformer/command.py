@@ -10,7 +10,9 @@ from structformer.cli.common import OutputPath, common_options, force_option, ou
 
 @click.command("webformer")
 @click.argument("target", metavar="FOLDER", type=OutputPath())
-@click.option("--base-model", default="auto", show_default=True, help="What to start from: a folder or a hub name.")
+@click.option(
+    "--base-model", default="auto", show_default=True, help="The model to start from: a folder or a name on the hub."
+)
 @click.option(
     "--max-tokens", type=click.IntRange(32, 512), default=256, show_default=True, help="Tokens that a text may have."
 )
@@ -19,16 +21,16 @@ from structformer.cli.common import OutputPath, common_options, force_option, ou
     type=click.IntRange(1024),
     default=8192,
     show_default=True,
-    help="Tokens of a step's texts; fewer take less memory.",
+    help="Tokens in a step's texts; fewer take less memory.",
 )
 @click.option("--learning-rate", type=float, default=5e-5, show_default=True, help="The highest of the schedule.")
 @click.option("--epochs", type=click.IntRange(1), default=1, show_default=True, help="How often the corpus is read.")
 @click.option("--max-steps", type=click.IntRange(1), help="End after so many steps.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of all that is drawn at random.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything that is drawn at random.")
 @click.option(
     "--save-seconds", type=click.FloatRange(0), default=600.0, show_default=True, help="Seconds between checkpoints."
 )
-@click.option("--resume", is_flag=True, help="Go on from the newest checkpoint of a run with the same options.")
+@click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of a run with the same options.")
 @force_option("the folder that an earlier command wrote")
 @threads_option
 @common_options

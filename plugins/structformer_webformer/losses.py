@@ -7,7 +7,7 @@ from torch.nn.functional import cosine_similarity, log_softmax, normalize, softp
 
 
 def masked_node(seen: torch.Tensor, masked: torch.Tensor) -> torch.Tensor:
-    """MNP, a scalar: how far what stands in a masked child's place is from what would stand there without the mask, as
+    """MNP, a scalar: how far what is in a masked child's place is from what would be there without the mask, as
     1 - cosine.
 
     seen, masked: (nodes, dimensions), the node encoder's outputs at the child's place.
@@ -29,7 +29,7 @@ def matching(asked: torch.Tensor, own: torch.Tensor, other: torch.Tensor) -> tor
 def child_order(logits: torch.Tensor, places: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
     """COP, a scalar: the Kullback-Leibler divergence of what is said of shuffled children's order from that order.
 
-    logits: (nodes, most children); places: (nodes, most children) where each child stands among the shuffled ones,
+    logits: (nodes, most children); places: (nodes, most children) where each child is among the shuffled ones,
     anything beyond the children; counts: (nodes,) of children, two or more. The order as a distribution gives a child
     the number of children behind it, over the sum of these numbers.
     """

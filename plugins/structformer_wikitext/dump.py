@@ -118,7 +118,7 @@ def pieces(stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
 
 
 def _drop(buffer: bytearray, done: int, stream: BinaryIO, end: bytes, limit: int) -> Iterator[str]:
-    """Pass over a page that is too large, keeping what stands in front of it."""
+    """Pass over a page that is too large, keeping what precedes it."""
     title = re.search(rb"<title>([^<]*)</title>", bytes(buffer[done : done + 10_000]))
     size = len(buffer) - done
     del buffer[done:]
@@ -148,7 +148,7 @@ _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 
 
 def head_of(text: str) -> str:
-    """What stands in front of a dump's first page."""
+    """What precedes a dump's first page."""
     return text[: text.find("<page>")] if "<page>" in text else text
 
 

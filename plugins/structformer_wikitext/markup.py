@@ -1,6 +1,6 @@
 """Takes wikitext apart in linear time: comments, extension tags, templates and links become marks in a text of lines.
 
-Every part is cut out once, innermost first, and stands as a short mark in what is around it, so that neither nesting
+Every part is cut out once, innermost first, and leaves a short mark in what is around it, so that neither nesting
 nor unclosed openers cost more than a pass over the text."""
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _URL = re.compile(rf"(?<![\w])({PROTOCOLS}){URL_CHARACTERS}+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """Text that is not markup. block: it stands on lines of its own. kind: what it is, where its tag says so."""
+    """Text that is not markup. block: it is on lines of its own. kind: what it is, where its tag says so."""
 
     text: str
     block: bool = False
@@ -86,7 +86,7 @@ class Hatnote:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """A template that is left out: the links that stood in it, as (target, text)."""
+    """A template that is left out: the links that were in it, as (target, text)."""
 
     links: tuple[tuple[str, str], ...]
 

@@ -117,7 +117,7 @@ def _find(
         found[name] = value
         size += len(value)
         if size > _LIMIT:
-            raise ReadError(f"its entities come to more than {_LIMIT >> 20} MB: skipped")
+            raise ReadError(f"its entities expand to more than {_LIMIT >> 20} MB: skipped")
         missing += [each for each in _REFERENCE.findall(value) if each not in _PREDEFINED]
     if unknown:
         names = ", ".join(f"&{name};" for name in sorted(unknown)[:3]) + ", ..." * (len(unknown) > 3)

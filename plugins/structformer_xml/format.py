@@ -139,8 +139,8 @@ class XmlFormat:
         return document
 
     def parts(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a file takes in whole, by xi:include or as entities, and that are no documents by
-        themselves: a chapter of a book, but not a page in a page.
+        """Paths of the files that a file takes in whole, by xi:include or as entities, and that are not documents of
+        their own: a chapter of a book, but not a page in a page.
         """
         rank = document_rank(_first_element(as_utf8(source.read())[:_HEAD]), unknown=ABOVE_ALL)
         return included_files(

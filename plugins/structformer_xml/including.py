@@ -1,4 +1,4 @@
-"""XInclude inside the ingested root: what a document includes stands in its tree; nothing else is opened.
+"""XInclude inside the ingested root: what a document includes becomes part of its tree; nothing else is opened.
 
 Source: W3C, XML Inclusions (XInclude) 1.1; of xpointer the forms "id" and xpointer(id('x')) with an optional /* behind
 it."""

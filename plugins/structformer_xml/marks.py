@@ -2,7 +2,7 @@
 
 A key is an element's name, "element[attribute=value]", or "above/element", where `above` is the name of the element
 around it or the kind of part that this one is. The last form comes first, the plain name last. A value is a kind of
-mark, and words of which the first that says something is its detail; "@name" is an attribute's value. "" is no part.
+mark, and words of which the first that says something is its detail; "@name" is an attribute's value. "" is not a part.
 """
 
 from __future__ import annotations
@@ -238,5 +238,5 @@ def check_marks(table: object, origin: str) -> dict[str, str]:
         if _KEY.fullmatch(key) is None:
             raise UsageError(f"{origin}: marks: {key!r}: write element, above/element or element[attribute=value]")
         if not isinstance(value, str) or (value.split() and value.split()[0] not in kinds):
-            raise UsageError(f"{origin}: marks: {key} = {value!r}; there are {', '.join(kinds)}")
+            raise UsageError(f"{origin}: marks: {key} = {value!r}; choose from: {', '.join(kinds)}")
     return table

@@ -64,7 +64,7 @@ def _in_bytes_of_ascii(data: bytes) -> bytes:
 def parse(data: bytes, *, completed: bool = False) -> Any:
     """The root element. Raises NotWellFormed with the line where it is damaged, ReadError where it is refused.
 
-    completed: entities from other files stand in it, whose text may use prefixes that only the whole document declares.
+    completed: it holds entities from other files, whose text may use prefixes that only the whole document declares.
     """
     parser = etree.XMLParser(
         resolve_entities="internal", load_dtd=False, no_network=True, huge_tree=False, remove_comments=False

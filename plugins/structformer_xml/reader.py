@@ -31,7 +31,7 @@ class _Open:
     has_text = False
     own_text = False  # directly in it
     unnamed = False  # a reference that shows what it points to if it has no text
-    closing = ""  # what stands after its text
+    closing = ""  # what follows its text
     taken: list[str] | None = None  # text gathered for the metadata or a title that is not a heading
     key = ""
     note: list[str] | None = None  # text of a footnote in a title, which follows the title
@@ -301,7 +301,7 @@ class XmlReader:
         if candidate.role == _SECTION:
             return candidate
         if self._vocabulary.any_section and candidate.name not in self._vocabulary.untitled and not candidate.inline:
-            # A section by its title: what stands in it is one level deeper.
+            # A section by its title: what is in it is one level deeper.
             candidate.role = _SECTION
             for each in self._stack[index:]:
                 each.depth += 1

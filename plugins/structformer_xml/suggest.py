@@ -99,7 +99,7 @@ def suggest_mapping(data: bytes) -> str:
     lines += [
         f"references = {_list(users)}",
         "",
-        "[targets]  # attributes that hold a reference, and what stands in front of an id",
+        "[targets]  # attributes that hold a reference, and what precedes an id",
     ]
     lines += [f'"{key}" = "{prefix}"' for key, prefix in sorted(references.items())]
     return "\n".join(lines) + "\n"

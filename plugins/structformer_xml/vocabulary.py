@@ -59,16 +59,16 @@ _WITHIN_WORDS = frozenset(
 class Vocabulary:
     """What the elements of one vocabulary mean. Names are local names, without namespace.
 
-    sections: elements that are a section when they have a title. titles: elements that name the section they stand in (also in one of
+    sections: elements that are a section when they have a title. titles: elements that name the section they are in (also in one of
     `wrappers` there). document_titles: elements whose text is the document's title without being a heading, "parent/child".
     inner_documents: sections with a document's title of their own. default_titles: what a part of the back matter is called that has
     no title.
     skipped: elements that are not text; their links stay, without a place. targets: attributes that hold a reference, with what
-    stands in front of the value ("#" for an id). unreferring: elements whose reference is part of the display. embedded: images and other media. see_also: elements, or "element[attribute=value]", that list related pages.
+    precedes the value ("#" for an id). unreferring: elements whose reference is part of the display. embedded: images and other media. see_also: elements, or "element[attribute=value]", that list related pages.
     skipped_in: by element, those in which it is skipped. joints: by element, what joins children that no text joins, where it is not
-    a blank. brackets: by element, what stands around its text. breaks: elements that end a word unless they say break="no".
+    a blank. brackets: by element, what surrounds its text. breaks: elements that end a word unless they say break="no".
     readings: elements whose children say one thing in several ways; variants: those of these children that are never taken.
-    notes: footnotes, which do not belong to a title that they stand in. examples: elements that show markup, which has no meaning there. man_pages: elements that name another page by its name and number.
+    notes: footnotes, which do not belong to a title that they are in. examples: elements that show markup, which has no meaning there. man_pages: elements that name another page by its name and number.
     marks: what parts of a text elements are: lists, tables, code... (structformer_xml.marks says how).
     """
 
@@ -273,7 +273,7 @@ ABOVE_ALL = 9
 
 
 def document_rank(root_name: bytes, unknown: int = 0) -> int:
-    """How much a document with this root element may hold; `unknown` where the element is no document's."""
+    """How much a document with this root element may hold; `unknown` where the element is not a document's."""
     return _RANKS.get(root_name, unknown)
 
 
@@ -283,7 +283,7 @@ def by_namespace(namespace: str | None) -> Vocabulary | None:
 
 
 def choose(root_name: str, public_id: str, children: frozenset[str]) -> Vocabulary:
-    """The vocabulary of a document by its DOCTYPE, or by its root element and what stands in it."""
+    """The vocabulary of a document by its DOCTYPE, or by its root element and what is in it."""
     if root_name in BITS.roots and children & {"book-meta", "book-part", "book-body"}:
         return BITS
     for vocabulary in BUILT_IN:
@@ -326,7 +326,7 @@ def from_toml(text: str, origin: str) -> Vocabulary:
     chosen: dict[str, Any] = {}
     for key, value in table.items():
         if key not in names:
-            raise UsageError(f"{origin}: no key {key!r}; there are {', '.join(sorted(names | {'extends'}))}")
+            raise UsageError(f"{origin}: no key {key!r}; choose from: {', '.join(sorted(names | {'extends'}))}")
         current = getattr(base, key)
         if isinstance(current, frozenset):
             if not isinstance(value, list) or not all(isinstance(each, str) for each in value):

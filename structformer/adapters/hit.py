@@ -14,7 +14,7 @@ def content(hit: Hit) -> str:
 
 
 def metadata(hit: Hit) -> dict[str, Any]:
-    """Where the passage stands and what it scored; the document's own metadata first."""
+    """Where the passage is and what it scored; the document's own metadata first."""
     return {
         **hit.metadata,
         "document_id": hit.document_id,

@@ -8,7 +8,7 @@
 With structformer_static, the built pages are read and learned from, docstrings and all. The theme's search field then
 leads to a page that searches in the browser, by words and by the meaning learned, in the place of Sphinx's own search.
 
-Either way a button stands where the theme has its search, and floats where the theme is unknown. structformer_own =
+Either way a button appears where the theme has its search, and floats where the theme is unknown. structformer_own =
 "keep" leaves the theme's own search beside it; structformer_target selects another place; structformer_label is its
 text. With a server, structformer_path lets only documents be found whose ids match."""
 

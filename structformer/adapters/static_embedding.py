@@ -41,7 +41,7 @@ def export_static(workspace: str | Path | Workspace, name: str, folder: Path, *,
     kind = ranker_kind(record.kind)
     encoder = None if kind.needs_torch else kind.load(str(checked_model(workspace, name)))
     if not isinstance(encoder, StaticEncoder):
-        raise ModelError(f"{name} is a {record.kind} model, and no static encoder")
+        raise ModelError(f"{name} is a {record.kind} model, not a static encoder")
     words = _words(OpenedIndex(workspace))
     with new_folder(folder, workspace, force=force) as made:
         encoder.save(made)

@@ -82,7 +82,7 @@ def _plugin(name: str, given: Sequence[str]) -> list[Checked]:
     if not any(supplied.values()):
         raise UsageError(f"the plugin {name} supplies nothing that could be checked")
     if given and not supplied.get("format"):
-        raise UsageError(f"the plugin {name} supplies no format, which files would be samples of")
+        raise UsageError(f"the plugin {name} supplies no format, so it takes no sample files")
     _check_paths(given)
     return [_part(kind, each, given, own) for kind, names in supplied.items() for each in names]
 

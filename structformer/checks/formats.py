@@ -131,7 +131,7 @@ def is_deterministic(format: Format, sample: Sample, options: Mapping[str, Any],
 
 
 def tree_is_valid(format: Format, sample: Sample, options: Mapping[str, Any], seed: int) -> Iterator[str]:
-    """The root has level 0, a section is deeper than the one it stands in, and anchor texts and marks stand at their
+    """The root has level 0, a section is deeper than the one it is in, and anchor texts and marks are at their
     spans, marks one in another.
     """
     for document in _read(format, sample, options):
@@ -145,7 +145,7 @@ def _tree_problems(document: Document) -> Iterator[str]:
         if section is not document.root and section.level < 0:
             yield f"{section.title!r}: level {section.level}"
         if any(above.level >= below.level for above, below in pairwise(path[1:])):
-            yield f"{section.title!r}: not deeper than what it stands in: {[each.level for each in path]}"
+            yield f"{section.title!r}: not deeper than what it is in: {[each.level for each in path]}"
         if section.text != section.text.strip("\n"):
             yield f"{section.title!r}: text begins or ends with a line break"
         for problem in mark_problems(section.text, section.marks):
@@ -158,7 +158,7 @@ def _tree_problems(document: Document) -> Iterator[str]:
                 )
             elif link.text and link.start < link.end and section.text[link.start : link.end] != link.text:
                 yield (
-                    f"{section.title!r}: anchor text {link.text!r} does not stand at its span: "
+                    f"{section.title!r}: anchor text {link.text!r} is not at its span: "
                     f"{section.text[link.start : link.end]!r}"
                 )
 

@@ -36,7 +36,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
 
 def new_plugin(name: str, folder: Path, kind: str = "format") -> list[Path]:
     """Write the package below `folder`; returns its files. Raises UsageError on a bad or taken name, or where something
-    stands already.
+    is there already.
     """
     if kind not in KINDS:
         raise UsageError(f"no kind of plugin {kind!r}; choose from: {', '.join(KINDS)}")

@@ -43,7 +43,7 @@ class Page:
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("structformer-demo"),
     show_default=True,
-    help="Where the documents are written; the workspace is made in it, where -w names no other.",
+    help="Folder for the documents, and for the workspace unless -w names another.",
 )
 @click.option("--pages", type=click.IntRange(2), default=200, show_default=True, help="How many pages to read at most.")
 @common_options
@@ -57,7 +57,7 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Try the search on documents that are here already: what installed Python packages say of themselves.
+    """Try the search on documents that are here already: what installed Python packages say about themselves.
 
     Reads them, learns from them, searches, and compares with BM25 on questions: the line that each package gives as its
     summary, whose answer is its page. Nothing is fetched, and nothing pretrained is used. `make demo` in the
@@ -72,7 +72,7 @@ def command(
         workspace = folder / "workspace"
     found = list(installed_pages(pages))
     if len(found) < 2:
-        raise UsageError("the packages that are installed here bring no pages to read")
+        raise UsageError("none of the packages installed here has pages to read")
     documents = folder / "documents"
     with new_folder(documents, force=True) as made:
         for page in found:
@@ -80,7 +80,7 @@ def command(
     queries = {page.name: page.summary for page in found if _asks(page)}
     judged = judged_files(folder, queries, {page.name: [page.path] for page in found})
     out.say(
-        f"{len(found)} pages are in {documents}: what the Python packages that are installed here say of themselves.\n"
+        f"{len(found)} pages are in {documents}: what the installed Python packages say about themselves.\n"
         f"{len(queries)} of the packages' one-line summaries are the questions: those that their pages do not repeat.\n"
         "Only the last command reads them."
     )

@@ -20,7 +20,7 @@ from structformer.cli.training_view import of_first_process, print_result, watch
     metavar="KIND",
     default="bi-encoder",
     show_default=True,
-    help="What learns: any kind that `train --ranker` takes; a cross-encoder from a smaller base model.",
+    help="The kind that learns: any that `train --ranker` takes; a cross-encoder from a smaller base model.",
 )
 @click.option("--task-mix", metavar="MIX", help="Tasks and weights whose Examples are scored.  [default: by ranker]")
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of an unfinished run.")

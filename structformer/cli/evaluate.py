@@ -44,7 +44,7 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
             default="title",
             show_default=True,
             metavar="LIST",
-            help="What of TREC topics is asked: title, desc, narr, comma-separated.",
+            help="Parts of TREC topics to ask: title, desc, narr, comma-separated.",
         ),
     )
     for decorate in reversed(decorators):
@@ -64,7 +64,7 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     "pipelines",
     multiple=True,
     metavar="SPEC",
-    help="A pipeline to compare, or a TOML file of one; may be repeated.  [default: all there are]",
+    help="A pipeline to compare, or a TOML file of one; may be repeated.  [default: all]",
 )
 @click.option(
     "--run", "runs", multiple=True, type=click.Path(path_type=Path), help="A TREC run file to compare; may be repeated."
@@ -89,13 +89,13 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     "--at-least",
     multiple=True,
     metavar="BOUND",
-    help="Fail (exit code 1) where the first measure's mean is lower: 0.7; or another's: RR@10>=0.6. May be repeated.",
+    help="Fail (exit code 1) if the first measure's mean is lower: 0.7; or another's: RR@10>=0.6. May be repeated.",
 )
 @click.option(
     "--no-worse-than",
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="Fail (exit code 1) where the search is worse than this earlier TREC run: significantly (p < 0.05), or by "
+    help="Fail (exit code 1) if the search is worse than this earlier TREC run: significantly (p < 0.05), or by "
     "more than --tolerance.",
 )
 @click.option(
@@ -103,7 +103,7 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     type=click.FloatRange(0, 1),
     default=0.05,
     show_default=True,
-    help="For --no-worse-than: how much lower the first measure may be where it may be chance.",
+    help="For --no-worse-than: how much lower the first measure may be if that may be chance.",
 )
 @click.option("--output", "folder", type=OutputPath(), help="Another folder for runs and reports.")
 @click.option("--force", is_flag=True, help="Write over an earlier evaluation of that name or folder.")

@@ -37,7 +37,7 @@ from structformer.cli.evaluate import judged, judged_option, show
     "--measures",
     default="",
     metavar="LIST",
-    help="Measures of ir-measures between commas, in the place of the experiment's.",
+    help="Measures of ir-measures between commas, instead of the experiment's.",
 )
 @click.option(
     "--train-from",
@@ -57,7 +57,7 @@ from structformer.cli.evaluate import judged, judged_option, show
 @click.option(
     "--candidates",
     type=click.Path(path_type=Path),
-    help="A TREC run file whose documents the rows put in order, in the place of BM25's.",
+    help="A TREC run file whose documents the rows put in order, instead of BM25's.",
 )
 @click.option(
     "--file",

@@ -15,7 +15,7 @@ from structformer.cli.common import Output, OutputPath, common_options, force_op
 @click.argument("model", required=False)
 @click.option("--onnx", is_flag=True, help="Write onnx/model.onnx into MODEL's folder.")
 @click.option(
-    "--int8", is_flag=True, help="With --onnx: also with 8-bit weights: about twice as fast, scores within about 0.01."
+    "--int8", is_flag=True, help="With --onnx: also write 8-bit weights: about twice as fast, scores within about 0.01."
 )
 @click.option(
     "--static",

@@ -21,7 +21,7 @@ from structformer.cli.common import OutputPath, common_options, force_option, ou
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="For --judgements: a document was opened so many times for a query.",
+    help="For --judgements: how often a document must have been opened for a query.",
 )
 @click.option("--write-query-log", type=OutputPath(), help="Write the queries, one a line, for `train --query-log`.")
 @force_option("the file that is there, and over judgements that an earlier run wrote")

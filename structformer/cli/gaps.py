@@ -23,7 +23,7 @@ _SHOWN_VERBOSE = 100
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Searches of a group at least. 2 leaves out what was asked once, and so by one person.",
+    help="Fewest searches in a group. 2 leaves out what was asked only once, so by one person.",
 )
 @click.option(
     "--alike",

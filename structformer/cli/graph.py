@@ -86,7 +86,7 @@ def check(ctx: click.Context, limit: int, workspace: Path, quiet: bool, verbose:
 
 @command.command("export")
 @click.argument("target", metavar="FILE", type=OutputPath())
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only links of this kind; may be given often.")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only links of this kind; may be repeated.")
 @force_option("the file that is there")
 @common_options
 @click.pass_context

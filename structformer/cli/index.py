@@ -36,7 +36,7 @@ _MANY_LANGUAGES = "intfloat/multilingual-e5-small"
     type=click.Choice(["16", "32"]),
     default="32",
     show_default=True,
-    help="Width of a vector's numbers; 16 takes half of the room.",
+    help="Bits of each number in a vector; 16 takes half the space.",
 )
 @click.option(
     "--nearest",

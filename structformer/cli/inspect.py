@@ -22,7 +22,7 @@ _SHOWN = 60  # characters of a block
 @click.option("--tree", is_flag=True, help="Sections with levels, word counts and anchors.  [default]")
 @click.option("--links", is_flag=True, help="Links with kind, anchor text and target.")
 @click.option("--text", is_flag=True, help="The sections' texts.")
-@click.option("--blocks", is_flag=True, help="What the texts are: paragraphs, lists, tables, code, notes.")
+@click.option("--blocks", is_flag=True, help="The parts of the texts: paragraphs, lists, tables, code, notes.")
 @click.option("--format", "format_", metavar="NAME", help="Read files as this format.  [default: detected]")
 @click.option("--suggest-mapping", is_flag=True, help="Propose a mapping (TOML) for the vocabulary of an XML file.")
 @click.option("--mapping", type=click.Path(path_type=Path), help="A vocabulary of your own for XML, as TOML.")

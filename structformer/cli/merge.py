@@ -10,8 +10,12 @@ from structformer.cli.common import common_options, output
 
 
 @click.command("merge")
-@click.option("--rest", is_flag=True, help="Do here what parts have not done; else they are named, and nothing is.")
-@click.option("--drop", is_flag=True, help="Delete what the parts have made.")
+@click.option(
+    "--rest",
+    is_flag=True,
+    help="Do here what parts have not done. Without it, the command names them and does nothing.",
+)
+@click.option("--drop", is_flag=True, help="Delete what the parts have made so far.")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: one per core]")
 @click.option("--engine", default="local", show_default=True, help="Execution engine, as for ingest.")
 @common_options

@@ -11,7 +11,7 @@ from structformer.cli.common import common_options, output
 
 @click.command("pull")
 @click.argument("repo", metavar="OWNER/NAME[@COMMIT]")
-@click.option("--name", default="", help="What the model is called in the workspace.  [default: its name on the hub]")
+@click.option("--name", default="", help="The model's name in the workspace.  [default: its name on the hub]")
 @common_options
 @click.pass_context
 def command(

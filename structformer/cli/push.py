@@ -12,7 +12,7 @@ from structformer.cli.common import common_options, output
 @click.command("push")
 @click.argument("model")
 @click.argument("repo", metavar="OWNER/NAME")
-@click.option("--public", is_flag=True, help="Make it public, where it is not there yet.  [default: private]")
+@click.option("--public", is_flag=True, help="Make a new repository public.  [default: private]")
 @click.option("--evaluation", default="", metavar="NAME", help="Put the table of this evaluation into the card.")
 @common_options
 @click.pass_context

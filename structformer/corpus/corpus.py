@@ -40,7 +40,7 @@ def manifest_value(shards: list[ShardInfo], tool_version: str) -> dict[str, Any]
 
 
 def write_other_files(folder: Path, paths: Iterable[str]) -> None:
-    """Keep the paths of files that are no documents; a line each, since no path as we name it has a line end."""
+    """Keep the paths of files that are not documents; a line each, since no path as we name it has a line end."""
     write_bytes(folder / _OTHER_FILES, "".join(f"{path}\n" for path in paths).encode("utf-8", "backslashreplace"))
 
 
@@ -161,7 +161,7 @@ class Corpus:
         return read_site(self.folder)
 
     def other_files(self) -> Iterator[str]:
-        """Paths of the ingested files that are no documents: images, code, what no format reads."""
+        """Paths of the ingested files that are not documents: images, code, what no format reads."""
         path = self.folder / _OTHER_FILES
         if path.exists():
             with path.open(encoding="utf-8") as lines:

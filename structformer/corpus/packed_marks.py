@@ -2,7 +2,7 @@
 as its largest number needs. Lists of numbers in a column took two to four times the room.
 
 Byte 0 to 3: bytes a number of each of the four; then the numbers, little-endian. A kind that has a detail is raised by
-64, and its detail stands in the list beside.
+64, and its detail is in the list beside.
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ HOST = re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """base_url: what stands before all addresses; "" where it is not known. rule: how a source's path becomes one.
+    """base_url: what precedes all addresses; "" where it is not known. rule: how a source's path becomes one.
     root: the folder of the corpus whose pages the site is built from. within: where on the site the pages of that
-    folder stand. said_by: the file that says so, as seen from what was read, or GIVEN; "" where nobody did.
+    folder are. said_by: the file that says so, as seen from what was read, or GIVEN; "" where nobody did.
     """
 
     base_url: str = ""

@@ -397,7 +397,7 @@ def held_out_judgements(workspace: str | Path | Workspace, *, seed: int | None =
         share, drawn_with = manifest["held_out"], manifest["seed"]
     if not share:
         raise UsageError(
-            "no document was held out (a small corpus trains on all); sample with --held-out 0.1 and train again"
+            "no document was held out (in a small corpus training uses all); sample with --held-out 0.1 and train again"
         )
     graph = ReferenceGraph.open(workspace, corpus)
     found: dict[str, Judgements] = {}

@@ -459,7 +459,7 @@ _SEE_ALSO_REACH = 2000  # characters
 
 
 def mark_see_also(root: Section) -> None:
-    """Turn the plain links below every "See also" heading, and those that these words stand before in a sentence, into
+    """Turn the plain links below every "See also" heading, and those that these words precede in a sentence, into
     see-also links.
     """
     for section in root.walk():

@@ -17,7 +17,7 @@ _OTHER_SUFFIXES = frozenset(
     jpeg jpg mkv mov mp3 mp4 o obj odt ogg otf pdf png ppt pptx ps psd pyc so tif tiff ttf war wasm wav webm
     webp woff woff2 xls xlsx""".split()
 )
-# Names without a suffix that are no prose.
+# Names without a suffix that are not prose.
 _OTHER_NAMES = frozenset(
     """makefile gnumakefile dockerfile containerfile vagrantfile jenkinsfile gemfile rakefile procfile brewfile podfile
     fastfile justfile owners codeowners cname gitattributes gitignore configure build workspace mime.types""".split()
@@ -44,7 +44,7 @@ _RECORDS = frozenset((".json", ".ndjson", ".csv", ".tsv"))  # among other things
 
 
 def unread_hint(suffix: str) -> str:
-    """What would read files of a suffix that no installed format has; "" where they are no documents."""
+    """What would read files of a suffix that no installed format has; "" where they are not documents."""
     return _UNREAD.get(suffix.lower(), "")
 
 
@@ -57,7 +57,7 @@ def fields_hint(suffix: str) -> str:
 
 
 def is_copied_source(path: str) -> bool:
-    """Whether a file is the source of a built page, which stands beside it: the page is read."""
+    """Whether a file is the source of a built page, which lies beside it: the page is read."""
     return _SOURCE_COPY.search(path) is not None
 
 

@@ -16,8 +16,8 @@ def included_files(
     most: int | None = None,
     stands_alone: Callable[[bytes], bool] = lambda data: False,
 ) -> set[str]:
-    """Paths of all files that a source includes whole, directly or through others, and that are no documents by
-    themselves.
+    """Paths of all files that a source includes whole, directly or through others, and that are not documents of
+    their own.
 
     names: what the content of a file says that it includes whole. most: no further file is looked into once so many
     are found; None for no limit. stands_alone: whether a file with this content is a document whoever includes it; what
@@ -38,7 +38,7 @@ def included_files(
 
 
 def without_spans(text: AnyStr, opening: re.Pattern[AnyStr], closing: Mapping[AnyStr, re.Pattern[AnyStr]]) -> AnyStr:
-    """A text without what stands from an opening to its closing, comments for example, in linear time.
+    """A text without what runs from an opening to its closing, comments for example, in linear time.
 
     closing: by what the opening's first group holds. An opening that is never closed opens nothing.
     """

@@ -74,8 +74,8 @@ class StreamFormat(Format, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What makes a part of a stream readable by itself. head: what stands before the first record; start: how a record
-    begins; tail: what stands after the last.
+    """What makes a part of a stream readable by itself. head: what precedes the first record; start: how a record
+    begins; tail: what follows the last.
     """
 
     head: bytes
@@ -100,7 +100,7 @@ class CompositeFormat(Format, Protocol):
 
     def parts(self, source: SourceFile) -> set[str]:
         """Paths of the files that a source takes in whole, and those that these take in; not of those that are
-        documents by themselves.
+        documents of their own.
         """
         ...
 
@@ -110,7 +110,7 @@ class FragmentFormat(CompositeFormat, Protocol):
     """A format with files that only hold pieces for others."""
 
     def fragments(self, source: SourceFile) -> set[str]:
-        """Paths of the files of which a source takes pieces and which are no documents by themselves."""
+        """Paths of the files of which a source takes pieces and which are not documents of their own."""
         ...
 
 
@@ -119,8 +119,8 @@ class ListingFormat(CompositeFormat, Protocol):
     """A format whose files list the pages of a site."""
 
     def pages(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a source lists as documents of their own, whoever takes them in; "*" in a path stands
-        for anything.
+        """Paths of the files that a source lists as documents of their own, whoever takes them in; "*" in a path
+        matches anything.
         """
         ...
 

@@ -15,7 +15,7 @@ HEAD_BYTES = 4096
 
 
 class BinaryContent(ReadError):
-    """A file that is no text, whatever its suffix says."""
+    """A file that is not text, whatever its suffix says."""
 
 
 class Neighbours(Protocol):

@@ -195,5 +195,5 @@ def parse_kinds(names: tuple[str, ...]) -> frozenset[str] | None:
     known = {kind.value for kind in LinkKind}
     for name in names:
         if name not in known:
-            raise UsageError(f"no kind of link {name!r}; there are {', '.join(sorted(known))}")
+            raise UsageError(f"no kind of link {name!r}; choose from: {', '.join(sorted(known))}")
     return frozenset(names) or None

@@ -31,7 +31,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Accounted:
-    """A file, what became of it, and why it is no document. damaged: it is one in part."""
+    """A file, what became of it, and why it is not a document. damaged: it is one in part."""
 
     path: str
     fate: Fate
@@ -41,7 +41,7 @@ class Accounted:
 
 @dataclass(slots=True)
 class Account:
-    """How many files there are of each fate, and the first that are no documents. folders: that were not opened, whose
+    """How many files there are of each fate, and the first that are not documents. folders: that were not opened, whose
     files nobody has seen; damaged: files with documents that were read in part.
     """
 

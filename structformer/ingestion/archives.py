@@ -82,7 +82,7 @@ def decompressed(data: BinaryIO, kind: str, *, location: Path | None = None, wor
             yield stream  # type: ignore[misc]
     elif kind == "bzip2":
         wanted = location is not None and workers > 1 and os.path.getsize(location) > _PARALLEL_BYTES
-        if wanted and find_spec("indexed_bzip2"):  # which is no part of an installation where it has no wheel
+        if wanted and find_spec("indexed_bzip2"):  # which is not part of an installation where it has no wheel
             from indexed_bzip2 import IndexedBzip2File
 
             with IndexedBzip2File(str(location), parallelization=workers) as parallel:
@@ -128,7 +128,7 @@ def _reason(error: BaseException) -> str:
 @dataclass(frozen=True, slots=True)
 class Member:
     """A file in an archive: its name, clean and relative; its bytes, or why they are not given; where a page was
-    fetched from. is_file: it is one of its own, if damaged or too large; aside: what it is, where it is no page.
+    fetched from. is_file: it is one of its own, if damaged or too large; aside: what it is, where it is not a page.
     """
 
     name: str

@@ -54,7 +54,7 @@ class Changed:
 def given_shards(workspace: Workspace, beside: list[ShardInfo]) -> list[ShardInfo]:
     """The shards of given documents in the current corpus, which stay in the next one beside those of its files.
 
-    Raises WorkspaceError where the corpus cannot be read any more, since they stand nowhere else; UsageError where a
+    Raises WorkspaceError where the corpus cannot be read any more, since they are kept nowhere else; UsageError where a
     file now has a document of the same id.
     """
     found = _given_shards(workspace)
@@ -72,7 +72,7 @@ def _given_shards(workspace: Workspace) -> list[ShardInfo]:
         corpus = Corpus.open(workspace)
     except WorkspaceError as error:
         raise WorkspaceError(
-            f"{workspace} holds documents that a program gave, which would be lost ({error}): "
+            f"{workspace} holds documents that a program gave that would be lost ({error}): "
             "ingest into another workspace, and give them again"
         ) from error
     return [shard for shard in corpus.shards if shard.key in names and _is_given(corpus, shard)]
@@ -83,15 +83,15 @@ def _is_given(corpus: Corpus, shard: ShardInfo) -> bool:
 
 
 def given_rows(documents: Iterable[Document]) -> dict[str, Rows]:
-    """The documents by their ids, as they are kept; of one id the last. Raises UsageError on what is no document, and
-    on one whose format is not installed.
+    """The documents by their ids, as they are kept; of one id the last. Raises UsageError on what is not a document,
+    and on one whose format is not installed.
     """
     return {row["id"]: (row, sections) for row, sections in map(_rows, documents)}
 
 
 def _rows(document: Document) -> Rows:
     if not isinstance(document, Document):
-        raise UsageError(f"{type(document).__name__} is no Document: give structformer.Document objects")
+        raise UsageError(f"{type(document).__name__} is not a Document: give structformer.Document objects")
     if not document.id or len(document.id) > _ID_CHARACTERS or not document.id.isprintable():
         raise UsageError(f"the id {document.id[:80]!r}: give 1 to {_ID_CHARACTERS} printable characters")
     load_plugins().format(document.source.format)  # which says what its links mean

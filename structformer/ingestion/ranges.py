@@ -114,7 +114,7 @@ def pieces(
 
 def _damaged(error: Exception) -> str:
     """What a decompressor says of damaged data, whatever that is."""
-    return f"damaged ({error or type(error).__name__}): what stands before the damage is kept"
+    return f"damaged ({error or type(error).__name__}): what precedes the damage is kept"
 
 
 class _Window(io.RawIOBase):

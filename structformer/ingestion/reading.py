@@ -227,7 +227,7 @@ class Reader:
     def _member(
         self, member: Member, archive: Archive, own: Outcome, outcome: Outcome, neighbours: ArchiveFiles
     ) -> Iterator[Document]:
-        """The documents of a member that is no archive."""
+        """The documents of a member that is not an archive."""
         data = member.data
         bare, kind = split_compression(outcome.path)
         try:

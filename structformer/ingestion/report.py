@@ -75,8 +75,8 @@ class IngestReport:
 
 
 def report_lines(corpus: Corpus, ignored: Ignored) -> Iterator[dict[str, str]]:
-    """A line for every message about a file, then one for each other file that is no document, and for each folder that
-    was not opened.
+    """A line for every message about a file, then one for each other file that is not a document, and for each folder
+    that was not opened.
     """
     silent: list[Accounted] = []
     for rows in by_file(corpus.sources()):

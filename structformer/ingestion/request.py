@@ -143,7 +143,7 @@ def _check_not_gone(there: Sequence[Source]) -> None:
     """Raises UsageError where a source does not exist any more."""
     if gone := [source.path for source in there if not os.path.lexists(source.path)]:
         raise UsageError(
-            f"{gone[0]}, of which the corpus was made, does not exist: name the PATHs to read, with --replace"
+            f"{gone[0]}, from which the corpus was made, does not exist: name the PATHs to read, with --replace"
         )
 
 

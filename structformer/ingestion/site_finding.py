@@ -106,7 +106,7 @@ def _placed(settings: Settings, folder: Path, given: Path, source: Source) -> Si
     candidates = [Path(os.path.normpath(folder / each.strip("/"))) for each in settings.pages]
     pages = next((each for each in candidates if os.path.isdir(each)), None)
     within = settings.within
-    if pages is None and folder == given:  # the pages stand beside the settings
+    if pages is None and folder == given:  # the pages lie beside the settings
         pages, within = folder, ""
     if pages is None or not (pages.is_relative_to(given) or given.is_relative_to(pages)):
         return None

@@ -25,7 +25,7 @@ _BASE_URL = re.compile(r"^html_baseurl\s*=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
 @dataclass(frozen=True, slots=True)
 class Settings:
     """A site as its generator has it. base_url: "" where it is not said; rule: of addresses; pages: the folders that
-    pages may stand in, as seen from that of the settings, the likeliest first; within: where on the site they are.
+    pages may be in, as seen from that of the settings, the likeliest first; within: where on the site they are.
     """
 
     base_url: str = ""

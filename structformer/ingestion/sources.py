@@ -1,4 +1,4 @@
-"""The sources that PATHs are: what each holds, and the label that stands in front of its documents' names.
+"""The sources that PATHs are: what each holds, and the label in front of its documents' names.
 
 One PATH needs no label. Several folders have their names as labels. Where files are among several PATHs, as a shell
 lists them, all are named from the folder that holds them, so that links between them resolve as they do on disk.
@@ -58,7 +58,7 @@ def added_sources(there: Sequence[Source], places: Sequence[Path]) -> tuple[Sour
 
 
 def base_of(source: Source) -> Path | None:
-    """The folder that a source's documents are named from; None where its label is no part of its path."""
+    """The folder that a source's documents are named from; None where its label is not part of its path."""
     folder = folder_of(source.path)
     label = Path(source.label).parts
     if not label:

@@ -31,7 +31,7 @@ _BIG_FILE = 8 * 1024 * 1024
 @dataclass(frozen=True, slots=True)
 class SurveyedFile:
     """A file to read, or, with `problem`, one that is passed over and why. unreadable: it could not be looked at.
-    part_of: the documents that take it in whole; pieces_in: those that take pieces of what is no document by itself.
+    part_of: the documents that take it in whole; pieces_in: those that take pieces of what is not a document by itself.
     stream: read piece by piece; piece: the number of one, -1 for a whole file.
     """
 
@@ -55,7 +55,7 @@ class SurveyedFile:
 
     @property
     def place(self) -> str:
-        """Where a file that others take from stands; "" for one that is read by itself."""
+        """Where a file is that others take from; "" for one that is read by itself."""
         return place(self.part_of, self.pieces_in)
 
 
@@ -194,7 +194,7 @@ def _surveyed(found: Found, format: str | None, plugins: Plugins, options: Mappi
         return SurveyedFile(found.path, location, ARCHIVE, found.size, "suffix")
     bare, kind = split_compression(found.path)
     if kind and (found.location.parent / split_compression(found.location.name)[0]).is_file():
-        return SurveyedFile(found.path, location, "", problem="the same file uncompressed stands beside it: skipped")
+        return SurveyedFile(found.path, location, "", problem="the same file uncompressed lies beside it: skipped")
     claimed = plugins.claiming(bare)
     head = head_of(found.location) if len(claimed) != 1 or plugins.may_stream(bare) else b""
     if format is None and holds_queries(bare):
@@ -213,12 +213,12 @@ def _surveyed(found: Found, format: str | None, plugins: Plugins, options: Mappi
     if detected is None:
         return why
     if why.startswith("content") and _is_built(found.location):
-        return "the page that was built from it stands beside it"
+        return "the page that was built from it lies beside it"
     return SurveyedFile(found.path, location, detected.name, found.size, why)
 
 
 def _is_built(location: Path) -> bool:
-    """Whether the page that was built from a text stands beside it: `notes.html` by `notes.txt`."""
+    """Whether the page that was built from a text lies beside it: `notes.html` by `notes.txt`."""
     return location.suffix.lower() == ".txt" and any(
         location.with_suffix(suffix).is_file() for suffix in (".html", ".htm", ".xhtml")
     )

@@ -65,10 +65,10 @@ class Taken:
 
 
 def place(part_of: tuple[str, ...], pieces_in: tuple[str, ...]) -> str:
-    """Where a file stands that is part of documents, or has pieces in some; "" for one that is read by itself."""
+    """Where a file is that is part of documents, or has pieces in some; "" for one that is read by itself."""
     if part_of:
         return f"part of {_named(part_of)}"
-    return f"only pieces for others: they stand in {_named(pieces_in)}" if pieces_in else ""
+    return f"only pieces for others: they are in {_named(pieces_in)}" if pieces_in else ""
 
 
 def _named(takers: tuple[str, ...]) -> str:

@@ -237,5 +237,5 @@ def link_problem(root: Path, location: Path) -> str:
         above = location.parent.resolve()
         if target == above or target in above.parents:
             return "symbolic link that loops: skipped"
-        return "symbolic link: its target is read where it stands"
+        return "symbolic link: its target is read in its own place"
     return "symbolic link to outside the ingested folder: skipped"

@@ -94,7 +94,7 @@ class Crawl:
 
 
 def website_folder(url: str, folder: Path) -> Path:
-    """Where the pages of one website are kept. Raises UsageError on what is no address."""
+    """Where the pages of one website are kept. Raises UsageError on what is not an address."""
     return folder / host_folder(Scope.of(url).host)
 
 
@@ -109,8 +109,8 @@ def website_pages(
     """Fetch the pages below an address into a folder of their host's name.
 
     max_pages: how many are asked for at most. delay: seconds between requests, more where robots.txt asks for more.
-    progress(done, total): pages; the total grows as links are found. Raises UsageError on what is no address, ReadError
-    where nothing could be read.
+    progress(done, total): pages; the total grows as links are found. Raises UsageError on what is not an address,
+    ReadError where nothing could be read.
     """
     scope = Scope.of(url)
     place = website_folder(url, folder)
@@ -285,7 +285,7 @@ class _Crawler:
             self._keep(before, None)
 
     def _end(self, address: str, fate: Fate, why: str = "") -> None:
-        """Count an address that is no page, or none any more."""
+        """Count an address that is not a page, or none any more."""
         self._crawl.counts[fate] += 1
         if why:
             self._note(address, why)

@@ -49,7 +49,7 @@ class Scope:
         """The scope of a start address: its folder, or all below it where it has no suffix. Raises UsageError."""
         address = normal(start)
         if not address:
-            raise UsageError(f"{start!r} is no address of a website: write https://example.org/docs/")
+            raise UsageError(f"{start!r} is not an address of a website: write https://example.org/docs/")
         parts = urlsplit(address)
         folder, _, last = parts.path.rpartition("/")
         return cls(address, parts.scheme, parts.netloc, f"{folder}/" if not last or "." in last else parts.path)

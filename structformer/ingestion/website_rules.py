@@ -53,7 +53,7 @@ def site_rules(fetcher: Fetcher, scope: Scope) -> Rules:
     answer = _asked(fetcher, scope, address, _ROBOTS_BYTES, cut=True)
     if not answer.status or answer.status == 429 or answer.status >= 500 or answer.problem:
         why = answer.problem or f"status {answer.status}"
-        raise ReadError(f"{address}: {why}; what may be read is unknown, so nothing is: try again later")
+        raise ReadError(f"{address}: {why}; what may be read is unknown, so nothing was read: try again later")
     return Rules(answer.body)
 
 

@@ -1,6 +1,6 @@
 """Attention that words get in a Transformer's last layer, computed in batches (HARP, Ma et al., CIKM 2021, eq. 1-3).
 
-Where it is kept on disk, it is as float16 numbers: of a text's words in the order in which they first stand there, so
+Where it is kept on disk, it is as float16 numbers: of a text's words in the order in which they first occur there, so
 that no word is written.
 """
 

@@ -89,7 +89,7 @@ def resolve_base_model(
             raise ModelError(f"{name}: write a branch, a tag or a commit behind the @, as in org/name@REVISION")
         if (base := on_hub(name)) is not None:
             return base
-        raise ModelError(f"{name} is neither a folder nor in the reach of the hub; {THREE_WAYS}")
+        raise ModelError(f"{name} is neither a folder nor available from the hub; {THREE_WAYS}")
     folder = packaged_minilm()
     sentence_encoder = ranker_kind(ranker).sentence_encoder
     if sentence_encoder and folder is not None:

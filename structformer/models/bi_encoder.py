@@ -84,7 +84,7 @@ class BiEncoder:
         modules = read_modules(location)
         model = model or load_encoder(location, body=modules.body)
         if getattr(model.config, "is_encoder_decoder", False):
-            raise ModelError(f"{location} is no encoder alone: it writes texts too; take a BERT-like model")
+            raise ModelError(f"{location} is not an encoder alone: it writes texts too; take a BERT-like model")
         if wrong := steps_fit(modules.steps, int(model.config.hidden_size) * len(modules.pooling)):
             raise ModelError(f"{location}: {wrong}")
         tokenizer = load_tokenizer(location, body=modules.body)
@@ -115,7 +115,7 @@ class BiEncoder:
 
     @property
     def modules(self) -> SentenceModules:
-        """What stands around the Transformer."""
+        """What surrounds the Transformer."""
         return self.head.modules
 
     @property
@@ -257,7 +257,7 @@ class BiEncoder:
         self.save_modules(folder, folder / PASSAGE_ENCODER if self.passages else None)
 
     def save_modules(self, folder: Path, passages: Path | None = None) -> None:
-        """Write what stands around the Transformer alone. passages: the folder within of what encodes documents, which
+        """Write what surrounds the Transformer alone. passages: the folder within of what encodes documents, which
         is written already, where that is another encoder.
         """
         most = DOCUMENT_TOKENS + max(prompt.tokens for prompt in self.prompts.values())

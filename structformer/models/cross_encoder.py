@@ -29,7 +29,7 @@ class CrossEncoder:
     kind = "cross-encoder"
 
     def __init__(self, model: Any, tokenizer: Any, max_tokens: int = MAX_TOKENS, note: str = "") -> None:
-        """note: what whoever trains it is to be told of its weights."""
+        """note: what whoever trains it must know about its weights."""
         self.note = note
         self.model = model
         self.tokenizer = tokenizer

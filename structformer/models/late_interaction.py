@@ -36,7 +36,7 @@ _MARKERS = ("[unused0]", "[unused1]")
 class LateInteractionOptions:
     """query_tokens: N_q, to which queries are padded with [MASK]. similarity: of two token vectors, "cosine", "l2"
     (minus the squared distance) or "l2_normalised" (the same of unit vectors). mean: the mean over query tokens of the
-    best matches, not their sum. sep_last: [SEP] stands behind the [MASK]s, and not behind the query.
+    best matches, not their sum. sep_last: [SEP] comes after the [MASK]s, and not after the query.
     """
 
     query_tokens: int = QUERY_TOKENS

@@ -231,5 +231,5 @@ def _unpickled(path: Path) -> Mapping[str, torch.Tensor]:
     if not isinstance(found, Mapping) or not all(
         isinstance(name, str) and isinstance(value, torch.Tensor) for name, value in found.items()
     ):
-        raise ModelError(f"{path} is refused: it is no table of tensors by their names")
+        raise ModelError(f"{path} is refused: it is not a table of tensors by their names")
     return found

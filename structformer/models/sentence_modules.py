@@ -77,7 +77,7 @@ Step = Dense | Normalize
 
 @dataclass(frozen=True, slots=True)
 class SentenceModules:
-    """What stands around an encoder's Transformer. body: the folder of that in the model's; pooling: one way or
+    """What surrounds an encoder's Transformer. body: the folder of that in the model's; pooling: one way or
     several, whose vectors are joined; include_prompt: whether a prompt's tokens take part in it; steps: what comes
     after, but for unit length, which every vector here has in the end; prompts: by name, as the folder has them;
     longest: tokens that it reads, None where it does not say; lower_case: whether it reads texts in lower case.
@@ -127,7 +127,8 @@ PLAIN = SentenceModules()
 
 def read_modules(location: str) -> SentenceModules:
     """What a folder, or a hub name, says of the modules around its Transformer; PLAIN of one that says nothing, as a
-    Transformer that is no sentence encoder yet. Raises ModelError on modules that are not known here, naming the file.
+    Transformer that is not a sentence encoder yet. Raises ModelError on modules that are not known here, naming the
+    file.
     """
     return _read(location) if Path(location).is_dir() else _read_once(location)
 

@@ -1,4 +1,4 @@
-"""A chart of every query's scores: where each of several systems stands."""
+"""A chart of every query's scores: where each of several systems is."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def train(
     """Train a ranker on the workspace's corpus; a bi-encoder's query side by default on a CPU, see `trained_side`.
 
     Query-side training needs an index with the untrained encoder's vectors, which is made first where it is missing,
-    and leaves it as it is: the search uses the trained encoder at once. progress: told of that work. development:
+    and leaves it as it is: the search uses the trained encoder at once. progress: reports that work. development:
     judged queries to choose the checkpoint by, in the place of held-out structure. For all else see
     `structformer.training.train_ranker`, which trains whole rankers. Raises what that raises."""
     workspace, options = Workspace(workspace), options or TrainingOptions()
@@ -86,7 +86,7 @@ def train(
 
 
 def _listener() -> Listener:
-    """Who is told of the steps where the caller named nobody: a bar in a notebook, else nobody."""
+    """Who hears of each step where the caller named nobody: a bar in a notebook, else nobody."""
     if not in_notebook():
         return Listener()
     bars = Bars()
@@ -191,13 +191,15 @@ def trained_side(options: TrainingOptions, *, judged: bool = False) -> str:
     """
     given = list(asks_for_both_sides(options, ALL_SOURCES)) or (["development"] if judged else [])
     if options.side == QUERY and given:
-        raise UsageError(f"queries' side alone cannot be trained with {', '.join(given)}: leave it out, or --side both")
+        raise UsageError(
+            f"the query side alone cannot be trained with {', '.join(given)}: leave it out, or --side both"
+        )
     if options.query_log is not None:
         if given or options.side == BOTH:
             raise UsageError(
-                f"a query log is learned from by the queries' side alone: leave out {', '.join(given)}"
+                f"only the query side alone learns from a query log: leave out {', '.join(given)}"
                 if given
-                else "a query log is learned from by the queries' side alone: leave out --side both"
+                else "only the query side alone learns from a query log: leave out --side both"
             )
         return QUERY
     if options.side is not None:

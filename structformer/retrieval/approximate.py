@@ -58,7 +58,7 @@ class Approximation:
 
 
 def approximate_files(path: Path) -> tuple[Path, Path]:
-    """The files of the approximate index that stand beside a file of vectors: the index and what was measured."""
+    """The files of the approximate index that lie beside a file of vectors: the index and what was measured."""
     return path.with_name(f"{path.stem}.faiss"), path.with_name(f"{path.stem}.faiss.json")
 
 

@@ -24,7 +24,7 @@ _SEARCH_ROWS = 65_536
 
 
 def overview_path(path: Path) -> Path:
-    """Where the vectors of documents' overviews stand beside those of units."""
+    """Where the vectors of documents' overviews lie beside those of units."""
     return path.with_name(f"{path.stem}.overviews.npy")
 
 

@@ -29,12 +29,12 @@ _SCHEMA = pa.schema([("document", pa.int32()), ("source", pa.string()), ("text",
 
 
 def descriptions_path(vectors: Path) -> Path:
-    """Where the vectors of descriptions stand beside those of units."""
+    """Where the vectors of descriptions lie beside those of units."""
     return vectors.with_name(f"{vectors.stem}.descriptions.npy")
 
 
 def description_texts_path(vectors: Path) -> Path:
-    """Where their texts stand, with the documents that they describe."""
+    """Where their texts are, with the documents that they describe."""
     return vectors.with_name(f"{vectors.stem}.descriptions.arrow")
 
 
@@ -57,7 +57,7 @@ def write_descriptions(path: Path, drawn: Sequence[PseudoQuery]) -> None:
 
 
 class Descriptions:
-    """Descriptions with their vectors, read from where they stand beside an encoder's vectors."""
+    """Descriptions with their vectors, read from where they lie beside an encoder's vectors."""
 
     def __init__(self, vectors: Path) -> None:
         """Raises WorkspaceError where they cannot be read."""

@@ -199,12 +199,12 @@ def digests_of(texts: Iterable[str]) -> npt.NDArray[np.uint8]:
 
 
 def new_share(texts: Iterable[str], path: Path) -> float:
-    """The share of texts whose digests do not stand beside a file; 1 where none do."""
+    """The share of texts whose digests do not lie beside a file; 1 where none do."""
     known = KnownVectors.digests(path)
     found = [_digest(text) in known for text in texts]
     return 1 - sum(found) / max(1, len(found))
 
 
 def digest_path(path: Path) -> Path:
-    """Where the digests of the texts stand beside their vectors."""
+    """Where the digests of the texts lie beside their vectors."""
     return path.with_name(f"{path.stem}.digests.npy")

@@ -92,7 +92,7 @@ def find_gaps(
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Gap]:
     """Those of the questions that the index of today does not answer with confidence, or that somebody said are not
-    answered, as groups, the most asked first. Every question is asked again, so that what was written since is no gap.
+    answered, as groups, the most asked first. Every question is asked again, since what was missing may be written now.
 
     Groups are led by their most asked question. Another joins the leader that it is most like, if the cosine of the two
     is at least `alike` and both have a document among their first hits; or one with the same words. So each is compared

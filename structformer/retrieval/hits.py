@@ -28,7 +28,7 @@ class Hit:
     """One result: a section, shown by its best passage.
 
     section: its number in the document, the root's being 0. is_code: whether the snippet is code, whose line ends
-    stand. highlights: [start, end) of the query's words in the snippet. scores: the passage's score in each stage that
+    matter. highlights: [start, end) of the query's words in the snippet. scores: the passage's score in each stage that
     ranked it. sections: with grouping, the document's other sections among the hits, best first. also_at: other
     sections with the same text, or with grouping documents that are copies of this one, as far as they were found
     too."""

@@ -46,7 +46,7 @@ def parse_pipeline(text: str) -> Pipeline:
             if not equals:
                 raise UsageError(f"{part.strip()}: write [option=value], for example [k=50]")
             if key.strip() in ("name", "model"):
-                raise UsageError(f"{part.strip()}: the model stands behind a colon, {found['name']}:{value.strip()}")
+                raise UsageError(f"{part.strip()}: the model goes after a colon, {found['name']}:{value.strip()}")
             options[key.strip()] = value.strip().strip("\"'")
         model = found["short"] or found["double"] or found["single"] or found["bare"]
         stages.append(make_stage(found["name"], model, **options))

@@ -70,7 +70,7 @@ def draw_pseudo_queries(
 
     Of copies only the first is asked, and the others are passed over. Where openings are imperative ("Remove unused
     networks"), as in manuals, sentences and link sentences must be too; elsewhere any whole sentence that stands alone
-    will do, and as an opening what a name and a dash stand before, in whatever language. lengths: of these, fewest and
+    will do, and as an opening what a name and a dash precede, in whatever language. lengths: of these, fewest and
     most words. Which ones are drawn depends on nothing but their texts and the seed.
     """
     read = _Read(sources, most, seed, copies)
@@ -133,7 +133,7 @@ def _of_first(question: PseudoQuery, copies: Copies) -> PseudoQuery:
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
-    """What may be a document's opening. unit: that holds it; is_named: whether a name and a dash stand before it, by
+    """What may be a document's opening. unit: that holds it; is_named: whether a name and a dash precede it, by
     which pages of manuals say what they are about.
     """
 

@@ -1,4 +1,4 @@
-"""Rankings: units with scores, best first; what is equal stands in the order of the index, decided here and nowhere
+"""Rankings: units with scores, best first; what is equal is in the order of the index, decided here and nowhere
 else.
 """
 

@@ -35,7 +35,7 @@ class Matches(dict[str, bool]):
 @dataclass(frozen=True, slots=True)
 class Snippet:
     """What is shown of a passage. highlights: the [start, end) of every matching word in it; is_code: whether it is
-    code, whose line ends stand.
+    code, whose line ends matter.
     """
 
     text: str
@@ -44,7 +44,7 @@ class Snippet:
 
 
 def snippet(text: str, matches: Matches, parts: Sequence[Part] = ()) -> Snippet:
-    """About 40 words of a text with most of the query's terms. parts: what in it is no prose. Code and what is not
+    """About 40 words of a text with most of the query's terms. parts: what in it is not prose. Code and what is not
     code are never shown together; where both match alike it is the text.
     """
     code = [part for part in parts if part.kind is MarkKind.CODE]

@@ -26,7 +26,7 @@ _BARE = re.compile(r"[\w./~-]+")
 class StageKind:
     """What a stage of a name is.
 
-    finds: it finds units, so it stands first; otherwise it orders those found. run: what it does with the rankings of
+    finds: it finds units, so it comes first; otherwise it orders those found. run: what it does with the rankings of
     some queries, see `Run`. model: the one it uses when none is named, "" for a stage without; DEFAULT of
     encoder_names for the encoder that the default search uses. options: with their
     defaults; `k` is how many units it finds, or looks at, of documents where its option `of` says so. choices: what an

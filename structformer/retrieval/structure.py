@@ -57,7 +57,7 @@ class StructureOptions:
         if self.learning.seed < 0:
             raise UsageError(f"the seed {self.learning.seed}: write 0 or more")
         if self.learning.batch < 2:
-            raise UsageError("a batch of one pair has nothing to be told from: write 2 or more")
+            raise UsageError("a batch of one pair has nothing to learn from: write 2 or more")
 
     @property
     def repeatable(self) -> StructureOptions:

@@ -272,5 +272,5 @@ def _numbers(values: Iterable[int]) -> npt.NDArray[np.int64]:
 
 
 def unknown_sources(names: Collection[str]) -> list[str]:
-    """Those of some names that are no sources."""
+    """Those of some names that are not sources."""
     return [name for name in names if name not in structure_sources()]

@@ -93,7 +93,7 @@ class TokenIndex:
             self._vectors = np.load(path, mmap_mode="r", allow_pickle=False)
             self._starts = np.load(_starts_path(path), allow_pickle=False)
         except (OSError, ValueError) as error:
-            raise WorkspaceError(f"{path} cannot be read ({error}): delete it, it is made again") from error
+            raise WorkspaceError(f"{path} cannot be read ({error}): delete it, and it is made again") from error
         if len(self._starts) != len(owners) + 1 or (len(self._starts) and self._starts[-1] != len(self._vectors)):
             raise WorkspaceError(f"{path} is not of this index: run `structformer index` again")
         self._owners = owners

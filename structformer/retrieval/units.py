@@ -61,13 +61,13 @@ class Unit:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """What in the text is no prose: code, tables, formulas."""
+        """What in the text is not prose: code, tables, formulas."""
         flat = self.no_prose
         return tuple(Part(NO_PROSE[flat[at]], flat[at + 1], flat[at + 2]) for at in range(0, len(flat), 3))
 
     @property
     def prose(self) -> str:
-        """The text with line ends in the place of what is no prose."""
+        """The text with line ends in the place of what is not prose."""
         return prose_of(self.text, self.parts)
 
     @property

@@ -1,4 +1,4 @@
-"""How often each word stands in the collection: counted shard by shard in the pass that writes the page texts, added up
+"""How often each word occurs in the collection: counted shard by shard in the pass that writes the page texts, added up
 in bounded memory, and read by the tasks that draw words by a language model.
 """
 
@@ -116,11 +116,11 @@ class CollectionCounts:
         self._drawn: dict[int, tuple[list[str], list[int]]] = {}
 
     def frequency(self, word: str) -> int:
-        """How often the word stands in the collection."""
+        """How often the word occurs in the collection."""
         return self._words[word][0] if word in self._words else 0
 
     def document_frequency(self, word: str) -> int:
-        """In how many documents the word stands."""
+        """In how many documents the word occurs."""
         return self._words[word][1] if word in self._words else 0
 
     def probability(self, word: str) -> float:
@@ -139,7 +139,7 @@ class CollectionCounts:
         return min(1.0, math.sqrt(share) + share)
 
     def drawn(self, rng: Random, count: int, min_frequency: int) -> list[str]:
-        """That many words by P(word | collection), of those that stand at least `min_frequency` times."""
+        """That many words by P(word | collection), of those that occur at least `min_frequency` times."""
         if min_frequency not in self._drawn:
             words = [word for word, (frequency, _) in self._words.items() if frequency >= min_frequency]
             self._drawn[min_frequency] = words, list(accumulate(self._words[word][1] for word in words))

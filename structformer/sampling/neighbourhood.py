@@ -78,11 +78,11 @@ class CollectionModel(Protocol):
         ...
 
     def frequency(self, word: str) -> int:
-        """How often the word stands in the collection."""
+        """How often the word occurs in the collection."""
         ...
 
     def document_frequency(self, word: str) -> int:
-        """In how many documents the word stands."""
+        """In how many documents the word occurs."""
         ...
 
     def kept(self, word: str) -> float:
@@ -90,7 +90,7 @@ class CollectionModel(Protocol):
         ...
 
     def drawn(self, rng: Random, count: int, min_frequency: int) -> list[str]:
-        """That many words by their probability, of those that stand at least `min_frequency` times."""
+        """That many words by their probability, of those that occur at least `min_frequency` times."""
         ...
 
 

@@ -196,7 +196,7 @@ def _texts(document: Document) -> Iterator[str]:
         section = stack.pop()
         if section is not document.root and section.title:
             if is_see_also(section.title):
-                continue  # what stands there names the answers
+                continue  # what is there names the answers
             yield section.title
         if section.text:
             yield section.text

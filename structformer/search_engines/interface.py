@@ -26,7 +26,7 @@ APPROXIMATE_FROM = 100_000  # units; below, an engine that leaves the choice to 
 
 @dataclass(frozen=True, slots=True)
 class EngineUnit:
-    """A unit as an engine keeps it. fields: what a hit shows, as JSON types. terms: in order, as often as they stand
+    """A unit as an engine keeps it. fields: what a hit shows, as JSON types. terms: in order, as often as they occur
     there.
     """
 
@@ -121,8 +121,8 @@ class SearchEngine:
         return tuple(f"{self.name}:{place}" for place in self.places)
 
     def open(self, place: str) -> EngineIndex:
-        """The index in a place. Raises UsageError for what is no place of this engine, MissingPackage where its package
-        is not installed.
+        """The index in a place. Raises UsageError for what is not a place of this engine, MissingPackage where its
+        package is not installed.
         """
         try:
             return self.index(place)

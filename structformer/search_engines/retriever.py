@@ -29,7 +29,7 @@ def write_engine(workspace: str | Path | Workspace, engine: EngineIndex, encoder
     """Write the workspace's index to an engine, in the place of what it had of us; returns the number of units.
 
     encoder: whose vectors are written, with the weights that were learned for it; where these count the static encoder
-    too, its vectors stand behind. Raises WorkspaceError without an index.
+    too, its vectors come after. Raises WorkspaceError without an index.
     """
     opened = OpenedIndex(Workspace(workspace))
     _, index, weights = opened.encoder(encoder)

@@ -41,7 +41,7 @@ class LearningOptions:
 @dataclass(frozen=True, slots=True)
 class Pairs:
     """What is learned from. queries: (pairs, words); passages: (passages, words); documents: (pairs,) numbers of the
-    pairs' documents, whose other pairs in a batch are no negatives; first, last: (pairs,) one of the passages [first,
+    pairs' documents, whose other pairs in a batch are not negatives; first, last: (pairs,) one of the passages [first,
     last) is its positive; own: (pairs,) one among these that is not, -1 for none; shares: (pairs,) how often each is
     drawn, in proportion.
     """

@@ -80,7 +80,7 @@ def word_files(found: Postings) -> Iterator[tuple[str, dict[str, Any]]]:
     """(the beginning that a file's words share, its content): `forms` with the number of their term, and of each term
     the gaps between its passages and their scores, one after the other.
 
-    A word stands in the file of the longest such beginning that it has.
+    A word is in the file of the longest such beginning that it has.
     """
     forms = {form: term for form, term in found.forms.items() if term in found.of}
     yield from _parted(sorted(forms), "", forms, found)

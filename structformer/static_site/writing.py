@@ -65,7 +65,7 @@ def export_site(
 ) -> SiteReport:
     """Write a search page that needs no server into a new folder, with `force` in the place of an earlier one.
 
-    base_url: what stands before documents' ids in their addresses, where these are not known. Where the index has
+    base_url: what precedes documents' ids in their addresses, where these are not known. Where the index has
     vectors of the corpus's own static encoder, they are searched beside the words; else words alone. Raises
     WorkspaceError without an index, UsageError where the folder must not be written (outputs.py), or the corpus is too
     large."""

@@ -178,7 +178,7 @@ def read_json(path: Path, *, digest: bool = False) -> Any:
 def replacing_folder(final: Path, *, earlier: Path | None = None) -> Iterator[Path]:
     """A temporary folder that becomes `final` when the block ends without an error.
 
-    What stood there goes to `earlier`, or away with None. Only for folders that are known to be ours.
+    What was there goes to `earlier`, or away with None. Only for folders that are known to be ours.
     """
     with writing_errors(final):
         final.parent.mkdir(parents=True, exist_ok=True)

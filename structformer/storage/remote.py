@@ -59,7 +59,7 @@ class RemoteFolder:
             if mine and known["log"] != seen:
                 raise WorkspaceError(
                     f"{self.local}, the copy of {self.name}, has changes that were not uploaded, and the store has "
-                    f"gone on: delete {self.local} and {self._record.name} beside it, to go on with what the store has"
+                    f"changed since: delete {self.local} and {self._record.name} beside it, to use what the store has"
                 )
             if mine:
                 return  # of a command whose upload failed; the next one's takes them along

@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class FieldDoc:
-    """What stands below a field, in one line, and its default; None where that is not a literal."""
+    """What is below a field, in one line, and its default; None where that is not a literal."""
 
     text: str
     default: Any
@@ -68,9 +68,8 @@ def options_page() -> str:
     """All options of training and sampling as Markdown: docs/options.md."""
     parts = [
         "# Options",
-        "Keys of recipes, of `--set KEY=VALUE` and of `TrainingOptions`; those of sampling are written "
-        "`sample.KEY` there. "
-        "A default of none leaves the choice to the run. This page is written by "
+        "These are the keys of recipes, of `--set KEY=VALUE` and of `TrainingOptions`. For sampling, write\n"
+        "`sample.KEY`. Where the default is none, the run chooses. To write this page again:\n"
         "`python -m structformer.text.field_docs > docs/options.md`.",
     ]
     for title, module, name in (

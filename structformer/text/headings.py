@@ -1,4 +1,4 @@
-"""What headings say: which titles open a list of related pages, and which anchors a title is reached by.
+"""What headings say: which titles open a list of related pages, and which anchors lead to a title.
 
 Shared by the format plugins, since the customs are those of documentation, not of one format.
 """

@@ -57,7 +57,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 class Part(NamedTuple):
-    """[start, end) of a text that is no prose: code, a table, a formula on lines of its own."""
+    """[start, end) of a text that is not prose: code, a table, a formula on lines of its own."""
 
     kind: MarkKind
     start: int
@@ -69,7 +69,7 @@ NO_PROSE = (MarkKind.CODE, MarkKind.TABLE, MarkKind.FORMULA, MarkKind.RAW)
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a section's text, and what in it is no prose."""
+    """A piece of a section's text, and what in it is not prose."""
 
     text: str
     parts: tuple[Part, ...] = ()
@@ -81,7 +81,7 @@ class Passage:
 
 
 def prose_of(text: str, parts: Sequence[Part]) -> str:
-    """A text with line ends in the place of its parts that are no prose."""
+    """A text with line ends in the place of its parts that are not prose."""
     kept: list[str] = []
     position = 0
     for _, start, end in parts:
@@ -91,7 +91,7 @@ def prose_of(text: str, parts: Sequence[Part]) -> str:
 
 
 def section_parts(section: Section) -> list[Part]:
-    """What of a section's text is no prose, from first to last."""
+    """What of a section's text is not prose, from first to last."""
     return [Part(block.kind, block.start, block.end) for block in _no_prose(section.blocks)] if section.marks else []
 
 
@@ -173,7 +173,7 @@ def _joined(pieces: list[_Piece]) -> Passage:
 
 
 def _no_prose(blocks: Sequence[Block]) -> list[Block]:
-    """The outermost blocks that are no prose, from first to last."""
+    """The outermost blocks that are not prose, from first to last."""
     found: list[Block] = []
     stack = list(reversed(blocks))
     while stack:

@@ -14,7 +14,7 @@ from structformer.text.passages import query_like
 from structformer.word_counts import word_count
 
 FEWEST_WORDS, MOST_WORDS = 4, 16
-# Words that point to what stands elsewhere on the page.
+# Words that point to what is elsewhere on the page.
 _POINTING = frozenset(
     "this these those it its they them he him she his her such see also if note however therefore thus which who whose "
     "here there above below following previous same other another then otherwise i we us our let's let’s".split()
@@ -43,7 +43,7 @@ _WRAPPED_LINE = 50  # characters; a line this long that ends without punctuation
 
 
 def question_text(sentence: str) -> tuple[str, bool]:
-    """(what of a sentence a person might ask, whether a name stood before it): a table row's longest cell, without a
+    """(what of a sentence a person might ask, whether a name precedes it): a table row's longest cell, without a
     bullet, and without a name and a dash ("git-add - Add file contents").
     """
     text = _BULLET.sub("", query_like(sentence)).strip()

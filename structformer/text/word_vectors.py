@@ -98,7 +98,7 @@ def learn_word_vectors(texts: Iterable[str], *, dimensions: int = _DIMENSIONS, s
     )
     model.build_vocab(Sentences())
     if not len(model.wv):
-        raise ModelError(f"no word stands {_LEAST_OFTEN} times in the corpus: it is too small for word vectors")
+        raise ModelError(f"no word occurs {_LEAST_OFTEN} times in the corpus: it is too small for word vectors")
     model.train(Sentences(), total_examples=model.corpus_count, epochs=model.epochs)
     return WordVectors(dict(model.wv.key_to_index), np.asarray(model.wv.vectors, np.float32))
 

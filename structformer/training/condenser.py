@@ -22,11 +22,11 @@ _HEAD_LAYERS = 2
 
 class CondenserObjective(BiEncoderObjective):
     """Masked words guessed by two fresh layers that read the last [CLS] beside the other tokens of the middle layer, so
-    that what they lack must stand in [CLS]; and by the last layer, whose loss comes as that of the masked words. The
+    that what they lack must be in [CLS]; and by the last layer, whose loss comes as that of the masked words. The
     fresh layers are left behind: what is saved is the encoder.
 
     coCondenser adds the contrast of an Example's two spans over all spans of the step, by inner products of [CLS];
-    spans of the same document are no negatives."""
+    spans of the same document are not negatives."""
 
     def __init__(
         self, ranker: Any, options: ObjectiveOptions, *, head: MaskedHead | None = None, teacher: Teacher | None = None
@@ -37,7 +37,7 @@ class CondenserObjective(BiEncoderObjective):
         if layers is None or len(layers) < 2:
             raise UsageError(f"the loss {options.loss} needs an encoder of BERT's form, of at least two layers")
         if head is None:
-            raise UsageError(f"the loss {options.loss} is one of masked words: it needs --mlm 1")
+            raise UsageError(f"the loss {options.loss} learns from masked words: it needs --mlm 1")
         self._middle = len(layers) // 2
         self.layers = torch.nn.ModuleList(type(layers[0])(ranker.model.config) for _ in range(_HEAD_LAYERS))
         self.layers.apply(ranker.model._init_weights)

@@ -160,7 +160,7 @@ def _of_documents(workspace: Workspace, corpus: Corpus, judged: _Judged, run: Ru
         seed=judged.seed,
     )
     if not groups:
-        raise UsageError("no judged query has a candidate beside its relevant documents: there are no negatives")
+        raise UsageError("no judged query has a candidate beside its relevant documents, so there are no negatives")
     held = {name: judged.queries[name] for name in judged.held}
     wanted = {number for group in groups for number in (group.positive, *group.negatives)}
     wanted |= {number for name in held for number in found[name]}

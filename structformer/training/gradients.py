@@ -20,7 +20,7 @@ from structformer.training.prepared import Prepared, Reading
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """How a chunk is learned from. module: the objective, or what stands around it; total: what of an Example's losses
+    """How a chunk is learned from. module: the objective, or what surrounds it; total: what of an Example's losses
     and its masked words' losses is minimised; autocast: the precision of reading; backward: from the total to weights;
     alone: keeps gradients from being exchanged with other processes.
     """

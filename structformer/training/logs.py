@@ -10,7 +10,7 @@ from structformer.extras import require
 
 
 class StepLog:
-    """A file of JSON lines, one a step, that a resumed run takes up where its checkpoint stands."""
+    """A file of JSON lines, one a step, that a resumed run takes up at its checkpoint."""
 
     def __init__(self, path: Path, *, steps: int) -> None:
         """steps: how many steps the checkpoint holds; what the killed run had written beyond them goes."""

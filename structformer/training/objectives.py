@@ -219,7 +219,7 @@ class BiEncoderObjective(Objective):
     """InfoNCE over the batch's documents (and `hard_negatives` of each group's own), or a loss over the groups alone.
 
     A document does not count as negative for a query when it is of the same document or has nearly the same text as
-    the positive, or when it holds the query word for word: in a manual, one option's description stands on many pages.
+    the positive, or when it holds the query word for word: in a manual, one option's description is on many pages.
     A group of many queries for one document (RWI) is a softmax over its queries.
     """
 

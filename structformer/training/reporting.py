@@ -72,7 +72,7 @@ class Reporter:
         self._begun = time.monotonic()
 
     def computed(self, report: StepReport) -> None:
-        """A step is computed, and its weights scored: it stands in the file before a checkpoint holds it."""
+        """A step is computed, and its weights scored: it is in the file before a checkpoint holds it."""
         self._pairs += report.pairs
         self._tokens += report.tokens
         self._idle += report.idle

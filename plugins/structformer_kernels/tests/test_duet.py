@@ -126,7 +126,7 @@ def test_ngraphs_are_counted_between_marks_and_read_as_published(tmp_path):
     assert read_ngraphs(tmp_path / "ngraphs.txt") == ["a", "s#", "atio"]
     for wrong in ("a\nstation\n", "é\n", "a#b\n", "##\n", "#\n"):
         (tmp_path / "wrong.txt").write_text(wrong)
-        with pytest.raises(UsageError, match=rf"wrong\.txt, line {wrong.count(chr(10))}: .* is no n-graph"):
+        with pytest.raises(UsageError, match=rf"wrong\.txt, line {wrong.count(chr(10))}: .* is not an n-graph"):
             read_ngraphs(tmp_path / "wrong.txt")
     (tmp_path / "queries.tsv").write_text("1\thow do I reef\n")
     with pytest.raises(UsageError, match=r"queries\.tsv, line 1: 'how do I reef' is not the number of an n-graph"):

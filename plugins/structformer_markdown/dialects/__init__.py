@@ -51,7 +51,7 @@ def chosen_names(chosen: str) -> frozenset[str]:
 
 
 def plain_markdown(text: str, source: SourceFile, chosen: str | None = None) -> str:
-    """The text without the marks of site generators, which are told by the page itself unless they are chosen."""
+    """The text without the marks of site generators, which are recognised by the page itself unless they are chosen."""
     if chosen is None:
         lines = "\n" + text  # so that every line begins after a line break
         found = [dialect for dialect in DIALECTS if dialect.recognised(lines, source.path)]

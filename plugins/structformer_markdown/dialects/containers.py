@@ -18,7 +18,7 @@ _ATTRIBUTES = re.compile(r"\{[^{}]*\}$")
 
 
 def _plain(text: str, page: Page) -> str:
-    notes: list[str | None] = []  # the containers that are open: what stands in front of the lines of each note
+    notes: list[str | None] = []  # the containers that are open: what precedes the lines of each note
     return "\n".join(_line(line, notes) if ":::" in line else line for line in text.split("\n"))
 
 
@@ -51,7 +51,7 @@ def _line(line: str, notes: list[str | None]) -> str:
 
 
 def _bracketed(text: str) -> str:
-    """What stands between a bracket and the one that closes it; all of the text behind it where none does."""
+    """What is between a bracket and the one that closes it; all of the text behind it where none does."""
     depth = 0
     for place, character in enumerate(text):
         depth += (character == "[") - (character == "]")

@@ -13,7 +13,7 @@ from structformer_markdown.dialects.page import Page
 class Dialect:
     """A site generator's Markdown.
 
-    plain: the text in plain Markdown; it gets the text without code, and takes linear time. marks: one of these stands
+    plain: the text in plain Markdown; it gets the text without code, and takes linear time. marks: one of these is
     in every page that needs it, and what must be found too where that does not tell; a literal is found much faster
     than a pattern. suffixes: of files that are always of it.
     """

@@ -28,7 +28,7 @@ _REFERENCES = {  # below the documentation's root: where a reference leads; whet
     "glossary": ("Glossary/", False),
 }
 _ELEMENTS = frozenset({"htmlelement", "svgelement", "mathmlelement"})
-_STATEMENTS = re.compile(r"[a-z]+(?:\.\.\.[a-z]+)?")  # as `for...of`: what is no global object
+_STATEMENTS = re.compile(r"[a-z]+(?:\.\.\.[a-z]+)?")  # as `for...of`: what is not a global object
 _DOT = re.compile(r"(?<!\.)\.(?!\.)")
 _GONE = frozenset(
     "compat specifications apiref seecompattable cssref htmlsidebar jssidebar jsref htmlref glossarysidebar "

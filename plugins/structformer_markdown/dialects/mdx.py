@@ -1,4 +1,4 @@
-"""MDX (Docusaurus, Astro, Mintlify, Nextra, React's documentation), and components in Markdown: what stands between
+"""MDX (Docusaurus, Astro, Mintlify, Nextra, React's documentation), and components in Markdown: what is between
 their tags is Markdown, their titles and labels are text, their addresses links.
 
 Of a page in MDX, imports, exports and expressions go too.
@@ -278,7 +278,7 @@ class _Components:
         own_line = not before.strip() and not after.strip()
         in_heading = tag.empty and before.lstrip(" ").startswith(
             "#"
-        )  # a badge, which is no part of the heading's anchor
+        )  # a badge, which is not part of the heading's anchor
         shown = "" if tag.closing or in_heading else self._words(tag, own_line=own_line, is_component=is_component)
         if own_line:
             sign = ">" if tag.closing else "=" if tag.empty else "<"
@@ -334,7 +334,7 @@ def _html(tag: _Tag) -> str:
 
 
 def _dedented(text: str) -> str:
-    """The text with what stands between tags as far to the left as these, and blank lines in the place of the tags."""
+    """The text with what is between tags as far to the left as these, and blank lines in the place of the tags."""
     if "\x00<" not in text and "\x00>" not in text and "\x00=" not in text:
         return text
     out: list[str] = []

@@ -20,7 +20,7 @@ _CONTENTS = re.compile(r"[ \t]*(?:\[TOC\]|\[\[_?toc_?\]\])[ \t]*", re.IGNORECASE
 
 
 class _Opened(NamedTuple):
-    """An admonition or a tab: what it holds stands four columns further in than it. indent: what stands in front."""
+    """An admonition or a tab: what it holds stands four columns further in than it. indent: what is in front."""
 
     column: int
     indent: str
@@ -30,7 +30,7 @@ class _Opened(NamedTuple):
 def _plain(text: str, page: Page) -> str:
     out: list[str] = []
     opened: list[_Opened] = []
-    blocks: list[str | None] = []  # what `///` has opened: what stands in front of each note
+    blocks: list[str | None] = []  # what `///` has opened: what precedes each note
     for line in text.split("\n"):
         if opened and line.strip():
             column = len(line) - len(line.lstrip(" \t"))

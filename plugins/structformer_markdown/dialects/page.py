@@ -99,7 +99,7 @@ class Page:
         return "\n".join(out)
 
     def _without_literals(self, text: str) -> str:
-        """The text with the HTML kept whose content is no markup."""
+        """The text with the HTML kept whose content is not markup."""
         out: list[str] = []
         place = 0
         never: set[str] = set()
@@ -149,7 +149,7 @@ class Page:
 
 
 def replaced(text: str, opening: str, closing: str, put: Callable[[str], str]) -> str:
-    """The text with all that stands between two marks, and the marks, put differently; in linear time."""
+    """The text with all that is between two marks, and the marks, put differently; in linear time."""
     out: list[str] = []
     place = 0
     while (start := text.find(opening, place)) >= 0 and (end := text.find(closing, start + len(opening))) >= 0:

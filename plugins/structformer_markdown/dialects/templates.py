@@ -1,4 +1,4 @@
-"""Files that a site's generator fills in: layouts, and what new pages are made from. They are no pages."""
+"""Files that a site's generator fills in: layouts, and what new pages are made from. They are not pages."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _QUERIES_PER_PASSAGE = 3
 
 
 def inverse_cloze(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:
-    """ICT: a sentence as query, the passage it stands in as positive, other sections' passages as negatives.
+    """ICT: a sentence as query, the passage it is in as positive, other sections' passages as negatives.
 
     Source: Lee et al., ACL 2019, section 4: the sentence is taken out of its passage in 90 % of cases. Up to three
     sentences of 4 to 40 words are drawn from each passage, none from its code and tables; a list item counts as one.
@@ -69,7 +69,7 @@ def overview_selection(view: DocumentView, rng: Random, census: Census) -> Itera
     documents.
 
     Not of a paper: the inverse cloze task one level up, for the search compares queries with overviews too. One
-    sentence of 4 to 40 words from each passage, taken out of the overview where it stands in it."""
+    sentence of 4 to 40 words from each passage, taken out of the overview where it occurs in it."""
     for number, pieces in _passages(view).items():
         for piece in pieces:
             for query in _drawn_queries(piece.prose, rng)[:1]:

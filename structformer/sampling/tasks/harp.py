@@ -122,7 +122,7 @@ def _drawn_pair(importance: Mapping[int, float], rng: Random) -> tuple[int, int]
 
 
 def anchor_cooccurrence_modeling(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
-    """ACM: the page of an anchor that stands in one sentence with the query's anchor, against a random page.
+    """ACM: the page of an anchor in one sentence with the query's anchor, against a random page.
 
     Source: HARP, section 3.2.4 ("Anchor Co-occurrence Modeling"), eq. 10. The query is an anchor text and words drawn
     from its page by the attention from [CLS]. With `compat="released-code"` documents are cut at 250 words."""
