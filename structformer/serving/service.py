@@ -550,8 +550,7 @@ def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def default_title(workspace: Workspace) -> str:
     """A title from the names of what was read."""
-    names = [Path(source.path).name.split(".")[0] or source.path for source in workspace.sources()]
-    return ", ".join(dict.fromkeys(names))[:80] or "Search"
+    return workspace.title or "Search"
 
 
 def checked_pipelines(settings: Sequence[str]) -> dict[str, str]:

@@ -50,7 +50,8 @@ def save_model(
             digest = weights_digest(str(temporary))
             record = ModelRecord(ranker.kind, base.name, base.location, digest, _training(trained), base.revision)
             write_record(temporary, record)
-            write_card(temporary, record, corpus)
+            read_from = Workspace(trained.options.train_from) if trained.options.train_from else workspace
+            write_card(temporary, record, corpus, read_from.title)
     except WorkspaceError as error:
         steps = checkpoints.steps()
         again = f"; step {steps[-1]} is kept: `structformer train --resume` saves it then" if steps else ""
