@@ -277,6 +277,12 @@ class Workspace:
             return []
         return [Source(each["label"], each["path"]) for each in self.state().get("sources", [])]
 
+    @property
+    def title(self) -> str:
+        """The names of what was read; "" before the first ingest."""
+        names = [Path(source.path).name.split(".")[0] or source.path for source in self.sources()]
+        return ", ".join(dict.fromkeys(names))[:80]
+
     def has(self, part: str) -> bool:
         """Whether a part was published."""
         return self.exists() and part in self.state()["current"]

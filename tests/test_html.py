@@ -177,6 +177,70 @@ def test_a_heading_that_leads_back_to_its_contents_has_no_link():
     assert links(one("<h1>T</h1><h2><a class=toc-backref href='#id2'>Part</a></h2><p>text</p>", "html")) == []
 
 
+# As Furo writes it for a short page beside a long list of pages, where the content is less than its share of the text.
+FURO = """<!doctype html><html lang="en"><head><title>Knots - Sailing 1.0</title></head><body>
+<svg xmlns="http://www.w3.org/2000/svg" style="display: none;"><symbol id="svg-toc" viewBox="0 0 24 24"><title>Contents</title>
+<svg stroke="currentColor"><path d="M408 442h480"/></svg></symbol><symbol id="svg-menu"><title>Menu</title></symbol></svg>
+<a class="skip-to-content muted-link" href="#furo-main-content">Skip to content</a>
+<div class="page"><header class="mobile-header"><div class="header-left"><label class="nav-overlay-icon" for="__navigation">
+<span class="icon"><svg><use href="#svg-menu"></use></svg></span></label></div>
+<div class="header-center"><a href="index.html"><div class="brand">Sailing 1.0</div></a></div></header>
+<aside class="sidebar-drawer">SIDEBAR</aside><div class="main"><div class="content"><div class="article-container">
+<a href="#" class="back-to-top muted-link"><svg viewBox="0 0 24 24"><path d="M13 20h-2V8"/></svg><span>Back to top</span></a>
+<article role="main" id="furo-main-content"><section id="knots"><h1>Knots<a class="headerlink" href="#knots">¶</a></h1>
+<p>Tie them well.</p></section></article></div></div></div></div></body></html>"""
+
+
+@pytest.mark.parametrize("parser", ["lexbor", "beautifulsoup"])
+def test_what_a_theme_puts_around_a_short_page_is_not_its_text(parser):
+    page = FURO.replace("SIDEBAR", "".join(f"<p><a href='{n}.html'>Of boats and knots {n}</a></p>" for n in range(40)))
+    document = one(page, "html", parser=parser)
+    assert document.metadata["content"] == "body"
+    assert (document.title, text(document)) == ("Knots", "Knots\nTie them well.")
+    assert not links(document)
+
+
+@pytest.mark.parametrize("parser", ["lexbor", "beautifulsoup"])
+def test_of_a_drawing_the_words_that_are_drawn_are_read(parser):
+    drawing = """<svg role="img"><title>A boat's rig</title><desc>Mast and boom.</desc><g><title>node 1</title>
+    <text>jib</text></g></svg>"""
+    page = f"<body><main><h1>Rig <a href='#rig'><svg><title>Link</title></svg></a></h1><p>See it: {drawing}.</p></main></body>"
+    for content in ("main", "all"):
+        document = one(page, "html", content=content, parser=parser)
+        assert outline(document) == [(0, "Rig")]
+        assert text(document).split() == ["Rig", "See", "it:", "jib."]
+        assert not links(document)
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "<a href='#content' class='visually-hidden-focusable'>Skip to main content</a>",
+        "<div role='region'><a class='skipToContent_fXgn' href='#__docusaurus_skip'>Weiter</a></div>",
+        "<ul><li><a href='#content'>Jump to the content</a></li><li><a href='#search'>Skip to search</a></li></ul>",
+        "<a href='#content'>Aller au contenu</a>",
+        "<a href='#content'>跳到主要內容</a>",
+    ],
+)
+@pytest.mark.parametrize("parser", ["lexbor", "beautifulsoup"])
+def test_a_link_past_the_navigation_is_not_text(link, parser):
+    document = one(f"<body>{link}<div id=content><h1>T</h1><p>Text.</p></div></body>", "html", parser=parser)
+    assert (text(document), links(document)) == ("T\nText.", [])
+
+
+@pytest.mark.parametrize("parser", ["lexbor", "beautifulsoup"])
+def test_links_and_headers_of_the_content_stay(parser):
+    later = "<h1>T</h1><p>Text. <a href='#end'>Skip to main points</a></p>"
+    assert text(one(f"<body>{later}</body>", "html", parser=parser)) == "T\nText. Skip to main points"
+    elsewhere = "<p><a href='#skippers'>Skippers</a> <a href='skip.html'>Skip to content</a></p>"
+    assert text(one(f"<body>{elsewhere}</body>", "html", parser=parser)).endswith("Skippers Skip to content")
+    byline = "<article><header><p>By a sailor</p></header><p>Text.</p></article>"
+    title = f"<body><header><h1>Knots</h1><p>A book</p></header><aside>{'x ' * 200}</aside>{byline}</body>"
+    assert text(one(title, "html", parser=parser)) == "Knots\nA book\n\nBy a sailor\n\nText."
+    plain = "<body><header><p>By a sailor</p></header><p>Text.</p></body>"
+    assert text(one(plain, "html", parser=parser)).endswith("By a sailor\n\nText.")
+
+
 PAGES = [
     "<html lang=en><head><title>T</title><link rel=canonical href='/x'></head><body><nav>menu</nav><main><h1 id=a>One</h1>"
     "<p>Text <a href='b.html'>a</a> and <b>more</b>.</p><ul><li>x</li><li>y</li></ul><table><tr><td>a</td><td>b</td></tr></table>"

@@ -6,13 +6,16 @@ import base64
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from huggingface_hub import constants
-from structformer import train
+from huggingface_hub import ModelCard, constants
+from structformer import Corpus, train
 from structformer.models.registry import checked_model, read_record
+from structformer.training.card import write_card
+from structformer.workspace import Workspace
 
 from boats import TINY, boats
 
@@ -133,6 +136,22 @@ def test_the_table_of_an_evaluation_goes_into_the_card(hub, trained, run):
     assert hub.asked == []
     assert run("push", "bi-encoder", "a/b", "--evaluation", "people", "-w", trained).code == 0
     assert "## Compared with BM25\n\n| BM25 | 0.5 |" in hub.repositories["a/b"]["README.md"].decode()
+
+
+def test_a_hub_reads_the_cards_metadata(trained):
+    folder = trained / "models" / "bi-encoder"
+    card = ModelCard.load(folder / "README.md")
+    assert card.data.language == ["en"]
+    assert card.data.tags == ["structformer", "bi-encoder"]
+    assert "license" not in card.data.to_dict()  # of a base that nobody has named
+    corpus = Corpus.open(trained)
+    assert f"{Workspace(trained).title}: {corpus.document_count} documents" in card.text
+    record = read_record(trained, "bi-encoder")
+    for base, named, licence in (("BAAI/bge-small-en-v1.5", True, "mit"), ("minilm", False, "apache-2.0")):
+        write_card(folder, replace(record, base=base), corpus, "boats: a 'book'")
+        card = ModelCard.load(folder / "README.md")
+        assert (card.data.license, card.data.base_model) == (licence, base if named else None)
+        assert f"boats: a 'book': {corpus.document_count} documents" in card.text
 
 
 def test_what_others_put_on_a_hub_is_not_taken_for_a_model(hub, trained, run, tmp_path):

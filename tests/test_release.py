@@ -28,20 +28,6 @@ from conftest import write_pages
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MOST_BYTES = 1_300_000
-# Modules that still leave the encoding to the platform, for JSON that is ASCII. None may be added.
-ASCII_ALONE = {
-    "plugins/structformer_kernels/duet_ranker.py",
-    "plugins/structformer_kernels/ranker.py",
-    "plugins/structformer_papers/ares.py",
-    "plugins/structformer_papers/bprop.py",
-    "structformer/evaluation/running.py",
-    "structformer/models/late_interaction.py",
-    "structformer/models/onnx_encoder.py",
-    "structformer/models/sentence_modules.py",
-    "structformer/sampling/collection.py",
-    "structformer/training/logs.py",
-    "structformer/training/memory.py",
-}
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 FORGE = [
     *(ROOT / ".github").rglob("*.yml"),
@@ -162,17 +148,18 @@ def test_nothing_is_opened_in_the_platforms_own_encoding():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and _in_platform_encoding(node)
     }
-    assert wrong <= ASCII_ALONE
+    assert not wrong
     assert _in_platform_encoding(ast.parse("x.write_text(y)").body[0].value)
+    assert _in_platform_encoding(ast.parse("x.open('a')").body[0].value)
     assert not _in_platform_encoding(ast.parse("x.write_text(y, encoding='utf-8')").body[0].value)
 
 
-def _in_platform_encoding(call: ast.Call) -> str:
-    named = {each.arg for each in call.keywords}
-    if isinstance(call.func, ast.Attribute) and call.func.attr in ("read_text", "write_text"):
-        most = 0 if call.func.attr == "read_text" else 1
-        return "" if "encoding" in named or len(call.args) > most else call.func.attr
-    return ""
+def _in_platform_encoding(call: ast.Call) -> bool:
+    if not isinstance(call.func, ast.Attribute) or any(each.arg == "encoding" for each in call.keywords):
+        return False
+    if call.func.attr == "open":  # of a path, in a mode for text
+        return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value in ("r", "w", "a", "x")
+    return (call.func.attr, len(call.args)) in (("read_text", 0), ("write_text", 0), ("write_text", 1))
 
 
 # -- licences --------------------------------------------------------------------------------------------------------

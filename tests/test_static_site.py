@@ -99,7 +99,7 @@ def site(harbour: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
     folder = tmp_path_factory.mktemp("site") / "out"
     report = export_site(harbour, folder, base_url="https://boats.example/docs", title="Boats")
     assert report.words > 50
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    handler = functools.partial(Host, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
@@ -128,6 +128,32 @@ def test_without_vectors_it_searches_by_words_and_says_so(tmp_path):
     report = export_site(folder, tmp_path / "site")
     assert report.words == 0
     assert "vectors" not in json.loads((tmp_path / "site" / "meta.json").read_text())
+
+
+def test_what_is_shown_is_in_single_lines(run, tmp_path):
+    (tmp_path / "docs").mkdir()
+    page = "<title>Bow\n\tline</title><h1>Bow\n line</h1><p>One<br>two.</p><pre>tie   it\n\n\tnow</pre><p>a\u202eb</p>"
+    (tmp_path / "docs" / "knots.html").write_text(page, encoding="utf-8")
+    assert run("ingest", tmp_path / "docs", "-w", tmp_path / "w").code == 0
+    assert run("index", "-w", tmp_path / "w").code == 0
+    assert run("export", "--site", tmp_path / "site", "-w", tmp_path / "w").code == 0
+    [[_, _, path, _, shown]] = json.loads((tmp_path / "site" / "u" / "0.json").read_text(encoding="utf-8"))
+    assert (path, shown) == (["Bow line"], "One two. tie it now a\\u202eb")
+
+
+class Host(http.server.SimpleHTTPRequestHandler):
+    """Gives 404.html for what is not there, as hosts of static pages do."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        body = b"" if self.command == "HEAD" else (Path(self.directory) / "404.html").read_bytes()
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
 
 @pytest.fixture
@@ -216,3 +242,26 @@ def test_it_answers_as_one_types_also_with_slips(page, site):
     expect(page.locator(".results li").first).to_be_visible()
     page.go_back()
     expect(box).to_have_value("")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
+def test_where_no_page_is_one_can_search_and_go_home(browser, site):
+    page = browser.new_context().new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(f"{site}old/manual/mast.html")
+    expect(page.get_by_role("heading")).to_have_text("Page not found")
+    for name in ("Boats", "start page"):
+        expect(page.get_by_role("link", name=name)).to_have_attribute("href", site)
+    looks = "getComputedStyle(document.querySelector('header')).cssText + getComputedStyle(document.body).fontFamily"
+    missing = page.evaluate(looks)
+    box = page.get_by_role("combobox")
+    box.type("stow the kee")
+    expect(page.get_by_role("option").first).to_contain_text("keel", ignore_case=True)
+    box.fill("mend the mast")
+    box.press("Enter")
+    expect(page.locator(".results h2").first).to_have_text("The mast")
+    assert page.url == f"{site}index.html?q=mend%20the%20mast"
+    assert page.evaluate(looks) == missing
+    assert not wrong
+    page.context.close()

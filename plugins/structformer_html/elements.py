@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from structformer.blocks import MarkKind
 
 from structformer_html.class_names import NOTE_WORDS
@@ -30,7 +32,8 @@ HEADINGS = {f"h{level}": level for level in range(1, 7)}
 NEVER = frozenset({"script", "style", "template", "head", "noscript"})
 FURNITURE = frozenset({"nav", "annotation", "annotation-xml"})  # annotations repeat the formula that they stand in
 MAYBE_FURNITURE = frozenset({"footer", "aside"})  # of the page, not of its content
-SOMETIMES_SKIPPED = NEVER | FURNITURE | MAYBE_FURNITURE  # without any attribute
+SVG_DESCRIPTIONS = frozenset({"title", "desc", "metadata"})  # of a drawing's parts; none is drawn
+SOMETIMES_SKIPPED = NEVER | FURNITURE | MAYBE_FURNITURE | SVG_DESCRIPTIONS | {"header"}  # without any attribute
 MOSTLY_LINKS = 0.7  # share of an aside's text
 FURNITURE_ROLES = frozenset(
     {"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "tablist"}
@@ -40,7 +43,8 @@ FURNITURE_CLASSES = frozenset(
     vertical-navbox
     copiable-anchor copiable-link
     breadcrumb breadcrumbs sphinxsidebar md-sidebar pagination pagination-nav prev-next edit-page-link
-    mw-cite-backlink katex-html noprint skip-link skip-to-content copybtn metadata-stub navheader navfooter""".split()
+    mw-cite-backlink katex-html noprint skip-link skip-to-content back-to-top copybtn metadata-stub navheader
+    navfooter""".split()
 )
 BACK_TO_CONTENTS = "toc-backref"  # docutils' headings, of contents that are left out
 CONTENTS_CLASSES = frozenset({"toc", "table-of-contents"})
@@ -52,6 +56,22 @@ SEE_ALSO_CLASSES = frozenset({"seealso", "see-also", "related-topics", "related-
 RELATED = frozenset({"related", "see-also", "seealso"})
 SIGNS = SEE_ALSO_CLASSES | NOTE_WORDS | {"math", "figure"}
 FORMULA_IMAGES = frozenset({"math", "latex", "tex", "mwe-math-fallback-image-inline"})
+
+
+# What a page's first link says that passes over its navigation, in the languages that themes are written in.
+_SKIP_TEXT = re.compile(
+    r"(?:skip|jump)\s+(?:(?:directly\s+)?to\s+)?(?:the\s+)?(?:main|page|content|article|nav|search)|zum\s+(?:haupt)?inhalt"
+    r"|(?:aller|passer)\s+(?:directement\s+)?au\s+contenu|(?:saltar|ir|pasar)\s+al?\s+contenido|(?:vai|salta)\s+al\s+contenuto"
+    r"|(?:pular|saltar|ir)\s+para\s+o\s+conteúdo|(?:spring\s+)?naar\s+(?:de\s+)?(?:hoofd)?inhoud|(?:перейти|перейдите)\s+к"
+    r"|跳[到至转過过]|コンテンツ[にへ]スキップ|メインコンテンツ",
+    re.IGNORECASE,
+)
+
+
+def is_skip_link(target: str, classes: str, text: str) -> bool:
+    """Whether a link that stands before all text leads past the navigation to the content of its own page."""
+    is_near = len(target) > 1 and target.startswith("#")
+    return is_near and ("skip" in classes.lower() or _SKIP_TEXT.match(text.strip()) is not None)
 
 
 def formula_image(classes: str) -> MarkKind | None:

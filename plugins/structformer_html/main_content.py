@@ -27,6 +27,9 @@ _GENERATORS = (
     ("docbook-xsl", "refentry", "div.refentry", "div.refentry"),
     ("docbook-xsl", "navheader", "div.navheader", "body"),
 )
+MARKED = "main, article, [role=main]"
+TITLES = "h1, h2, h3, h4, h5, h6, [role=heading]"
+OF_CONTENT = frozenset({"main", "article", "section", "aside", "nav"})  # a header in one of these is its own
 _CONTENTS = ".toc, .table-of-contents"
 _ALL_CONTENTS = 0.5  # share of a page's text from which on its list of contents is what it says
 ENOUGH = 0.35  # a part marked as content that holds less of the text than this is not believed
@@ -64,6 +67,17 @@ def is_list_of_contents(roots: list[LexborNode], text: str) -> bool:
     listed = sum(_length(each) for root in roots for each in _outermost(root.css(_CONTENTS)))
     navigation = sum(_length(each) for root in roots for each in root.css("div.navheader, div.navfooter, nav"))
     return listed > _ALL_CONTENTS * max(1, sum(_length(root) for root in roots) - navigation)
+
+
+def is_page_header(header: LexborNode) -> bool:
+    """Whether a header is a banner: outside of the content, which the page marks, and without a heading of it."""
+    above = header.parent
+    top = header
+    while above is not None:
+        if above.tag in OF_CONTENT or above.attributes.get("role") == "main":
+            return False
+        top, above = above, above.parent
+    return header.css_first(f"{MARKED}, {TITLES}") is None and top.css_first(MARKED) is not None
 
 
 def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:

@@ -33,8 +33,10 @@ from structformer_html.elements import (
     SEE_ALSO_CLASSES,
     SIGNS,
     SPANS,
+    SVG_DESCRIPTIONS,
     formula_image,
     is_aside_of_content,
+    is_skip_link,
 )
 
 _LEVEL = re.compile("[1-9][0-9]?")
@@ -112,6 +114,7 @@ class Page:
         self.in_heading = False
         self._heading_element = ""
         self._in_article = int(content)
+        self._in_drawing = 0
         self._furniture_classes = (FURNITURE_CLASSES if contents else ALL_FURNITURE_CLASSES) | more_furniture
         self._starts: dict[str, Callable[[str, Attributes], None]] = {
             **dict.fromkeys(PARAGRAPHS, self._paragraph),
@@ -123,6 +126,7 @@ class Page:
             **dict.fromkeys(("td", "th"), self._cell),
             **dict.fromkeys(("img", "iframe", "video", "audio", "source", "embed", "frame"), self._embed),
             "article": self._article,
+            "svg": self._drawing,
             "details": self._details,
             "ol": self._ordered,
             "table": self._table,
@@ -148,6 +152,7 @@ class Page:
             **dict.fromkeys(("script", "annotation"), self._end_tex),
             "option": self._end_line,
             "article": self._end_article,
+            "svg": self._end_drawing,
             "ol": partial(self._end_block, MarkKind.LIST),
             "dd": partial(self._end_block, MarkKind.DEFINITION),
             "table": self._end_table,
@@ -165,6 +170,8 @@ class Page:
             if name == "script" and (element.get("type") or "").startswith("math/tex"):
                 return False  # MathJax's source of a formula
             return name != "noscript" or self._without_furniture
+        if self._in_drawing and name in SVG_DESCRIPTIONS:
+            return True
         if not element:
             return self._without_furniture and (name in FURNITURE or (name in MAYBE_FURNITURE and not self._in_article))
         classes = element.get("class")
@@ -195,6 +202,19 @@ class Page:
             if identifier:
                 self._ids.append(identifier)
         return True
+
+    def may_skip(self, target: str | None) -> bool:
+        """Whether a link to here can be one that leads past the navigation: it stands before all text."""
+        return self._without_furniture and (target or "").startswith("#") and self._builder.is_empty
+
+    def skips_link(self, element: Attributes, text: str) -> bool:
+        """Whether a link that stands before all text leads past the navigation."""
+        return is_skip_link(element.get("href") or "", element.get("class") or "", text)
+
+    @property
+    def may_skip_header(self) -> bool:
+        """Whether a header here can be the page's own and not its content's."""
+        return self._without_furniture and not self._in_article
 
     @property
     def in_note(self) -> bool:
@@ -336,6 +356,12 @@ class Page:
     def _end_article(self) -> None:
         self._in_article -= 1
         self._builder.paragraph()
+
+    def _drawing(self, name: str, element: Attributes) -> None:
+        self._in_drawing += 1
+
+    def _end_drawing(self) -> None:
+        self._in_drawing -= 1
 
     def _block(self, name: str, element: Attributes) -> None:
         self._builder.paragraph()

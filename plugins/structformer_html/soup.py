@@ -12,7 +12,7 @@ from typing import Any
 from bs4 import BeautifulSoup
 from bs4.element import CData, NavigableString, Script, Tag
 
-from structformer_html.main_content import ENOUGH
+from structformer_html.main_content import ENOUGH, MARKED, OF_CONTENT, TITLES
 from structformer_html.page import Page
 from structformer_html.walking import FAR
 
@@ -87,7 +87,9 @@ def _walk(root: Tag, page: Page) -> None:
                 page.expect_titles()
             elif node.name == "img" and page.in_note:
                 page.precede(_text_after(node))
-            elif node.name == "a" and page.in_heading and page.skips_sign(attributes, _shown(node)):
+            elif (node.name == "a" and _is_link_to_skip(node, attributes, page)) or (
+                node.name == "header" and page.may_skip_header and _is_page_header(node)
+            ):
                 continue
             page.start(node.name, attributes)
             names.append(node.name)
@@ -98,8 +100,24 @@ def _walk(root: Tag, page: Page) -> None:
             page.text(str(node))
 
 
+def _is_link_to_skip(link: Tag, attributes: _Attributes, page: Page) -> bool:
+    if page.in_heading:
+        return page.skips_sign(attributes, _shown(link))
+    return page.may_skip(attributes.get("href")) and page.skips_link(attributes, _shown(link))
+
+
+def _is_page_header(header: Tag) -> bool:
+    parents = list(header.parents)
+    if any(each.name in OF_CONTENT or each.get("role") == "main" for each in parents):
+        return False
+    top = parents[-1] if parents else header
+    return header.select_one(f"{MARKED}, {TITLES}") is None and top.select_one(MARKED) is not None
+
+
 def _shown(link: Tag) -> str:
     text = link.get_text()
+    for each in link.select("svg title, svg desc, svg metadata"):
+        text = text.replace(each.get_text(), "", 1)
     return text if text.strip() else " ".join(str(each.get("alt") or "") for each in link.find_all("img"))
 
 

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from selectolax.lexbor import LexborNode
 
 from structformer_html.elements import HEADINGS, SOMETIMES_SKIPPED, SPANS
-from structformer_html.page import Page
+from structformer_html.main_content import is_page_header
+from structformer_html.page import Attributes, Page
 
+_DRAWN_TEXT = "svg title, svg desc, svg metadata"  # that no one sees
 FAR = 10  # texts and elements between an icon and the title that repeats it
 
 
@@ -45,7 +47,8 @@ def _walk(root: LexborNode, page: Page) -> None:
                 and (
                     skips(name, attributes)
                     or (name == "aside" and page.skips_aside(node))
-                    or (name == "a" and page.in_heading and page.skips_sign(attributes, _shown(node)))
+                    or (name == "header" and page.may_skip_header and is_page_header(node))
+                    or (name == "a" and _is_link_to_skip(node, attributes, page))
                 )
             ):
                 if name == "tr":
@@ -73,9 +76,17 @@ def _walk(root: LexborNode, page: Page) -> None:
             return
 
 
+def _is_link_to_skip(link: LexborNode, attributes: Attributes, page: Page) -> bool:
+    if page.in_heading:
+        return page.skips_sign(attributes, _shown(link))
+    return page.may_skip(attributes.get("href")) and page.skips_link(attributes, _shown(link))
+
+
 def _shown(link: LexborNode) -> str:
     """A link's text, or that of an image in it."""
     text = link.text(deep=True)
+    for each in link.css(_DRAWN_TEXT) if link.css_first("svg") is not None else ():
+        text = text.replace(each.text(deep=True), "", 1)
     return text if text.strip() else " ".join(each.attributes.get("alt") or "" for each in link.css("img"))
 
 
@@ -114,7 +125,7 @@ def _inner_headings(heading: LexborNode) -> list[LexborNode]:
 
 def _walk_nested(heading: LexborNode, inner: list[LexborNode], page: Page) -> None:
     """A heading with headings in it: its own text is its title, the inner ones come after it."""
-    above = {each.mem_id for each in inner}
+    above = {each.mem_id for each in (*inner, *heading.css(_DRAWN_TEXT))}
     for node in heading.traverse(include_text=True):
         if node.tag == "-text" and not _is_below(node, above, heading.mem_id) and (text := node.text_content):
             page.text(text)

@@ -56,7 +56,7 @@ class DuetRanker(CrossEncoder):
         folder = Path(location)
         if (folder / CONFIG).exists():
             try:
-                sizes = DuetSizes(**json.loads((folder / CONFIG).read_text()))
+                sizes = DuetSizes(**json.loads((folder / CONFIG).read_text(encoding="utf-8")))
                 model = DuetModel(read_ngraphs(folder / NGRAPHS_FILE), sizes)
                 model.load_state_dict(load_file(folder / WEIGHTS))
             except (OSError, TypeError, ValueError, RuntimeError) as error:
@@ -100,7 +100,7 @@ class DuetRanker(CrossEncoder):
 
     def save(self, folder: Path) -> None:
         """Write weights (safetensors), sizes and n-graphs."""
-        (folder / CONFIG).write_text(json.dumps(asdict(self.model.sizes), indent=2) + "\n")
+        (folder / CONFIG).write_text(json.dumps(asdict(self.model.sizes), indent=2) + "\n", encoding="utf-8")
         write_ngraphs(folder / NGRAPHS_FILE, self.model.ngraphs)
         state: dict[str, torch.Tensor] = self.model.state_dict()
         save_file({name: value.contiguous() for name, value in state.items()}, folder / WEIGHTS)

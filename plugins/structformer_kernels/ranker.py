@@ -181,7 +181,7 @@ class KernelRanker(CrossEncoder):
         tokenizer = load_tokenizer(location)
         special, pad = sorted(set(tokenizer.all_special_ids)), int(tokenizer.pad_token_id)
         if (folder / CONFIG).exists():
-            config = json.loads((folder / CONFIG).read_text())
+            config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
             model = KernelModel(config["architecture"], config["vocabulary"], config["dimensions"], special, pad)
             model.load_state_dict(load_file(folder / WEIGHTS))
             return cls(model, tokenizer, max_tokens)
@@ -206,5 +206,5 @@ class KernelRanker(CrossEncoder):
         self.tokenizer.save_pretrained(folder)
         rows, dimensions = self.model.embedding.weight.shape
         config = {"architecture": self.model.architecture, "vocabulary": rows, "dimensions": dimensions}
-        (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
+        (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         save_file({name: value.contiguous() for name, value in self.model.state_dict().items()}, folder / WEIGHTS)

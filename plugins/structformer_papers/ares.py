@@ -50,11 +50,11 @@ class Surveyed:
     """What the survey found: the corpus's index, word vectors, and the weights of the axioms."""
 
     def __init__(self, folder: Path) -> None:
-        numbers: dict[str, int] = json.loads((folder / "words.json").read_text())
+        numbers: dict[str, int] = json.loads((folder / "words.json").read_text(encoding="utf-8"))
         self.vectors = WordVectors(numbers, np.load(folder / "vectors.npy", mmap_mode="r"))
         self.places = Places(folder / "index")
         weights = folder / "weights.json"
-        self.weights: list[float] = json.loads(weights.read_text()) if weights.exists() else []
+        self.weights: list[float] = json.loads(weights.read_text(encoding="utf-8")) if weights.exists() else []
 
 
 def write_surveyed(ground: Ground, folder: Path) -> None:
@@ -62,11 +62,11 @@ def write_surveyed(ground: Ground, folder: Path) -> None:
     path = ground.options.word_vectors
     vectors = read_word_vectors(Path(path)) if path else learn_word_vectors(_PageTexts(ground.pages), seed=ground.seed)
     np.save(folder / "vectors.npy", vectors.matrix)
-    (folder / "words.json").write_text(json.dumps(vectors.numbers, ensure_ascii=True))
+    (folder / "words.json").write_text(json.dumps(vectors.numbers, ensure_ascii=True), encoding="utf-8")
     write_places(ground.pages, folder / "index")
     found = _title_signs(ground, Surveyed(folder))
     weights = fitted_weights(np.array(found, np.float64)) if found else []
-    (folder / "weights.json").write_text(json.dumps(weights))
+    (folder / "weights.json").write_text(json.dumps(weights), encoding="utf-8")
 
 
 def _title_signs(ground: Ground, surveyed: Surveyed) -> list[tuple[int, ...]]:

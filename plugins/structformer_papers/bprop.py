@@ -73,7 +73,7 @@ class Attended:
 
     def __init__(self, folder: Path) -> None:
         self._documents = Texts(folder / "documents.arrow")
-        self.corpus: dict[str, float] = json.loads((folder / "corpus.json").read_text())
+        self.corpus: dict[str, float] = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
 
     def document(self, number: int) -> tuple[int, dict[str, float]]:
         """(tokens, value by word) of a document that is not held out."""
@@ -104,7 +104,7 @@ def write_attended(ground: Ground, folder: Path) -> None:
     sums = _most_attended(sums)
     total = sum(sums.values())  # the mean is the sum by the number of documents, which normalising takes out
     corpus = {word: value / total for word, value in sums.items()}
-    (folder / "corpus.json").write_text(json.dumps(corpus, ensure_ascii=True))
+    (folder / "corpus.json").write_text(json.dumps(corpus, ensure_ascii=True), encoding="utf-8")
 
 
 def _most_attended(sums: Counter[str]) -> Counter[str]:

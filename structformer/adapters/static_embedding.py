@@ -122,14 +122,12 @@ tags:
 - structformer
 - sentence-transformers
 - {record.kind}
-license: other
-license_name: of-the-corpus
 ---
 # {name}
 
 A static encoder of {encoder.dimensions} dimensions, learned by structformer {record.training["tool_version"]} from the
 structure of a corpus alone (fingerprint `{record.training["corpus"]}`): no labels, no pretrained weights. Written by
-structformer {__version__}.
+structformer {__version__}. The weights derive from the corpus, whose licence applies.
 
 ## Use
 

@@ -272,7 +272,7 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
     inside = sum(counts["resolved"] + counts["unresolved"] + counts["ambiguous"] for counts in links.values())
     external = sum(counts["external"] for counts in links.values())
     files = sum(counts["file"] for counts in links.values())
-    to_files = f"{files} to files that are no documents, " if files else ""
+    to_files = f"{files} to files that are not documents, " if files else ""
     out.result(
         f"{resolved} of {inside} links within the corpus resolved, {external} lead outside, "
         f"{to_files}{report.see_also_edges} see-also edges"

@@ -258,7 +258,7 @@ def _once(workspace: Workspace, name: str, asked: Mapping[str, Any], make: Calla
     """Make a model unless it is there, made for the same."""
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()
     path = workspace.model(name) / _ASKED_FOR
-    if path.exists() and json.loads(path.read_text()).get("digest") == digest:
+    if path.exists() and json.loads(path.read_text(encoding="utf-8")).get("digest") == digest:
         return
     make()
     write_json(path, {"digest": digest})

@@ -93,7 +93,7 @@ class LateInteraction:
         """From a folder or hub name. One without a projection gets a fresh one. Raises ModelError."""
         folder = Path(location)
         if (folder / _OPTIONS).exists():
-            options = LateInteractionOptions(**json.loads((folder / _OPTIONS).read_text()))
+            options = LateInteractionOptions(**json.loads((folder / _OPTIONS).read_text(encoding="utf-8")))
         options = options or LateInteractionOptions()
         tokenizer, encoder = load_tokenizer(location), load_encoder(location)
         if tokenizer.mask_token is None:
@@ -303,7 +303,7 @@ class LateInteraction:
         ):
             target = folder / path
             target.parent.mkdir(exist_ok=True)
-            target.write_text(json.dumps(value, indent=2) + "\n")
+            target.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
         save_file(
             {"linear.weight": self.model.projection.weight.detach().cpu().contiguous()},
             folder / _PROJECTION / "model.safetensors",

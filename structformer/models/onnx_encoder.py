@@ -50,7 +50,9 @@ class OnnxQueryEncoder:
         options.enable_cpu_mem_arena = False  # a search's batches are small; the arena would keep what the largest took
         try:
             self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
-            self._padding = int(json.loads((folder / "config.json").read_text()).get("pad_token_id") or 0)
+            self._padding = int(
+                json.loads((folder / "config.json").read_text(encoding="utf-8")).get("pad_token_id") or 0
+            )
             self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # neither library has an error of its own
             raise ModelError(f"{path} cannot be read ({error}): export it again, or delete it") from error

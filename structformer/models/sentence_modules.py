@@ -360,7 +360,7 @@ def write_modules(folder: Path, modules: SentenceModules, hidden: int, passages:
     if passages is None:
         files[MODULES] = _modules_written(listed)
     else:
-        theirs = [(each["type"], each["path"]) for each in json.loads((passages / MODULES).read_text())]
+        theirs = [(each["type"], each["path"]) for each in json.loads((passages / MODULES).read_text(encoding="utf-8"))]
         inside = passages.relative_to(folder)
         sides = {
             QUERY: {Path(path).as_posix(): f"{_WRITTEN}{kind}" for kind, path in listed},

@@ -291,8 +291,6 @@ pipeline_tag: sentence-similarity
 tags:
 - structformer
 - {record.kind}
-license: other
-license_name: of-the-corpus
 ---
 # {name}
 
@@ -321,6 +319,8 @@ Pairs:
 {training["features"]} words and n-grams; {training["epochs"]:.1f} epochs, temperature
 {options["learning"]["temperature"]:g}, batches of {options["learning"]["batch"]}, learning rate
 {options["learning"]["learning_rate"]:g}, seed {options["learning"]["seed"]}; {training["seconds"]:.0f} s.
+
+The weights derive from the corpus, whose licence applies.
 """,
         encoding="utf-8",
     )

@@ -84,7 +84,7 @@ def write_collection(folders: Iterable[Path], path: Path) -> None:
     documents: Counter[str] = Counter()
     count = total = total_documents = 0
     for folder in folders:
-        part: dict[str, Any] = json.loads((folder / COUNTS).read_text())
+        part: dict[str, Any] = json.loads((folder / COUNTS).read_text(encoding="utf-8"))
         count += part["documents"]
         for word, (frequency, found) in part["words"].items():
             frequencies[word] += frequency
@@ -96,7 +96,7 @@ def write_collection(folders: Iterable[Path], path: Path) -> None:
             documents = Counter({word: documents[word] for word in frequencies})
     words = {word: [frequency, documents[word]] for word, frequency in sorted(_most_frequent(frequencies).items())}
     value = {"documents": count, "total": total, "total_documents": total_documents, "words": words}
-    path.write_text(json.dumps(value, ensure_ascii=True))
+    path.write_text(json.dumps(value, ensure_ascii=True), encoding="utf-8")
 
 
 def _most_frequent(counts: Counter[str]) -> Counter[str]:

@@ -45,7 +45,7 @@ class Cited:
     text: str
 
     def as_dict(self) -> dict[str, Any]:
-        """What a reader is told of it."""
+        """What a reader hears about it."""
         return {"number": self.number, "title": self.title, "read": self.read, "url": self.url}
 
 

@@ -25,8 +25,8 @@ _IN_WORDS = {"Not Found": "There is no such page."}
 
 
 def for_browsers(answer: Response, scope: Scope, root: str) -> Response:
-    """An error as who asked reads it: the same status, headers and message, in a page for a browser. root: what stands
-    before all paths.
+    """An error as who asked reads it: the same status, headers and message, in a page for a browser. root: what
+    precedes all paths.
     """
     path = str(scope["path"]).removeprefix(root)
     if path.startswith(_FOR_PROGRAMS) or "text/html" not in Headers(scope=scope).get("accept", ""):

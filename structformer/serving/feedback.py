@@ -189,7 +189,7 @@ def judgements_from_clicks(found: list[Searches], *, least: int = 1) -> Judgemen
     """Queries with the documents opened for them as relevant, and those shown above and passed over as not.
 
     A document is relevant that was opened at least so many times, and more often than it was passed over. Source:
-    Joachims, KDD 2002, section 2 ("click > skip above"). People open what stands high, so what is never shown is never
+    Joachims, KDD 2002, section 2 ("click > skip above"). People open what ranks high, so what is never shown is never
     found relevant: such judgements say which of what was shown is better, not what is missing. Raises UsageError
     without a click."""
     from structformer.evaluation.judgements import Judgements  # with pandas, which a server needs not

@@ -17,7 +17,7 @@ _FIRST = {"version": 0, "versions": 0, "release": 0, "language": 1, "lang": 1}  
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The addresses of one query's pages. kept: what stands in all of them."""
+    """The addresses of one query's pages. kept: what all of them have."""
 
     root: str
     query: str

@@ -134,7 +134,7 @@ class Answers:
         return text.whole()
 
     def read(self, address: str, children: bool, max_tokens: int) -> str:
-        """A section and what stands below it."""
+        """A section and what is below it."""
         counter = self._tokens()
         root = self._section(address, children)
         text = _Text(counter, max_tokens)

@@ -25,7 +25,7 @@ _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"
 
 
 def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
-    """The document. title: of the search; root: what stands before all paths; pipelines: those that may be named."""
+    """The document. title: of the search; root: what precedes all paths; pipelines: those that may be named."""
     searching = _parameters(schemas.SearchRequest)
     next(each for each in searching if each["name"] == "pipeline")["schema"] = {"type": "string", "enum": [*pipelines]}
     _, models = models_json_schema(

@@ -70,7 +70,7 @@ def _how(status: Status, *, verdict: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PageMaker:
-    """Makes the pages. root: what stands before all paths; ask: the host of the language model, "" without one."""
+    """Makes the pages. root: what precedes all paths; ask: the host of the language model, "" without one."""
 
     service: SearchService
     root: str = ""

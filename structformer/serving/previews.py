@@ -1,4 +1,4 @@
-"""A section as the column beside the results shows it, with what stands below it as far as there is room."""
+"""A section as the column beside the results shows it, with what is below it as far as there is room."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST = 20_000  # characters of one section that are set as a page; of a long
 
 
 def preview(reading: Reading, section: int, root: str) -> dict[str, Any]:
-    """What the template of a preview shows. root: what stands before all paths. Raises NotThere."""
+    """What the template of a preview shows. root: what precedes all paths. Raises NotThere."""
     document = reading.document
     sections = list(document.root.walk_with_path())
     if not 0 <= section < len(sections):

@@ -125,7 +125,7 @@ class Found(BaseModel):
     read: str = Field(description="Where it is read on this server.")
     snippet: str
     highlights: list[list[int]] = Field(description="[start, end) of the query's words in the snippet.")
-    is_code: bool = Field(False, description="Whether the snippet is code, whose line ends stand.")
+    is_code: bool = Field(False, description="Whether the snippet is code, whose line ends matter.")
     score: float
     why: Why | None = None
 
@@ -209,7 +209,7 @@ class BlockOut(BaseModel):
     )
     start: int
     end: int
-    depth: int = Field(description="In how many others it stands.")
+    depth: int = Field(description="In how many others it occurs.")
 
 
 class SectionAnswer(BaseModel):

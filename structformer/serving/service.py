@@ -510,7 +510,7 @@ def by_section(edges: Iterable[Edge], seen: Allowed) -> dict[int, list[Edge]]:
 
 
 def leading(links: Iterable[LinkOut], root: str = "") -> Callable[[Link], str]:
-    """Gives where a link of a section leads, for those that may be followed. root: what stands before all paths."""
+    """Gives where a link of a section leads, for those that may be followed. root: what precedes all paths."""
     addresses = {(link.start, link.end): root + link.read for link in links}
     return lambda link: addresses.get((link.start, link.end), "")
 
@@ -551,8 +551,7 @@ def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def default_title(workspace: Workspace) -> str:
     """A title from the names of what was read."""
-    names = [Path(source.path).name.split(".")[0] or source.path for source in workspace.sources()]
-    return ", ".join(dict.fromkeys(names))[:80] or "Search"
+    return workspace.title or "Search"
 
 
 def checked_pipelines(settings: Sequence[str]) -> dict[str, str]:

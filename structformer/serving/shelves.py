@@ -32,7 +32,7 @@ class Shelf:
 
 
 def folder_label(name: str) -> str:
-    """A folder's name as a heading. A name that is no plain words, such as man1 or v2, stays as it is."""
+    """A folder's name as a heading. A name that is not plain words, such as man1 or v2, stays as it is."""
     return re.sub("[-_]", " ", name).capitalize() if _PLAIN_WORDS.fullmatch(name) else name
 
 
@@ -50,7 +50,7 @@ class Shelves:
         }
 
     def view(self, seen: Mask, folder: str = "") -> tuple[npt.NDArray[np.int64], list[Shelf]]:
-        """The documents that stand in a folder itself, and the folders in it with all that is below them. A folder that
+        """The documents that are in a folder itself, and the folders in it with all that is below them. A folder that
         has nothing but one folder is passed over. seen: (documents,) those that may be seen.
         """
         while True:

@@ -27,7 +27,7 @@ def is_version(name: str) -> bool:
 
 def newest_first(names: Iterable[str]) -> list[str]:
     """Versions by their numbers, 1.10 before 1.9 and a release before its candidates. Names without a number, such as
-    latest, come before all of them; what is no version comes last.
+    latest, come before all of them; what is not a version comes last.
     """
     return sorted(sorted(names), key=_newness, reverse=True)
 

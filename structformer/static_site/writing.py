@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -100,8 +102,10 @@ def export_site(
         writer.json("meta.json", meta)
         for name in _FROM_SERVER:
             writer.binary(name, static(name))
+        own = files("structformer") / "static_site" / "files"
         for name in _OWN:
-            writer.binary(name, (files("structformer") / "static_site" / "files" / name).read_bytes())
+            writer.binary(name, (own / name).read_bytes())
+        writer.binary("404.html", _missing((own / "404.html").read_text(encoding="utf-8")))
     return SiteReport(
         str(folder),
         len(opened.documents),
@@ -136,16 +140,30 @@ def _surfaces(opened: OpenedIndex, text: str) -> Iterator[tuple[str, str]]:
 
 def _shown(unit: Unit) -> list[Any]:
     """[document, section, path, anchor, beginning of the text]"""
-    text = " ".join(visible(unit.text, keep="").split())
+    text = _line(unit.text)
     cut = text if len(text) <= _SHOWN else text[:_SHOWN].rsplit(" ", 1)[0] + " …"
-    return [unit.document, unit.section, [visible(title) for title in unit.path], unit.anchor, cut]
+    return [unit.document, unit.section, [_line(title) for title in unit.path], unit.anchor, cut]
+
+
+def _line(text: str) -> str:
+    """A text in one line; white space first, since what cannot be seen is then shown as an escape."""
+    return visible(" ".join(text.split()), keep="")
+
+
+def _missing(page: str) -> bytes:
+    """The page for addresses without one. Its script is in it, since a host shows it at any depth of folders; the
+    policy names that script alone.
+    """
+    script = page.split('<script type="module">')[1].split("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return page.replace("SCRIPT", f"'sha256-{digest}'", 1).encode()
 
 
 def _document(opened: OpenedIndex, number: int, base_url: str) -> list[str]:
     """[id, title, address]"""
     document = opened.documents[number]
     base = base_url if not base_url or base_url.endswith("/") else base_url + "/"
-    return [document.id, visible(document.title), web_address(document.values()) or base + quote(document.id)]
+    return [document.id, _line(document.title), web_address(document.values()) or base + quote(document.id)]
 
 
 class _Writer:

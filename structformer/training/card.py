@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from structformer.corpus import Corpus
+from structformer.corpus.languages import corpus_languages
+from structformer.models.base import MINILM_HUB
 from structformer.models.kinds import ranker_kind
+from structformer.models.known import KNOWN
 from structformer.models.registry import ModelRecord
 from structformer.training.logs import read_log
 
 _BARS = "▁▂▃▄▅▆▇█"
 _POINTS = 40
+_HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")  # not a folder's
 
 
-def write_card(folder: Path, record: ModelRecord, corpus: Corpus) -> None:
-    """Write the model's README.md."""
+def write_card(folder: Path, record: ModelRecord, corpus: Corpus, title: str) -> None:
+    """Write the model's README.md. title: of the corpus."""
     training = record.training
     options, settings, plan = training["options"], training["settings"], training["plan"]
     card = ranker_kind(record.kind).card
     name = settings["name"]
     call = f"{card.loader}.load" if card.library == "structformer" else card.loader
     loading = f'from {card.module} import {card.loader}\n\nmodel = {call}("path/to/{name}")'
-    base = f"base_model: {record.base}\n" if "/" in record.base else ""
     lines = [
-        f"---\nlibrary_name: {card.library}\npipeline_tag: {card.tag}\n{base}tags:\n- structformer\n- {record.kind}\n"
-        "license: other\nlicense_name: of-the-corpus-and-the-base-model\n---",
+        f"---\n{_metadata(card.library, card.tag, record, corpus)}\n---",
         f"# {name}",
         f"A {record.kind} trained by structformer {training['tool_version']} on the structure of a "
         "corpus, without annotations.",
@@ -39,8 +43,8 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus) -> None:
             else ""
         ),
         "## Corpus",
-        f"{corpus.document_count} documents, {corpus.section_count} sections{_elsewhere(options)} (fingerprint "
-        f"`{training['corpus']}`). Examples:",
+        f"{title or 'Unnamed'}: {corpus.document_count} documents, {corpus.section_count} sections"
+        f"{_elsewhere(options)} (fingerprint `{training['corpus']}`). Examples:",
         _table(
             ["task", "Examples", "weight"],
             [[task, str(count), f"{settings['mix'].get(task, 0):g}"] for task, count in plan["examples"].items()],
@@ -69,7 +73,8 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus) -> None:
         "## Scores",
         _scores(record),
         "## Licence",
-        "The weights derive from the base model and from the corpus; their licences apply. "
+        "The weights derive from the base model and from the corpus; their licences apply. This page's metadata names "
+        "the base model's if structformer knows it. structformer does not know the corpus's. "
         "structformer itself is under Apache-2.0.",
     ]
     (folder / "README.md").write_text("\n\n".join(lines) + "\n", encoding="utf-8")
@@ -79,6 +84,20 @@ def _documents(record: ModelRecord) -> list[list[str]]:
     """The row of what encodes passages, where queries began from a query model."""
     revision = f" at {record.documents_revision}" if record.documents_revision else ""
     return [["base of passages", record.documents + revision]] if record.documents else []
+
+
+def _metadata(library: str, tag: str, record: ModelRecord, corpus: Corpus) -> str:
+    """What hubs read, as YAML. Languages and names are written as JSON, since YAML reads a bare `no` as false."""
+    known = KNOWN.get(MINILM_HUB if record.base == "minilm" else record.base)
+    lines = [
+        f"library_name: {library}",
+        f"pipeline_tag: {tag}",
+        f"language: {json.dumps(corpus_languages(corpus))}",
+        *([f"base_model: {json.dumps(record.base)}"] if _HUB_NAME.fullmatch(record.base) else []),
+        *([f"license: {known.licence.lower()}"] if known is not None else []),
+        f"tags: {json.dumps(['structformer', record.kind])}",
+    ]
+    return "\n".join(lines)
 
 
 def _elsewhere(options: Mapping[str, Any]) -> str:

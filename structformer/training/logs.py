@@ -16,8 +16,8 @@ class StepLog:
         """steps: how many steps the checkpoint holds; what the killed run had written beyond them goes."""
         path.parent.mkdir(parents=True, exist_ok=True)
         kept = [json.dumps(line) + "\n" for line in read_log(path) if line["step"] <= steps] if steps else []
-        path.write_text("".join(kept))
-        self._file = path.open("a")
+        path.write_text("".join(kept), encoding="utf-8")
+        self._file = path.open("a", encoding="utf-8")
 
     def add(self, **values: Any) -> None:
         self._file.write(json.dumps(values) + "\n")
@@ -31,7 +31,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     """A run's steps; half a line that a killed run left is passed over."""
     lines: list[dict[str, Any]] = []
     if path.exists():
-        for line in path.read_text().splitlines():
+        for line in path.read_text(encoding="utf-8").splitlines():
             try:
                 lines.append(json.loads(line))
             except ValueError:

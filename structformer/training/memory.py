@@ -61,7 +61,7 @@ def _memory(device: torch.device) -> float:
         return float(torch.cuda.get_device_properties(device).total_memory)
     found = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     with suppress(OSError, ValueError):  # there is no such file, or no limit in it
-        found = min(found, float(_CGROUP.read_text()))
+        found = min(found, float(_CGROUP.read_text(encoding="utf-8")))
     return found / int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 

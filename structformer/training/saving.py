@@ -61,7 +61,8 @@ def save_model(
                 documents.revision,
             )
             write_record(temporary, record)
-            write_card(temporary, record, corpus)
+            read_from = Workspace(trained.options.train_from) if trained.options.train_from else workspace
+            write_card(temporary, record, corpus, read_from.title)
     except WorkspaceError as error:
         steps = checkpoints.steps()
         again = f"; step {steps[-1]} is kept: `structformer train --resume` saves it then" if steps else ""
