@@ -266,7 +266,7 @@ class WhatWasRead(BaseModel):
     files: int = Field(description="All files that were seen.")
     read: int = Field(description="Files with documents.")
     parts: int = Field(description="Files that are parts of others.")
-    skipped: int = Field(description="Files that are no documents.")
+    skipped: int = Field(description="Files that are not documents.")
     skipped_because: list[str] = Field(description="Why, the commonest reason first.")
     failed: int = Field(description="Files that could not be read.")
     failed_because: list[str] = Field(description="Why, the commonest reason first.")
