@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from structformer import read
+from structformer import Corpus, ReferenceGraph, read
 from structformer.blocks import MarkKind
 from structformer.formats.source import SourceFile
 
@@ -300,3 +300,34 @@ a < b
     plain = source.partition("---\n<html>")[2].replace("{{ page.title }}", "Oars")
     [other] = HtmlFormat().read(SourceFile("docs/oars.html", f"<html>{plain}".encode()), {})
     assert "{{ unknown }}" in "".join(section.text for section in other.sections())  # no front matter: it is text
+
+
+REDIRECT = """<!doctype html><html><head><title>Redirecting</title><link rel="canonical" href="https://e.org/knots.html">
+<meta http-equiv="Refresh" content="0; url=TARGET"></head><body><h1>Redirecting…</h1>
+<a href="TARGET">Click here if you are not redirected.</a></body></html>"""
+
+
+def test_a_page_that_only_leads_to_another_is_a_name_of_that_one(run, tmp_path):
+    pages = {
+        "knots.html": "<h1>Knots</h1><p>A bowline holds.</p>",
+        "rope.html": "<h1>Rope</h1><p>See <a href='old/bowline.html'>the old page</a>.</p>",
+        "old/bowline.html": REDIRECT.replace("TARGET", "../knots.html"),
+        "news.html": "<head><meta http-equiv=refresh content=300></head><h1>News</h1><p>This page is read again.</p>",
+    }
+    for name, page in pages.items():
+        (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "docs" / name).write_text(page, encoding="utf-8")
+    made = run("ingest", tmp_path / "docs", "-w", tmp_path / "w")
+    assert "3 documents, 3 sections" in made.out + made.err
+    assert "1 of 1 links within the corpus resolved" in made.out + made.err
+    corpus = Corpus.open(tmp_path / "w")
+    graph = ReferenceGraph.open(tmp_path / "w", corpus)
+    titles = {number: corpus.document_at(number).title for number in range(corpus.document_count)}
+    assert [(titles[edge["source_document"]], titles[edge["target_document"]]) for edge in graph.edges()] == [
+        ("Rope", "Knots")
+    ]
+
+
+def test_a_page_that_leads_on_but_says_much_is_a_document():
+    page = f"<head><meta http-equiv=refresh content='3; url=next.html'></head><h1>T</h1><p>{'word ' * 80}</p>"
+    assert one(page, "html").title == "T"

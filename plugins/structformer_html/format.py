@@ -12,7 +12,7 @@ from structformer.blocks import MarkKind
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.formats.builder import TreeBuilder, stem_title
 from structformer.formats.gc_pause import without_garbage_collection
-from structformer.formats.link_names import is_external, link_names, path_names, url_names
+from structformer.formats.link_names import is_external, link_names, path_candidates, path_names, url_names
 from structformer.formats.protocol import FormatOption
 from structformer.formats.source import SourceFile
 from structformer.text.headings import github_slug
@@ -31,6 +31,8 @@ _SEPARATOR = re.compile(r"\s+(?:[|—–·»«:-]|::)\s+")
 _DOCTYPE = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html)\b", re.IGNORECASE | re.DOTALL
 )
+_REFRESH = re.compile(r"[0-5](?:\.\d*)?\s*[;,\s]\s*(?:url\s*=\s*)?[\"']?([^\"'\s]+)[\"']?", re.IGNORECASE)
+_MOST_OF_REDIRECT = 300  # characters
 _FIRST_WORDS = 40  # characters
 _WHOLE = "head > noscript, head > noframes, body, frameset, html > noframes"
 _SOME_HTML = re.compile(rb"<(?:head|body|h[1-6]|p|div|table|ul|a\s+href|meta)\b", re.IGNORECASE)
@@ -77,6 +79,9 @@ class HtmlFormat:
             whole, soup = options.get("content", "main") == "all", options.get("parser") == "beautifulsoup"
             head = _Head(title, front)
             document = self._document(source, text, encoding, head, whole=whole, soup=soup)
+            if head.refresh and _is_redirect(document):
+                _redirect(source, head)
+                return
             if has_templates(text, document, head.title) and is_template(text, document, head.title):
                 source.warn("a template that generators fill in: not a document")
                 return
@@ -144,6 +149,23 @@ class HtmlFormat:
             yield from url_names(urljoin(canonical, link.target))
 
 
+def _is_redirect(document: Document) -> bool:
+    """Whether a page that leads elsewhere at once says little more than that."""
+    return sum(len(section.text) + len(section.title) for section in document.sections()) <= _MOST_OF_REDIRECT
+
+
+def _redirect(source: SourceFile, head: _Head) -> None:
+    """A page at another address: its names are names of the page that it leads to."""
+    if is_external(head.refresh):
+        targets = list(url_names(head.refresh))
+    else:
+        targets = list(path_candidates(source.path, head.refresh))
+    for name in path_names(source.path):
+        for target in targets:
+            if target != name:
+                source.alias(name, target)
+
+
 def _name(document: Document, head: _Head) -> None:
     """Title and names. A title element often carries the site's name too; the heading that is the root is then
     better.
@@ -188,6 +210,7 @@ class _Head:
         self.related: list[str] = []
         self.metadata: dict[str, Any] = dict(metadata)
         self._base = ""
+        self.refresh = ""  # where the page leads at once
 
     def take(self, name: str, element: Attributes, text: str = "") -> None:
         """One element of the head."""
@@ -204,6 +227,10 @@ class _Head:
                 self.metadata.setdefault("canonical", target)
             elif target and ("related" in relation or "seealso" in relation):
                 self.related.append(target)
+        elif name == "meta" and (element.get("http-equiv") or "").lower() == "refresh":
+            found = _REFRESH.fullmatch((element.get("content") or "").strip())
+            target = self.base(found[1]) if found is not None else ""
+            self.refresh = "" if target.startswith("#") else target
         elif name == "meta":
             key = (element.get("name") or element.get("property") or "").lower()
             content = " ".join((element.get("content") or "").split())
