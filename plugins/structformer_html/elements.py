@@ -69,7 +69,7 @@ _SKIP_TEXT = re.compile(
 
 
 def is_skip_link(target: str, classes: str, text: str) -> bool:
-    """Whether a link that stands before all text leads past the navigation to the content of its own page."""
+    """Whether a link that precedes all text leads past the navigation to the content of its own page."""
     is_near = len(target) > 1 and target.startswith("#")
     return is_near and ("skip" in classes.lower() or _SKIP_TEXT.match(text.strip()) is not None)
 

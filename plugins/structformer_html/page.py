@@ -208,7 +208,7 @@ class Page:
         return self._without_furniture and (target or "").startswith("#") and self._builder.is_empty
 
     def skips_link(self, element: Attributes, text: str) -> bool:
-        """Whether a link that stands before all text leads past the navigation."""
+        """Whether a link that precedes all text leads past the navigation."""
         return is_skip_link(element.get("href") or "", element.get("class") or "", text)
 
     @property
