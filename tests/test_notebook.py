@@ -56,7 +56,7 @@ def test_version_3():
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [("{", "not JSON"), ("[]", "no notebook"), ('{"cells": 3}', "no notebook")]
+    ("content", "message"), [("{", "not JSON"), ("[]", "not a notebook"), ('{"cells": 3}', "not a notebook")]
 )
 def test_what_is_no_notebook_is_said(content, message):
     with pytest.raises(ReadError, match=message):
