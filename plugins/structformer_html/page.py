@@ -204,7 +204,7 @@ class Page:
         return True
 
     def may_skip(self, target: str | None) -> bool:
-        """Whether a link to here can be one that leads past the navigation: it stands before all text."""
+        """Whether a link to here can be one that leads past the navigation: it precedes all text."""
         return self._without_furniture and (target or "").startswith("#") and self._builder.is_empty
 
     def skips_link(self, element: Attributes, text: str) -> bool:
