@@ -134,6 +134,7 @@ def outputs(documents: Path) -> Tried:
         ("export", "--write-beir"),
         ("export", "--datasets"),
         ("export", "--training-rows"),
+        ("export", "--qry-pos-neg"),
         ("export", "--site"),
         ("export", "--write-word-vectors"),
         ("report", "bi-encoder", "--output"),

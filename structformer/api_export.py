@@ -11,7 +11,7 @@ from structformer.evaluation.judgements import Judgements
 from structformer.option_names import checked_options
 from structformer.workspace import Workspace
 
-_FORMS = ("site", "docsearch", "beir", "datasets", "training-rows", "word-vectors", "static", "onnx")
+_FORMS = ("site", "docsearch", "beir", "datasets", "training-rows", "qry-pos-neg", "word-vectors", "static", "onnx")
 _OF_A_MODEL = ("static", "onnx")
 _WITH_ADDRESSES = ("site", "docsearch")
 
@@ -41,9 +41,10 @@ def export(
     """Write the corpus, the Examples or a model in a form that other programs read.
 
     form: "site", a search page that needs no server; "docsearch", records as JSON lines; "beir", with `judgements` as
-    BEIR has them; "datasets" and "training-rows", the Examples; "word-vectors"; or, of a `model`, "static", a folder of
-    its own, and "onnx", beside the model, with `int8` also in 8 bits. target: the folder or file to write. base_url:
-    of "site" and "docsearch", what precedes the addresses that are not known. force: also over an earlier export.
+    BEIR has them; "datasets", "training-rows" and "qry-pos-neg", the Examples; "word-vectors"; or, of a `model`,
+    "static", a folder of its own, and "onnx", beside the model, with `int8` also in 8 bits. target: the folder or file
+    to write. base_url: of "site" and "docsearch", what precedes the addresses that are not known. force: also over
+    an earlier export.
 
     Raises UsageError on an unknown form, an option that does not go with it, and a target that must not be written;
     WorkspaceError without what is exported."""
@@ -79,6 +80,8 @@ def export(
         return Exported(path, exporting.export_datasets(place.path, path, force=force), "Examples")
     if form == "training-rows":
         return Exported(path, exporting.export_training_rows(place.path, path, force=force), "rows")
+    if form == "qry-pos-neg":
+        return Exported(path, exporting.export_qry_pos_neg(place.path, path, force=force), "triples")
     return Exported(path, exporting.export_word_vectors(place.path, path, force=force), "words")
 
 

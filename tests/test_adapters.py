@@ -9,12 +9,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from structformer import Corpus, Retriever
+from structformer import Corpus, Retriever, ingest, sample
 from structformer.adapters import sphinx
 from structformer.adapters.exporting import export_beir, export_datasets, export_docsearch, export_training_rows
 from structformer.errors import UsageError
 from structformer.retrieval.index import build_index
-from structformer.sampling import Samples
+from structformer.sampling import Samples, SamplingOptions
 
 from boats import boats
 from conftest import write_pages
@@ -111,6 +111,37 @@ def test_examples_as_training_rows_of_sentence_transformers(harbour, tmp_path):
     assert MultipleNegativesRankingLoss(model)(features, None).item() > 0
     lists = datasets.Dataset.from_parquet(str(tmp_path / "t" / "lists.parquet"), cache_dir=str(tmp_path / "cache"))
     assert all(len(row["docs"]) == len(row["labels"]) and sum(row["labels"]) <= 1 for row in lists)
+
+
+def test_examples_as_aligned_files_of_triples(run, tmp_path):
+    """One line a negative; a group of several queries for one document has the document as its query."""
+    parts = "".join(
+        f"## {deed} it\n\nSomebody will {deed.lower()} it with care\u2028on the quay.\n\nNever {deed.lower()} it wet.\n\n"
+        for deed in ("Clean", "Mend", "Stow")
+    )
+    workspace = tmp_path / "w"
+    ingest(write_pages(tmp_path / "pages", {"mast.md": f"# The mast\n\n{parts}"}), workspace)
+    sample(workspace, ["srr", "rwi"], options=SamplingOptions(min_words=5), held_out=0.0)
+    command = ["export", "--qry-pos-neg", tmp_path / "t", "-w", workspace, "--set", "sample.min_words=5"]
+    made = run(*command, "--set", "sample.held_out=0.0", "--json")
+    assert made.code == 0, made.err
+    assert made.json == [{"path": str(tmp_path / "t"), "count": 8, "what": "triples"}]
+    files = ("qry.txt", "pos.txt", "neg.txt")
+    triples = list(zip(*((tmp_path / "t" / name).read_text().split("\n")[:-1] for name in files), strict=True))
+    texts = {
+        f"The mast {deed} it": f"Somebody will {deed.lower()} it with care on the quay. Never {deed.lower()} it wet."
+        for deed in ("Clean", "Mend", "Stow")
+    }
+    of_sections = [
+        (query, right, wrong) for query, right in texts.items() for wrong in texts.values() if wrong != right
+    ]
+    assert sorted(triples[:6]) == sorted(of_sections)
+    for document, right, wrong in triples[6:]:
+        assert texts[right] == document
+        assert wrong in texts
+        assert wrong != right
+    assert "is there already" in run(*command).err
+    assert run(*command, "--set", "sample.held_out=0.0", "--force").code == 0
 
 
 def test_the_corpus_as_beir(harbour, tmp_path):

@@ -19,7 +19,7 @@ def write_places(pages: PageTexts, folder: Path) -> None:
     folder.mkdir()
     builder = tantivy.SchemaBuilder()
     builder.add_text_field(_TEXT, tokenizer_name="words", index_option="freq")
-    builder.add_unsigned_field(_NUMBER, stored=True)
+    builder.add_unsigned_field(_NUMBER, stored=True, indexed=True)
     index = tantivy.Index(builder.build(), path=str(folder))
     index.register_tokenizer("words", analyzer("en"))
     writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)
@@ -43,6 +43,7 @@ class Places:
         self._analyzer = analyzer("en")
         self._index.register_tokenizer("words", self._analyzer)
         self._searcher = self._index.searcher()
+        self._known: tuple[int, tantivy.DocAddress | None] = -1, None  # the last document that was asked for
 
     def of(self, query: Sequence[str], number: int) -> int | None:
         """The place of a document among the first thousand for a query, from 1; None where it is not among them."""
@@ -50,5 +51,22 @@ class Places:
         if parsed is None:
             return None
         hits = self._searcher.search(parsed, limit=_MOST, count=False).hits
-        ranked = sorted((-score, int(self._searcher.doc(address)[_NUMBER][0])) for score, address in hits)
-        return next((place for place, (_, found) in enumerate(ranked, 1) if found == number), None)
+        if not hits or (own := self._address(number)) is None:
+            return None
+        score = next((score for score, address in hits if address == own), None)
+        if score is None:
+            return None
+        equal = [address for other, address in hits if other == score]
+        before = sum(self._number(address) < number for address in equal) if len(equal) > 1 else 0
+        return 1 + sum(other > score for other, _ in hits) + before
+
+    def _number(self, address: tantivy.DocAddress) -> int:
+        return int(self._searcher.doc(address)[_NUMBER][0])
+
+    def _address(self, number: int) -> tantivy.DocAddress | None:
+        """Where the index has a document, so that not every document that is found has to be read."""
+        if number != self._known[0]:
+            query = tantivy.Query.term_query(self._index.schema, _NUMBER, number)
+            hits = self._searcher.search(query, limit=1, count=False).hits
+            self._known = number, hits[0][1] if hits else None
+        return self._known[1]

@@ -1,5 +1,5 @@
-"""A workspace in other tools' forms: Examples for Hugging Face datasets and sentence-transformers, the corpus for BEIR
-and DocSearch.
+"""A workspace in other tools' forms: Examples for Hugging Face datasets, sentence-transformers and trainers that read
+lines of text, the corpus for BEIR and DocSearch.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ _EXAMPLES = pa.schema(
     ]
 )
 _TRIPLETS = pa.schema([("anchor", pa.string()), ("positive", pa.string()), ("negative", pa.string())])
+_TEXT_FILES = {"anchor": "qry.txt", "positive": "pos.txt", "negative": "neg.txt"}
 _LISTS = pa.schema([("query", pa.string()), ("docs", pa.list_(pa.string())), ("labels", pa.list_(pa.int8()))])
 
 
@@ -79,6 +81,28 @@ def export_training_rows(
         return _write_parquet(
             made / "triplets.parquet", _TRIPLETS, (row for each in samples for row in _triplets(each))
         ) + _write_parquet(made / "lists.parquet", _LISTS, (row for each in samples for row in _lists(each)))
+
+
+def export_qry_pos_neg(
+    workspace: str | Path, folder: Path, *, chosen: Mapping[str, Any] | None = None, force: bool = False
+) -> int:
+    """Write the Examples as triples in three aligned files, qry.txt, pos.txt and neg.txt, one text a line; returns the
+    number of lines of each.
+
+    A triple is as in `export_training_rows`: one a negative, and of a group of several queries for one document the
+    document is the query. Each run of line breaks inside a text becomes a space."""
+    samples = Samples.open(workspace, chosen=chosen)
+    with new_folder(folder, workspace, force=force) as made, ExitStack() as files:
+        written = {
+            column: files.enter_context((made / name).open("w", encoding="utf-8", errors="backslashreplace"))
+            for column, name in _TEXT_FILES.items()
+        }
+        total = 0
+        for triple in (triple for each in samples for triple in _triplets(each)):
+            for column, file in written.items():
+                file.write(" ".join(filter(None, triple[column].splitlines())) + "\n")
+            total += 1
+    return total
 
 
 def export_beir(

@@ -30,11 +30,18 @@ from structformer.cli.common import Output, OutputPath, common_options, force_op
     help="Write the Examples as sentence-transformers' training rows.",
 )
 @click.option(
+    "--qry-pos-neg",
+    type=OutputPath(),
+    help="Write the Examples as triples in three text files, qry.txt, pos.txt and neg.txt, where line n of each is "
+    "of triple n.",
+)
+@click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="sample.KEY=VALUE",
-    help="With --datasets and --training-rows: Examples drawn with this option, as for train.  [default: the defaults]",
+    help="With --datasets, --training-rows and --qry-pos-neg: Examples drawn with this option, as for train.  "
+    "[default: the defaults]",
 )
 @click.option("--write-beir", type=OutputPath(), help="Write the corpus as a BEIR folder.")
 @click.option(
@@ -74,6 +81,7 @@ def command(
     static: Path | None,
     datasets: Path | None,
     training_rows: Path | None,
+    qry_pos_neg: Path | None,
     settings: tuple[str, ...],
     write_beir: Path | None,
     queries: Path | None,
@@ -99,6 +107,7 @@ def command(
         export_beir,
         export_datasets,
         export_docsearch,
+        export_qry_pos_neg,
         export_training_rows,
         export_word_vectors,
     )
@@ -112,16 +121,15 @@ def command(
         )
     if bool(queries) != bool(qrels) or (queries and not write_beir):
         raise click.UsageError("--queries and --qrels go together, with --write-beir")
-    if settings and not (datasets or training_rows):
-        raise click.UsageError("--set goes with --datasets and --training-rows")
+    of_examples = datasets or training_rows or qry_pos_neg
+    if settings and not of_examples:
+        raise click.UsageError("--set goes with --datasets, --training-rows and --qry-pos-neg")
     if int8 and not onnx:
         raise click.UsageError("--int8 goes with --onnx")
-    if not (
-        onnx or static or datasets or training_rows or write_beir or docsearch or write_word_vectors or site or engine
-    ):
+    if not (onnx or static or of_examples or write_beir or docsearch or write_word_vectors or site or engine):
         raise click.UsageError(
-            "say what to export: MODEL --onnx, MODEL --static, --datasets, --training-rows, --write-beir, --docsearch, "
-            "--site, --write-word-vectors, --engine"
+            "say what to export: MODEL --onnx, MODEL --static, --datasets, --training-rows, --qry-pos-neg, "
+            "--write-beir, --docsearch, --site, --write-word-vectors, --engine"
         )
     if model is not None and onnx:
         _onnx(out, workspace, model, int8)
@@ -130,12 +138,15 @@ def command(
         from structformer.adapters.static_embedding import export_static
 
         written.append((static, export_static(workspace, model, static, force=force), "words"))
-    chosen = _named_set(out, workspace, settings) if datasets or training_rows else None
+    chosen = _named_set(out, workspace, settings) if of_examples else None
     if datasets:
         written.append((datasets, export_datasets(workspace, datasets, chosen=chosen, force=force), "Examples"))
     if training_rows:
         count = export_training_rows(workspace, training_rows, chosen=chosen, force=force)
         written.append((training_rows, count, "rows"))
+    if qry_pos_neg:
+        count = export_qry_pos_neg(workspace, qry_pos_neg, chosen=chosen, force=force)
+        written.append((qry_pos_neg, count, "triples"))
     if write_beir:
         judged = read_judgements(queries, qrels) if queries and qrels else None
         written.append((write_beir, export_beir(workspace, write_beir, judged, force=force), "documents"))

@@ -7,14 +7,15 @@ from __future__ import annotations
 import json
 import math
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import accumulate
 from pathlib import Path
 from random import Random
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from structformer.corpus import Corpus
 from structformer.corpus.languages import corpus_language
@@ -31,6 +32,7 @@ _WORD = re.compile(r"[^\W_]+")
 _MAX_WORDS = 500_000  # that are kept; of rarer ones only the sums are
 _SUBSAMPLED_FROM = 100  # occurrences; rarer words are always kept
 _THRESHOLD = 1e-4
+_UNSEEN = (0, 0)
 
 
 def with_stop_words(options: SamplingOptions, corpus: Corpus) -> SamplingOptions:
@@ -113,19 +115,24 @@ class CollectionCounts:
         self._total_documents: int = max(1, value["total_documents"])
         self.documents: int = value["documents"]
         self.mean_length: float = value["total"] / max(1, self.documents)
-        self._drawn: dict[int, tuple[list[str], list[int]]] = {}
+        self._drawn: dict[int, tuple[list[str], npt.NDArray[np.int64]]] = {}
 
     def frequency(self, word: str) -> int:
         """How often the word occurs in the collection."""
-        return self._words[word][0] if word in self._words else 0
+        return self._words.get(word, _UNSEEN)[0]
 
     def document_frequency(self, word: str) -> int:
         """In how many documents the word occurs."""
-        return self._words[word][1] if word in self._words else 0
+        return self._words.get(word, _UNSEEN)[1]
 
     def probability(self, word: str) -> float:
         """P(word | collection) by document frequency, as PROP's released code has it."""
-        return (self._words[word][1] if word in self._words else 0.5) / self._total_documents
+        return self.probabilities([word])[0]
+
+    def probabilities(self, words: Sequence[str]) -> list[float]:
+        """P(word | collection) of each word."""
+        known, total = self._words, self._total_documents
+        return [(known[word][1] if word in known else 0.5) / total for word in words]
 
     def kept(self, word: str) -> float:
         """The probability with which a drawn word is kept: frequent words often go.
@@ -142,6 +149,11 @@ class CollectionCounts:
         """That many words by P(word | collection), of those that occur at least `min_frequency` times."""
         if min_frequency not in self._drawn:
             words = [word for word, (frequency, _) in self._words.items() if frequency >= min_frequency]
-            self._drawn[min_frequency] = words, list(accumulate(self._words[word][1] for word in words))
+            ends = np.cumsum([self._words[word][1] for word in words], dtype=np.int64)
+            self._drawn[min_frequency] = words, ends
         words, ends = self._drawn[min_frequency]
-        return [words[bisect_right(ends, rng.random() * ends[-1])] for _ in range(count if words else 0)]
+        if not words:
+            return []
+        total = int(ends[-1])
+        drawn = np.searchsorted(ends, [rng.random() * total for _ in range(count)], side="right")
+        return [words[place] for place in drawn.tolist()]

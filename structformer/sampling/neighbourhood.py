@@ -77,6 +77,10 @@ class CollectionModel(Protocol):
         """P(word | collection), never zero."""
         ...
 
+    def probabilities(self, words: Sequence[str]) -> list[float]:
+        """The same of many words."""
+        ...
+
     def frequency(self, word: str) -> int:
         """How often the word occurs in the collection."""
         ...

@@ -6,8 +6,9 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
 from random import Random
+
+import numpy as np
 
 from structformer.sampling.collection import document_words, left_out
 from structformer.sampling.example import Census, Example
@@ -34,13 +35,15 @@ class DocumentModel:
         self._counts = Counter(words)
         self._collection = collection
         self._length = len(words) + collection.mean_length
-        own = sorted(word for word in self._counts if collection.frequency(word) >= min_frequency)
+        counts, frequency = self._counts, collection.frequency
+        own = sorted([word for word in counts if frequency(word) >= min_frequency])
         missing = _VOCABULARY - len(own) if len(own) < _VOCABULARY else len(own) + _BEYOND
-        others = dict.fromkeys(
-            word for word in collection.drawn(rng, missing, min_frequency) if word not in self._counts
-        )
+        others = [word for word in dict.fromkeys(collection.drawn(rng, missing, min_frequency)) if word not in counts]
         self.vocabulary = [*own, *others] if own else []
-        self._ends = list(accumulate(map(self.probability, self.vocabulary)))
+        # As `probability` has it, for all words at once: this is most of what drawing by the model costs.
+        background = collection.mean_length * np.array(collection.probabilities(self.vocabulary), np.float64)
+        found = np.array([counts.get(word, 0) for word in self.vocabulary], np.float64)
+        self._ends: list[float] = np.cumsum((found + background) / self._length).tolist()
 
     def probability(self, word: str) -> float:
         """P(word | document) = (tf + mu P(word | collection)) / (length + mu)."""
