@@ -13,9 +13,9 @@ import re
 _CHARACTERS = "\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
 _CHARACTER = 0.75
 # Thai, Lao, Burmese, Khmer: alphabets, in which a word is some four or five letters.
-_ALPHABETS = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ede\u1000-\u109f\u1780-\u17d3"
+ALPHABETS = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ede\u1000-\u109f\u1780-\u17d3"
 _LETTER = 0.25
-SPACELESS = f"{_CHARACTERS}{_ALPHABETS}"
+SPACELESS = f"{_CHARACTERS}{ALPHABETS}"
 UNSPACED = f"{SPACELESS}\uac00-\ud7a3"  # with Hangul, in which endings grow on to words
 # Python's \\w leaves out combining marks, which in Indic scripts are half of a word; the last ones are
 # of scripts without spaces.
@@ -26,7 +26,7 @@ MARKS = (
 )
 _SPACELESS = re.compile(f"[{SPACELESS}]+")
 _HAN_OR_KANA = re.compile(f"[{_CHARACTERS}]")
-_PIECE = re.compile(f"[{_CHARACTERS}]|[{_ALPHABETS}]{{1,4}}|[^\\s{SPACELESS}]+")
+_PIECE = re.compile(f"[{_CHARACTERS}]|[{ALPHABETS}]{{1,4}}|[^\\s{SPACELESS}]+")
 
 
 def word_count(text: str) -> int:

@@ -33,7 +33,7 @@ from structformer.retrieval.pipeline import as_pipeline, lexical
 from structformer.retrieval.pseudo_queries import ANCHOR, HEADING, LINK, OPENING, RELATED, SENTENCE, draw_pseudo_queries
 from structformer.retrieval.pseudo_query_scores import NOTHING, UntrainedSearch
 from structformer.sampling.held_out import held_out_share, is_held_out
-from structformer.text.query_like import is_fragment, is_imperative, question_text, stands_alone
+from structformer.text.query_like import is_fragment, is_imperative, is_sentence, question_text, stands_alone
 from structformer.training import TrainingOptions
 from structformer.training.judging import compared
 from structformer.workspace import Workspace
@@ -108,10 +108,37 @@ def test_what_stands_behind_a_name_and_a_dash_is_an_opening_in_any_language(tmp_
         "Remove all unused networks",
         "Write timing information to a file in the cache.",
         "Unramified morphisms are stable under base change and composition.",
+        "Supprimer tous les réseaux que personne n'utilise.",
+        "¿Cómo puedo borrar las redes que nadie usa?",
+        "Удаляет все неиспользуемые сети.",
+        "删除所有未使用的网络。",
+        "删除所有未使用的网络，并且显示结果。",
+        "其他用户可以读取这个文件。",
+        "使われていないネットワークをすべて削除します。",
+        "사용하지 않는 네트워크를 모두 제거합니다.",
+        "ترسو السفن من كل حجم عند الرصيف القديم.",
+        "हर आकार के जहाज़ पुराने घाट पर ठहरते हैं।",
+        "เรือทุกขนาดจอดอยู่ที่ท่าเรือเก่าแก่",
     ],
 )
-def test_short_whole_sentences_stand_alone(text):
+def test_short_whole_sentences_stand_alone_in_any_script(text):
     assert stands_alone(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("Nobody uses these networks.", True),
+        ("Nobody uses these networks", False),
+        ("of networks that nobody uses.", False),
+        ("¿Cómo puedo borrar las redes?", True),
+        ("他说：「网络已经删除。」", True),
+        ("हर आकार के जहाज़ पुराने घाट पर ठहरते हैं।", True),
+        ("เรือทุกขนาดจอดอยู่ที่ท่าเรือเก่าแก่", True),  # Thai puts no stop
+    ],
+)
+def test_a_sentence_has_a_stop_where_its_script_puts_one(text, whole):
+    assert is_sentence(text) is whole
 
 
 @pytest.mark.parametrize(
@@ -126,6 +153,13 @@ def test_short_whole_sentences_stand_alone(text):
         "docker rm --force --volumes $(docker ps -aq)",
         "For example all unused networks are removed",
         "Remove networks in the following order:",
+        "Cette commande supprime tous les réseaux.",
+        "Diese Befehle löschen alle Netze.",
+        "Este comando elimina estas redes.",
+        "此命令删除所有未使用的网络。",
+        "删除网络时请注意以下事项：",
+        "このコマンドは使われていないネットワークを削除します。",
+        "이 명령은 사용하지 않는 네트워크를 제거합니다.",
     ],
 )
 def test_what_needs_its_page_does_not(text):

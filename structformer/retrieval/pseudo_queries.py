@@ -22,6 +22,7 @@ from structformer.text.passages import sentences
 from structformer.text.query_like import (
     FEWEST_WORDS,
     MOST_WORDS,
+    first_word,
     is_fragment,
     is_imperative,
     is_sentence,
@@ -80,8 +81,14 @@ def draw_pseudo_queries(
         sum(is_imperative(each.text) for each in openings.values()) >= _MANUAL_SHARE * len(openings)
     )
 
+    instructions = frozenset() if imperative else _first_words(openings.values())
+
     def wanted(text: str) -> bool:
-        return stands_alone(text, *lengths) and (is_imperative(text) if imperative else is_sentence(text))
+        if not stands_alone(text, *lengths):
+            return False
+        if imperative:
+            return is_imperative(text)
+        return first_word(text) in instructions if instructions else is_sentence(text)
 
     drawn: list[PseudoQuery] = []
     if OPENING in sources:
@@ -140,6 +147,16 @@ class _Opening:
     text: str
     unit: int
     is_named: bool
+
+
+def _first_words(openings: Collection[_Opening]) -> frozenset[str]:
+    """What the openings of a manual begin with in whatever language ("显示", "afficher"): first words, in which
+    several agree, of what stands behind a name and a dash; none where that is not how the corpus's documents begin.
+    """
+    words = Counter(first_word(each.text) for each in openings if each.is_named)
+    shared = {word: count for word, count in words.items() if count > 1 and word not in function_words(STOPPED)}
+    manual = len(openings) >= _FEWEST_OPENINGS and sum(shared.values()) >= _MANUAL_SHARE * len(openings)
+    return frozenset(shared) if manual else frozenset()
 
 
 class _Read:

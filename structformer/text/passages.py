@@ -11,12 +11,16 @@ from structformer.blocks import Block, MarkKind
 from structformer.document import Section
 from structformer.word_counts import cut_words, word_count
 
+_FULL_STOPS = "。！？।॥؟۔።։"  # that end a sentence whatever follows
+STOPS = (".", "!", "?", *_FULL_STOPS)
+CLOSING = "”’」』）》〉】〕\"')]»"  # quotation marks and brackets that may stand behind a stop
+_CLOSING = re.escape(CLOSING.replace("»", ""))
 # A sentence ends at . ! or ? before white space and something that can begin a sentence, or at CJK full stops with the
 # quotation marks and brackets that they close.
 _SENTENCE_END = re.compile(
     r"(?P<stop>[.!?][\"'”’»)\]]*)\s+(?=[\"'“„«¿¡(\[]?[A-Z0-9\u00C0-\u024F\u0370-\u1FFF\u2C00-\uFFDC`])"
-    r"|(?P<full_stop>[。！？।॥؟۔።։]+(?:[”’」』）》〉】〕\"')\]]++(?![\u3041-\u309F])"  # と goes on
-    r"|(?![”’」』）》〉】〕\"')\]])))|(?<=[\u0E00-\u0EFF])\s{1,2}(?=[\u0E00-\u0EFF])"
+    rf"|(?P<full_stop>[{_FULL_STOPS}]+(?:[{_CLOSING}]++(?![\u3041-\u309F])"  # と goes on
+    rf"|(?![{_CLOSING}])))|(?<=[\u0E00-\u0EFF])\s{1,2}(?=[\u0E00-\u0EFF])"
 )
 # After English: German, Spanish, French, Dutch, Russian, Polish and Czech, but only what ends no sentence of another
 # language, so that no language need be known.

@@ -7,11 +7,12 @@ structformer.retrieval.pseudo_queries."""
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import cache
 from importlib.resources import files
 
-from structformer.text.passages import query_like
-from structformer.word_counts import word_count
+from structformer.text.passages import CLOSING, STOPS, query_like
+from structformer.word_counts import ALPHABETS, SPACELESS, word_count
 
 FEWEST_WORDS, MOST_WORDS = 4, 16
 # Words that point to what is elsewhere on the page.
@@ -35,7 +36,22 @@ _AFTER_NOUNS = frozenset("of is are was were has have will can may must should f
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _BULLET = re.compile(r"^[\s*•·\-–—]+")
 _NAME_FIRST = re.compile(r"\S+(?:,? \S+){0,2}\s+[-–—]+\s+(?P<rest>.*)")
+# The same in French, German, Spanish, Portuguese and Italian: only words that mean nothing else in another of them.
+_POINTING_ELSEWHERE = frozenset(
+    "ce cet cette ces ceci celui celle ceux celles voir dies diese dieser dieses diesem diesen siehe esta estos estas "
+    "esto véase isto isso essa esse questa questo questi queste vedi vedere".split()
+)
+# A sentence that begins so in a script without spaces points too: Chinese, Japanese, Korean.
+_POINTS = re.compile(
+    r"[此该該这這它]|其(?![他它餘余中])|本(?:文|页|頁|节|節|命令|章|手册|手冊)|[上下](?:述|列|面)|参[见看閱阅]|"
+    r"この|その|これ|それ|ここ|そこ|こちら|上記|下記|以下|次の|(?:이|그|저)\s|(?:이|그)것|위의|아래"
+)
 _READABLE = 0.95  # share of characters that are letters or common punctuation
+_COMMON = frozenset(" ,.'’()-¿¡、，。！？：；「」『』（）・।॥؟،؛۔።։")
+_UNFINISHED = (":", ",", "：", "，", "、", "،")
+_OPENING_MARKS = "¿¡「『（"
+# A sentence of Thai, Lao, Burmese or Khmer has no stop.
+_NO_STOPS = re.compile(f"[{ALPHABETS}]$")
 # In a script without spaces a limit in words is reached early: what English says in two words takes some four
 # characters, which count as three (see word_counts), so a long question may be longer by half there.
 _LONGER_UNSPACED = 1.5
@@ -56,17 +72,27 @@ def stands_alone(text: str, fewest: int = FEWEST_WORDS, most: int = MOST_WORDS) 
     pieces = text.split()
     length = word_count(text)
     longest = most if length == len(pieces) else _LONGER_UNSPACED * most
-    if not fewest <= length <= longest or not text[0].isalpha() or text.endswith((":", ",")) or "  " in text:
+    if not fewest <= length <= longest or text.endswith(_UNFINISHED) or "  " in text:
+        return False
+    begun = text.lstrip(_OPENING_MARKS)
+    if not begun[:1].isalpha() or _POINTS.match(begun) or _GOES_ON.match(begun) or _REFERENCE.search(text, 1):
         return False
     words = [word.lower() for word in _WORD.findall(text)]
-    readable = sum(char.isalpha() or char in " ,.'’()-" for char in text)
-    if _GOES_ON.match(text) or _REFERENCE.search(text, 1):
-        return False
+    readable = sum(map(_is_readable, text))
     return (
         (length != len(pieces) or len(words) >= max(fewest, 0.8 * length))  # of scripts without spaces one can't tell
         and readable >= _READABLE * len(text)
         and _POINTING.isdisjoint(words)
+        and _POINTING_ELSEWHERE.isdisjoint(words)
     )
+
+
+_SPACELESS = re.compile(f"[{SPACELESS}]")
+
+
+def _is_readable(char: str) -> bool:
+    """Whether it is a letter, one of the marks that many scripts write vowels with, or common punctuation."""
+    return char.isalpha() or char in _COMMON or (char > "\u02ff" and unicodedata.category(char)[0] == "M")
 
 
 def is_imperative(text: str) -> bool:
@@ -77,9 +103,19 @@ def is_imperative(text: str) -> bool:
     return len(words) > 1 and words[0].lower() in _verbs() and words[1].lower() not in _AFTER_NOUNS
 
 
+def first_word(text: str) -> str:
+    """What a text begins with, in lower case: a word, or two characters where a script has no spaces."""
+    begun = text.lstrip(_OPENING_MARKS)
+    return begun[:2] if _SPACELESS.match(begun) else begun.split(None, 1)[0].lower() if begun else ""
+
+
 def is_sentence(text: str) -> bool:
-    """Whether a text has the form of a sentence: a capital at its beginning and a stop at its end."""
-    return not text[:1].islower() and text.endswith((".", "!", "?", "。", "！", "？"))
+    """Whether a text has the form of a sentence: a capital at its beginning, in scripts that have them, and a stop at
+    its end, in those that put one.
+    """
+    if text.lstrip(_OPENING_MARKS)[:1].islower():
+        return False
+    return text.rstrip(CLOSING).endswith(STOPS) or _NO_STOPS.search(text) is not None
 
 
 @cache
