@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 
 import click
 import pytest
@@ -107,6 +107,17 @@ def test_the_readme_opens_with_what_it_does_and_its_two_commands():
     first = (ROOT / "README.md").read_text(encoding="utf-8")[:600]
     assert "make demo" in first
     assert "make test" in first
+
+
+def test_every_public_name_is_on_the_page_of_the_python_api():
+    page = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:auto\w+:: |`)structformer\.(\w+)", page))
+    assert set(structformer.__all__) <= named
+    directives = re.findall(r"auto(\w+):: structformer\.(\w+)", page)
+    for directive, name in directives:
+        kind = type(getattr(structformer, name))
+        assert (directive == "function") == (kind is FunctionType), name
+    assert len(directives) == len({name for _, name in directives})
 
 
 @pytest.fixture(scope="module")
