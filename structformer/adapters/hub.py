@@ -19,6 +19,7 @@ from structformer.errors import ModelError, StructformerError, UsageError
 from structformer.extras import needed_for
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import RECORD, ModelRecord, checked_model, read_record, write_record
+from structformer.near_names import did_you_mean
 from structformer.outputs import new_folder
 from structformer.storage.seal import SEAL
 from structformer.workspace import Workspace
@@ -154,8 +155,8 @@ def _pulling(repo: str) -> str:
 def _evaluated(workspace: Workspace, evaluation: str) -> str:
     report = workspace.evaluation(evaluation) / "report.md"
     if not report.is_file():
-        there = ", ".join(sorted(path.parent.name for path in report.parents[1].glob("*/report.md"))) or "none"
-        raise UsageError(f"no evaluation {evaluation!r} in {workspace.path} (there: {there})")
+        there = sorted(path.parent.name for path in report.parents[1].glob("*/report.md"))
+        raise UsageError(f"no evaluation {evaluation!r} in {workspace.path}; {did_you_mean(evaluation, there)}")
     return f"\n## Compared with BM25\n\n{report.read_text(encoding='utf-8')}"
 
 
