@@ -16,9 +16,9 @@ import pytest
 from huggingface_hub import ModelCard, constants
 from structformer import Corpus, ingest, train
 from structformer.models.registry import checked_model, read_record, write_record
+from structformer.storage.seal import seal
 from structformer.training import TrainingOptions
 from structformer.training.card import write_card
-from structformer.storage.seal import seal
 from structformer.workspace import Workspace
 
 from boats import TINY, boats
@@ -162,7 +162,7 @@ def test_the_table_of_an_evaluation_goes_into_the_card(hub, trained, run):
     folder = trained / "evaluation" / "people"
     folder.mkdir(parents=True)
     (folder / "report.md").write_text("| BM25 | 0.5 |\n")
-    assert "there: people" in run("push", "bi-encoder", "a/b", "--evaluation", "others", "-w", trained).err
+    assert "choose from: people" in run("push", "bi-encoder", "a/b", "--evaluation", "others", "-w", trained).err
     assert hub.asked == []
     assert run("push", "bi-encoder", "a/b", "--evaluation", "people", "-w", trained).code == 0
     assert "## Compared with BM25\n\n| BM25 | 0.5 |" in hub.repositories["a/b"]["README.md"].decode()
@@ -177,10 +177,11 @@ def test_a_hub_reads_the_cards_metadata(trained):
     corpus = Corpus.open(trained)
     assert f"{Workspace(trained).title}: {corpus.document_count} documents" in card.text
     record = read_record(trained, "bi-encoder")
-    for base, named, licence in (("BAAI/bge-small-en-v1.5", True, "mit"), ("minilm", False, "apache-2.0")):
+    bge, minilm = "BAAI/bge-small-en-v1.5", "sentence-transformers/all-MiniLM-L6-v2"
+    for base, named, licence in ((bge, bge, "mit"), ("minilm", minilm, "apache-2.0")):
         write_card(folder, replace(record, base=base), corpus, "boats: a 'book'")
         card = ModelCard.load(folder / "README.md")
-        assert (card.data.license, card.data.base_model) == (licence, base if named else None)
+        assert (card.data.license, card.data.base_model) == (licence, named)
         assert f"boats: a 'book': {corpus.document_count} documents" in card.text
 
 
