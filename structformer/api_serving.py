@@ -158,7 +158,7 @@ def up(
     Gives the page once it answers; `url` is its address. port: 0 for any free one. train_seconds: how long to train at
     most; None for not at all. improve: False leaves the search as it is once it answers. watch: read again what
     changes. say: called with what is being done; `Served.doing` has it too. progress: as of `ingest`. Raises what
-    `ingest`, `index` and `serve` raise."""
+    `ingest`, `index` and `serve` raise; of a website's address too, which only the command reads."""
     place = Workspace(workspace)
     given = [Path(each) for each in ([paths] if isinstance(paths, str | Path) else paths)]
     if train_seconds is not None and train_seconds <= 0:

@@ -16,6 +16,7 @@ from structformer.cli.common import (
     seconds,
 )
 from structformer.cli.evaluate import judged, judged_option, show
+from structformer.near_names import did_you_mean
 
 
 @click.command("experiment")
@@ -168,7 +169,7 @@ def _named_files(given: tuple[str, ...], pipelines: list[str]) -> dict[str, str]
     for each in given:
         name, _, path = each.partition("=")
         if name not in known:
-            raise click.UsageError(f"--file {each}: no row needs {name!r}; choose from: {', '.join(known) or 'none'}")
+            raise click.UsageError(f"--file {each}: no row needs {name!r}; {did_you_mean(name, known)}")
         if not Path(path).exists():
             raise click.UsageError(f"--file {each}: no such file")
         found[name] = path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,18 @@ def chosen_options(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, .
     chosen["precision"] = {None: None, "auto": None, "bf16": "bf16", "fp16": "fp16", "fp32": "no"}[chosen["precision"]]
     chosen["report_to"] = chosen["report_to"] or None
     return chosen, settings
+
+
+def check_corpus(workspace: Path, settings: Sequence[str], *, recipe: str | None = None, resume: bool = False) -> None:
+    """Raise WorkspaceError where there is no corpus to learn from, before what trains is loaded, which takes seconds.
+    What only the options tell is left to it: which run is resumed, and whether another workspace is learned from.
+    """
+    elsewhere = any(each.partition("=")[0].strip().replace("-", "_") == "train_from" for each in settings)
+    if resume or elsewhere or (recipe and Path(recipe).is_file()):
+        return
+    from structformer.workspace import Workspace
+
+    Workspace(workspace).folder("corpus")
 
 
 _SIDE = (
@@ -168,6 +181,7 @@ def command(
         asked |= {"dev-qrels": dev_qrels, "resume": resume or None, "dry-run": dry_run or None, "set": settings or None}
         _train_static(ctx, trainer, str(ranker), asked, task_mix, workspace, force=flags["force"])
         return
+    check_corpus(workspace, settings, recipe=recipe, resume=resume)
     from structformer.query_side import train
     from structformer.sampling.mix import parse_mix
     from structformer.training import training_options, unfinished_options

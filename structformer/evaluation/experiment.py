@@ -43,6 +43,7 @@ from typing import Any
 
 from structformer.errors import UsageError
 from structformer.evaluation.measures import parse_measure
+from structformer.near_names import did_you_mean
 from structformer.training.finetuning import DOCUMENTS, PASSAGES
 from structformer.training.options import TrainingOptions
 
@@ -130,7 +131,7 @@ def _labels(text: str, rows: Iterable[ExperimentRow]) -> list[str]:
     while parts:
         ends = (end for end in range(len(parts), 0, -1) if ", ".join(parts[:end]) in known)
         if (end := next(ends, None)) is None:
-            raise UsageError(f"no row {parts[0]!r}; choose from: {'; '.join(sorted(known))}")
+            raise UsageError(f"no row {parts[0]!r}; {did_you_mean(parts[0], sorted(known), between='; ')}")
         found.append(", ".join(parts[:end]))
         parts = parts[end:]
     return found
@@ -151,10 +152,8 @@ def read_experiment(name: str) -> Experiment:
             text = Path(name).read_text(encoding="utf-8")
         value = tomllib.loads(text)
     except OSError as error:
-        there = ", ".join(experiment_names())
-        raise UsageError(
-            f"no experiment {name!r} ({error.strerror or error}); choose from: {there}, or give the path of a TOML file"
-        ) from error
+        meant = did_you_mean(name, experiment_names(), more=", or give the path of a TOML file")
+        raise UsageError(f"no experiment {name!r} ({error.strerror or error}); {meant}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{name}: {error}") from error
     _known(value, _TOP, name)
@@ -253,4 +252,4 @@ def _tuning(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
 def _known(value: Mapping[str, Any], known: set[str], where: str) -> None:
     unknown = sorted(set(value) - known)
     if unknown:
-        raise UsageError(f"{where}: no key {', '.join(unknown)}; choose from: {', '.join(sorted(known))}")
+        raise UsageError(f"{where}: no key {', '.join(unknown)}; {did_you_mean(unknown, sorted(known))}")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from structformer.errors import UsageError
 from structformer.extras import needed_for
+from structformer.near_names import did_you_mean
 from structformer.plugins import load_plugins
 from structformer.workspace import checked_name
 
@@ -252,5 +253,5 @@ def ranker_kind(name: str) -> RankerKind:
     built_in = next((kind for kind in _BUILT_IN if kind.name == name), None)
     found = built_in or ranker_kinds().get(name)
     if found is None:
-        raise UsageError(f"no ranker {name!r}; choose from: {', '.join(ranker_kinds())}")
+        raise UsageError(f"no ranker {name!r}; {did_you_mean(name, ranker_kinds())}")
     return found

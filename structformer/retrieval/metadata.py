@@ -218,6 +218,29 @@ class MetadataTable:
             mask &= having
         return mask
 
+    def keys(self) -> list[str]:
+        """The keys of all documents' metadata, in order."""
+        return [key for (key,) in self._rows("SELECT DISTINCT key FROM facts ORDER BY key", ())]
+
+    def values(self, key: str, most: int) -> list[str]:
+        """Up to so many values that documents have for a key, in order; without those too long to be kept as they
+        are.
+        """
+        rows = self._rows(
+            "SELECT DISTINCT value FROM facts WHERE key = ? AND value NOT LIKE 'd:%' ORDER BY value LIMIT ?",
+            (_text(key), most),
+        )
+        return [value.partition(":")[2] for (value,) in rows]
+
+    def folders(self, most: int) -> list[str]:
+        """Up to so many first folders of documents' ids, in order."""
+        first = "substr(id, 1, instr(id, '/') - 1)"
+        rows = self._rows(
+            f"SELECT DISTINCT {first} FROM ids WHERE instr(id, '/') > 1 ORDER BY {first} LIMIT ?",
+            (most,),
+        )
+        return [folder for (folder,) in rows]
+
     def _with_paths(self, paths: Sequence[str]) -> Mask:
         found = np.zeros(len(self._documents), bool)
         patterns = []
@@ -233,7 +256,7 @@ class MetadataTable:
             start += len(ids)
         return found
 
-    def _rows(self, statement: str, values: tuple[str, ...]) -> list[Any]:
+    def _rows(self, statement: str, values: tuple[str | int, ...]) -> list[Any]:
         try:
             with self._lock:
                 return self._database.execute(statement, values).fetchall()

@@ -15,6 +15,7 @@ from structformer.document import Document
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.models.registry import read_record
+from structformer.near_names import did_you_mean
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.encoder_names import ENCODER
 from structformer.retrieval.hits import Filter
@@ -136,7 +137,7 @@ class Generation:
     def pipeline(self, name: str) -> Pipeline:
         """A pipeline by its name. Raises UsageError."""
         if name not in self.pipelines:
-            raise UsageError(f"no pipeline {name!r}; choose from: {', '.join(self.pipelines)}")
+            raise UsageError(f"no pipeline {name!r}; {did_you_mean(name, self.pipelines)}")
         return self.pipelines[name]
 
     def seen(self, access: Filter, *asked: Filter) -> Allowed:

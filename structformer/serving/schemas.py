@@ -49,7 +49,7 @@ class SearchRequest(_Question):
     pipeline: Annotated[str, StringConstraints(min_length=1, max_length=60)] = Field(
         default="best",
         description="A pipeline of the server's by its name: best, words, one that it was started with, or untrained "
-        "(or trained, where training brought no gain), where there is that to compare with the best.",
+        "(or trained, where the search does not use what was trained), where there is that to compare with the best.",
     )
     typing: bool = Field(
         default=False, description="The query is still being typed: beginnings of words, slips allowed."

@@ -25,6 +25,7 @@ from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.as_you_type import complete, completed
 from structformer.retrieval.encoder_names import UNTRAINED
 from structformer.retrieval.fusion import FusionWeights
+from structformer.retrieval.helping import Help, help_with
 from structformer.retrieval.hits import Filter, Hit, Place, parse_filter, web_address
 from structformer.retrieval.index import trained_encoder
 from structformer.retrieval.ranking import Ranking
@@ -35,7 +36,6 @@ from structformer.serving.access import Access
 from structformer.serving.comparison import COMPARED, Comparison, compared
 from structformer.serving.examples import example_questions
 from structformer.serving.generation import BEST, WORDS, Generation, state_of
-from structformer.serving.helping import Help, help_with
 from structformer.serving.links import Edge
 from structformer.serving.progress import StepProgress
 from structformer.serving.schemas import (

@@ -16,6 +16,7 @@ from structformer.models.cross_encoder import LONG_QUERY_TOKENS, QUERY_TOKENS, C
 from structformer.models.kinds import DISTILLING, ranker_kind
 from structformer.models.late_interaction import LateInteraction, TokenVectors
 from structformer.models.sentence_modules import DOCUMENT, QUERY
+from structformer.near_names import did_you_mean
 from structformer.sampling import Example
 from structformer.sampling.tasks import has_long_queries
 from structformer.training.batching import Batching, TokenBatch, in_order, token_batches
@@ -75,7 +76,7 @@ class Objective(torch.nn.Module, ABC):
         super().__init__()
         kind, loss = ranker_kind(ranker.kind), options.loss
         if loss not in kind.losses:
-            raise UsageError(f"a {kind.name} has no loss {loss!r}; choose from: {', '.join(kind.losses)}")
+            raise UsageError(f"a {kind.name} has no loss {loss!r}; {did_you_mean(loss, kind.losses)}")
         if loss in DISTILLING and teacher is None:
             raise UsageError(f"the loss {loss} needs a teacher: see `structformer distill`")
         self.model = ranker.model

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from structformer.errors import UsageError
 from structformer.models.kinds import ranker_kind, ranker_kinds
+from structformer.near_names import did_you_mean
 from structformer.option_names import checked_fields
 from structformer.training.schedule import SCHEDULES
 from structformer.workspace import checked_name
@@ -159,7 +160,7 @@ class TrainingOptions:
             *(("report_to", tracker, TRACKERS) for tracker in self.report_to),
         ):
             if value not in allowed:
-                raise UsageError(f"no {option} {value!r}; choose from: {', '.join(allowed)}")
+                raise UsageError(f"no {option} {value!r}; {did_you_mean(value, allowed)}")
         for field_name in (
             "max_seconds",
             "max_steps",
@@ -193,7 +194,7 @@ class TrainingOptions:
             able = ", ".join(name for name, each in ranker_kinds().items() if each.masked_words)
             raise UsageError(f"masked language modelling does not go with {self.ranker}; it goes with {able}")
         if self.loss is not None and self.loss not in kind.losses:
-            raise UsageError(f"a {self.ranker} has no loss {self.loss!r}; choose from: {', '.join(kind.losses)}")
+            raise UsageError(f"a {self.ranker} has no loss {self.loss!r}; {did_you_mean(self.loss, kind.losses)}")
 
 
 # Options that don't change what comes of a run, and so may differ when it is resumed.
