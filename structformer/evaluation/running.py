@@ -223,7 +223,7 @@ def _trained(
     listener = Listener(note=say)
     options = _first_options(row, how)
     if options is not None:
-        asked = {
+        asked: dict[str, Any] = {
             "options": asdict(options),
             "samples": set_digest(Corpus.open(options.train_from or workspace), options.sampling),
             "development": development_digests(workspace, options),
