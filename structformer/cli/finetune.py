@@ -69,8 +69,8 @@ def command(
 ) -> None:
     """Train a model further on queries and judgements of your own, the papers' second setting.
 
-    A fifth of the queries is kept out to judge by, where there are twenty or more; of triples nothing is. Exit code 1
-    when judgements name documents that the corpus does not have."""
+    A fifth of the queries, at most 500, is kept out to judge by, where there are twenty or more; of triples nothing is.
+    Exit code 1 when judgements name documents that the corpus does not have."""
     chosen, settings = chosen_options(flags)
     if bool(queries) != bool(qrels) or bool(queries) == bool(triples):
         raise click.UsageError("give --queries and --qrels, or --triples")

@@ -286,21 +286,11 @@ _STATIC_FLAGS = {"max_epochs": "epochs", "learning_rate": "learning_rate", "grou
 
 def _development(out: Output, workspace: Path, options: TrainingOptions) -> Judge | None:
     """The judged queries that the options name."""
-    if options.dev_queries is None or options.dev_qrels is None:
-        return None
-    from structformer.evaluation.judgements import read_queries
-    from structformer.retrieval.qrels_files import read_qrels
-    from structformer.retrieval.run_files import read_run
-    from structformer.training.judged_development import judged_development
+    from structformer.evaluation.development import named_development, said_of
 
-    queries, qrels = read_queries(Path(options.dev_queries)), read_qrels(Path(options.dev_qrels))
-    run = read_run(Path(options.dev_candidates))[1] if options.dev_candidates else None
-    found = judged_development(options.dev_workspace or workspace, queries, qrels, run=run)
-    if of_first_process():
-        candidates = sum(map(len, found.candidates))
-        out.note(
-            f"the checkpoint is chosen by {found.measure} of {len(found.queries)} queries, {candidates} candidates"
-        )
+    found = named_development(workspace, options)
+    if found is not None and of_first_process():
+        out.note(said_of(found))
     return found
 
 

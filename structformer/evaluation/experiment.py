@@ -28,8 +28,8 @@ pipeline, averages the ranks of those rows. `sizes = [100, 1000]` makes one row 
 query-document pairs.
 
 `checkpoint = "org/name"` in a row takes a published ranker for its `{model}`. `{NAME}` in a pipeline is the file that
-the command gives for NAME, and `{NAME?}` one that may be missing. Rows whose checkpoint or file is not to be had are
-left out."""
+the command gives for NAME, and `{NAME?}` one that may be missing; `{base}` is the base model before any training. Rows
+whose checkpoint or file is not to be had are left out."""
 
 from __future__ import annotations
 
@@ -241,6 +241,8 @@ def _tuning(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
         return None
     options = {} if given is True else given
     _known(options, _TUNING, f"{where}, finetune")
+    if row.get("train") is not None and "base_model" in options:
+        raise UsageError(f"{where}, finetune: it starts from what train has made, so base_model goes without train")
     for name in ("queries", "negatives"):
         if name in options and (not isinstance(options[name], int) or options[name] < 1):
             raise UsageError(f"{where}, finetune: {name} is {options[name]!r}: it must be a number of at least 1")

@@ -101,7 +101,8 @@ class RankerKind:
     words too. interpolates: half-way to the base is worth trying. frozen_words: word vectors may stay the base's.
     exported: an ONNX file can replace the model. word_vectors: starts from a file of them too. trainer: what trains it,
     "module:function" of a workspace, a name, the options of StructureOptions and `force`, where neither training's loop
-    nor an objective does; it needs no torch then."""
+    nor an objective does; it needs no torch then. finetuning_rate: peak learning rate on judged queries, a
+    Transformer's; None for that of its training."""
 
     name: str
     model: str
@@ -123,6 +124,7 @@ class RankerKind:
     in_batch_negatives: bool = False
     word_vectors: bool = False
     trainer: str = ""
+    finetuning_rate: float | None = 2e-5
     objectives: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

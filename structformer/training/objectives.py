@@ -45,6 +45,7 @@ class ObjectiveOptions:
     loss: str
     group_size: int = 8
     query_tokens: int = 48
+    pair_query_tokens: int = QUERY_TOKENS
     document_tokens: int = 256
     hard_negatives: int = 0
     margin: float = 1.0
@@ -88,6 +89,7 @@ class Objective(torch.nn.Module, ABC):
         self.teacher = teacher
         self.batching = options.batching
         self._query_tokens = options.query_tokens
+        self._pair_query_tokens = options.pair_query_tokens
         self._document_tokens = options.document_tokens
         self._hard_negatives = options.hard_negatives
         self._masker = (
@@ -199,7 +201,7 @@ class CrossEncoderObjective(Objective):
             has_long_queries(example.task) for example, size in zip(examples, sizes, strict=True) for _ in range(size)
         ]
         longest = min(LONG_QUERY_TOKENS, self.ranker.max_tokens // 2 - 1)
-        limits = [longest if each else min(QUERY_TOKENS, longest) for each in long]
+        limits = [longest if each else min(self._pair_query_tokens, longest) for each in long]
         encoded = self.ranker.encode_pairs(queries, documents, limits, cut_documents=True)
         owners = torch.tensor([number for number, size in enumerate(sizes) for _ in range(size)])
         return Prepared(list(examples), sizes, {"pairs": self._batches(encoded, rng)}, {"owners": owners}, len(queries))

@@ -89,6 +89,9 @@ class TrainingOptions:
     """Decay of weights that are matrices."""
     query_tokens: int = 48
     """A bi-encoder's queries are cut to this many tokens while training."""
+    pair_query_tokens: int = 30
+    """Queries that are read together with a document are cut to this many tokens while training, to half of what the
+    ranker reads at most; those of LTM, which are documents, to that half."""
     document_tokens: int | None = None
     """Documents are cut to this many tokens; by ranker and device."""
     hard_negatives: int = 0
@@ -178,6 +181,7 @@ class TrainingOptions:
             "dimensions",
             "max_epochs",
             "query_tokens",
+            "pair_query_tokens",
             "questions",
         ):
             value = getattr(self, field_name)

@@ -33,7 +33,7 @@ from structformer.training.example_order import ExampleOrder, ExampleSource
 from structformer.training.judging import Judge, Weights, weights_of
 from structformer.training.logs import check_trackers
 from structformer.training.loop import Course, Run
-from structformer.training.memory import fitted
+from structformer.training.memory import fitted, forget_peak
 from structformer.training.objectives import Objective, Teacher
 from structformer.training.options import BOTH, QUERY, TrainingOptions, TrainingPlan, TrainingResult
 from structformer.training.out_of_memory import memory_errors
@@ -75,6 +75,7 @@ def train_ranker(
     without a base model, Examples, memory, room on the disk or a finite loss.
     """
     started = time.monotonic()
+    forget_peak()
     workspace, options, mode = Workspace(workspace), options or TrainingOptions(), mode or RunMode()
     _refuse_meaningless(workspace, options, mode, source)
     Corpus.open(options.train_from or workspace)
@@ -223,7 +224,7 @@ def _start(request: _Request, ground: _Ground) -> _Start:
     options, settings, source, accelerator = request.options, ground.settings, request.source, ground.accelerator
     base = (source and source.query_model) or base_for(request.workspace, options.base_model, options.ranker)
     with ground.turns.first_then_others():
-        location = _scratch_model(request.places.cache, ground.corpus, options) if base.scratch else base.location
+        location = scratch_model(request.places.cache, ground.corpus, options) if base.scratch else base.location
         samples = source.samples if source else _drawn(request, ground, location)
     groups = settings.groups * options.accumulation * accelerator.num_processes
     order = ExampleOrder(samples, settings.mix, groups, options.seed)
@@ -334,7 +335,7 @@ def _judged_and_saved(
     return result
 
 
-def _scratch_model(cache: Path, corpus: Corpus, options: TrainingOptions) -> str:
+def scratch_model(cache: Path, corpus: Corpus, options: TrainingOptions) -> str:
     """The folder of the untrained model of this corpus, size and seed; made once, and again when a file of it has
     changed.
     """
