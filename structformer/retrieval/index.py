@@ -63,6 +63,7 @@ from structformer.storage.files import (
     writing_errors,
 )
 from structformer.storage.seal import seal, seal_of
+from structformer.text.languages import declared_code
 from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def build_index(
             encoder_place(workspace, encoder)  # a wrong name fails before the work begins
     if nearest == APPROXIMATE:
         faiss_module()
-    languages = CorpusLanguages(corpus_languages(corpus) if language == "auto" else (language,))
+    languages = CorpusLanguages(_languages(corpus, language))
     with workspace.publishing("structformer index") as publication:
         corpus = Corpus.open(workspace)
         graph = ReferenceGraph.open(workspace, corpus)
@@ -161,6 +162,11 @@ def build_index(
             _make_vectors(folder, before, workspace, place, manifest, structure, progress, made)
         remove(_journals(workspace))
     return {**manifest, "encoders": encoders}
+
+
+def _languages(corpus: Corpus, chosen: str) -> tuple[str, ...]:
+    """The languages by which texts are stemmed."""
+    return corpus_languages(corpus) if chosen == "auto" else (declared_code(chosen) or chosen,)
 
 
 def reads_english_only(workspace: Workspace, encoders: Sequence[str], language: str) -> bool:
