@@ -66,4 +66,8 @@ def test_a_damaged_choice_is_said(run, pages):
 def test_encoders_that_serve_well_are_listed(run):
     listed = run("models", "--json").json
     assert {each["languages"] for each in listed} == {"en", "many"}
-    assert "intfloat/multilingual-e5-small" in run("models").out
+    shown = run("models").out
+    assert "intfloat/multilingual-e5-small" in shown
+    assert 'before queries "query: ", passages "passage: "' in shown
+    assert "BAAI/bge-small-en-v1.5 " in shown and "51.68 [" in shown
+    assert all(f"] {each['source']}" in shown for each in listed if each["retrieval"] is not None)
