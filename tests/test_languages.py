@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import structformer
 from hypothesis import given
@@ -14,10 +16,14 @@ from structformer.corpus.languages import corpus_language
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.known import is_english
-from structformer.retrieval import Filter
+from structformer.retrieval import Filter, Hit
+from structformer.retrieval.allowed import Allowed
+from structformer.retrieval.gaps import Asked, find_gaps
 from structformer.retrieval.index import build_index
 from structformer.retrieval.metadata import open_facets
+from structformer.retrieval.pipeline import as_pipeline
 from structformer.sampling import sample
+from structformer.serving.helping import help_with
 from structformer.text.languages import declared_code, declared_variant, language_of
 from structformer.text.passages import passages, sentences
 from structformer.text.stop_words import STOP_WORDS, stop_words_of
@@ -295,6 +301,27 @@ def test_a_page_in_a_language_of_too_few_pages_is_found_by_its_stemmed_words_too
     assert retriever.search("amarrer un navire", 1, "lexical")[0].document_id == "fr/amarrage.md"
     german_only = retriever.search("Tafeln", 9, "lexical", where=Filter(metadata={"language": "de"}))
     assert [hit.document_id for hit in german_only] == ["de.md"]
+
+
+def marked(hit: Hit) -> set[str]:
+    return {hit.snippet[start:end].lower() for start, end in hit.highlights}
+
+
+def test_function_words_are_neither_marked_nor_missed_nor_told_apart_in_any_language(tmp_path, run):
+    write_pages(tmp_path / "site", EN_AND_DE)
+    run("ingest", tmp_path / "site", "-w", tmp_path / "w")
+    run("index", "-w", tmp_path / "w", "--encoder", "none")
+    retriever = Retriever.open(tmp_path / "w")
+    moored = retriever.search("Wie werden die Schiffe mit einer Leine festgemacht?", 1, "lexical")[0]
+    assert moored.document_id == "de/festmachen.md"
+    assert marked(moored) == {"schiffe", "leinen", "festgemacht"}
+    assert marked(retriever.search("the tables of the tides", 1, "lexical")[0]) == {"tables", "tides"}
+    assert "die" in marked(retriever.search("die", 1, "lexical")[0])  # who asks for nothing else
+    seen = Allowed(np.ones(len(retriever.documents), bool), retriever.opened.owners)
+    assert list(help_with(retriever.opened, "welche Bojen gegen den Wind", seen).missing) == ["Bojen", "Wind"]
+    asked = [Asked("Bojen", 3), Asked("Gibt es denn hier Bojen?", 2), Asked("are there any anchors", 1)]
+    not_found = [replace(each, not_found=1) for each in asked]
+    assert [gap.searches for gap in find_gaps(retriever, not_found, pipeline=as_pipeline("lexical"))] == [5, 1]
 
 
 def test_norwegian_pages_are_stemmed_whichever_norwegian_they_declare(tmp_path, run):

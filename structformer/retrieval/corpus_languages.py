@@ -24,10 +24,18 @@ class CorpusLanguages:
         """Which of the corpus's languages a document is read in: the one that it declares, else the one that its text
         is in. What declares another is read in the first, by which queries are stemmed too.
         """
-        if declared := declared_code(_text(document.values().get(LANGUAGE))):
-            return declared if declared in self.codes else self.codes[0]
+        if self._declared(document):
+            return self.read_in(document)
         text = "\n".join(unit.text for unit in units[:_LOOKED_AT])
         return language_of(text, known_languages(self.codes)) or self.codes[0]
+
+    def read_in(self, document: IndexedDocument) -> str:
+        """The same by what an index says of a document: there all declare their language where it matters."""
+        declared = self._declared(document)
+        return declared if declared in self.codes else self.codes[0]
+
+    def _declared(self, document: IndexedDocument) -> str:
+        return declared_code(_text(document.values().get(LANGUAGE)))
 
     def declared(self, document: IndexedDocument, language: str) -> IndexedDocument:
         """The document with its language among its metadata, so that it can be filtered by."""

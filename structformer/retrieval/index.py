@@ -71,7 +71,7 @@ from structformer.workspace import Workspace
 if TYPE_CHECKING:
     from structformer.models.bi_encoder import BiEncoder
 
-FORMAT_VERSION = 9
+FORMAT_VERSION = 10
 AUTO, EXACT, APPROXIMATE = NEAREST = ("auto", "exact", "approximate")
 _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before something is added to the index
 Progress = Callable[[str, int, int], None]
@@ -432,6 +432,17 @@ class Index:
             self.path(name)
         return Descriptions(vectors)
 
+    def bases(self) -> dict[str, str]:
+        """By the name of each file of vectors what made them, or began to be trained for it, with the whole commit of
+        one from a hub: "org/name@COMMIT"; of those that a pretrained encoder made.
+        """
+        found = {}
+        for path in sorted((self.folder / "dense").glob("*.fusion.json")):
+            made = read_json(path)
+            if made.get("base") and made.get("needs_torch", True):
+                found[path.name.removesuffix(".fusion.json")] = "@".join(filter(None, [made["base"], made["revision"]]))
+        return found
+
     def floor(self, encoder: str) -> float:
         """The cosine below which an encoder's passages are not found with confidence; 0 where none was learned."""
         name = _vectors(encoder_place(self.workspace, encoder).vectors)[-1]
@@ -548,6 +559,7 @@ def _make_vectors(
         else:
             weights = starting
         facts["weights"] = asdict(weights)
+        facts |= {"base": place.base, "revision": place.revision}  # told, and nothing hangs on them
         write_json(building.folder / f"{place.vectors}.fusion.json", facts)
         if is_approximate(manifest, len(units)):
             write_approximate(
