@@ -25,7 +25,8 @@ def command(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_
     smaller = {pair.documents: pair.queries for pair in PAIRS}
     out.json([{**asdict(each), "query_model": smaller.get(each.name, "")} for each in KNOWN.values()])
     width = max(map(len, KNOWN))
-    sources = list(dict.fromkeys(each.source for each in (*KNOWN.values(), *PAIRS) if each.source))
+    said = [*(each.source for each in KNOWN.values()), *(pair.source for pair in PAIRS)]
+    sources = list(dict.fromkeys(filter(None, said)))
     for each in KNOWN.values():
         languages = "English" if each.languages == "en" else "many languages"
         figure = _figure(each.retrieval, sources, each.source)
@@ -33,8 +34,8 @@ def command(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_
             f"{each.name:{width}} {each.megabytes:5} MB {each.dimensions:4}  {languages:14}  {each.licence:10}{figure}"
         )
         prompts = {"queries": each.query, "passages": each.document}
-        if said := ", ".join(f'{of} "{prompt}"' for of, prompt in prompts.items() if prompt):
-            out.result(f"    before {said}")
+        if before := ", ".join(f'{of} "{prompt}"' for of, prompt in prompts.items() if prompt):
+            out.result(f"    before {before}")
     for pair in PAIRS:
         out.result(
             f"--base-model {pair.documents} --query-model {pair.queries}{_figure(pair.retrieval, sources, pair.source)}"

@@ -47,7 +47,7 @@ class CorpusLanguages:
 
 def language_names(declared: str) -> tuple[str, ...]:
     """What a filter finds a document by that declares this language, beside what it declares: what people are shown,
-    which is its variant where readers tell such apart, first, and the code. Empty where it is no language.
+    which is its variant where readers tell such apart, first, and the code. Empty where it is not a language.
     """
     return tuple(dict.fromkeys(filter(None, [declared_variant(declared), declared_code(declared)])))
 

@@ -281,8 +281,8 @@ def encoder_place(workspace: Workspace, encoder: str) -> EncoderPlace:
             vectors = _base_vectors(record.documents, record.documents_revision, passages) + asked
         else:
             vectors = _base_vectors(*own, passages)
-        base, revision = (record.documents, record.documents_revision) if record.documents else own
-        return EncoderPlace(encoder, str(folder), passages, vectors, True, base, revision)
+        began = (record.documents, record.documents_revision) if record.documents else own
+        return EncoderPlace(encoder, str(folder), passages, vectors, True, *began)
     its = str(folder)
     return EncoderPlace(encoder, its, its, record.fingerprint, False, record.base, record.base_revision)
 

@@ -206,8 +206,8 @@ class Retriever:
         self, query: str, pipeline: Pipeline, among: Allowed | None = None
     ) -> Callable[[str], Witness | None]:
         """By a document's id the sentence that describes it best for a query; None for one that has none, and where the
-        pipeline's fusion does not look at descriptions. among: the documents that may be found: what others say that
-        the asker may not see is no witness.
+        pipeline's fusion does not look at descriptions. among: the documents that may be found; what others say does
+        not count where the asker may not see them.
         """
         pipeline = self.pipeline(pipeline)
         weights = self.weights(pipeline)

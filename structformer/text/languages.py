@@ -44,7 +44,7 @@ def language_of(text: str, among: Sequence[str] = (), *, surely: float = _SURE) 
 
 def declared_code(declared: str | None) -> str:
     """The code of a language as documents declare it, of two letters where it has one: "en-US" is "en", "nb" is "no",
-    "deu" is "de"; "" where none is, or what is declared is no code.
+    "deu" is "de"; "" where none is, or what is declared is not a code.
     """
     code = _tag(declared).partition("-")[0].lower()
     return _CODES.get(code, code) if _CODE.fullmatch(code) and code not in _NO_LANGUAGE else ""
@@ -61,7 +61,7 @@ def declared_variant(declared: str | None) -> str:
 
 
 def _tag(declared: str | None) -> str:
-    """What is declared as a language's tag; "" where it is none."""
+    """What is declared, if it may be a language's tag, else ""."""
     tag = (declared or "").partition(".")[0].strip().replace("_", "-")  # "de_DE.UTF-8"
     return tag if _TAG.fullmatch(tag) else ""
 
