@@ -91,7 +91,9 @@ def _witness(retriever: Retriever, query: str, pipeline: Pipeline) -> Callable[[
 
     def remark(hit: H) -> str:
         said = witness(hit.document_id)
-        return f"described: {said}" if said else ""
+        if said is None:
+            return ""
+        return f"described by {said.told_by}: {said.text}" if said.told_by else f"described: {said.text}"
 
     return remark
 

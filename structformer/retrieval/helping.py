@@ -14,7 +14,7 @@ from structformer.retrieval.as_you_type import slips
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.lexical import Begun
 from structformer.retrieval.opened import OpenedIndex
-from structformer.text.stop_words import STOP_WORDS
+from structformer.text.stop_words import function_words
 
 _WORD = re.compile(r"\w+")
 _MOST_WORDS = 12  # of a query
@@ -36,7 +36,8 @@ class Help:
 def help_with(opened: OpenedIndex, query: str, seen: Allowed | None = None) -> Help:
     """What helps with a query. seen: the documents that may be found, None for all."""
     allowed = None if seen is None or seen.whole else seen
-    words = dict.fromkeys(word for word in _WORD.findall(query) if word.lower() not in STOP_WORDS)
+    unsaid = function_words(opened.languages.codes)
+    words = dict.fromkeys(word for word in _WORD.findall(query) if word.lower() not in unsaid)
     missing = [word for word in list(words)[:_MOST_WORDS] if not _held(opened, word, allowed)]
     nearest = {word: near for word in missing if (near := _nearest(opened, word.lower(), allowed))}
     if len(nearest) < len(missing) or not missing:

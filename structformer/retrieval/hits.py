@@ -111,6 +111,16 @@ def with_anchor(address: str, anchor: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Witness:
+    """A sentence that describes a document. told_by: the id of the document that says it where it links to that one; ""
+    where the document says it of itself.
+    """
+
+    text: str
+    told_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Filter:
     """Which documents may be found. paths: patterns of which the document's id matches one (`*` also matches `/`);
     metadata: values that the document has, as itself or as one of a list. A text is compared with what a value is

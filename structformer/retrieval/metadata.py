@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from structformer.errors import WorkspaceError
 from structformer.retrieval.allowed import Mask
+from structformer.retrieval.corpus_languages import LANGUAGE, language_names
 from structformer.retrieval.units import IndexedDocument, IndexedDocuments
 from structformer.storage.digests import bytes_digest
 from structformer.storage.parquet import numbers
@@ -117,9 +118,11 @@ class MetadataWriter:
             self._facets.add(PATH, [folder], number)
         for key, value in document.values().items():
             values = metadata_values(value)
-            stored = dict.fromkeys(_stored(each) for each in values)
+            names = {each: language_names(str(each)) for each in values} if key == LANGUAGE else {}
+            found_by = [name for each in values for name in (each, *names.get(each, ()))]
+            stored = dict.fromkeys(_stored(each) for each in found_by)
             self._facts += [(_text(key), _text(each), number) for each in stored]
-            texts = [shown_value(each) for each in values]
+            texts = [next(iter(names.get(each, ())), shown_value(each)) for each in values]
             if key.lower() not in _NOT_SHOWN and texts and all(0 < len(text) <= _LONGEST_SHOWN for text in texts):
                 self._facets.add(key, texts, number)
         if len(self._facts) + len(self._ids) >= _ROWS:

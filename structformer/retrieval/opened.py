@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -21,6 +22,7 @@ from structformer.models.onnx_encoder import export_in, exported
 from structformer.models.registry import checked_model, model_kind, read_record, trained_models
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.copies import Copies
+from structformer.retrieval.corpus_languages import CorpusLanguages
 from structformer.retrieval.encoder_names import DEFAULT, ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF
 from structformer.retrieval.exact import CollectionStatistics
 from structformer.retrieval.fusion import FusionWeights
@@ -31,6 +33,8 @@ from structformer.retrieval.metadata import MetadataTable
 from structformer.retrieval.ranking import Ranking
 from structformer.retrieval.stage import Pipeline, Stage
 from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.text.lexical_analysis import spaced
+from structformer.text.stop_words import function_words
 from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -77,8 +81,28 @@ class OpenedIndex:
         self._late: dict[str, TokenIndex] = {}
         self._rerankers: dict[str, Scorer] = {}
         self._statistics: dict[str, CollectionStatistics] = {}
+        self._stop_terms: dict[str, frozenset[str]] = {}
         self._metadata: MetadataTable | None = None
         self._loading = RLock()  # several threads may search; what is large is loaded once
+
+    @cached_property
+    def languages(self) -> CorpusLanguages:
+        """Those of the corpus."""
+        return CorpusLanguages(tuple(self.index.manifest["languages"]))
+
+    @cached_property
+    def stop_terms(self) -> frozenset[str]:
+        """What the function words of all the corpus's languages are as terms of the lexical index."""
+        return frozenset[str]().union(*map(self.stop_terms_of, self.languages.codes))
+
+    def stop_terms_of(self, language: str) -> frozenset[str]:
+        """The same of one language."""
+        return self._kept(self._stop_terms, language, self._read_stop_terms)
+
+    def _read_stop_terms(self, language: str) -> frozenset[str]:
+        words = function_words([language])
+        # Of scripts without spaces a long word is several terms, each of them part of other words too.
+        return frozenset(term for word in words if len(spaced(word).split()) == 1 for term in self.lexical.words(word))
 
     @property
     def owners(self) -> npt.NDArray[np.int64]:

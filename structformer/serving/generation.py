@@ -154,13 +154,14 @@ class Generation:
         opened = self.retriever.opened
         mask = opened.metadata.matching(access.paths, access.metadata)
         mask[list(deleted)] = False
-        names = None if mask.all() else VisibleNames(self.links, mask, opened.owners, opened.sections)
-        return Allowed(mask, opened.owners, names)
+        if mask.all():
+            return Allowed(mask, opened.owners)
+        return Allowed(mask, opened.owners, VisibleNames(self.links, mask, opened.owners, opened.sections), mask)
 
     def _among(self, seen: Allowed, where: Filter) -> Allowed:
         opened = self.retriever.opened
         matching = opened.metadata.matching(where.paths, where.metadata)
-        return Allowed(seen.documents & matching, opened.owners, seen.names)
+        return Allowed(seen.documents & matching, opened.owners, seen.names, seen.sources)
 
     def _kept(self, key: tuple[Any, ...], make: Callable[[], Allowed]) -> Allowed:
         with self._lock:

@@ -110,6 +110,10 @@ class Why(BaseModel):
         description="The sentence that describes the document best for the query: its own, or one that links to it; "
         "empty where none counts."
     )
+    described_in: str = Field(
+        description="The document that says so where it links to this one; empty where it says so itself."
+    )
+    described_at: str = Field(description="Where that one is read on this server; empty where it says so itself.")
     learned: str = Field(description="Where the weights come from.")
 
 

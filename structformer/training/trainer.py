@@ -20,6 +20,7 @@ from structformer.models.attention import AttentionWeights
 from structformer.models.base import BaseModel
 from structformer.models.chosen_base import base_for
 from structformer.models.kinds import Ranker, ranker_kind
+from structformer.models.reading import training_advice
 from structformer.models.scratch import make_scratch_model
 from structformer.sampling import needs_attention
 from structformer.sampling.held_out import DevelopmentSet, development_set
@@ -235,6 +236,8 @@ def _start(request: _Request, ground: _Ground) -> _Start:
     torch.manual_seed(options.seed)
     ranker = load_ranker(options, location, settings)
     ranker.model.to(accelerator.device)
+    if not source and not base.scratch and not request.mode.resume and ranker_kind(options.ranker).sentence_encoder:
+        training_advice(ground.corpus, request.workspace, base.name, request.mode.listener.note)
     if not base.scratch and (note := getattr(ranker, "note", "")):
         ground.reporter.notice(note)
     if source and source.objective:
