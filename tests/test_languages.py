@@ -23,7 +23,7 @@ from structformer.retrieval.index import build_index
 from structformer.retrieval.metadata import open_facets
 from structformer.retrieval.pipeline import as_pipeline
 from structformer.sampling import sample
-from structformer.serving.helping import help_with
+from structformer.retrieval.helping import help_with
 from structformer.serving.improving import Improver
 from structformer.serving.service import SearchService
 from structformer.text.languages import declared_code, declared_variant, language_of
