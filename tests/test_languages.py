@@ -19,11 +19,11 @@ from structformer.models.known import is_english
 from structformer.retrieval import Filter, Hit
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.gaps import Asked, find_gaps
+from structformer.retrieval.helping import help_with
 from structformer.retrieval.index import build_index
 from structformer.retrieval.metadata import open_facets
 from structformer.retrieval.pipeline import as_pipeline
 from structformer.sampling import sample
-from structformer.retrieval.helping import help_with
 from structformer.serving.improving import Improver
 from structformer.serving.service import SearchService
 from structformer.text.languages import declared_code, declared_variant, language_of
