@@ -220,7 +220,7 @@ def test_export_says_what_it_wrote_and_what_goes_together(workspace: Path, tmp_p
     assert made.count > 9
     assert first["url"].startswith("https://boats.example/")
     for options, cure in (
-        ({"form": "siet", "target": "x"}, "did you mean 'site'"),
+        ({"form": "siet", "target": "x"}, r"did you mean site\?"),
         ({"form": "site"}, "name the folder or file"),
         ({"form": "static", "target": "x"}, "model=NAME"),
         ({"form": "beir", "target": "x", "base_url": "https://x.org"}, "base_url goes with site and docsearch"),

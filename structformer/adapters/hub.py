@@ -117,8 +117,8 @@ class _Placeless:
     def text(self, text: str) -> str:
         """A text without the places of the record, those below them, and others that are on this machine."""
         for place in self._places:
-            left = _last(place).replace("\\", r"\\")
-            text = re.sub(rf"(?<![\w.:/~-]){re.escape(place)}(?![\w-])", left, text)
+            name = _last(place).replace("\\", r"\\")
+            text = re.sub(rf"(?<![\w.:/~-]){re.escape(place)}(?![\w-])", name, text)
         return _POSIX_PATH.sub(lambda found: _last(found[0]) if os.path.lexists(found[0]) else found[0], text)
 
     def _value(self, value: Any) -> Any:
