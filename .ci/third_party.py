@@ -45,11 +45,12 @@ SPDX = {
 HEAD = """\
 # Licences of other packages
 
-structformer is under the Apache License 2.0 ([LICENSE](LICENSE)). Its wheel contains no other project's code. The
-packages below are installed with it, or with one of its extras, under licences of their own. The list follows from
-what the packages say of themselves, on Linux with the versions of constraints.txt. `.ci/third_party.py` writes it, and
-a test keeps it current. Where names are separated by commas, a package lists them without saying which file is under
-which; docutils installs no file that is under the GPL. LGPL libraries (`gensim`, `psycopg`) come with extras alone.
+structformer is under the Apache License 2.0 ([LICENSE](LICENSE)). Its wheel contains no other
+project's code. The packages below are installed with it, or with one of its extras, under licences
+of their own. The list follows from what the packages say of themselves, on Linux with the versions
+of constraints.txt. `.ci/third_party.py` writes it, and a test keeps it current. Where names are
+separated by commas, a package lists them without saying which file is under which; docutils
+installs no file that is under the GPL. LGPL libraries (`gensim`, `psycopg`) come with extras alone.
 
 | package | licence | comes with |
 |---|---|---|

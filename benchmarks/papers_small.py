@@ -2,8 +2,11 @@
 judged on another collection, with several seeds.
 
 Measures a few steps of training first and says how long the work would take. Without a GPU it ends there, unless --run
-is given. By default the encyclopedia is Simple English Wikipedia and the judged collection SciFact, each fetched once.
-What `structformer ingest` reads, a dump or a folder, takes the place of the one, and any folder of BEIR's form, with
+is given. Where nothing can be fetched and no files are given, it measures on the pages of `structformer demo` and ends.
+Below the tables stand the rows that were left out, and each training's speed, MFU and peak memory.
+
+By default the encyclopedia is Simple English Wikipedia and the judged collection SciFact, each fetched once. What
+`structformer ingest` reads, a dump or a folder, takes the place of the one, and any folder of BEIR's form, with
 qrels/train.tsv and qrels/test.tsv, of the other.
 """
 
@@ -18,13 +21,17 @@ import subprocess
 import sys
 import urllib.request
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from structformer.cli.demo import installed_pages
 from structformer.errors import ModelError
+from structformer.evaluation.experiment import read_experiment
 from structformer.evaluation.significance import holm, randomisation_test
 from structformer.models.base import resolve_base_model
+from structformer.models.registry import read_record
+from structformer.training.logs import read_log
 
 FOLDER = Path(os.environ.get("STRUCTFORMER_PAPERS", ".benchmarks/papers-small"))
 WIKI = "https://dumps.wikimedia.org/simplewiki/latest/simplewiki-latest-pages-articles-multistream.xml.bz2"
@@ -45,12 +52,19 @@ MEASURE = "structformer train --ranker cross-encoder --recipe wikiformer --batch
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parsed(arguments)
     FOLDER.mkdir(parents=True, exist_ok=True)
-    wiki, judged = prepared(options)
+    try:
+        wiki, judged = prepared(options)
+    except Unreachable as error:
+        print(f"{error}: measuring on pages of installed packages. The tables need --wiki and --judged.")
+        wiki, judged = demo_pages(), None
     gpu = has_gpu()
     base, there = base_model(options.base_model)
     settings = [part for each in (*base, *options.settings) for part in ("--set", each)]
     pairs_per_second = measured(wiki, settings)
     print(estimate(options.hours, pairs_per_second, gpu))
+    if judged is None:
+        print("Nothing was trained: these pages are neither an encyclopedia nor judged.")
+        return 0
     if not gpu and not options.run:
         print("Nothing was trained: this machine has no GPU. --run trains here all the same.")
         return 0
@@ -58,11 +72,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{options.base_model} is not in the reach of the hub: give --base-model a folder.")
         return 1
     reports: dict[str, list[Mapping[str, Any]]] = {table: [] for table in TABLES}
+    trainings: dict[str, list[Training]] = {}
     for seed in range(options.seeds):
         for table in TABLES:  # what the first has pre-trained with this seed, the second fine-tunes
             reports[table].append(compared(table, seed, options, wiki, judged, settings))
+        for label, training in trained():
+            trainings.setdefault(label, []).append(training)
     for table in TABLES:
         print(f"\n{as_table(table, reports[table])}")
+    print(f"\n{as_speeds(trainings)}")
     return 0
 
 
@@ -92,8 +110,22 @@ def prepared(options: argparse.Namespace) -> tuple[Path, Path]:
     return FOLDER / "wiki", judged
 
 
+class Unreachable(Exception):
+    """An address that could not be fetched."""
+
+
+def demo_pages() -> Path:
+    """The workspace of what installed packages say about themselves."""
+    pages = FOLDER / "demo-pages"
+    pages.mkdir(exist_ok=True)
+    for page in installed_pages(200):
+        (pages / page.path).write_text(page.text, encoding="utf-8")
+    call("ingest", pages, "-w", FOLDER / "demo", "-q")
+    return FOLDER / "demo"
+
+
 def fetched(address: str) -> Path:
-    """The file of an address, fetched once."""
+    """The file of an address, fetched once. Raises Unreachable."""
     path = FOLDER / address.rpartition("/")[2]
     if not path.exists():
         print(f"Fetching {address}, once ...", flush=True)
@@ -101,7 +133,7 @@ def fetched(address: str) -> Path:
         try:
             urllib.request.urlretrieve(address, part)
         except OSError as error:
-            sys.exit(f"{address} could not be fetched ({error}): give --wiki and --judged files of your own.")
+            raise Unreachable(f"{address} could not be fetched ({error})") from error
         part.replace(path)
     return path
 
@@ -150,7 +182,7 @@ def compared(
         *("experiment", table, "-w", FOLDER / "judged", "--train-from", wiki, "--rows", ROWS[table]),
         *("--queries", queries, "--qrels", judged / "qrels" / "test.tsv"),
         *("--train-queries", queries, "--train-qrels", judged / "qrels" / "train.tsv"),
-        *("--max-time", f"{seconds}s", "--seed", seed, "--output", output, "--force", "-q", *settings),
+        *("--max-time", f"{seconds}s", "--seed", seed, "--output", output, "--force", *settings),
     )
     report: Mapping[str, Any] = json.loads((output / table / "report.json").read_text())
     return report
@@ -176,7 +208,58 @@ def as_table(title: str, reports: Sequence[Mapping[str, Any]]) -> str:
     for label in labels:
         cells = [f"{mean(values):.4f} ± {statistics.pstdev(values):.4f}" for values in scores[label].values()]
         lines.append(f"| {label} | {' | '.join(cells)} | {f'{p_of[label]:.4f}' if label in p_of else ''} |")
+    lines += [f"| {label} | left out: {why} |" for label, why in left_out(title, reports).items()]
     (FOLDER / "tables" / f"{title}.md").write_text("\n".join(lines) + "\n")
+    return "\n".join(lines)
+
+
+def left_out(table: str, reports: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The rows that a report lacks, with what it says of them."""
+    found = {}
+    for report in reports:
+        lines = [line.partition(" left out: ") for line in report["caveat"].splitlines()]
+        reasons = {label: why for label, between, why in lines if between}
+        missing = [label for label in ROWS[table].split(",") if label not in report["per_query"]]
+        found.update({label: reasons.get(label, "its report does not say why") for label in missing})
+    return found
+
+
+class Training(NamedTuple):
+    """What a training took of its machine. mfu: None where the device's peak is not known; memory: bytes, None where
+    the system does not tell.
+    """
+
+    tokens_per_second: float
+    mfu: float | None
+    memory: int | None
+
+
+def trained() -> Iterator[tuple[str, Training]]:
+    """The trainings of the tables' rows that there are, the last ones of each."""
+    rows = [row for table in TABLES for row in read_experiment(table).narrowed(rows=ROWS[table]).rows]
+    names = {
+        name: f"{row.label}{end}"
+        for row in rows
+        for name, end in ((row.model, ""), (f"{row.model}-finetuned", ", fine-tuned"))
+    }
+    for name, label in names.items():
+        folder = FOLDER / "judged" / "models" / name
+        if folder.exists() and (steps := read_log(folder / "training.jsonl")):
+            used = [step["mfu"] for step in steps if "mfu" in step]
+            speed = sum(step["tokens"] for step in steps) / sum(step["seconds"] for step in steps)
+            memory = read_record(FOLDER / "judged", name).training["peak_memory"]
+            yield label, Training(speed, mean(used) if used else None, memory)
+
+
+def as_speeds(trainings: Mapping[str, Sequence[Training]]) -> str:
+    """Means over the seeds, and the most memory. Without a GPU the memory is the process's, of all its rows."""
+    lines = ["| training | tokens a second | MFU | peak memory, GB |", "|---|---|---|---|"]
+    for label, its in trainings.items():
+        used = [each.mfu for each in its if each.mfu is not None]
+        taken = [each.memory for each in its if each.memory is not None]
+        cells = [f"{mean(each.tokens_per_second for each in its):,.0f}", f"{mean(used):.1%}" if used else "not known"]
+        lines.append(f"| {label} | {' | '.join(cells)} | {f'{max(taken) / 1e9:.2f}' if taken else 'not known'} |")
+    (FOLDER / "tables" / "trainings.md").write_text("\n".join(lines) + "\n")
     return "\n".join(lines)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from structformer.errors import UsageError
 from structformer.evaluation.judgements import Judgements
+from structformer.near_names import did_you_mean
 from structformer.option_names import checked_options
 from structformer.workspace import Workspace
 
@@ -43,16 +43,13 @@ def export(
     form: "site", a search page that needs no server; "docsearch", records as JSON lines; "beir", with `judgements` as
     BEIR has them; "datasets", "training-rows" and "qry-pos-neg", the Examples; "word-vectors"; or, of a `model`,
     "static", a folder of its own, and "onnx", beside the model, with `int8` also in 8 bits. target: the folder or file
-    to write. base_url: of "site" and "docsearch", what precedes the addresses that are not known. force: also over
-    an earlier export.
+    to write. base_url: of "site" and "docsearch", what precedes the ids of documents whose addresses are not known.
+    force: also over an earlier export.
 
     Raises UsageError on an unknown form, an option that does not go with it, and a target that must not be written;
     WorkspaceError without what is exported."""
     if form not in _FORMS:
-        near = get_close_matches(form, _FORMS, n=1)
-        raise UsageError(
-            f"no form {form!r}: " + (f"did you mean {near[0]!r}?" if near else f"one of {', '.join(_FORMS)}")
-        )
+        raise UsageError(f"no form {form!r}; {did_you_mean(form, _FORMS)}")
     _check(form, target, model, base_url, title, judgements, int8)
     place = Workspace(workspace)
     if model is not None and form == "onnx":
@@ -73,7 +70,8 @@ def export(
     from structformer.adapters import exporting
 
     if form == "docsearch":
-        return Exported(path, exporting.export_docsearch(place.path, path, base_url=base_url, force=force), "records")
+        told = exporting.export_docsearch(place.path, path, base_url=base_url, force=force)
+        return Exported(path, told.records, "records")
     if form == "beir":
         return Exported(path, exporting.export_beir(place.path, path, judgements, force=force), "documents")
     if form == "datasets":

@@ -18,6 +18,7 @@ from typing import Any
 from structformer.errors import UsageError
 from structformer.extras import require
 from structformer.ingestion import ingest
+from structformer.models.known import MULTILINGUAL
 from structformer.notebook_html import box, note
 from structformer.option_names import checked_options, wrong_option
 from structformer.retrieval.encoder_names import STRUCTURE
@@ -77,7 +78,8 @@ class Served:
         """Make the search better while it is used, as `structformer up` does. train: how long, as 5m; None for not at
         all.
         """
-        self._improver = Improver(self._service, paths, train=train, watch=watch, say=say)
+        advice = f"structformer.index({str(self._service.workspace)!r}, base_model={MULTILINGUAL!r})"
+        self._improver = Improver(self._service, paths, train=train, watch=watch, say=say, advice=advice)
         self._improver.start()
 
     def wait(self) -> None:
@@ -158,7 +160,7 @@ def up(
     Gives the page once it answers; `url` is its address. port: 0 for any free one. train_seconds: how long to train at
     most; None for not at all. improve: False leaves the search as it is once it answers. watch: read again what
     changes. say: called with what is being done; `Served.doing` has it too. progress: as of `ingest`. Raises what
-    `ingest`, `index` and `serve` raise."""
+    `ingest`, `index` and `serve` raise; of a website's address too, which only the command reads."""
     place = Workspace(workspace)
     given = [Path(each) for each in ([paths] if isinstance(paths, str | Path) else paths)]
     if train_seconds is not None and train_seconds <= 0:
@@ -177,7 +179,7 @@ def up(
             if not place.has("index"):
                 build_index(place, encoders=[STRUCTURE], progress=progress)
             elif is_stale(place):
-                build_index(place, progress=progress)
+                build_index(place, progress=progress, say=say or print)
         served = _serve(place, how, on, title, None)
         undo.pop_all()
     if improve:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from difflib import get_close_matches
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
+
+from structformer.near_names import nearest
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -67,6 +68,6 @@ def _check(name: str, given: dict[str, Any], names: list[str], meant: dict[str, 
 
 def wrong_option(name: str, wrong: str, names: list[str], meant: dict[str, str] | None = None) -> str:
     """The message that `name` has no option `wrong`, with the one that is meant, else with all that there are."""
-    near = (meant or {}).get(wrong) or next(iter(get_close_matches(wrong, names, n=1)), "")
+    near = (meant or {}).get(wrong) or nearest(wrong, names)
     cure = f"did you mean {near}?" if near else f"it has {', '.join(names)}"
     return f"{name}() has no option {wrong!r}: {cure}"

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.metadata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from structformer.formats.encoding import as_utf8
 from structformer.formats.file_names import is_copied_source, may_be_document
 from structformer.formats.link_names import add_page_suffixes, without_template
 from structformer.formats.protocol import Format, StreamFormat, format_options
+from structformer.near_names import did_you_mean, nearest
 
 GROUP = "structformer"
 T = TypeVar("T")
@@ -171,10 +171,10 @@ class Plugins:
     def format(self, name: str) -> Format:
         """The format of that name. Raises UsageError with the names there are."""
         if name not in self._formats:
-            by_suffix = self.claiming(f"file.{name.lower()}")
-            if by_suffix:
-                raise UsageError(f"no format {name!r}; did you mean {by_suffix[0].name}?")
-            raise UsageError(f"no format {name!r}; installed: {', '.join(self.formats) or 'none'}")
+            by_suffix = [format.name for format in self.claiming(f"file.{name.lower()}")]
+            meant = by_suffix[0] if by_suffix else nearest(name, self.formats)
+            cure = f"did you mean {meant}?" if meant else f"installed: {', '.join(self.formats) or 'none'}"
+            raise UsageError(f"no format {name!r}; {cure}")
         return self._formats[name][0]
 
     def check_options(self, options: Mapping[str, Any]) -> None:
@@ -183,9 +183,7 @@ class Plugins:
         for name, value in options.items():
             option = known.get(name)
             if option is None:
-                near = difflib.get_close_matches(name, known, 1)
-                meant = f"did you mean {near[0]}?" if near else f"choose from: {', '.join(sorted(known))}"
-                raise UsageError(f"no format option {name!r}; {meant}")
+                raise UsageError(f"no format option {name!r}; {did_you_mean(name, sorted(known))}")
             if option.choices and value not in option.choices:
                 raise UsageError(f"{name}={value}: choose {', '.join(option.choices)}")
             if option.check is not None:

@@ -153,7 +153,8 @@ def test_the_corpus_as_beir(harbour, tmp_path):
 
 
 def test_the_corpus_as_docsearch_records(harbour, tmp_path):
-    count = export_docsearch(harbour, tmp_path / "records.jsonl", base_url="https://example.org/docs")
+    told = export_docsearch(harbour, tmp_path / "records.jsonl", base_url="https://example.org/docs")
+    count = told.records
     rows = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
     assert len(rows) == count
     assert len({row["objectID"] for row in rows}) == count
@@ -166,6 +167,27 @@ def test_the_corpus_as_docsearch_records(harbour, tmp_path):
     assert record["url"] == "https://example.org/docs/mast.md#mend-the-mast"
     assert record["content"].startswith("To mend the mast")
     assert {row["type"] for row in rows} == {"lvl0", "lvl1", "content"}
+
+
+def test_docsearch_records_lead_to_the_site_where_it_is_known(run, tmp_path):
+    pages = {"docs/the mast.md": "# Mast\n\n## Mend it\n\nWith care.\n", "notes/käl.md": "# Keel\n\nDeep.\n"}
+    write_pages(tmp_path / "p", {**pages, "mkdocs.yml": "site_url: https://boats.example/\n"})
+    ingest(tmp_path / "p", tmp_path / "w")
+
+    def urls(*options: str) -> set[str]:
+        nonlocal said
+        found = run("export", "--docsearch", tmp_path / "d.jsonl", "--force", "-w", tmp_path / "w", *options)
+        assert found.code == 0
+        said = found.err
+        return {json.loads(line)["url"] for line in (tmp_path / "d.jsonl").read_text().splitlines()}
+
+    said = ""
+    known = {"https://boats.example/the%20mast/", "https://boats.example/the%20mast/#mend-it"}
+    assert urls() == {*known, "notes/k%C3%A4l.md"}
+    assert "1 document has no known address" in said
+    assert "--base-url" in said
+    assert urls("--base-url", "https://x.example/a") == {*known, "https://x.example/a/notes/k%C3%A4l.md"}
+    assert "no known address" not in said
 
 
 def test_what_the_retriever_finds_is_what_the_adapters_give(harbour):

@@ -18,8 +18,8 @@ ROOT = Path(structformer.__file__).parent
 PLUGINS = ROOT.parent / "plugins"
 # Each layer imports only from those before it.
 LAYERS = [
-    {"_version", "blocks", "errors", "notebook_html", "option_names", "word_counts"},
-    {"document_in_notebook", "notebook_progress"},
+    {"_version", "blocks", "errors", "near_names", "notebook_html", "word_counts"},
+    {"document_in_notebook", "notebook_progress", "option_names"},
     {"document", "extras"},
     {"text"},
     {"storage", "formats"},

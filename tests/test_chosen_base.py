@@ -8,8 +8,8 @@ import shutil
 import pytest
 from structformer import Retriever
 from structformer.errors import WorkspaceError
-from structformer.models.base import packaged_minilm
-from structformer.models.chosen_base import base_for, chosen_base
+from structformer.models.base import BaseModel, packaged_minilm
+from structformer.models.chosen_base import base_for, chosen_base, keep_base
 from structformer.retrieval.index import encoder_place
 from structformer.workspace import Workspace
 
@@ -46,6 +46,18 @@ def test_an_index_is_made_with_the_encoder_that_was_named_and_stays_so(run, page
     assert encoder_place(workspace, "base").vectors != own_vectors
 
 
+def test_an_index_says_by_which_base_and_revision_its_vectors_are_and_keeps_them_whatever_it_says(run, pages, own):
+    run("ingest", pages)
+    run("index", "--encoder", "base", "--encoder", "structure", "--base-model", own)
+    assert "the index has vectors by own-encoder\n" in run("check").out
+    workspace = Workspace(".structformer")
+    keep_base(workspace, BaseModel("org/name", str(own), revision="0123456789abcdef" * 2))
+    run("index", "--encoder", "base")
+    vectors = encoder_place(workspace, "base").vectors
+    assert vectors.startswith("base-org--name--0123456789ab")
+    assert run("check", "--json").json["vectors"] == {vectors: f"org/name@{'0123456789abcdef' * 2}"}
+
+
 def test_a_base_that_is_not_there_is_said_and_changes_nothing(run, pages):
     run("ingest", pages)
     for name, why in (("./nowhere", "is not a folder"), ("scratch", "random weights find nothing")):
@@ -66,4 +78,9 @@ def test_a_damaged_choice_is_said(run, pages):
 def test_encoders_that_serve_well_are_listed(run):
     listed = run("models", "--json").json
     assert {each["languages"] for each in listed} == {"en", "many"}
-    assert "intfloat/multilingual-e5-small" in run("models").out
+    shown = run("models").out
+    assert "intfloat/multilingual-e5-small" in shown
+    assert 'before queries "query: ", passages "passage: "' in shown
+    assert "BAAI/bge-small-en-v1.5 " in shown
+    assert "51.68 [" in shown
+    assert all(f"] {each['source']}" in shown for each in listed if each["retrieval"] is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,9 +23,12 @@ from structformer.retrieval.descriptions import (
     drawn_descriptions,
     write_descriptions,
 )
-from structformer.retrieval.hits import Filter
+from structformer.retrieval.hits import Filter, Witness
 from structformer.retrieval.index import Index, build_index
 from structformer.retrieval.pseudo_queries import PseudoQuery
+from structformer.serving.access import EVERYTHING, Access
+from structformer.serving.schemas import FoundDocument, SearchRequest
+from structformer.serving.service import SearchService
 from structformer.workspace import Workspace
 
 from conftest import write_pages
@@ -74,18 +78,50 @@ def test_a_page_is_found_by_what_others_say_where_they_link_to_it(harbour, capsy
     scores = {hit.document_id: hit.scores for hit in retriever.search(query, k=60)}
     assert scores["pump.md"]["described"] > scores["Mend-sail.md"]["described"] + 0.2
     assert scores["pump.md"]["dense"] < scores["pump.md"]["described"] - 0.2  # its own passages do not say it
-    assert retriever.witnesses(query, pipeline)("pump.md") == "Get water out of a leaking hull with the bilger."
-    assert retriever.witnesses(query, pipeline)("nowhere.md") == ""
-    assert retriever.witnesses(query, retriever.pipeline("lexical"))("pump.md") == ""
+    sentence = "Get water out of a leaking hull with the bilger."
+    assert retriever.witnesses(query, pipeline)("pump.md") == Witness(sentence, "index.md")
+    assert retriever.witnesses(query, pipeline)("Mend-sail.md") == Witness("Mend the sail of a small boat.")
+    assert retriever.witnesses(query, pipeline)("nowhere.md") is None
+    assert retriever.witnesses(query, retriever.pipeline("lexical"))("pump.md") is None
     with pytest.raises(SystemExit):
         main(["search", query, "-w", str(harbour), "--explain"])
     shown = capsys.readouterr().out
-    assert "described: Get water out of a leaking hull with the bilger." in shown
+    assert f"described by index.md: {sentence}" in shown
+    assert "described: Mend the" in shown
     assert " described\n" in shown
     index = retriever.opened.encoder("base")
     retriever.opened.use_encoder("base", *index[:2], replace(index[2], described=0.0))
     without = [hit.document_id for hit in retriever.search(query, k=60)]
     assert list(scores).index("pump.md") < without.index("pump.md")
+
+
+@minilm
+def test_what_a_page_says_that_somebody_may_not_see_neither_finds_others_for_them_nor_is_shown(harbour):
+    build_index(harbour, encoders=["base"])
+    service = SearchService(harbour)
+
+    def pump(access: Access, **asked: Any) -> FoundDocument:
+        request = SearchRequest(q="bail a leaking hull", k=30, explain=True, **asked)
+        return next(hit for hit in service.search(request, access).hits if hit.document == "pump.md")
+
+    def told(hit: FoundDocument) -> tuple[str, str, str]:
+        assert hit.why is not None
+        return hit.why.described_by, hit.why.described_in, hit.why.described_at
+
+    def described(hit: FoundDocument) -> float:
+        assert hit.why is not None
+        return next(part.value for part in hit.why.parts if part.name == "described")
+
+    everything = pump(EVERYTHING)
+    by_another = "Get water out of a leaking hull with the bilger.", "index.md", "/read/index.md"
+    assert told(everything) == by_another
+    # Who asks for one page alone may still be told by another.
+    assert told(pump(EVERYTHING, path=["pump.md"])) == by_another
+    assert told(pump(Access(where=Filter(paths=("pump.md", "index.md"))), path=["pump.md"])) == by_another
+    hidden = pump(Access(where=Filter(paths=("pump.md", "Mend*"))))
+    assert "leaking" not in hidden.model_dump_json()
+    assert "index.md" not in hidden.model_dump_json()
+    assert described(hidden) < described(everything) - 0.2
 
 
 @minilm

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ast
+import configparser
+import importlib
+import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import tomllib
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
+from typing import Any
 
 import click
 import pytest
@@ -17,13 +24,41 @@ import structformer
 from structformer.adapters import sphinx
 from structformer.cli.main import app
 from structformer.evaluation import Evaluation, Judgements
+from structformer.evaluation.experiment import read_experiment
+from structformer.retrieval.pipeline import as_pipeline, read_pipeline
+from structformer.serving.access import read_tokens
+from structformer.training import train_ranker
 
+from boats import TINY, boats
 from conftest import write_pages
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 BLOCK = re.compile(r"^```([\w{}-]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+# Blocks that are not run, by their language: why. What is written in them is read by other programs.
+NOT_RUN = {
+    "": "commands, which are parsed above; they would train, fetch and serve",
+    "html": "needs a browser and a server; tests/test_box_targets.py has the box",
+    "js": "needs DocSearch's own package and a browser; tests/test_serving.py asks in its form",
+    "{eval-rst}": "directives of the site, which `make docs` runs without a warning",
+    "{toctree}": "a directive of the site, as above",
+    "{glossary}": "a directive of the site, as above",
+    "{command-reference}": "a directive of the site, as above",
+    "{code-cell}": "a notebook, which `make docs` runs",
+}
+# Pages that are run elsewhere, as a whole.
+RUN_AS_A_WHOLE = {
+    "README.md": "test_the_example_in_the_readme_runs",
+    "docs/tutorial.md": "test_the_tutorial_runs_from_its_first_line_to_its_last",
+    "docs/contributing.md": "tests/test_extending.py",
+}
+# What a block says that a test cannot have, with what takes its place.
+SMALLER = {
+    "TrainingOptions(max_seconds=300)": 'TrainingOptions(base_model="scratch", size="tiny", max_steps=2)',  # five minutes
+    "undo a commit": "clean the anchor",  # the pages here are about boats
+}
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -91,6 +126,100 @@ def test_the_tutorial_runs_from_its_first_line_to_its_last(tmp_path):
     assert (tmp_path / "search-page" / "index.html").exists()
 
 
+def written(language: str) -> list[tuple[str, str]]:
+    """The blocks in a language that no page is run for as a whole, each with the page that has it."""
+    pages = [(str(page.relative_to(ROOT)), page) for page in PAGES]
+    return [
+        (name, text)
+        for name, page in pages
+        if name not in RUN_AS_A_WHOLE
+        for kind, text in blocks(page)
+        if kind == language
+    ]
+
+
+def of(language: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(("page", "text"), written(language), ids=[page for page, _ in written(language)])
+
+
+def test_every_block_of_code_is_run_or_parsed_or_says_why_not():
+    run = {"python", "toml", "json", "ini"}
+    kinds = {
+        kind.partition(" ")[0]
+        for page in PAGES
+        for kind, _ in blocks(page)
+        if str(page.relative_to(ROOT)) not in RUN_AS_A_WHOLE
+    }
+    assert kinds == run | NOT_RUN.keys()
+
+
+@pytest.fixture(scope="module")
+def boats_searched(tmp_path_factory) -> Path:
+    """A folder with the pages `docs`, a workspace of them that is indexed, and in it the cross-encoder `ce`."""
+    folder = tmp_path_factory.mktemp("examples")
+    boats(folder)
+    (folder / "pages").rename(folder / "docs")
+    (folder / "w").rename(folder / "workspace")
+    structformer.index(folder / "workspace", encoders=["structure"])
+    train_ranker(structformer.Workspace(folder / "workspace"), replace(TINY, ranker="cross-encoder", name="ce"))
+    return folder
+
+
+@of("python")
+def test_the_python_of_a_page_runs(page, text, boats_searched, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(boats_searched / "docs", "docs")
+    if "structformer.ingest(" not in text:
+        shutil.copytree(boats_searched / "workspace", "workspace")
+    for said, instead in SMALLER.items():
+        text = text.replace(said, instead)
+    names: dict[str, Any] = {}
+    exec(compile(text, page, "exec"), names)
+    if "hits" in names:
+        assert names["hits"]
+        assert isinstance(names["hits"], structformer.Hits)
+    elif "extensions" in names:  # a conf.py
+        settings = {name for name in names if name.startswith("structformer_")}
+        added = set()
+        app = SimpleNamespace(add_config_value=lambda name, *_: added.add(name), connect=lambda *_: None)
+        [extension] = names["extensions"]
+        importlib.import_module(extension).setup(app)
+        assert settings <= added
+    else:  # a plugin
+        assert [task.name for task in names["structformer_tasks"]()] == ["opening"]
+
+
+@of("toml")
+def test_the_toml_of_a_page_means_something(page, text, tmp_path, run):
+    file = tmp_path / "example.toml"
+    file.write_text(text, encoding="utf-8")
+    value = tomllib.loads(text)
+    if "stages" in value:
+        assert read_pipeline(file) == as_pipeline('lexical[k=200] >> rerank("models/ce")[k=50]')
+    elif "rows" in value:
+        assert read_experiment(str(file)).rows[0].label == "BM25"
+    elif "tokens" in value:
+        assert len(read_tokens(file).by_token) == 2
+    else:  # options, which every command takes that has a table: it then looks where the file says
+        for command in [name for name, table in value.items() if isinstance(table, dict)]:
+            assert value["workspace"] in run(command, "--config", file).err
+
+
+@of("json")
+def test_the_json_of_a_page_starts_what_is_there(page, text):
+    [server] = json.loads(text)["mcpServers"].values()
+    assert server["command"] == "structformer"
+    parsed(server["args"])
+
+
+@of("ini")
+def test_the_units_of_a_page_start_what_is_there(page, text):
+    units = configparser.ConfigParser()
+    units.read_string(text)
+    assert units["Socket"]["ListenStream"] == "8765"
+    parsed(shlex.split(units["Service"]["ExecStart"])[1:])
+
+
 def test_the_example_in_the_readme_runs(tmp_path):
     write_pages(
         tmp_path / "docs",
@@ -107,6 +236,17 @@ def test_the_readme_opens_with_what_it_does_and_its_two_commands():
     first = (ROOT / "README.md").read_text(encoding="utf-8")[:600]
     assert "make demo" in first
     assert "make test" in first
+
+
+def test_every_public_name_is_on_the_page_of_the_python_api():
+    page = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:auto\w+:: |`)structformer\.(\w+)", page))
+    assert set(structformer.__all__) <= named
+    directives = re.findall(r"auto(\w+):: structformer\.(\w+)", page)
+    for directive, name in directives:
+        kind = type(getattr(structformer, name))
+        assert (directive == "function") == (kind is FunctionType), name
+    assert len(directives) == len({name for _, name in directives})
 
 
 @pytest.fixture(scope="module")

@@ -24,14 +24,15 @@ from structformer.evaluation.judgements import (
 from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.page import write_page
 from structformer.evaluation.row_places import files_of, filled
-from structformer.evaluation.running import RowTraining, run_experiment, some_queries, split_queries
+from structformer.evaluation.row_training import RowTraining
+from structformer.evaluation.running import NEGATIVES, run_experiment, some_queries, split_queries
 from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test, t_test
 from structformer.models.registry import read_record
 from structformer.retrieval.index import build_index
 from structformer.retrieval.pipeline import parse_pipeline
 from structformer.retrieval.qrels_files import read_qrels
 from structformer.retrieval.run_files import read_run, write_run
-from structformer.training import training_options
+from structformer.training import TrainingOptions, training_options
 
 from boats import boats
 
@@ -455,6 +456,10 @@ def test_an_untrained_cross_encoder_ranks_the_same_each_time(workspace, monkeypa
         ('[[rows]]\nlabel = "a"\npipeline = "lexical"\nfinetune = 3', "finetune is 3: it must be true, or a table"),
         ('[[rows]]\nlabel = "a"\npipeline = "lexical"\nfinetune = { foo = 1 }', "finetune: no key foo"),
         ('[[rows]]\nlabel = "a"\npipeline = "lexical"\nfinetune = { queries = 0 }', "queries is 0"),
+        (
+            '[[rows]]\nlabel = "a"\npipeline = "lexical"\ntrain = {}\nfinetune = { base_model = "b" }',
+            "finetune: it starts from what train has made",
+        ),
         ('[[rows]]\nlabel = "a"\npipeline = "lexical"\nqueries = [1]', "queries go with finetune"),
         ('budget = "soon"\n[[rows]]\nlabel = "a"\npipeline = "lexical"', "budget is 'soon'"),
         ('[[rows]]\nlabel = "a"\nensemble = ["b"]', "no row above has the label 'b'"),
@@ -474,14 +479,28 @@ def test_a_wrong_experiment_is_named(tmp_path, text, message):
         read_experiment("gone")
 
 
-def test_the_packages_experiments_can_be_read():
+def test_the_packages_experiments_can_be_read(run):
+    named = run("experiment", "--help").out.replace(",", " ").replace(".", " ").replace(":", " ").split()
+    assert set(experiment_names()) <= set(named)
     for name in experiment_names():
         for row in read_experiment(name).rows:
             if not row.ensemble:
                 places = dict.fromkeys(("model", *files_of([row.pipeline])), "m")
-                parse_pipeline(filled(row.pipeline, {**places, "candidates": "lexical"}))
+                parse_pipeline(filled(row.pipeline, {**places, "candidates": "lexical", "base": "base"}))
             if row.train is not None:
                 training_options(row.train.get("recipe"), {k: v for k, v in row.train.items() if k != "recipe"})
+
+
+def test_harp_learns_from_128_pairs_at_once_and_long_queries_keep_their_tokens():
+    pointwise = [
+        row.finetune
+        for name in ("harp", "harp-ablation", "harp-ensemble", "few-shot", "many-queries")
+        for row in read_experiment(name).rows
+        if row.finetune and "loss" in row.finetune
+    ]
+    assert {each["groups"] * min(TrainingOptions().group_size, 1 + NEGATIVES) for each in pointwise} == {128}
+    long = [row.finetune for name in ("long-texts", "ablation-finetuned") for row in read_experiment(name).rows]
+    assert {each["pair_query_tokens"] for each in long if each is not None} == {255}
 
 
 def test_a_query_may_stand_twice_but_not_with_two_texts(tmp_path):

@@ -13,11 +13,14 @@ import pytest
 from structformer.engines import Work
 from structformer.evaluation.experiment import experiment_names, read_experiment
 from structformer.evaluation.judgements import Judgements, read_judgements, write_judgements
-from structformer.evaluation.running import RowTraining, run_experiment
+from structformer.evaluation.row_training import RowTraining
+from structformer.evaluation.running import run_experiment
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
+from structformer.models.registry import read_record
 from structformer.retrieval.index import build_index
+from structformer.workspace import Workspace
 
 from boats import LINKED, linked_pages
 from conftest import write_pages
@@ -89,7 +92,10 @@ def test_an_experiment_of_the_package_runs_to_its_end(name, wiki, marco, topics,
     monkeypatch.setattr("structformer.sampling.shard_drawing.mapped", here)
     experiment = read_experiment(name)
     said: list[str] = []
-    on, judged, how, files = marco, topics, RowTraining(TINY, train_from=wiki), {"webformer": "its folder"}
+    # A row that names its own base takes another one by its label alone.
+    named = [row for row in experiment.rows if "base_model" in {**(row.train or {}), **(row.finetune or {})}]
+    settings = [*TINY, *(f"{row.label}.base_model=scratch" for row in named)]
+    on, judged, how, files = marco, topics, RowTraining(settings, train_from=wiki), {"webformer": "its folder"}
     if name in ON_A_WIKI:
         judged = Judgements({t: f"clean the {t}" for t in LINKED}, {t: {f"{t}.md": 1, "jib.md": 0} for t in LINKED})
         on, how = wiki, RowTraining(TINY)
@@ -100,6 +106,10 @@ def test_an_experiment_of_the_package_runs_to_its_end(name, wiki, marco, topics,
     without = {row.label for row in experiment.rows if row.checkpoint}
     assert {line.partition(" left out: ")[0] for line in said if " left out: " in line} == without
     assert [row.label for row in result.rows] == [row.label for row in experiment.rows if row.label not in without]
+    for row in experiment.rows:
+        if row.train is not None and row.finetune is not None:
+            tuned = read_record(on, f"{row.model}-finetuned")
+            assert tuned.base_location == str(Workspace(on).model(row.model)), "what was learned before is kept"
     assert set(result.measures) == {measure for row in result.rows for measure in row.scores}
     for row in result.rows:
         compared = {f"vs {label}" for label in experiment.baselines if label != row.label}

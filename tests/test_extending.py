@@ -98,7 +98,7 @@ def test_a_plugins_stage_is_part_of_a_pipeline(workspace, tmp_path):
         environment=environment,
         code=2,
     )
-    assert "shorter has no option 'penaltie'; choose from: k, penalty" in wrong
+    assert "shorter has no option 'penaltie'; did you mean penalty?" in wrong
 
 
 def test_a_format_of_ones_own_grammar_leaves_the_test_of_its_package_as_it_is(tmp_path):

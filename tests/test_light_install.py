@@ -114,6 +114,18 @@ def test_what_needs_torch_says_how_to_install_it(light, workspace):
         assert done.stderr.count("\n") == 1, command
 
 
+def test_where_nothing_can_be_learned_from_that_is_said_before_anything_is_loaded(light, tmp_path):
+    judged = ["--queries", "q", "--qrels", "r"]
+    for command in (["train"], ["train", "--recipe", "docs"], ["distill"], ["finetune", *judged]):
+        done = light(*command, "-w", tmp_path / "none")
+        assert (done.returncode, done.stderr.partition(":")[0]) == (1, "error"), command
+        assert f"no corpus in {tmp_path / 'none'}: run `structformer ingest FOLDER" in done.stderr, command
+        assert done.stderr.count("\n") == 1
+    # Which run is resumed, and which other workspace is learned from, is what torch's part looks at.
+    for command in (["train", "--resume"], ["train", "--set", "train_from=other"]):
+        assert INSTALL in light(*command, "-w", tmp_path / "none").stderr, command
+
+
 def test_vectors_are_not_lost_where_none_can_be_made(light, workspace, tmp_path):
     build_index(workspace, encoders=["base"])
     write_pages(tmp_path / "pages", {"oars.md": "# Oars\n\nAn oar moves a boat.\n"})

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import functools
 import http.server
+import json
 import re
 import shutil
 import subprocess
 import sys
 import threading
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from structformer.retrieval.index import build_index
 
 from boats import boats
-from test_serving import free_port, workspace
+from test_serving import free_port, wait_until, workspace
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -94,8 +96,10 @@ def served(folder: Path) -> Iterator[str]:
     with subprocess.Popen([*command, "--cors", "*"], stdout=subprocess.PIPE, text=True) as started:
         assert started.stdout is not None
         assert "http://" in started.stdout.readline()
-        yield f"http://127.0.0.1:{port}"
-        started.terminate()
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            started.terminate()
 
 
 @pytest.fixture(scope="module")
@@ -257,6 +261,40 @@ def test_what_is_too_wide_scrolls_by_itself_and_by_the_keyboard(browser, manual)
         page.wait_for_timeout(500)
         assert page.evaluate("document.activeElement.scrollLeft") > 0
         page.close()
+
+
+def test_a_newer_index_is_taken_over_with_its_buttons_and_its_previews(page, tmp_path):
+    pages = {"routes.md": PARTS, "manual.md": "# Manual\n\nSet up routes.\n\n```sh\nmanual --old\n```\n"}
+    folder = workspace(tmp_path, pages)
+    with served(folder) as address:
+        page.clock.install()
+        page.goto(f"{address}/?q=routes")
+        routes, manual = (
+            page.locator(".results article").filter(has=page.get_by_role("heading", name=name))
+            for name in ("Routes", "Manual")
+        )
+        pane = page.locator(".preview")
+        copy = pane.get_by_role("button", name="Copy sh code")
+        for article, text in ((routes, "gw init"), (manual, "manual --old"), (routes, "gw init")):
+            article.hover()
+            expect(pane).to_contain_text(text)
+            expect(copy).to_be_visible()
+        page.mouse.move(0, 0)
+        before = page.locator("body").get_attribute("data-index")
+
+        workspace(tmp_path, {**pages, "manual.md": pages["manual.md"].replace("--old", "--new")})
+        wait_until(lambda: read_url(f"{address}/api/status")["index"] != before)
+        page.clock.fast_forward(60_000)
+        expect(page.locator("body")).not_to_have_attribute("data-index", str(before))
+        expect(copy).to_be_visible()
+        for article, text in ((routes, "gw init"), (manual, "manual --new")):
+            article.hover()
+            expect(pane).to_contain_text(text)
+
+
+def read_url(address: str) -> Any:
+    with urllib.request.urlopen(address) as answer:
+        return json.load(answer)
 
 
 def test_code_is_read_without_javascript(browser, manual):

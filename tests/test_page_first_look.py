@@ -11,10 +11,10 @@ import pytest
 from starlette.testclient import TestClient
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
+from structformer.retrieval.helping import distance
 from structformer.retrieval.index import build_index
 from structformer.serving.access import read_tokens
 from structformer.serving.app import Application
-from structformer.serving.helping import distance
 from structformer.serving.options import ServerOptions
 from structformer.serving.service import SearchService, Serving
 from structformer.serving.versions import is_version, newest_first

@@ -8,7 +8,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from structformer.evaluation.experiment import read_experiment
 from structformer.models.base import packaged_minilm
+from structformer.models.registry import read_record
 
 from boats import LINKED, linked_pages
 from conftest import write_pages
@@ -38,7 +40,12 @@ def papers(folder, given, monkeypatch, run) -> ModuleType:
     monkeypatch.setattr(module, "has_gpu", lambda: False)
     monkeypatch.setattr(module, "ROWS", dict.fromkeys(module.TABLES, "BM25,QL,Wikiformer"))
     if (folder / "judged" / "index").exists():
-        monkeypatch.setattr(module, "prepared", lambda _: (folder / "wiki", given[-1]))
+        prepared = module.prepared
+        monkeypatch.setattr(
+            module,
+            "prepared",
+            lambda options: (folder / "wiki", given[-1]) if options.wiki == given[1] else prepared(options),
+        )
     return module
 
 
@@ -91,4 +98,38 @@ def test_two_seeds_are_trained_compared_and_tested(papers, given, capsys, monkey
         reports = [json.loads((papers.FOLDER / "tables" / seed / table / "report.json").read_text()) for seed in "01"]
         means = [sum(each["per_query"]["Wikiformer"]["nDCG@10"].values()) / each["queries"] for each in reports]
         assert lines[-1].split("|")[2].strip().startswith(f"{sum(means) / 2:.4f} ± ")
-        assert f"{lines[0]}\n" in capsys.readouterr().out or table != "zero-shot"
+    said = capsys.readouterr().out
+    assert all(f"{table}, 2 seeds\n" in said for table in papers.TABLES)
+    speeds = [
+        line.split("|")[1:-1] for line in (papers.FOLDER / "tables" / "trainings.md").read_text().splitlines()[2:]
+    ]
+    assert [cells[0].strip() for cells in speeds] == ["Wikiformer", "Wikiformer, fine-tuned"]
+    assert all(float(cells[1].replace(",", "")) > 0 and float(cells[3]) > 0 for cells in speeds)
+    assert {cells[2].strip() for cells in speeds} == {"not known"}, "what a CPU can do at most is in no data sheet"
+
+    row = next(row for row in read_experiment("finetuned").rows if row.label == "Wikiformer")
+    tuned = read_record(papers.FOLDER / "judged", f"{row.model}-finetuned")
+    assert tuned.base_location == str(papers.FOLDER / "judged" / "models" / row.model)
+
+
+def test_rows_that_are_missing_are_named_with_the_reason(papers):
+    scores = {"BM25": {"RR": {"1": 1.0, "2": 0.5}}}
+    report = {"measures": ["RR"], "per_query": scores, "caveat": "a remark\n\nQL left out: it needs words"}
+    (papers.FOLDER / "tables").mkdir(exist_ok=True)
+    lines = papers.as_table("zero-shot", [report]).splitlines()
+    assert lines[4].startswith("| BM25 | 0.7500 ± 0.0000 |")
+    assert lines[5:] == ["| QL | left out: it needs words |", "| Wikiformer | left out: its report does not say why |"]
+
+
+def test_without_a_network_it_measures_on_the_demos_pages(papers, monkeypatch):
+    def unreachable(*_: object) -> None:
+        raise OSError("no route")
+
+    lines: list[str] = []
+    monkeypatch.setattr(papers.urllib.request, "urlretrieve", unreachable)
+    monkeypatch.setattr(papers, "print", lambda text, **_: lines.append(text), raising=False)
+    assert papers.main(SETTINGS) == 0
+    said = "\n".join(lines)
+    assert "could not be fetched (no route): measuring on pages of installed packages" in said
+    assert "pairs of query and document a second on this machine" in said
+    assert "Nothing was trained: these pages are neither an encyclopedia nor judged." in said

@@ -8,18 +8,26 @@ import pickle
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from structformer.corpus import Corpus
+from structformer.corpus.whole_text import whole_text
 from structformer.errors import ModelError
 from structformer.ingestion import ingest
 from structformer.models.cross_encoder import MAX_TOKENS, CrossEncoder
 from structformer.models.kinds import RankerOptions
 from structformer.models.loading import load_encoder
 from structformer.models.registry import model_kind
+from structformer.retrieval.index import build_index
+from structformer.retrieval.opened import has_ranking_head, untrained_scorer
+from structformer.retrieval.run_files import read_run
+from structformer.sampling import Example
 from structformer.training.masked import MaskedHead
+from structformer.training.objectives import CrossEncoderObjective, ObjectiveOptions
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -336,3 +344,85 @@ def test_an_index_of_parts_leads_nowhere_else(tmp_path):
     Path(location, "pytorch_model.bin.index.json").write_text('{"weight_map": {"a": "../weights.bin"}}')
     with pytest.raises(ModelError, match=r"names \.\./weights\.bin, which is not there"):
         load_encoder(location)
+
+
+# -- before any training, and as rows of experiments -------------------------------------------------------------------
+
+
+def test_a_base_scores_with_the_head_of_its_files_before_any_training(tmp_path):
+    weights, scores = next_sentence()
+    with_head = checkpoint(tmp_path / "bert", weights)
+    with torch.inference_mode():
+        expected = scores(**CrossEncoder.load(with_head).tokenizer(*PAIRS, padding=True, return_tensors="pt")).numpy()
+    np.testing.assert_allclose(untrained_scorer(with_head).score(*PAIRS), expected, atol=1e-6)
+    bare = checkpoint(tmp_path / "bare", without_head())
+    assert (has_ranking_head(with_head), has_ranking_head(bare)) == (True, False)
+    np.testing.assert_array_equal(*(untrained_scorer(bare).score(*PAIRS) for _ in range(2)))
+
+
+ROWS = """
+measures = ["RR"]
+[[rows]]
+label = "published"
+pipeline = "{candidates} >> rerank:{model}[k=100, of=documents]"
+checkpoint = "FOLDER/prop"
+[[rows]]
+label = "before training"
+pipeline = "{candidates} >> rerank({base})[k=100, of=documents]"
+[[rows]]
+label = "gone"
+pipeline = "{candidates} >> rerank:{model}[k=100, of=documents]"
+checkpoint = "FOLDER/gone"
+[[rows]]
+label = "both"
+ensemble = ["published", "gone"]
+"""
+
+
+def test_rows_take_published_rankers_and_bases_of_folders(tmp_path, run):
+    torch.manual_seed(1)
+    for name, weights in (("prop", prop()[0]), ("bert", next_sentence()[0]), ("bare", without_head())):
+        checkpoint(tmp_path / name, weights)
+    pages = {
+        f"{word}.md": f"# {word} deck\n\nClean the {word} {'wet ' * n}boat.\n" for n, word in enumerate(WORDS[5:11])
+    }
+    write_pages(tmp_path / "pages", pages)
+    ingest(tmp_path / "pages", tmp_path / "w")
+    build_index(tmp_path / "w", encoders=[])
+    (tmp_path / "q.tsv").write_text("1\tdeck boat\n")
+    (tmp_path / "qrels.txt").write_text("1 0 mast.md 1\n1 0 boat.md 1\n")
+    (tmp_path / "e.toml").write_text(ROWS.replace("FOLDER", str(tmp_path)))
+    command = ["experiment", tmp_path / "e.toml", "-w", tmp_path / "w", "--queries", tmp_path / "q.tsv"]
+    command += ["--qrels", tmp_path / "qrels.txt", "--output", tmp_path / "out", "--force"]
+
+    def found(base: str) -> tuple[str, list[dict[str, float]]]:
+        done = run(*command, "--set", f"base_model={tmp_path / base}")
+        assert done.code == 0, done.err
+        runs = [read_run(path)[1]["1"] for path in sorted((tmp_path / "out" / "e" / "runs").iterdir())]
+        return done.out + done.err, [dict(each) for each in runs]
+
+    corpus = Corpus.open(tmp_path / "w")
+    texts = {document.id: whole_text(document, corpus.site) for document in corpus.documents()}
+    for base in ("bert", "bare"):
+        said, runs = found(base)
+        assert "gone left out: " in said
+        assert "both left out: it needs the row gone" in said
+        assert ("before training: bare has no ranking head" in said) == (base == "bare")
+        rankers = (CrossEncoder.load(str(tmp_path / "prop")), untrained_scorer(str(tmp_path / base)))
+        for ranker, its in zip(rankers, runs, strict=True):
+            scores = ranker.score(["deck boat"] * len(texts), list(texts.values()))
+            expected = [name for _, name in sorted(zip(-scores, texts, strict=True))]
+            assert sorted(its, key=lambda name: -its[name]) == expected
+
+
+@pytest.mark.parametrize(("asked", "kept"), [(30, 30), (255, 255), (400, 255)])
+def test_queries_keep_as_many_tokens_in_training_as_asked_and_as_scoring_reads(tmp_path, asked, kept):
+    ranker = CrossEncoder.start(checkpoint(tmp_path, without_head()), "cross-encoder", RankerOptions(MAX_TOKENS))
+    objective = CrossEncoderObjective(ranker, ObjectiveOptions("softmax", pair_query_tokens=asked))
+    example = Example("judged", ("mast " * 300,) * 2, ("deck " * 600, "boat " * 600), "document", (-1, -1))
+    prepared = objective.prepare([example], Random(0))
+    rows = [row for batch in prepared.batches["pairs"] for row in batch.features["input_ids"].tolist()]
+    separator = ranker.tokenizer.sep_token_id
+    assert [(row.index(separator) - 1, len(row) - row.index(separator) - 2) for row in rows] == [
+        (kept, MAX_TOKENS - 3 - kept)
+    ] * 2

@@ -197,6 +197,19 @@ def test_serve_asks_for_an_index_and_ends_twice(workspace: Path, tmp_path: Path)
         structformer.up(tmp_path, tmp_path / "ws", train_seconds=0)
 
 
+@pytest.mark.parametrize("address", ["https://boats.example/docs/", Path("https://boats.example/docs")])
+def test_a_website_is_answered_with_the_command_that_reads_it(tmp_path: Path, address: str | Path):
+    for call in (
+        lambda: structformer.ingest(address, tmp_path / "ws"),
+        lambda: structformer.ingest([tmp_path, address], tmp_path / "ws"),
+        lambda: structformer.up(address, tmp_path / "ws"),
+        lambda: list(structformer.read(address)),
+    ):
+        with pytest.raises(structformer.UsageError, match=r"`structformer ingest https://boats\.example/docs"):
+            call()
+    assert not (tmp_path / "ws").exists()
+
+
 def test_export_says_what_it_wrote_and_what_goes_together(workspace: Path, tmp_path: Path):
     assert structformer.export("site", tmp_path / "site", workspace, title="Boats").count == 4
     assert (tmp_path / "site" / "index.html").exists()
@@ -207,7 +220,7 @@ def test_export_says_what_it_wrote_and_what_goes_together(workspace: Path, tmp_p
     assert made.count > 9
     assert first["url"].startswith("https://boats.example/")
     for options, cure in (
-        ({"form": "siet", "target": "x"}, "did you mean 'site'"),
+        ({"form": "siet", "target": "x"}, r"did you mean site\?"),
         ({"form": "site"}, "name the folder or file"),
         ({"form": "static", "target": "x"}, "model=NAME"),
         ({"form": "beir", "target": "x", "base_url": "https://x.org"}, "base_url goes with site and docsearch"),

@@ -197,6 +197,31 @@ def test_damaged_arrays_and_tables_are_said(broken, tmp_path):
     assert [path for path, _ in report.messages] == ["a"]
 
 
+CASE = {"ajId": "4", "ajName": "盗窃案", "ajjbqk": "经审理查明", "pjjg": {"id": "no record"}, "qw": "公诉机关指控。"}
+
+
+@pytest.mark.parametrize("indent", [None, 0, 2, "\t"])
+@pytest.mark.parametrize("long", [1, 20_000])
+def test_a_file_of_one_object_is_a_record_however_it_is_indented(indent, long, tmp_path, monkeypatch):
+    monkeypatch.setattr("structformer_records.layout.PIECE_BYTES", 200)
+    cases = {number: {**CASE, "ajId": number, "qw": CASE["qw"] * long} for number in ("4", "5")}
+    files = {f"{number}.json": json.dumps(case, ensure_ascii=False, indent=indent) for number, case in cases.items()}
+    write_pages(tmp_path / "cases", files)
+    report = ingest(tmp_path / "cases", tmp_path / "w", workers=1)
+    assert not report.messages
+    documents = list(Corpus.open(tmp_path / "w").documents())
+    assert [(document.id, document.title) for document in documents] == [("4", "盗窃案"), ("5", "盗窃案")]
+    assert all(document.root.text == CASE["qw"] * long for document in documents)
+    both = "\n".join(files.values())
+    assert [document.id for document in read(both.encode(), format="records")] == ["4", "5"]
+
+
+def test_an_indented_object_that_only_holds_records_deep_within_is_none():
+    package = {"name": "x", "scripts": {"id": "1", "text": "run"}, "files": [{"id": "2", "text": "a"}]}
+    assert layout_of(json.dumps(package, indent=2).encode()) is None
+    assert layout_of(b"{\n}\n") is None
+
+
 def test_documents_of_an_ir_datasets_id(tmp_path):
     import ir_datasets
     from ir_datasets.datasets.base import Dataset

@@ -200,6 +200,18 @@ def test_workflows_run_what_is_there_with_few_rights(path):
     assert extras <= set(PROJECT["optional-dependencies"])
     for job in workflow["jobs"].values():
         assert job.get("timeout-minutes") or "needs" in job  # what hangs is ended
+        ran = "\n".join(step.get("run", "") for step in job["steps"])
+        ran += "".join(rule_of(makefile, target) for target in re.findall(r"\bmake (\w+)", ran))
+        uploads = [step for step in job["steps"] if "/upload-" in step.get("uses", "")]
+        for written in (each for step in uploads for each in step["with"]["path"].split()):
+            assert re.search(rf"(?<![\w/.]){re.escape(written.rstrip('/'))}(?![\w.])", ran), written
+
+
+def rule_of(makefile: str, target: str) -> str:
+    """The commands that make runs for a target."""
+    found = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    assert found is not None
+    return found[1]
 
 
 def test_versions_that_are_tested_are_those_that_are_promised():

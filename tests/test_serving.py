@@ -919,6 +919,20 @@ def test_the_page_says_what_training_came_to_in_the_records_words(trained, harbo
         assert "Not judged: " in found.get("/").text
 
 
+def test_a_gain_that_may_be_chance_is_not_called_one(trained, tmp_path, run):
+    said = "No gain shown (the interval includes 0): the search uses what was trained, since it did better on average."
+    folder = judged(trained, tmp_path / "chance", low=-0.001)
+    with client(folder) as found:
+        status = found.get("/api/status").json()
+        assert status["trained"]
+        assert "95 % interval -0.001 to +0.050" in status["verdict"]
+        assert status["verdict"].endswith(said)
+        assert f"<summary>Trained on these documents. {said}</summary>" in found.get("/?q=network").text
+    assert said in run("search", "mend the mast", "--explain", "-w", folder).out
+    with client(judged(trained, tmp_path / "edge", low=0.0)) as found:
+        assert said in found.get("/api/status").json()["verdict"]
+
+
 def test_a_training_without_a_gain_is_said_and_can_be_looked_at(trained, tmp_path):
     with client(judged(trained, tmp_path / "w", trained=0.7, low=-0.06, high=-0.02)) as found:
         status = found.get("/api/status").json()

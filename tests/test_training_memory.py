@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -27,7 +28,7 @@ from structformer.training.logs import read_log
 from structformer.training.memory import fitted, read_twice, tried
 from structformer.training.objectives import Objective
 from structformer.training.options import TrainingOptions
-from structformer.training.planning import measure
+from structformer.training.planning import measure, steps_of_pairs
 from structformer.training.prepared import Prepared
 from structformer.training.resolve import load_ranker, make_objective, resolve
 from structformer.training.utilisation import ModelArithmetic, peak_of
@@ -296,3 +297,16 @@ def test_a_process_measures_the_part_of_a_step_that_will_be_its_own(monkeypatch)
     found, _ = measure(objective, order, SimpleNamespace(precision="no"), "cpu", None, options, processes=8)
     assert set(seen) == {4}, "64 Examples in 2 chunks for each of 8 processes"
     assert found.pairs_per_second * found.seconds == pytest.approx(3 * 64)
+
+
+def test_pairs_are_counted_step_by_step():
+    """Of groups of 3 and 9, of 2 and 2, of 8 and 8, over and over, groups of 8 take 11, 4 and 16 pairs a step."""
+    sizes = [(3, 9), (2, 2), (8, 8)]
+    order: Any = SimpleNamespace(
+        places=lambda step: step % 3,
+        examples=lambda place: [SimpleNamespace(queries=("q",) * size) for size in sizes[place]],
+    )
+    wanted = {1: 1, 11: 1, 12: 2, 15: 2, 16: 3, 31: 3, 32: 4}
+    assert {pairs: steps_of_pairs(pairs, order, 8) for pairs in wanted} == wanted
+    assert steps_of_pairs(10, order, 2) == 3
+    assert steps_of_pairs(100, order, 8, 2) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -13,11 +14,13 @@ from structformer.corpus.whole_text import whole_text
 from structformer.errors import UsageError
 from structformer.evaluation.experiment import read_experiment
 from structformer.evaluation.judgements import read_judgements
+from structformer.models.kinds import ranker_kind
 from structformer.models.registry import read_record
 from structformer.retrieval.index import build_index
 from structformer.retrieval.qrels_files import read_qrels
 from structformer.retrieval.run_files import read_run
 from structformer.sampling import Samples
+from structformer.training.finetuning import finetuning_options, held_count, judged_source
 from structformer.training.judged_candidates import JudgedCandidates
 from structformer.training.judged_development import judged_development
 from structformer.training.judging import development_score
@@ -332,3 +335,121 @@ def test_all_rows_reorder_the_same_documents_and_some_may_be_asked_for(run, marc
     assert [row["label"] for row in every.json[0]["rows"]] == ["BM25", "QL", "both"]
     assert "no row 'gone'; choose from: BM25; KNRM; KNRM, 2 queries" in run(*command, "--rows", "gone").err
     assert "no measure 'nonsense'" in run(*command, "--measures", "nonsense").err
+
+
+def test_a_fifth_of_the_queries_judges_fine_tuning_but_none_in_an_experiment(run, marco, tmp_path):
+    """HARP's figure 3 learns from all of its twenty queries, and of 200,000 a fifth would be judged for days."""
+    assert [held_count(queries) for queries in (19, 20, 70, 2_500, 200_000)] == [0, 4, 14, 500, 500]
+    queries = {
+        str(n): f"how do I {deed} my {thing}" for n, (thing, deed) in enumerate(product(THINGS, DEEDS)) if n < 20
+    }
+    qrels = {name: {f"D{name}": 1} for name in queries}
+    for share, asked, held in ((None, 16, 4), (0.0, 20, 0)):
+        chosen = {} if share is None else {"held_out": share}
+        source, _ = judged_source(marco / "w", queries, qrels, negatives=2, seed=0, of="documents", **chosen)
+        assert len({example.queries[0] for example in source.samples}) == asked
+        assert len(source.development.queries if source.development else []) == held
+
+    (tmp_path / "qrels.txt").write_text("".join(f"{n} 0 D{n} 1\n" for n in range(25)))
+    (tmp_path / "e.toml").write_text(ORDERS.replace("[2, 3]", "[20]"))
+    command = ["experiment", tmp_path / "e.toml", *judged(marco), "--rows", "KNRM, 20 queries"]
+    done = run(*command, "--train-queries", marco / "queries.tsv", "--train-qrels", tmp_path / "qrels.txt")
+    assert done.code == 0, done.err
+    tuned = next((marco / "w" / "models").glob("experiment-knrm-20-queries-*-finetuned"))
+    record = read_record(marco / "w", tuned.name)
+    assert record.training["plan"]["examples"] == {"judged": 20}
+    assert record.judged is None
+    assert record.training["settings"]["learning_rate"] == ranker_kind("knrm").cpu.learning_rate == 1e-3
+    assert finetuning_options(marco / "w", None, {"ranker": "cross-encoder"})["learning_rate"] == 2e-5
+
+
+BEFORE_TUNING = """
+measures = ["nDCG@10"]
+[[rows]]
+label = "BM25"
+pipeline = "{candidates} >> bm25[of=documents]"
+[[rows]]
+label = "learned"
+pipeline = "{candidates} >> rerank:{model}[k=100, of=documents]"
+train = { ranker = "cross-encoder", mix = { rwi = 1 } }
+finetune = { of = "documents" }
+[[rows]]
+label = "from a folder"
+pipeline = "{candidates} >> rerank:{model}[k=100, of=documents]"
+finetune = { ranker = "cross-encoder", of = "documents", base_model = "FOLDER" }
+"""
+
+
+def test_settings_for_all_rows_leave_fine_tuning_what_was_learned_before_it(run, wiki, marco, tmp_path):
+    (tmp_path / "e.toml").write_text(BEFORE_TUNING)
+    command = ["experiment", tmp_path / "e.toml", *judged(marco), "--train-from", wiki, *ONE_STEP]
+    learned = read_experiment(str(tmp_path / "e.toml")).rows[1].model
+    done = run(*command, "--rows", "learned")
+    assert done.code == 0, done.err
+    models = marco / "w" / "models"
+    tuned = read_record(marco / "w", f"{learned}-finetuned")
+    assert tuned.base_location == str(models / learned)
+    assert tuned.training["options"]["max_steps"] == 1, "the other settings are fine-tuning's too"
+    assert tuned.training["corpus"] == Corpus.open(marco / "w").fingerprint
+    assert read_record(marco / "w", learned).base == "scratch"
+
+    (tmp_path / "e.toml").write_text(BEFORE_TUNING.replace("FOLDER", str(models / learned)))
+    apart = f"{read_experiment(str(tmp_path / 'e.toml')).rows[2].model}-finetuned"
+    assert run(*command, "--rows", "from a folder").code == 0
+    assert read_record(marco / "w", apart).base_location == str(models / learned), "the row names its own base"
+    own = ["--set", "from a folder.base_model=scratch", "--set", "learned.base_model=minilm"]
+    assert run(*command, *own, "--rows", "from a folder").code == 0
+    assert read_record(marco / "w", apart).base == "scratch", "its label is given another one"
+    refused = run(*command, "--set", "name=mine")
+    assert (refused.code, "an experiment names the models of its rows itself" in refused.err) == (2, True)
+
+
+def test_judged_queries_choose_the_checkpoints_of_an_experiment(run, wiki, marco, tmp_path):
+    (tmp_path / "e.toml").write_text(BEFORE_TUNING.replace('label = "learned"', 'label = "chosen"'))
+    name = read_experiment(str(tmp_path / "e.toml")).rows[1].model
+    files = {"dev_queries": "queries.tsv", "dev_qrels": "qrels.txt", "dev_candidates": "top.trec"}
+    settings = [part for key, file in files.items() for part in ("--set", f"{key}={tmp_path / file}")]
+    command = ["experiment", tmp_path / "e.toml", *judged(marco), "--train-from", wiki, *ONE_STEP, "--rows", "chosen"]
+    assert "cannot be read" in run(*command, *settings).err, "before anything is trained"
+    for file in files.values():
+        (tmp_path / file).write_text((marco / file).read_text())
+    done = run(*command, *settings, "-v")
+    assert done.code == 0, done.err
+    assert "the checkpoint is chosen by RR@10 of 70 queries, 700 candidates" in done.err
+    by = read_record(marco / "w", name).training["judged"]
+    assert (by["by"], by["questions"], by["measure"]) == ("judged development queries", 70, "RR@10")
+    tuned = read_record(marco / "w", f"{name}-finetuned").training["options"]
+    assert tuned["dev_queries"] is None, "fine-tuning has judged queries of its own"
+
+    weights = marco / "w" / "models" / name / "model.safetensors"
+    written = weights.stat().st_mtime_ns
+    assert run(*command, *settings).code == 0
+    assert weights.stat().st_mtime_ns == written
+    (tmp_path / "qrels.txt").write_text("".join(f"{n} 0 D{n} 1\n" for n in range(30)))
+    assert run(*command, *settings).code == 0
+    assert weights.stat().st_mtime_ns > written, "other judgements may choose another checkpoint"
+    assert read_record(marco / "w", name).training["judged"]["questions"] == 30
+
+
+SIZES = """
+measures = ["nDCG@10"]
+[[rows]]
+label = "PROP"
+pipeline = "{candidates} >> rerank:{model}[k=100, of=documents]"
+sizes = [10, 20]
+train = { recipe = "prop", groups = 2, accumulation = 1, schedule = "constant" }
+"""
+
+
+def test_a_size_is_a_number_of_pairs(run, wiki, marco, tmp_path):
+    """PROP's groups are of two word sets and their document, and a step has two groups: four pairs."""
+    (tmp_path / "e.toml").write_text(SIZES)
+    settings = [each for each in SETTINGS if not each.startswith(("max_", "groups"))]
+    words = ("sample.min_words=5", "sample.min_frequency=1", "sample.keep_short=1.0")
+    chosen = [part for each in (*settings, *words) for part in ("--set", each)]
+    done = run("experiment", tmp_path / "e.toml", *judged(marco), "--train-from", wiki, *chosen)
+    assert done.code == 0, done.err
+    rows = read_experiment(str(tmp_path / "e.toml")).rows
+    assert [row.label for row in rows] == ["PROP, 10 pairs", "PROP, 20 pairs"]
+    trained = [read_record(marco / "w", row.model).training for row in rows]
+    assert [(each["steps"], each["plan"]["limited_by"]) for each in trained] == [(3, "10 pairs"), (5, "20 pairs")]

@@ -94,5 +94,6 @@ def command(
         remark=lambda hit: f"found by: {'; '.join(hit.subtasks)}" if hit.subtasks else "",
         trace=[f"subtask {subtask.query!r} ({subtask.why}): {subtask.found} hits" for subtask in found.subtasks],
         also={"subtasks": [subtask.as_dict() for subtask in found.subtasks]},
+        where=where,
     )
     return 0

@@ -79,7 +79,7 @@ class HtmlFormat:
             whole, soup = options.get("content", "main") == "all", options.get("parser") == "beautifulsoup"
             head = _Head(title, front)
             document = self._document(source, text, encoding, head, whole=whole, soup=soup)
-            if head.refresh and _is_redirect(document):
+            if head.refresh and _is_redirect(document, head.refresh):
                 _redirect(source, head)
                 return
             if has_templates(text, document, head.title) and is_template(text, document, head.title):
@@ -149,9 +149,11 @@ class HtmlFormat:
             yield from url_names(urljoin(canonical, link.target))
 
 
-def _is_redirect(document: Document) -> bool:
-    """Whether a page that leads elsewhere at once says little more than that."""
-    return sum(len(section.text) + len(section.title) for section in document.sections()) <= _MOST_OF_REDIRECT
+def _is_redirect(document: Document, target: str) -> bool:
+    """Whether a page that leads to another one at once says little more than that, and links to nothing else."""
+    said = sum(len(section.text) + len(section.title) for section in document.sections())
+    links = (link for section in document.sections() for link in section.links)
+    return said <= _MOST_OF_REDIRECT and all(link.target == target for link in links)
 
 
 def _redirect(source: SourceFile, head: _Head) -> None:

@@ -24,6 +24,7 @@ KERNELS = tuple(
         ),
         joint=True,
         word_vectors=True,
+        finetuning_rate=None,
     )
     for name in (KNRM, CONV_KNRM, DRMM)
 )
@@ -37,6 +38,7 @@ _DUET = RankerKind(
     gpu=Defaults(64, 1e-3, 1000),
     card=Card("DuetRanker", _CALL, "text-ranking", "structformer", "structformer_kernels.duet_ranker"),
     joint=True,
+    finetuning_rate=None,
     word_vectors=True,  # of which a list of n-graphs takes the place
 )
 KINDS = (*KERNELS, _DUET)

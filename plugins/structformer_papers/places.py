@@ -58,7 +58,8 @@ class Places:
             return None
         equal = [address for other, address in hits if other == score]
         before = sum(self._number(address) < number for address in equal) if len(equal) > 1 else 0
-        return 1 + sum(other > score for other, _ in hits) + before
+        better = sum(1 for other, _ in hits if other > score)
+        return 1 + better + before
 
     def _number(self, address: tantivy.DocAddress) -> int:
         return int(self._searcher.doc(address)[_NUMBER][0])

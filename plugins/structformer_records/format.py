@@ -28,6 +28,7 @@ _DOC = re.compile(r"<DOC>(.*?)</DOC>", re.DOTALL | re.IGNORECASE)
 _TREC_TITLES = ("title", "headline", "head", "ttl", "hl")
 _TREC_TEXTS = ("text", "body", "contents")
 _TAG = re.compile(r"<[^<>]{1,200}>")
+_HEAD_BYTES = 65536
 _MOST_FIELD_CHARACTERS = 1 << 30
 
 
@@ -90,10 +91,12 @@ class RecordsFormat:
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """A Document for each record. Option `fields`: what the parts of a record are called."""
         chosen = _chosen(options)
-        head = as_utf8(source.read()[:65536])
+        content = source.read()
+        # The first record whole, if it is a line: what its text is called may come late in it.
+        head = as_utf8(content[: max(_HEAD_BYTES, content.find(b"\n") + 1 or len(content))])
         layout = layout_of(head, chosen)
         if layout is not None and layout.kind in PACKED:
-            for piece in pieces(io.BytesIO(source.read()), len(source.read())):
+            for piece in pieces(io.BytesIO(content), len(content)):
                 if isinstance(piece, bytes):
                     yield from self.read(_part(source, piece), options)
                 else:

@@ -23,7 +23,8 @@ NAMES: dict[str, tuple[str, ...]] = {
 _TREC = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<DOC>\s*<DOCNO>", re.IGNORECASE)
 _PARQUET = b"PAR1"
 _ARRAY = re.compile(rb"\[\s*\{")
-PACKED = frozenset({"array", "parquet"})  # layouts whose pieces are made into JSON lines
+_BROKEN = re.compile(rb"\{[ \t]*\r?\n")  # an object that goes on in the next line, as people indent them
+PACKED = frozenset({"array", "object", "parquet"})  # layouts whose pieces are made into JSON lines
 _OF_WIKI_EXTRACTOR = re.compile(rb'"revid"\s*:|\?curid=\d')
 _SAMPLE_LINES = 20
 _LONG = 12  # average words of a text from which on a table holds passages, and not queries
@@ -31,8 +32,8 @@ _LONG = 12  # average words of a text from which on a table holds passages, and 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """kind: "json", "array", "parquet", "trec", "tsv" or "csv". columns: of a table, where each part is; header:
-    bytes of its first line, which every piece begins with.
+    """kind: "json" of one object a line, "object" where one takes several, "array", "parquet", "trec", "tsv" or "csv".
+    columns: of a table, where each part is; header: bytes of its first line, which every piece begins with.
     """
 
     kind: str
@@ -53,6 +54,8 @@ def layout_of(head: bytes, chosen: Mapping[str, str] | None = None) -> Layout | 
         return Layout("trec")
     first = start.split(b"\n", 1)[0]
     if start.startswith(b"{"):
+        if _BROKEN.match(start):
+            return Layout("object") if _is_indented_record(start, names) else None
         return Layout("json") if _is_record(first, start, names) and not _OF_WIKI_EXTRACTOR.search(first) else None
     if _ARRAY.match(start):
         keys = set(re.findall(rb'"(\w+)"\s*:', start))
@@ -123,7 +126,7 @@ def _layout_by_form(head: bytes) -> Layout:
     """The layout of records whose parts have names that only the user knows."""
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"{"):
-        return Layout("json")
+        return Layout("object" if _BROKEN.match(start) else "json")
     if _ARRAY.match(start):
         return Layout("array")
     first = start.split(b"\n", 1)[0]
@@ -138,6 +141,15 @@ def _is_record(first: bytes, start: bytes, parts: Mapping[str, tuple[str, ...]])
         keys = set(re.findall(rb'"(\w+)"\s*:', start[:4000]))
         return b"\n" not in start and _has_parts({key.decode("ascii", "replace") for key in keys}, parts)
     return isinstance(record, dict) and _has_parts(set(map(str, record)), parts)
+
+
+def _is_indented_record(start: bytes, parts: Mapping[str, tuple[str, ...]]) -> bool:
+    """Whether an object in several lines has the parts of a record: those that are indented as the first of them is."""
+    indent = re.search(rb'\n([ \t]*)"', start)
+    if indent is None:
+        return False
+    keys = re.findall(rb"\n" + indent[1] + rb'"(\w+)"\s*:', start)
+    return _has_parts({key.decode("ascii", "replace") for key in keys}, parts)
 
 
 def _has_parts(names: set[str], parts: Mapping[str, tuple[str, ...]]) -> bool:

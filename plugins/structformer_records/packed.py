@@ -1,4 +1,4 @@
-"""Arrays of JSON objects and Parquet tables as pieces of JSON lines, read as streams."""
+"""Arrays of JSON objects, objects in several lines, and Parquet tables as pieces of JSON lines, read as streams."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from typing import Any, BinaryIO
 
 from structformer.errors import ReadError
 
+_ITEMS = {"array": "item", "object": ""}  # where the records are
 _ROWS = 64  # at once: a few rows of a small file may hold much
 
 
 def packed_pieces(kind: str, stream: BinaryIO, head: bytes, size: int, limit: int) -> Iterator[bytes | str]:
     """Pieces of about `size` bytes of JSON lines, and, as a str, what was left out: a record over `limit` bytes.
 
-    kind: "array" or "parquet". head: what was read of the stream already. Raises ReadError on what is damaged.
+    kind: "array", "object" or "parquet". head: what was read of the stream already. Raises ReadError on what is
+    damaged.
     """
     piece = bytearray()
-    for number, record in enumerate(_rows(stream, head) if kind == "parquet" else _objects(stream, head), 1):
+    for number, record in enumerate(
+        _rows(stream, head) if kind == "parquet" else _objects(stream, head, _ITEMS[kind]), 1
+    ):
         if not isinstance(record, Mapping):
             yield f"record {number}: not an object: left out"
             continue
@@ -34,12 +38,12 @@ def packed_pieces(kind: str, stream: BinaryIO, head: bytes, size: int, limit: in
         yield bytes(piece)
 
 
-def _objects(stream: BinaryIO, head: bytes) -> Iterator[Any]:
+def _objects(stream: BinaryIO, head: bytes, items: str) -> Iterator[Any]:
     import ijson
 
     number = 0
     try:
-        for value in ijson.items(_Rejoined(head, stream), "item", use_float=True):
+        for value in ijson.items(_Rejoined(head, stream), items, use_float=True, multiple_values=not items):
             number += 1
             yield value
     except (ijson.JSONError, UnicodeDecodeError, RecursionError) as error:

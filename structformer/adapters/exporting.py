@@ -8,9 +8,11 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 
@@ -18,6 +20,7 @@ from structformer.corpus import Corpus
 from structformer.document import Document
 from structformer.evaluation.judgements import Judgements, write_judgements
 from structformer.outputs import new_file, new_folder
+from structformer.retrieval.hits import with_anchor
 from structformer.sampling import Example, Samples
 from structformer.storage.parquet import parquet_writer
 from structformer.text.passages import cut_section
@@ -124,19 +127,39 @@ def export_beir(
         return _write_lines(made / "corpus.jsonl", (line(document) for document in corpus.documents()))
 
 
-def export_docsearch(workspace: str | Path, target: Path, *, base_url: str = "", force: bool = False) -> int:
-    """Write DocSearch records as JSON lines: hierarchy_lvl0 to hierarchy_lvl6, content, url, anchor, type and objectID;
-    gives their number.
+@dataclass(frozen=True, slots=True)
+class DocSearchReport:
+    """What was written. records: their number; bare: how many documents have no address, so that the `url` of their
+    records is an id.
+    """
+
+    records: int
+    bare: int
+
+
+def export_docsearch(
+    workspace: str | Path, target: Path, *, base_url: str = "", force: bool = False
+) -> DocSearchReport:
+    """Write DocSearch records as JSON lines: hierarchy_lvl0 to hierarchy_lvl6, content, url, anchor, type and objectID.
 
     Each section has a record of its heading (type lvl0 to lvl6, no content) and one of each passage (type content).
-    Titles below the seventh level are joined to the seventh."""
-    base = base_url if not base_url or base_url.endswith("/") else base_url + "/"
-    corpus = Corpus.open(workspace)
+    Titles below the seventh level are joined to the seventh. base_url: what precedes the ids of documents whose address
+    is not known."""
+    corpus, bare = Corpus.open(workspace), 0
+    site, base = corpus.site, f"{base_url.rstrip('/')}/" if base_url else ""
+
+    def records() -> Iterator[dict[str, Any]]:
+        nonlocal bare
+        for document in corpus.documents():
+            address = site.address(document)
+            bare += not (address or base)
+            yield from _docsearch(document, address or base + quote(document.id, errors="surrogatepass"))
+
     with new_file(target, workspace, force=force) as made:
-        return _write_lines(made, (record for document in corpus.documents() for record in _docsearch(document, base)))
+        return DocSearchReport(_write_lines(made, records()), bare)
 
 
-def _docsearch(document: Document, base: str) -> Iterator[dict[str, Any]]:
+def _docsearch(document: Document, address: str) -> Iterator[dict[str, Any]]:
     for number, (section, path) in enumerate(document.root.walk_with_path()):
         titles = [title for title in (document.title, *(step.title for step in path[1:])) if title]
         levels = [*titles[: _LEVELS - 1], " > ".join(titles[_LEVELS - 1 :])] if len(titles) >= _LEVELS else titles
@@ -144,7 +167,7 @@ def _docsearch(document: Document, base: str) -> Iterator[dict[str, Any]]:
             f"hierarchy_lvl{level}": levels[level] if level < len(levels) else None for level in range(_LEVELS)
         }
         anchor = section.anchors[0] if section.anchors else ""
-        url = f"{base}{document.id}" + (f"#{anchor}" if anchor else "")
+        url = with_anchor(address, anchor)
         kinds: list[tuple[str, str | None]] = [(f"lvl{max(0, len(levels) - 1)}", None)]
         kinds += [("content", piece.text) for piece in cut_section(section, _DOCSEARCH_WORDS)]
         for place, (kind, content) in enumerate(kinds):

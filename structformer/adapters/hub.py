@@ -6,18 +6,20 @@ and no path of the machine that it was trained on."""
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path, PurePath, PurePosixPath
+from dataclasses import asdict, replace
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from structformer.errors import ModelError, StructformerError, UsageError
 from structformer.extras import needed_for
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import RECORD, ModelRecord, checked_model, read_record, write_record
+from structformer.near_names import did_you_mean
 from structformer.outputs import new_folder
 from structformer.storage.seal import SEAL
 from structformer.workspace import Workspace
@@ -29,6 +31,7 @@ _OURS = ("command.json", "experiment.json")
 # What loads a model, and what tells of it. Weights are safetensors alone; nothing is code.
 _SUFFIXES = frozenset({".json", ".jsonl", ".md", ".onnx", ".safetensors", ".toml", ".tsv", ".txt", ".model"})
 _MAX_FILES = 200
+_POSIX_PATH = re.compile(r"(?<![\w.:/~-])(?:/[\w.@+-]*[\w-])+")
 
 
 def push_model(workspace: str | Path | Workspace, name: str, repo: str, *, private: bool, evaluation: str = "") -> str:
@@ -45,9 +48,10 @@ def push_model(workspace: str | Path | Workspace, name: str, repo: str, *, priva
                 target = sent / path.relative_to(folder)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
-            write_record(sent, _without_places(record))
+            placeless = _Placeless(workspace, record)
+            write_record(sent, placeless.record(record))
             card = (folder / _CARD).read_text(encoding="utf-8") if (folder / _CARD).is_file() else f"# {name}\n"
-            (sent / _CARD).write_text(card + _pulling(repo) + table, encoding="utf-8")
+            (sent / _CARD).write_text(placeless.text(card) + _pulling(repo) + placeless.text(table), encoding="utf-8")
         api.create_repo(repo, private=private, exist_ok=True)
         api.upload_folder(repo_id=repo, folder_path=made, commit_message=f"{name}, by structformer")
     return f"{api.endpoint}/{repo}"
@@ -98,15 +102,48 @@ def _sent(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _without_places(record: ModelRecord) -> ModelRecord:
-    """A record that names no files and folders of this machine."""
-    options = {
-        key: Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
-        for key, value in record.training.get("options", {}).items()
-    }
-    base = Path(record.base).name if Path(record.base).is_absolute() else record.base
-    training: dict[str, Any] = {**record.training, "options": options} if options else dict(record.training)
-    return replace(record, base=base, base_location=base, training=training)
+class _Placeless:
+    """Takes this machine's places out of what is sent: of an absolute path, its last part is left."""
+
+    def __init__(self, workspace: Workspace, record: ModelRecord) -> None:
+        named = [*_strings(asdict(record)), str(workspace.path), str(workspace.path.resolve())]
+        self._places = sorted({each for each in named if _is_place(each)}, key=len, reverse=True)
+
+    def record(self, record: ModelRecord) -> ModelRecord:
+        """A record without places; what it starts from is known by its name alone."""
+        made = ModelRecord(**self._value(asdict(record)))
+        return replace(made, base_location=made.base)
+
+    def text(self, text: str) -> str:
+        """A text without the places of the record, those below them, and others that are on this machine."""
+        for place in self._places:
+            name = _last(place).replace("\\", r"\\")
+            text = re.sub(rf"(?<![\w.:/~-]){re.escape(place)}(?![\w-])", name, text)
+        return _POSIX_PATH.sub(lambda found: _last(found[0]) if os.path.lexists(found[0]) else found[0], text)
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return _last(value) if _is_place(value) else self.text(value)
+        if isinstance(value, dict):
+            return {key: self._value(each) for key, each in value.items()}
+        return [self._value(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _strings(each)
+
+
+def _is_place(text: str) -> bool:
+    """Whether a text is an absolute path, of this system or of the one that the model was trained on."""
+    return any(kind(text).is_absolute() and bool(kind(text).name) for kind in (PurePosixPath, PureWindowsPath))
+
+
+def _last(place: str) -> str:
+    return PurePosixPath(place).name if place.startswith("/") else PureWindowsPath(place).name
 
 
 def _pulling(repo: str) -> str:
@@ -119,8 +156,8 @@ def _pulling(repo: str) -> str:
 def _evaluated(workspace: Workspace, evaluation: str) -> str:
     report = workspace.evaluation(evaluation) / "report.md"
     if not report.is_file():
-        there = ", ".join(sorted(path.parent.name for path in report.parents[1].glob("*/report.md"))) or "none"
-        raise UsageError(f"no evaluation {evaluation!r} in {workspace.path} (there: {there})")
+        there = sorted(path.parent.name for path in report.parents[1].glob("*/report.md"))
+        raise UsageError(f"no evaluation {evaluation!r} in {workspace.path}; {did_you_mean(evaluation, there)}")
     return f"\n## Compared with BM25\n\n{report.read_text(encoding='utf-8')}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from structformer.errors import UsageError
 from structformer.evaluation.measures import own_measures
 from structformer.extras import needed_for
 from structformer.models.kinds import ranker_kinds
+from structformer.near_names import nearest
 from structformer.plugins import load_plugins
 from structformer.retrieval.registry import stage_kinds
 from structformer.sampling import tasks
@@ -45,7 +46,8 @@ def check(name: str, given: Sequence[str], app: click.Command) -> list[Checked]:
     names = _names(app)
     kinds = [kind for kind, its in names.items() if name in its]
     if not kinds:
-        return _plugin(name, given)
+        known = (each for its in names.values() for each in its)
+        return _plugin(name, given, known)
     if given and not {"format", "search engine"}.intersection(kinds):
         raise UsageError(f"{name} is a {kinds[0]}: a format is checked with files, and a search engine in a place")
     return [_CHECKS[kind](name, given, app) if kind in _CHECKS else _without_rules(kind, name) for kind in kinds]
@@ -67,12 +69,15 @@ def _names(app: click.Command) -> dict[str, Collection[str]]:
     }
 
 
-def _plugin(name: str, given: Sequence[str]) -> list[Checked]:
+def _plugin(name: str, given: Sequence[str], known: Iterable[str]) -> list[Checked]:
+    """All that a plugin supplies. known: the names of what is no plugin."""
     plugins = load_plugins()
     plugin = next((each for each in plugins.installed if each.name == name), None)
     if plugin is None:
         *kinds, last = (*_CHECKS, "plugin")
-        raise UsageError(f"no {', '.join(kinds)} or {last} {name!r} is installed: see structformer plugins list")
+        meant = nearest(name, sorted({*known, *(each.name for each in plugins.installed)}))
+        cure = f"did you mean {meant}?" if meant else "see structformer plugins list"
+        raise UsageError(f"no {', '.join(kinds)} or {last} {name!r} is installed; {cure}")
     if plugin.error:
         raise UsageError(f"the plugin {name} is disabled: {plugin.error}")
     own = click.Group()

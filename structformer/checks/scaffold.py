@@ -10,6 +10,7 @@ from string import Template
 
 from structformer._version import __version__
 from structformer.errors import UsageError
+from structformer.near_names import did_you_mean
 from structformer.outputs import new_folder
 from structformer.plugins import load_plugins
 
@@ -39,7 +40,7 @@ def new_plugin(name: str, folder: Path, kind: str = "format") -> list[Path]:
     is there already.
     """
     if kind not in KINDS:
-        raise UsageError(f"no kind of plugin {kind!r}; choose from: {', '.join(KINDS)}")
+        raise UsageError(f"no kind of plugin {kind!r}; {did_you_mean(kind, KINDS)}")
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name):
         raise UsageError(
             f"{name!r}: a plugin's name is a lower-case word like 'asciidoc' (letters, digits, underscores)"

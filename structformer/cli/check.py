@@ -31,7 +31,10 @@ def command(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_
             raise
         corpus = None
     counts = {"documents": corpus.document_count, "sections": corpus.section_count} if corpus else {}
-    out.json({**counts, "problems": [{"problem": each.text, "advice": each.advice} for each in problems]})
+    bases = _bases(workspace)
+    out.json(
+        {**counts, "vectors": bases, "problems": [{"problem": each.text, "advice": each.advice} for each in problems]}
+    )
     for problem in problems:
         out.result(problem.text)
     for advice in dict.fromkeys(problem.advice for problem in problems):
@@ -42,4 +45,17 @@ def command(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_
         f"{corpus.document_count} documents, {corpus.section_count} sections in "
         f"{len(corpus.shards)} shards: all as written"
     )
+    for base in dict.fromkeys(bases.values()):
+        out.result(f"the index has vectors by {base}")
     return 0
+
+
+def _bases(workspace: Path) -> dict[str, str]:
+    """What the vectors of the index are by; nothing where it cannot be opened."""
+    from structformer.retrieval.index import Index
+    from structformer.workspace import Workspace
+
+    try:
+        return Index(Workspace(workspace)).bases()
+    except StructformerError:
+        return {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
@@ -16,6 +15,7 @@ from typing import Any
 
 import click
 
+from structformer.near_names import nearest
 from structformer.text.visible import safe_json, visible
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -269,7 +269,8 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
     unknown = [key for key in own if key.replace("-", "_") not in options]
     if unknown:
         raise click.UsageError(
-            f"{path}, [{ctx.info_name}]: no option {', '.join(unknown)}; see structformer {ctx.info_name} --help"
+            f"{path}, [{ctx.info_name}]: no option {', '.join(unknown)}"
+            + (_meant(unknown[0], sorted(options)) or f"; see structformer {ctx.info_name} --help")
         )
     chosen.update(own)
     named = {options[key.replace("-", "_")]: item for key, item in chosen.items() if key.replace("-", "_") in options}
@@ -307,8 +308,8 @@ def _options_of(command: click.Command | None) -> Iterator[str]:
 
 
 def _meant(word: str, words: list[str]) -> str:
-    near = difflib.get_close_matches(word.replace("-", "_"), words, 1)
-    return f"; did you mean {near[0]}?" if near else ""
+    near = nearest(word, words)
+    return f"; did you mean {near}?" if near else ""
 
 
 def save_config(ctx: click.Context, folder: Path) -> None:

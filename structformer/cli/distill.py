@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from structformer.cli.common import common_options, output, save_config
-from structformer.cli.train import chosen_options, training_flags
+from structformer.cli.train import check_corpus, chosen_options, training_flags
 from structformer.cli.training_view import of_first_process, print_result, watched
 
 
@@ -45,6 +45,7 @@ def command(
     --loss margin-mse (the default) takes its margins between positive and negatives, kl its distribution over each
     group."""
     chosen, settings = chosen_options(flags)
+    check_corpus(workspace, settings, resume=resume)
     from structformer.sampling.mix import parse_mix
     from structformer.training import RunMode, train_ranker, training_options
 

@@ -16,6 +16,7 @@ from structformer.cli.common import (
     seconds,
 )
 from structformer.cli.evaluate import judged, judged_option, show
+from structformer.near_names import did_you_mean
 
 
 @click.command("experiment")
@@ -30,7 +31,7 @@ from structformer.cli.evaluate import judged, judged_option, show
     multiple=True,
     metavar="KEY=VALUE",
     help="A key of docs/options.md for every training, over what the experiment says; LABEL.KEY=VALUE for the rows of "
-    "a label.",
+    "a label. base_model and size are where rows begin that name no base_model of their own.",
 )
 @click.option("--rows", default="", metavar="LABELS", help="Only the rows of these labels, between commas.")
 @click.option(
@@ -106,13 +107,15 @@ def command(
 ) -> None:
     """Train and compare the variants of one experiment or more; each gets a table as Markdown, JSON and a page.
 
-    Wikiformer's: zero-shot and finetuned (table 2, and with --candidates tables 3 and 4), ablation (table 5), sizes
-    (figure 4). HARP's: harp (table 2), harp-ablation (table 4), few-shot (figure 3). fandom: ColBERT re-ranking and
-    retrieving. agent: the section-title agent (figures 2 and 3). A FILE of your own is TOML, see docs/evaluation.md. A
-    killed experiment resumes with the row where it was."""
+    Wikiformer's: zero-shot and finetuned (table 2, and with --candidates table 3), long-texts (table 4), ablation and
+    ablation-finetuned (table 5), sizes (figure 4). HARP's: harp (table 2), harp-ensemble (table 3), harp-ablation
+    (table 4), few-shot and many-queries (figure 3). fandom: ColBERT re-ranking and retrieving. agent: the section-title
+    agent (figures 2 and 3). A FILE of your own is TOML, see docs/evaluation.md. A killed experiment resumes with the
+    row where it was."""
     from structformer.evaluation.experiment import read_experiment
     from structformer.evaluation.page import write_page
-    from structformer.evaluation.running import RowTraining, run_experiment
+    from structformer.evaluation.row_training import RowTraining
+    from structformer.evaluation.running import run_experiment
     from structformer.outputs import check_folder, new_folder
     from structformer.workspace import Workspace
 
@@ -156,6 +159,8 @@ def command(
             save_config(ctx, made)
         results.append(result)
         out.result(show(result))
+        if result.caveat:
+            out.say(result.caveat)
     out.json([result.as_dict() for result in results])
     out.say(f"tables: {', '.join(map(str, targets))}")
 
@@ -168,7 +173,7 @@ def _named_files(given: tuple[str, ...], pipelines: list[str]) -> dict[str, str]
     for each in given:
         name, _, path = each.partition("=")
         if name not in known:
-            raise click.UsageError(f"--file {each}: no row needs {name!r}; choose from: {', '.join(known) or 'none'}")
+            raise click.UsageError(f"--file {each}: no row needs {name!r}; {did_you_mean(name, known)}")
         if not Path(path).exists():
             raise click.UsageError(f"--file {each}: no such file")
         found[name] = path

@@ -153,8 +153,13 @@ def command(
         if judged is not None:
             written.append((write_beir, len(judged.queries), "queries"))
     if docsearch:
-        count = export_docsearch(workspace, docsearch, base_url=base_url, force=force)
-        written.append((docsearch, count, "records"))
+        told = export_docsearch(workspace, docsearch, base_url=base_url, force=force)
+        written.append((docsearch, told.records, "records"))
+        if told.bare:
+            have = "1 document has" if told.bare == 1 else f"{told.bare:,} documents have"
+            out.note(
+                f"{have} no known address: the url of their records is a path; say what precedes it: --base-url URL"
+            )
     if site:
         from structformer.static_site import export_site
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from structformer.cli.common import common_options, output, save_config
-from structformer.cli.train import chosen_options, training_flags
+from structformer.cli.train import check_corpus, chosen_options, training_flags
 from structformer.cli.training_view import of_first_process, print_result, watched
 
 
@@ -69,9 +69,12 @@ def command(
 ) -> None:
     """Train a model further on queries and judgements of your own, the papers' second setting.
 
-    A fifth of the queries is kept out to judge by, where there are twenty or more; of triples nothing is. Exit code 1
-    when judgements name documents that the corpus does not have."""
+    A fifth of the queries, at most 500, is kept out to judge by, where there are twenty or more; of triples nothing is.
+    Exit code 1 when judgements name documents that the corpus does not have."""
     chosen, settings = chosen_options(flags)
+    if bool(queries) != bool(qrels) or bool(queries) == bool(triples):
+        raise click.UsageError("give --queries and --qrels, or --triples")
+    check_corpus(workspace, settings, resume=resume)
     from structformer.evaluation.judgements import read_queries
     from structformer.retrieval.qrels_files import read_qrels
     from structformer.retrieval.run_files import read_run
@@ -79,8 +82,6 @@ def command(
     from structformer.training.finetuning import DOCUMENTS, UNASKED, finetuning_options, judged_source, triples_source
     from structformer.workspace import Workspace
 
-    if bool(queries) != bool(qrels) or bool(queries) == bool(triples):
-        raise click.UsageError("give --queries and --qrels, or --triples")
     if candidates and of != DOCUMENTS:
         raise click.UsageError("--candidates goes with --of documents")
     if triples and of == DOCUMENTS:

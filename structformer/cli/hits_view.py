@@ -12,7 +12,7 @@ from structformer.cli.common import Output, printable
 
 if TYPE_CHECKING:
     from structformer.retrieval import Hit, Pipeline, Retriever
-    from structformer.retrieval.hits import Place
+    from structformer.retrieval.hits import Filter, Place
 
 H = TypeVar("H", bound="Hit")
 _ALSO_AT = 3  # addresses that are shown
@@ -29,19 +29,27 @@ def show_search(
     remark: Callable[[H], str] | None = None,
     trace: Sequence[str] = (),
     also: Mapping[str, Any] | None = None,
+    where: Filter | None = None,
 ) -> None:
     """What a search found, and whether any hit may well be what was asked for. explain: with scores, the pipeline and
     its weights. remark: what else is said of a hit then, in the place of the sentence that describes its document best;
-    trace: lines on how it was found; also: more of the JSON.
+    trace: lines on how it was found; also: more of the JSON. where: the filter that was searched with: why it lets
+    nothing through is said.
     """
+    from structformer.retrieval.helping import help_with, why_none
+
     weights = retriever.weights(pipeline) if explain or out.as_json else None
     confident = retriever.is_confident(query, hits, pipeline)
+    filtered = "" if hits else why_none(retriever.opened, where)
+    lost = not (hits and confident) and not filtered
+    meant = help_with(retriever.opened, query, retriever.allowed(where)).meant if lost else ""
     out.json(
         {
             "query": query,
             "pipeline": str(pipeline),
             "weights": None if weights is None else asdict(weights),
             "confident": confident,
+            "did_you_mean": meant,
             **(also or {}),
             "hits": [hit.as_dict() for hit in hits],
         }
@@ -51,7 +59,9 @@ def show_search(
     scores = explain or out.verbose
     if scores and remark is None:
         remark = _witness(retriever, query, pipeline)
-    show_hits(out, hits, scores=scores, remark=remark)
+    show_hits(out, hits, scores=scores, remark=remark, none=filtered)
+    if meant:
+        out.result(f"did you mean {printable(meant)}?")
     if not hits or not scores:
         return
     for line in trace if explain else ():
@@ -81,13 +91,17 @@ def _witness(retriever: Retriever, query: str, pipeline: Pipeline) -> Callable[[
 
     def remark(hit: H) -> str:
         said = witness(hit.document_id)
-        return f"described: {said}" if said else ""
+        if said is None:
+            return ""
+        return f"described by {said.told_by}: {said.text}" if said.told_by else f"described: {said.text}"
 
     return remark
 
 
-def show_hits(out: Output, hits: Sequence[H], *, scores: bool, remark: Callable[[H], str] | None = None) -> None:
-    """Every hit with its place, or that there are none. scores: with each stage's score, and the remark."""
+def show_hits(
+    out: Output, hits: Sequence[H], *, scores: bool, remark: Callable[[H], str] | None = None, none: str = ""
+) -> None:
+    """Every hit with its place, or that there are none. scores: with each stage's score, and the remark; none: why."""
     for place, hit in enumerate(hits, 1):
         out.result(f"{place:2}. {click.style(printable(hit.breadcrumb), bold=True)}")
         out.result(f"    {printable(hit.url or hit.address)}")
@@ -103,7 +117,7 @@ def show_hits(out: Output, hits: Sequence[H], *, scores: bool, remark: Callable[
         for section in hit.sections[:5]:
             out.result(f"      also {printable(section.breadcrumb)}  {printable(section.address)}")
     if not hits:
-        out.result("no hits")
+        out.result(f"no hits: {printable(none)}" if none else "no hits")
 
 
 def _some(places: Sequence[Place]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,6 @@ from structformer.extras import TORCH, are_installed, needs
 
 if TYPE_CHECKING:
     from structformer.workspace import Workspace
-
-_MANY_LANGUAGES = "intfloat/multilingual-e5-small"
 
 
 @click.command("index")
@@ -102,28 +101,28 @@ def command(
             chosen = Part.parse(part)
             encoded = index_part(chosen, workspace, **request, progress=progress)
             return say_part(out, chosen, f"{encoded} texts encoded", workspace)
-        manifest = build_index(workspace, **request, progress=progress)
+        manifest = build_index(workspace, **request, progress=progress, say=lambda said: None)
     show_index(ctx, out, manifest, workspace)
     return 0
 
 
 def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) -> None:
-    """Name the base, and say, before its vectors are made, that the encoder does not read the documents' language."""
+    """Name the base, and say, before its vectors are made, that the encoder does not read the documents' language.
+    `up`, whose commands print lines of progress, says that itself.
+    """
     from structformer.corpus import Corpus
-    from structformer.corpus.languages import corpus_language
+    from structformer.models.reading import another_encoder
     from structformer.retrieval.encoder_pairs import choose_encoders
-    from structformer.retrieval.index import encoders_to_index, reads_english_only
+    from structformer.retrieval.index import encoders_advice, encoders_to_index
+    from structformer.serving.progress import PROGRESS_LINES
 
     corpus = Corpus.open(workspace)
     choose_encoders(workspace, request.pop("base_model"), request.pop("query_model"))
     encoders = encoders_to_index(workspace) if request["encoders"] is None else request["encoders"]
-    language = corpus_language(corpus) if request["language"] == "auto" else request["language"]
-    if reads_english_only(workspace, encoders, language):
-        out.note(
-            f"the texts are mostly in {language!r}, and MiniLM reads English: its vectors will find little. Words and "
-            "what the texts themselves teach do not depend on it (--encoder structure). An encoder of many languages: "
-            f"structformer index -w {workspace} --base-model {_MANY_LANGUAGES}"
-        )
+    command = another_encoder("index", workspace)
+    advice = encoders_advice(workspace, corpus, encoders, command, request["language"])
+    if advice and PROGRESS_LINES not in os.environ:
+        out.note(f"{advice}  (--encoder structure does without one)")
 
 
 def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], workspace: Path) -> None:

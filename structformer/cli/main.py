@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 import sqlite3
@@ -15,6 +14,7 @@ from structformer._version import __version__
 from structformer.cli.commands import COMMANDS
 from structformer.errors import StructformerError, is_out_of_memory
 from structformer.extras import needed_for
+from structformer.near_names import nearest
 
 
 class LazyGroup(click.Group):
@@ -45,10 +45,9 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            near = difflib.get_close_matches(args[0], self.list_commands(ctx), 1)
-            if not near:
+            if not (near := nearest(args[0], self.list_commands(ctx))):
                 raise
-            raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
+            raise click.UsageError(f"{error.message} Did you mean {near!r}?", ctx) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self._add_plugin_commands()

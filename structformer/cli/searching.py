@@ -65,7 +65,7 @@ def fresh_index(out: Output, workspace: Path, if_stale: str) -> None:
     if if_stale == "rebuild" and is_stale(workspace):
         out.note("the index is older than the corpus: indexing again")
         with out.stages() as progress:
-            build_index(workspace, progress=progress)
+            build_index(workspace, progress=progress, say=out.note)
 
 
 def opened(out: Output, workspace: Path, pipeline: Pipeline | None, if_stale: str) -> tuple[Retriever, Pipeline]:

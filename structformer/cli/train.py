@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,18 @@ def chosen_options(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, .
     chosen["precision"] = {None: None, "auto": None, "bf16": "bf16", "fp16": "fp16", "fp32": "no"}[chosen["precision"]]
     chosen["report_to"] = chosen["report_to"] or None
     return chosen, settings
+
+
+def check_corpus(workspace: Path, settings: Sequence[str], *, recipe: str | None = None, resume: bool = False) -> None:
+    """Raise WorkspaceError where there is no corpus to learn from, before what trains is loaded, which takes seconds.
+    What only the options tell is left to it: which run is resumed, and whether another workspace is learned from.
+    """
+    elsewhere = any(each.partition("=")[0].strip().replace("-", "_") == "train_from" for each in settings)
+    if resume or elsewhere or (recipe and Path(recipe).is_file()):
+        return
+    from structformer.workspace import Workspace
+
+    Workspace(workspace).folder("corpus")
 
 
 _SIDE = (
@@ -168,6 +181,7 @@ def command(
         asked |= {"dev-qrels": dev_qrels, "resume": resume or None, "dry-run": dry_run or None, "set": settings or None}
         _train_static(ctx, trainer, str(ranker), asked, task_mix, workspace, force=flags["force"])
         return
+    check_corpus(workspace, settings, recipe=recipe, resume=resume)
     from structformer.query_side import train
     from structformer.sampling.mix import parse_mix
     from structformer.training import training_options, unfinished_options
@@ -272,21 +286,11 @@ _STATIC_FLAGS = {"max_epochs": "epochs", "learning_rate": "learning_rate", "grou
 
 def _development(out: Output, workspace: Path, options: TrainingOptions) -> Judge | None:
     """The judged queries that the options name."""
-    if options.dev_queries is None or options.dev_qrels is None:
-        return None
-    from structformer.evaluation.judgements import read_queries
-    from structformer.retrieval.qrels_files import read_qrels
-    from structformer.retrieval.run_files import read_run
-    from structformer.training.judged_development import judged_development
+    from structformer.evaluation.development import named_development, said_of
 
-    queries, qrels = read_queries(Path(options.dev_queries)), read_qrels(Path(options.dev_qrels))
-    run = read_run(Path(options.dev_candidates))[1] if options.dev_candidates else None
-    found = judged_development(options.dev_workspace or workspace, queries, qrels, run=run)
-    if of_first_process():
-        candidates = sum(map(len, found.candidates))
-        out.note(
-            f"the checkpoint is chosen by {found.measure} of {len(found.queries)} queries, {candidates} candidates"
-        )
+    found = named_development(workspace, options)
+    if found is not None and of_first_process():
+        out.note(said_of(found))
     return found
 
 

@@ -80,6 +80,7 @@ def command(
     pretrained encoder follows, and training. What was done before is not done again."""
     check_packages()
     from structformer.models.chosen_base import usable_base, usable_pair
+    from structformer.models.reading import another_encoder
     from structformer.retrieval.encoder_pairs import choose_encoders
     from structformer.serving.improving import Improver
     from structformer.serving.service import SearchService, Serving
@@ -111,7 +112,9 @@ def command(
         view.say(f"\nStopped: {_KEPT}.")
         raise
     train = None if train_time.lower() == "none" else train_time
-    improver = Improver(service, files, train=train, watch=watch, say=view.say, show=view)
+    improver = Improver(
+        service, files, train=train, watch=watch, say=view.say, show=view, advice=another_encoder("up", place, *paths)
+    )
 
     def ready(address: str) -> None:
         out.json({"address": address})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from structformer.corpus.corpus import Corpus
 from structformer.text.languages import ENGLISH, declared_code, language_of
@@ -20,16 +21,26 @@ def corpus_languages(corpus: Corpus) -> tuple[str, ...]:
 
     That of most documents is first; of the others those count that a twentieth of the documents are in.
     """
+    return tuple(that_count(counted_languages(corpus))) or (ENGLISH,)
+
+
+def counted_languages(corpus: Corpus) -> dict[str, int]:
+    """How many documents declare each language, by its code, or else of a sample how many are surely in it."""
     rows = (row for shard in corpus.shards for row in corpus.rows(shard, "documents", ["language"]))
     found = Counter(declared_code(row["language"]) for row in rows)
     undeclared = found.pop("", 0)
     if undeclared > found.total():
         found = _sampled(corpus)
-    if not found:
-        return (ENGLISH,)
+    return dict(found)
+
+
+def that_count(found: Mapping[str, int]) -> list[str]:
+    """The language of most documents first, of the others those that a twentieth of the documents are in. found: how
+    many documents are in each.
+    """
     ranked = sorted(found, key=lambda code: (-found[code], code))
-    least = max(_FEWEST, _SHARE * found.total())
-    return (ranked[0], *(code for code in ranked[1:] if found[code] >= least))
+    least = max(_FEWEST, _SHARE * sum(found.values()))
+    return [*ranked[:1], *(code for code in ranked[1:] if found[code] >= least)]
 
 
 def corpus_language(corpus: Corpus) -> str:

@@ -12,6 +12,7 @@ from urllib.parse import quote, urljoin
 from structformer.document import Document
 from structformer.errors import UsageError
 from structformer.formats.link_names import INDEX_STEMS, without_order, without_suffix, without_template
+from structformer.near_names import did_you_mean
 from structformer.storage.files import read_json, write_json
 
 # x.md is /x/, /x, /x.html, or where it lies; in a mirror the first folder is the host.
@@ -41,7 +42,7 @@ class Site:
         if self.base_url and not ADDRESS.match(self.base_url):
             raise UsageError(f"{self.base_url!r} is not an address: write https://...")
         if self.rule not in RULES:
-            raise UsageError(f"no URL rule {self.rule!r}; choose from: {', '.join(RULES)}")
+            raise UsageError(f"no URL rule {self.rule!r}; {did_you_mean(self.rule, RULES)}")
 
     @property
     def is_known(self) -> bool:

@@ -10,6 +10,7 @@ from structformer.engines.cluster import DaskEngine, RayEngine
 from structformer.engines.engine import Engine, Work
 from structformer.engines.local import LocalEngine
 from structformer.errors import UsageError
+from structformer.near_names import did_you_mean
 from structformer.plugins import load_plugins
 
 
@@ -22,7 +23,7 @@ def get_engine(engine: str | Engine = "local") -> Engine:
         found = load_plugins().supplied("structformer_engines", "engine", Engine, engines)  # type: ignore[type-abstract]
         engines.update({name: each for name, (each, _) in found.items()})
     if engine not in engines:
-        raise UsageError(f"no engine {engine!r}; choose from: {', '.join(sorted(engines))}")
+        raise UsageError(f"no engine {engine!r}; {did_you_mean(engine, sorted(engines))}")
     return engines[engine]
 
 

@@ -17,6 +17,7 @@ from structformer.extras import TORCH, are_installed
 from structformer.graph import ReferenceGraph
 from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import read_record, trained_models
+from structformer.near_names import did_you_mean
 from structformer.notebook_progress import notebook_progress
 from structformer.option_names import checked_options
 from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
@@ -205,7 +206,7 @@ class Evaluation:
         """A row by its label or its pipeline. Raises UsageError."""
         found = next((row for row in self.rows if name in (row.label, row.pipeline)), None)
         if found is None:
-            raise UsageError(f"no row {name!r}; choose from: {', '.join(row.label for row in self.rows)}")
+            raise UsageError(f"no row {name!r}; {did_you_mean(name, (row.label for row in self.rows))}")
         return found
 
 

@@ -28,8 +28,8 @@ pipeline, averages the ranks of those rows. `sizes = [100, 1000]` makes one row 
 query-document pairs.
 
 `checkpoint = "org/name"` in a row takes a published ranker for its `{model}`. `{NAME}` in a pipeline is the file that
-the command gives for NAME, and `{NAME?}` one that may be missing. Rows whose checkpoint or file is not to be had are
-left out."""
+the command gives for NAME, and `{NAME?}` one that may be missing; `{base}` is the base model before any training. Rows
+whose checkpoint or file is not to be had are left out."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ from typing import Any
 
 from structformer.errors import UsageError
 from structformer.evaluation.measures import parse_measure
+from structformer.near_names import did_you_mean
 from structformer.training.finetuning import DOCUMENTS, PASSAGES
 from structformer.training.options import TrainingOptions
 
@@ -130,7 +131,7 @@ def _labels(text: str, rows: Iterable[ExperimentRow]) -> list[str]:
     while parts:
         ends = (end for end in range(len(parts), 0, -1) if ", ".join(parts[:end]) in known)
         if (end := next(ends, None)) is None:
-            raise UsageError(f"no row {parts[0]!r}; choose from: {'; '.join(sorted(known))}")
+            raise UsageError(f"no row {parts[0]!r}; {did_you_mean(parts[0], sorted(known), between='; ')}")
         found.append(", ".join(parts[:end]))
         parts = parts[end:]
     return found
@@ -151,10 +152,8 @@ def read_experiment(name: str) -> Experiment:
             text = Path(name).read_text(encoding="utf-8")
         value = tomllib.loads(text)
     except OSError as error:
-        there = ", ".join(experiment_names())
-        raise UsageError(
-            f"no experiment {name!r} ({error.strerror or error}); choose from: {there}, or give the path of a TOML file"
-        ) from error
+        meant = did_you_mean(name, experiment_names(), more=", or give the path of a TOML file")
+        raise UsageError(f"no experiment {name!r} ({error.strerror or error}); {meant}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{name}: {error}") from error
     _known(value, _TOP, name)
@@ -242,6 +241,8 @@ def _tuning(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
         return None
     options = {} if given is True else given
     _known(options, _TUNING, f"{where}, finetune")
+    if row.get("train") is not None and "base_model" in options:
+        raise UsageError(f"{where}, finetune: it starts from what train has made, so base_model goes without train")
     for name in ("queries", "negatives"):
         if name in options and (not isinstance(options[name], int) or options[name] < 1):
             raise UsageError(f"{where}, finetune: {name} is {options[name]!r}: it must be a number of at least 1")
@@ -253,4 +254,4 @@ def _tuning(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
 def _known(value: Mapping[str, Any], known: set[str], where: str) -> None:
     unknown = sorted(set(value) - known)
     if unknown:
-        raise UsageError(f"{where}: no key {', '.join(unknown)}; choose from: {', '.join(sorted(known))}")
+        raise UsageError(f"{where}: no key {', '.join(unknown)}; {did_you_mean(unknown, sorted(known))}")

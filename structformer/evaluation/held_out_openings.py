@@ -21,6 +21,7 @@ from structformer.retrieval.document_shares import DocumentShares
 from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights, reciprocal_rank_fusion
 from structformer.retrieval.index import encoder_place, load_untrained
+from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical
 from structformer.retrieval.pseudo_queries import OPENING, SOURCES, PseudoQuery, draw_pseudo_queries
 from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
@@ -63,13 +64,7 @@ def evaluate_openings(
     retriever = Retriever.open(workspace)
     opened = retriever.opened
     held_out_by, models = _held_out_alike(workspace)
-    try:
-        if not opened.index.has_vectors(UNTRAINED):
-            raise ModelError("they have not been made")
-    except ModelError as error:
-        raise UsageError(
-            f"openings are compared by the untrained encoder's vectors ({error}): `structformer index --encoder base`"
-        ) from error
+    _check_vectors(opened)
     weights = opened.encoder(UNTRAINED)[2]
     title, asked, answered = _asked(corpus, retriever, held_out_by)
     if title == _ALL_OPENINGS:
@@ -120,6 +115,19 @@ def evaluate_openings(
     against = (str(as_pipeline(hybrid(UNTRAINED))),)
     how = Comparison(tuple(measures), against, title=title, caveat=CAVEAT, seed=seed, output=output)
     return compare_runs(found, judgements, how)
+
+
+def _check_vectors(opened: OpenedIndex) -> None:
+    """Raise UsageError where the index has no vectors by which openings are compared."""
+    needed = "without judgements, ways to search are compared by vectors of the untrained encoder"
+    cure = "`structformer index --encoder base` adds them; or judge by --queries and --qrels"
+    try:
+        if opened.index.has_vectors(UNTRAINED):
+            return
+    except ModelError as error:
+        raise UsageError(f"{needed}, which cannot be used here: {error}") from error
+    what = "has other vectors" if opened.default_encoder else "has words alone"
+    raise UsageError(f"this index {what}: {needed}; {cure}")
 
 
 def _asked(corpus: Corpus, retriever: Retriever, held_out_by: int | None) -> tuple[str, PseudoQueryScores, list[int]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from structformer.errors import UsageError
 from structformer.extras import needed_for
+from structformer.near_names import did_you_mean
 from structformer.retrieval.qrels_files import Qrel, Qrels, by_query, qrel_rows
 from structformer.storage.files import write_bytes
 from structformer.text.lines import lines_of
@@ -65,7 +66,7 @@ def read_queries(path: Path, parts: Sequence[str] = ("title",)) -> dict[str, str
     """
     queries: dict[str, str] = {}
     if unknown := sorted(set(parts) - set(TOPIC_PARTS)):
-        raise UsageError(f"topics have no part {unknown[0]!r}; choose from: {', '.join(TOPIC_PARTS)}")
+        raise UsageError(f"topics have no part {unknown[0]!r}; {did_you_mean(unknown[0], TOPIC_PARTS)}")
     head = "\n".join(islice(lines_of(path), 20))
     if re.search(r"<top>", head, re.IGNORECASE):
         queries = _topics(path, parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +11,12 @@ import ir_measures
 
 from structformer.errors import UsageError
 from structformer.extras import require
+from structformer.near_names import nearest
 from structformer.plugins import load_plugins
 from structformer.retrieval.qrels_files import Qrel
 
 Ranked = Sequence[tuple[str, float]]
+_NAME = re.compile(r"[A-Za-z_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,17 @@ def parse_measure(name: str) -> Any:
     try:
         return ir_measures.parse_measure(name)
     except (ValueError, NameError, SyntaxError, KeyError) as error:
-        own = f"; of plugins: {', '.join(own_measures())}" if own_measures() else ""
-        raise UsageError(f"no measure {name!r} (for example nDCG@10, RR@10, Success@1, AP, R@100{own})") from error
+        raise UsageError(f"no measure {name!r}{_meant(name)}") from error
+
+
+def _meant(name: str) -> str:
+    """The measure of the nearest name, with what is asked of it; else examples."""
+    own = own_measures()
+    word = _NAME.match(name)
+    if word and (near := nearest(word[0], [*own, *ir_measures.measures.registry])) and near != word[0]:
+        return f"; did you mean {near}{'' if near in own else name[word.end() :]}?"
+    plugins = f"; of plugins: {', '.join(own)}" if own else ""
+    return f" (for example nDCG@10, RR@10, Success@1, AP, R@100{plugins})"
 
 
 class Evaluator:

@@ -1,7 +1,7 @@
 """What rows of an experiment take from outside: files that the command names, and published checkpoints.
 
 `{NAME}` in a row's pipeline, or in a text of its `finetune`, is the file that is given for NAME, without which
-the row is left out; `{NAME?}` is one that it can do without."""
+the row is left out; `{NAME?}` is one that it can do without. `{base}` is the base model before any training."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any
 
 from structformer.errors import ModelError
 
+BASE = "{base}"
 _PLACE = re.compile(r"\{([a-z]+)(\??)\}")
-_OWN = frozenset({"candidates", "model"})
+_OWN = frozenset({"candidates", "model", "base"})
 
 
 def files_of(pipelines: Iterable[str]) -> list[str]:

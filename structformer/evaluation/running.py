@@ -12,10 +12,15 @@ from typing import Any
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError
 from structformer.evaluation.comparison import Evaluation, evaluate
+from structformer.evaluation.development import development_digests, named_development, said_of
 from structformer.evaluation.experiment import CANDIDATES, Experiment, ExperimentRow
 from structformer.evaluation.judgements import Judgements
-from structformer.evaluation.row_places import checkpoint_folder, filled, filled_values
+from structformer.evaluation.row_places import BASE, checkpoint_folder, filled, filled_values
+from structformer.evaluation.row_training import RowTraining, shared
+from structformer.models.chosen_base import base_for
 from structformer.models.registry import read_record
+from structformer.retrieval.encoder_names import UNTRAINED_OF
+from structformer.retrieval.opened import has_ranking_head
 from structformer.retrieval.pipeline import parse_pipeline
 from structformer.retrieval.run_files import read_run
 from structformer.sampling.sets import set_digest
@@ -23,38 +28,16 @@ from structformer.storage.digests import sha256_of
 from structformer.storage.files import write_json
 from structformer.training import RunMode, TrainingOptions, train_ranker, training_options
 from structformer.training.candidates import candidate_documents
+from structformer.training.concerns import DEVELOPMENT
 from structformer.training.finetuning import DOCUMENTS, PASSAGES, UNASKED, finetuning_options, judged_source
 from structformer.training.judged_development import relevant_documents
 from structformer.training.options import Listener
+from structformer.training.trainer import scratch_model
 from structformer.workspace import Workspace
 
 _ASKED_FOR = "experiment.json"
-_NEGATIVES = 7
-
-
-@dataclass(frozen=True, slots=True)
-class RowTraining:
-    """How the rows of an experiment are trained. settings: "key=value", over what a row says, or "LABEL.key=value" for
-    the rows of a label alone; max_seconds: time for each training, None for what the experiment says; train_from: the
-    workspace whose Examples are learned from by rows that name none, None for the judged one; labels: of rows that
-    settings may be for though they do not run.
-    """
-
-    settings: Sequence[str] = ()
-    max_seconds: float | None = None
-    seed: int = 0
-    train_from: Path | None = None
-    labels: frozenset[str] = frozenset()
-
-    def of_row(self, row: ExperimentRow, rows: Sequence[ExperimentRow]) -> RowTraining:
-        """The same with the settings that concern one of the rows."""
-        labels = self.labels.union(*(each.names for each in rows))
-        kept = []
-        for setting in self.settings:
-            label = max((label for label in labels if setting.startswith(f"{label}.")), key=len, default="")
-            if not label or row.is_called(label):
-                kept.append(setting[len(label) + 1 :] if label else setting)
-        return replace(self, settings=kept)
+NEGATIVES = 7  # of a judged query, where a row says no other number
+_HELD_OUT = 0.0  # all queries are learned from: other ones judge the rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +75,7 @@ def run_experiment(
         training = replace(training, max_seconds=experiment.budget)
     rows = experiment.rows
     judged = judgements
-    for row in rows:
-        if (place := (row.train or {}).get("train_from", training.train_from)) is not None:
-            Corpus.open(place)  # raises: without it nothing is trained
-        training_options(None, {}, training.of_row(row, rows).settings)  # raises on a key that there is not
+    _check_options(workspace, rows, training)
     _check_collection(workspace, judgements, candidates)
     learned = None
     if train_on is not None:
@@ -106,22 +86,40 @@ def run_experiment(
         learned = _TrainOn(half, candidates)
     first = f'run("{candidates}")' if candidates else CANDIDATES
     kept: list[ExperimentRow] = []
+    caveats: list[str] = []
+
+    def leave_out(row: ExperimentRow, why: object) -> None:
+        caveats.append(f"{row.label} left out: {why}")
+        say(caveats[-1])
+
     for number, row in enumerate(rows, 1):
         say(f"row {number} of {len(rows)}: {row.label}")
         try:
             searched = str(checkpoint_folder(row.checkpoint)) if row.checkpoint else _searched(row)
             places = {**(files or {}), "candidates": first, "model": searched}
+            if BASE in row.pipeline:
+                base, location = _untrained(workspace, training.of_row(row, rows))
+                places["base"] = f'"{UNTRAINED_OF}{location}"'
+                if not has_ranking_head(location):
+                    caveats.append(
+                        f"{row.label}: {base} has no ranking head, so these are the scores of a random head."
+                    )
             settled = replace(row, pipeline=filled(row.pipeline, places), finetune=filled_values(row.finetune, places))
             _trained(workspace, settled, training.of_row(row, rows), learned, say)
         except ModelError as error:
-            say(f"{row.label} left out: {error}")
+            leave_out(row, error)
             continue
         kept.append(settled)
-    if not kept:
-        raise UsageError("no row could be trained")
     there = {row.label for row in kept}
-    ensembles = {row.label: row.ensemble for row in kept if row.ensemble and there.issuperset(row.ensemble)}
+    ensembles = {}
+    for row in (row for row in kept if row.ensemble):
+        if missing := [label for label in row.ensemble if label not in there]:
+            leave_out(row, f"it needs the row {', '.join(missing)}")
+        else:
+            ensembles[row.label] = row.ensemble
     kept = [row for row in kept if not row.ensemble]
+    if not kept:
+        raise UsageError("; ".join(["no row could be trained", *caveats]))
     pipelines = [parse_pipeline(row.pipeline) for row in kept]
     by_label = {row.label: pipeline for row, pipeline in zip(kept, pipelines, strict=True)}
     baseline = [by_label[label] for label in experiment.baselines if label in by_label]
@@ -134,11 +132,31 @@ def run_experiment(
         against=baseline,
         measures=experiment.measures,
         title=experiment.title,
+        caveat="\n\n".join(caveats),
         seed=training.seed,
         output=output,
         progress=progress,
         standard=False,
     )
+
+
+def _check_options(workspace: Workspace, rows: Sequence[ExperimentRow], training: RowTraining) -> None:
+    """Raises UsageError on settings that rows cannot take, and on judged queries of another collection; WorkspaceError
+    where a corpus to learn from is missing: before anything is trained.
+    """
+    if training.train_from is not None:
+        Corpus.open(training.train_from)
+    read = set()
+    for row in rows:
+        options = _first_options(row, training.of_row(row, rows))
+        if options is None:
+            continue
+        if options.train_from is not None:
+            Corpus.open(options.train_from)
+        named = tuple(getattr(options, name) for name in DEVELOPMENT)
+        if named not in read:
+            read.add(named)
+            named_development(workspace, options)
 
 
 def _check_collection(workspace: Workspace, judged: Judgements, run: Path | None) -> None:
@@ -174,6 +192,27 @@ def _searched(row: ExperimentRow) -> str:
     return row.model if row.finetune is None else f"{row.model}-finetuned"
 
 
+def _untrained(workspace: Workspace, how: RowTraining) -> tuple[str, str]:
+    """(name, location) of the cross-encoder's base model, before any training. Raises ModelError."""
+    options = training_options(None, {"ranker": "cross-encoder", "seed": how.seed}, how.of_base())
+    base = base_for(workspace, options.base_model, options.ranker)
+    if not base.scratch:
+        return base.name, base.location
+    corpus = Corpus.open(options.train_from or how.train_from or workspace)
+    return base.name, scratch_model(workspace.cache, corpus, options)
+
+
+def _first_options(row: ExperimentRow, how: RowTraining) -> TrainingOptions | None:
+    """The options of the row's training on structure, None where it has none."""
+    if row.train is None:
+        return None
+    elsewhere = {"train_from": str(how.train_from)} if how.train_from is not None else {}
+    chosen = {**elsewhere, **row.train, "name": row.model, "seed": how.seed}
+    if how.max_seconds is not None and "max_seconds" not in row.train:
+        chosen["max_seconds"] = how.max_seconds
+    return training_options(chosen.pop("recipe", None), chosen, how.of_training(row))
+
+
 def _trained(
     workspace: Workspace,
     row: ExperimentRow,
@@ -182,35 +221,34 @@ def _trained(
     say: Callable[[str], None],
 ) -> None:
     listener = Listener(note=say)
-    if row.train is not None:
-        elsewhere = {"train_from": str(how.train_from)} if how.train_from is not None else {}
-        chosen = {**elsewhere, **row.train, "name": row.model, "seed": how.seed}
-        if how.max_seconds is not None and "max_seconds" not in row.train:
-            chosen["max_seconds"] = how.max_seconds
-        recipe = chosen.pop("recipe", None)
-        options = training_options(recipe, chosen, how.settings)
-        _once(
-            workspace,
-            row.model,
-            {
-                "options": asdict(options),
-                "samples": set_digest(Corpus.open(options.train_from or workspace), options.sampling),
-            },
-            lambda: train_ranker(
-                workspace, options, RunMode(force=True, listener=listener, unasked=_shared(options, how.settings))
-            ),
-        )
+    options = _first_options(row, how)
+    if options is not None:
+        asked: dict[str, Any] = {
+            "options": asdict(options),
+            "samples": set_digest(Corpus.open(options.train_from or workspace), options.sampling),
+            "development": development_digests(workspace, options),
+        }
+
+        def train() -> None:
+            development = named_development(workspace, options)
+            if development is not None:
+                say(said_of(development))
+            unasked = shared(options, how.of_training(row))
+            mode = RunMode(force=True, listener=listener, unasked=unasked, development=development)
+            train_ranker(workspace, options, mode)
+
+        _once(workspace, row.model, asked, train)
     if row.finetune is None or train_on is None:
         return
     judged = train_on.judgements
     tuning = {"max_seconds": how.max_seconds, **row.finetune, "seed": how.seed, "name": f"{row.model}-finetuned"}
-    negatives, count = tuning.pop("negatives", _NEGATIVES), tuning.pop("queries", None)
+    negatives, count = tuning.pop("negatives", NEGATIVES), tuning.pop("queries", None)
     of = tuning.pop("of", PASSAGES)
     run = train_on.run if of == DOCUMENTS else None
     if count is not None:
         judged = some_queries(judged, count, how.seed)
     settled = finetuning_options(workspace, row.model if row.train is not None else None, tuning)
-    tuned: TrainingOptions = training_options(None, settled, how.settings)
+    tuned: TrainingOptions = training_options(None, settled, how.of_finetuning(row))
     asked = {
         "options": asdict(tuned),
         "corpus": Corpus.open(workspace).fingerprint,
@@ -218,6 +256,7 @@ def _trained(
         "qrels": judged.qrels,
         "negatives": negatives,
         "of": of,
+        "held_out": _HELD_OUT,
         "candidates": sha256_of(run) if run else "",
         "base": read_record(workspace, row.model).fingerprint if row.train is not None else "",
     }
@@ -225,19 +264,19 @@ def _trained(
     def finetune() -> None:
         found = read_run(run)[1] if run else None
         source, _ = judged_source(
-            workspace, judged.queries, judged.qrels, negatives=negatives, seed=how.seed, of=of, run=found
+            workspace,
+            judged.queries,
+            judged.qrels,
+            negatives=negatives,
+            seed=how.seed,
+            of=of,
+            run=found,
+            held_out=_HELD_OUT,
         )
-        unasked = {**UNASKED, **_shared(tuned, how.settings)}
+        unasked = {**UNASKED, **shared(tuned, how.of_finetuning(row))}
         train_ranker(workspace, tuned, RunMode(force=True, listener=listener, unasked=unasked), source=source)
 
     _once(workspace, f"{row.model}-finetuned", asked, finetune)
-
-
-def _shared(options: TrainingOptions, settings: Sequence[str]) -> dict[str, Any]:
-    """The options that the settings give to every training, which takes those that concern it."""
-    keys = (setting.partition("=")[0].strip() for setting in settings)
-    names = ("sampling" if key.startswith("sample.") else key.replace("-", "_") for key in keys)
-    return {name: getattr(options, name) for name in names}
 
 
 def some_queries(judgements: Judgements, count: int, seed: int) -> Judgements:

@@ -19,6 +19,7 @@ from structformer.errors import UsageError
 from structformer.graph.graph import ReferenceGraph
 from structformer.graph.name_tables import NameTables
 from structformer.graph.resolution import format_of, resolve_link
+from structformer.near_names import did_you_mean
 from structformer.outputs import new_file
 from structformer.storage.parquet import parquet_writer
 from structformer.text.visible import visible
@@ -195,5 +196,5 @@ def parse_kinds(names: tuple[str, ...]) -> frozenset[str] | None:
     known = {kind.value for kind in LinkKind}
     for name in names:
         if name not in known:
-            raise UsageError(f"no kind of link {name!r}; choose from: {', '.join(sorted(known))}")
+            raise UsageError(f"no kind of link {name!r}; {did_you_mean(name, sorted(known))}")
     return frozenset(names) or None

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -47,6 +48,8 @@ from structformer.plugins import Plugins, load_plugins
 from structformer.storage.files import remove, write_bytes, write_json
 from structformer.workspace import Source, Workspace
 
+_WEBSITE = re.compile(r"(https?):/{1,2}", re.IGNORECASE)  # as it was written, or as a Path has it
+
 
 def read(path_or_bytes: str | Path | bytes, format: str | None = None, **options: Any) -> Iterator[Document]:
     """The Documents of a file, a folder, an archive, a dump or bytes, without a corpus.
@@ -72,6 +75,7 @@ def _read(
             raise UsageError("bytes need a format: read(data, format='markdown')")
         yield from plugins.format(format).read(SourceFile("document", path_or_bytes), options)
         return
+    _refuse_websites([path_or_bytes])
     root = Path(path_or_bytes)
     if not root.exists():
         raise UsageError(f"{root} does not exist")
@@ -141,10 +145,13 @@ def ingest(
     given to an earlier ingest, else takes what a site generator's settings say, in a path or up to two folders above
     it; Site() looks for none. engine: where shards are made. fresh: read every file again, whatever an earlier ingest
     left. progress(stage, done, total): bytes while "reading", shards while "resolving links"; None draws a bar in a
-    notebook. slow(path, seconds): of a file that takes long. Raises UsageError when a path does not exist, no path is
-    known, or the corpus has other sources; WorkspaceError when another process is writing the workspace."""
+    notebook. slow(path, seconds): of a file that takes long. Raises UsageError when a path does not exist or is a
+    website's address, which only the command reads, no path is known, or the corpus has other sources; WorkspaceError
+    when another process is writing the workspace."""
+    given = (paths,) if isinstance(paths, str | Path) else tuple(paths)
+    _refuse_websites(given)
     request = IngestRequest(
-        (paths,) if isinstance(paths, str | Path) else tuple(paths),
+        given,
         add=add,
         replace_sources=replace_sources,
         remove=remove,
@@ -156,6 +163,17 @@ def ingest(
     )
     how = Execution(workers, engine, fresh, notebook_progress(progress), slow)
     return build_corpus(request, Workspace(workspace), how)
+
+
+def _refuse_websites(paths: Iterable[str | Path]) -> None:
+    """Raise UsageError on a website's address, which a Path has with a single slash."""
+    for path in paths:
+        if (found := _WEBSITE.match(str(path))) and not Path(path).exists():
+            address = f"{found[1]}://{str(path)[found.end() :]}"
+            raise UsageError(
+                f"{address} is a website, and files are read here: `structformer ingest {address} -w WORKSPACE` "
+                "fetches and reads it, and the workspace is then used from Python"
+            )
 
 
 def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execution) -> IngestReport:

@@ -35,8 +35,15 @@ class Judged:
 
     @property
     def is_gain(self) -> bool:
-        """Whether the trained weights are better, as far as these questions tell."""
+        """Whether the search takes the trained weights: they did better on average, and do not find the right document
+        first less often. That may be chance; see `is_shown`.
+        """
         return self.gain > 0 and self.first_high >= 0
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a gain is more than chance explains: the lower end of its interval is above 0."""
+        return self.is_gain and self.low > 0
 
     def in_words(self) -> str:
         """The figures, in a sentence."""
@@ -60,6 +67,9 @@ def verdict(judged: Judged | None, *, by_itself: bool) -> str:
         return "Not judged: the corpus has too few questions to hold any out." + (
             " The search uses what was trained; compare it with the untrained search." if by_itself else ""
         )
-    if judged.is_gain:
+    if judged.is_shown:
         return f"{judged.in_words()} A gain" + (": the search uses what was trained." if by_itself else ".")
+    if judged.is_gain:
+        used = ": the search uses what was trained, since it did better on average." if by_itself else "."
+        return f"{judged.in_words()} No gain shown (the interval includes 0){used}"
     return f"{judged.in_words()} No gain" + (": the search goes on without it." if by_itself else ".")

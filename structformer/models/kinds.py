@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from structformer.errors import UsageError
 from structformer.extras import needed_for
+from structformer.near_names import did_you_mean
 from structformer.plugins import load_plugins
 from structformer.workspace import checked_name
 
@@ -100,7 +101,8 @@ class RankerKind:
     words too. interpolates: half-way to the base is worth trying. frozen_words: word vectors may stay the base's.
     exported: an ONNX file can replace the model. word_vectors: starts from a file of them too. trainer: what trains it,
     "module:function" of a workspace, a name, the options of StructureOptions and `force`, where neither training's loop
-    nor an objective does; it needs no torch then."""
+    nor an objective does; it needs no torch then. finetuning_rate: peak learning rate on judged queries, a
+    Transformer's; None for that of its training."""
 
     name: str
     model: str
@@ -122,6 +124,7 @@ class RankerKind:
     in_batch_negatives: bool = False
     word_vectors: bool = False
     trainer: str = ""
+    finetuning_rate: float | None = 2e-5
     objectives: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -252,5 +255,5 @@ def ranker_kind(name: str) -> RankerKind:
     built_in = next((kind for kind in _BUILT_IN if kind.name == name), None)
     found = built_in or ranker_kinds().get(name)
     if found is None:
-        raise UsageError(f"no ranker {name!r}; choose from: {', '.join(ranker_kinds())}")
+        raise UsageError(f"no ranker {name!r}; {did_you_mean(name, ranker_kinds())}")
     return found

@@ -21,6 +21,7 @@ from structformer.models.first_tokens import Frame, first_tokens
 from structformer.models.kinds import RankerOptions
 from structformer.models.length_batches import length_buckets
 from structformer.models.loading import load_encoder, load_tokenizer
+from structformer.near_names import did_you_mean
 
 QUERY_TOKENS = 32
 DOCUMENT_TOKENS = 256
@@ -48,7 +49,7 @@ class LateInteractionOptions:
 
     def __post_init__(self) -> None:
         if self.similarity not in SIMILARITIES:
-            raise ModelError(f"no similarity {self.similarity!r}; choose from: {', '.join(SIMILARITIES)}")
+            raise ModelError(f"no similarity {self.similarity!r}; {did_you_mean(self.similarity, SIMILARITIES)}")
 
 
 class LateInteractionModel(torch.nn.Module):

@@ -10,6 +10,7 @@ from typing import Any
 from structformer.errors import ModelError
 from structformer.models.judged import Judged, recorded, verdict
 from structformer.models.kinds import ranker_kind
+from structformer.near_names import nearest
 from structformer.storage.files import read_json, write_json
 from structformer.storage.seal import Sealed
 from structformer.workspace import Workspace
@@ -104,7 +105,10 @@ def read_record(workspace: str | Path | Workspace, name: str) -> ModelRecord:
     """
     folder = model_folder(workspace, name)
     if not (folder / RECORD).exists():
-        there = ", ".join(trained_models(workspace)) or "none"
+        models = trained_models(workspace)
+        if meant := nearest(name, models):
+            raise ModelError(f"no model {name!r} in {workspace}; did you mean {meant}?")
+        there = ", ".join(models) or "none"
         raise ModelError(
             f"no model {name!r} in {workspace} (there: {there}); `structformer train --help` says how to train one"
         )

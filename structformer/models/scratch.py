@@ -9,6 +9,7 @@ from pathlib import Path
 
 from structformer.errors import ModelError
 from structformer.models.loading import quiet_transformers
+from structformer.near_names import did_you_mean
 
 # (layers, width, heads) of Turc et al. 2019, "Well-Read Students Learn Better", table 1, and BERT-base.
 SIZES = {"tiny": (2, 128, 2), "mini": (4, 256, 4), "small": (4, 512, 8), "base": (12, 768, 12)}
@@ -28,7 +29,7 @@ def make_scratch_model(
     from transformers import BertConfig, BertModel, BertTokenizer
 
     if size not in SIZES:
-        raise ModelError(f"no size {size!r}; choose from: {', '.join(SIZES)}")
+        raise ModelError(f"no size {size!r}; {did_you_mean(size, SIZES)}")
     layers, width, heads = SIZES[size]
     folder.mkdir(parents=True, exist_ok=True)
     words = train_wordpiece(texts, vocabulary)

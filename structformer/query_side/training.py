@@ -12,6 +12,7 @@ from structformer.errors import ModelError, UsageError
 from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.chosen_base import base_for, query_model_for
+from structformer.models.reading import training_advice
 from structformer.notebook_progress import Bars, in_notebook, notebook_progress
 from structformer.option_names import checked_options
 from structformer.query_side.log import read_query_log
@@ -20,7 +21,7 @@ from structformer.query_side.training_queries import ROUND_TRIP, training_querie
 from structformer.retrieval.copies import Copies
 from structformer.retrieval.dense import DenseIndex
 from structformer.retrieval.encoder_names import STRUCTURE
-from structformer.retrieval.index import Index, base_place, build_index, is_stale, load_untrained
+from structformer.retrieval.index import EncoderPlace, Index, base_place, build_index, is_stale, load_untrained
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.pseudo_queries import ALL_SOURCES, SOURCES
 from structformer.retrieval.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
@@ -105,9 +106,11 @@ def _question_source(
     corpus = Corpus.open(workspace)
     log = read_query_log(Path(options.query_log)) if options.query_log else ()
     base = base_for(workspace, options.base_model, options.ranker)
-    index = _current_index(workspace, mode, progress)
     queries = query_model_for(workspace, options.base_model, options.ranker)
     place = base_place(base, queries)
+    if not _has_vectors(workspace, place):
+        training_advice(corpus, workspace, place.base, mode.listener.note)
+    index = _current_index(workspace, mode, progress)
     path, _ = index.vectors(place, progress)
     untrained = load_untrained(place)
     units, documents = Units(index.folder / "units.arrow"), IndexedDocuments(index.folder / "documents.arrow")
@@ -163,6 +166,11 @@ def _asked_of(asked: PseudoQueryScores, units: Units, documents: IndexedDocument
     apart = sum(not copies.is_copy(number) for number in range(len(documents)))
     having = len({question.document for question in asked.questions})
     return f"all {apart} documents" if having == apart else f"{having} of {apart} documents"
+
+
+def _has_vectors(workspace: Workspace, place: EncoderPlace) -> bool:
+    """Whether there is an index of the corpus with an encoder's vectors."""
+    return workspace.has("index") and not is_stale(workspace) and Index(workspace).has_vectors_of(place)
 
 
 def _current_index(workspace: Workspace, mode: RunMode, progress: Progress | None) -> Index:

@@ -16,11 +16,20 @@ class Allowed(Collection[int]):
     """The numbers of the documents that may be found.
 
     documents: (documents,) whether each is one of them; owners: (units,) the number of each unit's document. names:
-    what units are called by links that the asker may see, where these are not all; it takes units' numbers."""
+    what units are called by links that the asker may see, where these are not all; it takes units' numbers. sources:
+    (documents,) whether each may be seen, so that what it says of others counts, where these are not all: more than may
+    be found where somebody has asked for some of them."""
 
-    def __init__(self, documents: Mask, owners: npt.NDArray[np.int64], names: Names | None = None) -> None:
+    def __init__(
+        self,
+        documents: Mask,
+        owners: npt.NDArray[np.int64],
+        names: Names | None = None,
+        sources: Mask | None = None,
+    ) -> None:
         self.documents = documents
         self.names = names
+        self.sources = sources
         self._owners = owners
         self._count = int(np.count_nonzero(documents))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from structformer.retrieval.units import IndexedDocument, Unit
-from structformer.text.languages import declared_code, known_languages, language_of
+from structformer.text.languages import declared_code, declared_variant, known_languages, language_of
 
 LANGUAGE = "language"  # the key of a document's metadata
 _LOOKED_AT = 20  # units of a document
@@ -20,11 +21,21 @@ class CorpusLanguages:
     codes: tuple[str, ...]
 
     def of(self, document: IndexedDocument, units: Sequence[Unit]) -> str:
-        """A document's language: what it declares, else which of the corpus's languages its text is in."""
-        if declared := declared_code(document.values().get(LANGUAGE)):
-            return declared
+        """Which of the corpus's languages a document is read in: the one that it declares, else the one that its text
+        is in. What declares another is read in the first, by which queries are stemmed too.
+        """
+        if self._declared(document):
+            return self.read_in(document)
         text = "\n".join(unit.text for unit in units[:_LOOKED_AT])
         return language_of(text, known_languages(self.codes)) or self.codes[0]
+
+    def read_in(self, document: IndexedDocument) -> str:
+        """The same by what an index says of a document: there all declare their language where it matters."""
+        declared = self._declared(document)
+        return declared if declared in self.codes else self.codes[0]
+
+    def _declared(self, document: IndexedDocument) -> str:
+        return declared_code(_text(document.values().get(LANGUAGE)))
 
     def declared(self, document: IndexedDocument, language: str) -> IndexedDocument:
         """The document with its language among its metadata, so that it can be filtered by."""
@@ -32,3 +43,14 @@ class CorpusLanguages:
         if values.get(LANGUAGE):
             return document
         return replace(document, metadata=json.dumps({**values, LANGUAGE: language}, ensure_ascii=False))
+
+
+def language_names(declared: str) -> tuple[str, ...]:
+    """What a filter finds a document by that declares this language, beside what it declares: what people are shown,
+    which is its variant where readers tell such apart, first, and the code. Empty where it is not a language.
+    """
+    return tuple(dict.fromkeys(filter(None, [declared_variant(declared), declared_code(declared)])))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

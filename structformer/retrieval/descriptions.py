@@ -18,14 +18,17 @@ import pyarrow as pa
 from structformer.corpus import Corpus
 from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph
+from structformer.retrieval.allowed import Mask
 from structformer.retrieval.copies import Copies
+from structformer.retrieval.link_texts import LINK
 from structformer.retrieval.pseudo_queries import MOST_PSEUDO_QUERIES, OPENING, PseudoQuery, draw_pseudo_queries
 from structformer.retrieval.units import Units
 from structformer.text.query_like import plain
 
 Vectors = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int64]
-_SCHEMA = pa.schema([("document", pa.int32()), ("source", pa.string()), ("text", pa.string())])
+_SCHEMA = pa.schema([("document", pa.int32()), ("source", pa.string()), ("text", pa.string()), ("told_by", pa.int32())])
+ITSELF = -1  # who tells what a document says of itself
 
 
 def descriptions_path(vectors: Path) -> Path:
@@ -50,10 +53,16 @@ def drawn_descriptions(corpus: Corpus, graph: ReferenceGraph, units: Units) -> l
 
 def write_descriptions(path: Path, drawn: Sequence[PseudoQuery]) -> None:
     """Write their texts."""
-    columns = [[each.document for each in drawn], [each.source for each in drawn], [each.text for each in drawn]]
+    rows = [(each.document, each.source, each.text, _told_by(each)) for each in drawn]
+    columns = zip(*rows, strict=True) if rows else [()] * len(_SCHEMA)
     table = pa.table([pa.array(column, kind.type) for column, kind in zip(columns, _SCHEMA, strict=True)], _SCHEMA)
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, _SCHEMA) as writer:
         writer.write_table(table)
+
+
+def _told_by(question: PseudoQuery) -> int:
+    """The number of the document that says so; ITSELF where it is its own."""
+    return question.passed_over[0] if question.source == LINK and question.passed_over else ITSELF
 
 
 class Descriptions:
@@ -64,7 +73,8 @@ class Descriptions:
         try:
             self.vectors = np.load(descriptions_path(vectors), mmap_mode="r", allow_pickle=False)
             self._table = pa.ipc.open_file(pa.memory_map(str(description_texts_path(vectors)))).read_all()
-        except (OSError, ValueError, pa.ArrowInvalid) as error:
+            self._told_by: Numbers = self._table["told_by"].to_numpy().astype(np.int64)
+        except (OSError, ValueError, KeyError, pa.ArrowInvalid) as error:
             raise WorkspaceError(f"the descriptions beside {vectors} cannot be read ({error}): index again") from error
         self.owners: Numbers = self._table["document"].to_numpy().astype(np.int64)
         if len(self.vectors) != len(self.owners):
@@ -80,6 +90,20 @@ class Descriptions:
     def text(self, number: int) -> str:
         """A description."""
         return str(self._table["text"][number])
+
+    def told_by(self, number: int) -> int:
+        """The number of the document that says it where it links to the one that it describes; ITSELF of what that says
+        of itself.
+        """
+        return int(self._told_by[number])
+
+    def hidden(self, sources: Mask | None) -> Numbers:
+        """The numbers of those that documents say which are not among the sources. sources: (documents,) those that may
+        be seen; None: all.
+        """
+        if sources is None:
+            return np.empty(0, np.int64)
+        return np.flatnonzero((self._told_by != ITSELF) & ~sources[self._told_by])
 
     def best(self, vector: Vectors, without: Sequence[int] | Numbers = ()) -> tuple[Vectors, Numbers]:
         """(documents that have any,) the best cosine of a query's vector with a description of each, and that one's

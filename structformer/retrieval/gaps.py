@@ -13,7 +13,6 @@ import numpy.typing as npt
 from structformer.retrieval.hits import Hit
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.stage import Pipeline
-from structformer.text.stop_words import STOP_WORDS
 
 ALIKE = 0.5  # the least cosine of two questions of one group
 _HITS = 5  # documents that are looked at
@@ -108,7 +107,7 @@ def find_gaps(
     groups = _Groups(vectors, alike)
     for number, each in enumerate(found):
         terms = frozenset(retriever.opened.lexical.terms(each.asked.query))
-        groups.add(number, terms - STOP_WORDS or terms, [hit.document_id for hit in each.hits])
+        groups.add(number, terms - retriever.opened.stop_terms or terms, [hit.document_id for hit in each.hits])
     gaps = [
         Gap(tuple(found[number].asked for number in members), next(iter(found[members[0]].hits), None))
         for members in groups.members.values()

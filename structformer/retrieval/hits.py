@@ -102,7 +102,22 @@ def web_address(metadata: Mapping[str, Any], anchor: str = "") -> str:
     url = metadata.get("url")
     if not isinstance(url, str) or not url.startswith(("https://", "http://")):
         return ""
-    return f"{url}#{quote(anchor)}" if anchor and "#" not in url else url
+    return with_anchor(url, anchor)
+
+
+def with_anchor(address: str, anchor: str) -> str:
+    """The address of a document's section; that of the document without an anchor, or where it has one already."""
+    return f"{address}#{quote(anchor, errors='surrogatepass')}" if anchor and "#" not in address else address
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A sentence that describes a document. told_by: the id of the document that says it where it links to that one; ""
+    where the document says it of itself.
+    """
+
+    text: str
+    told_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

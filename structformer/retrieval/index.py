@@ -23,6 +23,8 @@ from structformer.graph import ReferenceGraph
 from structformer.models.base import BaseModel, resolve_base_model
 from structformer.models.chosen_base import chosen_base, chosen_query_model
 from structformer.models.kinds import RankerKind, ranker_kind
+from structformer.models.known import MULTILINGUAL
+from structformer.models.reading import advise, language_advice
 from structformer.models.registry import PASSAGE_ENCODER, checked_model, model_folder, read_record, trained_models
 from structformer.models.sentence_modules import modules_mark
 from structformer.notebook_progress import notebook_progress
@@ -63,12 +65,13 @@ from structformer.storage.files import (
     writing_errors,
 )
 from structformer.storage.seal import seal, seal_of
+from structformer.text.languages import declared_code
 from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
     from structformer.models.bi_encoder import BiEncoder
 
-FORMAT_VERSION = 9
+FORMAT_VERSION = 10
 AUTO, EXACT, APPROXIMATE = NEAREST = ("auto", "exact", "approximate")
 _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before something is added to the index
 Progress = Callable[[str, int, int], None]
@@ -86,6 +89,7 @@ def build_index(
     query_model: str = "",
     made: Path | None = None,
     progress: Progress | None = None,
+    say: Callable[[str], object] | None = None,
 ) -> dict[str, Any]:
     """Index the workspace's corpus. encoders: names of encoders whose vectors are made ("base": the untrained
     bi-encoder; "structure": the static one, which is learned from the corpus first where there is none, or where more
@@ -98,8 +102,10 @@ def build_index(
     interrupted run resumes. nearest: "exact", where a search looks at all vectors, "approximate", at those that
     an index of them names (approximate.py), or "auto", approximate from half a million passages on where faiss is
     installed. base_model, query_model: what "base" is from now on, see chosen_base.py. made: a
-    folder of vectors that were made elsewhere. Returns the index's manifest. Raises WorkspaceError before the first
-    ingest, ModelError on an unknown encoder, UsageError on "approximate" without faiss."""
+    folder of vectors that were made elsewhere. say: called with what is to be known before the time is spent, as that
+    an encoder reads English alone and the documents are in French; None: a warning. Returns the index's manifest.
+    Raises WorkspaceError before the first ingest, ModelError on an unknown encoder, UsageError on "approximate"
+    without faiss."""
     workspace, progress = Workspace(workspace), notebook_progress(progress)
     corpus = Corpus.open(workspace)
     choose_encoders(workspace, base_model, query_model)
@@ -110,9 +116,11 @@ def build_index(
     for encoder in encoders:
         if encoder != STRUCTURE:
             encoder_place(workspace, encoder)  # a wrong name fails before the work begins
+    in_python = f"structformer.index({str(workspace)!r}, base_model={MULTILINGUAL!r})"
+    advise(encoders_advice(workspace, corpus, encoders, in_python, language), say)
     if nearest == APPROXIMATE:
         faiss_module()
-    languages = CorpusLanguages(corpus_languages(corpus) if language == "auto" else (language,))
+    languages = CorpusLanguages(_languages(corpus, language))
     with workspace.publishing("structformer index") as publication:
         corpus = Corpus.open(workspace)
         graph = ReferenceGraph.open(workspace, corpus)
@@ -163,10 +171,20 @@ def build_index(
     return {**manifest, "encoders": encoders}
 
 
-def reads_english_only(workspace: Workspace, encoders: Sequence[str], language: str) -> bool:
-    """Whether the vectors are MiniLM's, which has learned English, and the texts are in another language."""
-    bi_encoders = [each for each in encoders if each != STRUCTURE]
-    return language != "en" and any("minilm" in encoder_place(workspace, each).vectors.lower() for each in bi_encoders)
+def _languages(corpus: Corpus, chosen: str) -> tuple[str, ...]:
+    """The languages by which texts are stemmed."""
+    return corpus_languages(corpus) if chosen == "auto" else (declared_code(chosen) or chosen,)
+
+
+def encoders_advice(
+    workspace: Workspace, corpus: Corpus, encoders: Sequence[str], command: str, language: str = "auto"
+) -> str:
+    """What to say where an encoder whose vectors are made, as it is or as its query side was trained, does not read the
+    documents; "" where all do. command, language: as of `language_advice`. Raises ModelError on an unknown one.
+    """
+    places = [encoder_place(workspace, each) for each in encoders if each != STRUCTURE]
+    said = (language_advice(corpus, each.base, command, language=language) for each in places if each.untrained)
+    return next(filter(None, said), "")
 
 
 def encoders_to_index(workspace: Workspace) -> list[str]:
@@ -222,7 +240,8 @@ def trained_encoder(workspace: Workspace, name: str = ENCODER) -> bool:
 class EncoderPlace:
     """Where an encoder's parts are. name: "base", or the model's; queries, passages: folder or hub name of what encodes
     them, the same for all but encoders of which queries' side alone was trained; vectors: name of the passages' file;
-    untrained: whether passages are encoded by the base.
+    untrained: whether passages are encoded by the base. base, revision: the name of what encodes passages, or of what
+    its training began with, and the commit of one from a hub, "" for others.
     """
 
     name: str
@@ -230,6 +249,8 @@ class EncoderPlace:
     passages: str
     vectors: str
     untrained: bool
+    base: str = ""
+    revision: str = ""
 
 
 def encoder_place(workspace: Workspace, encoder: str) -> EncoderPlace:
@@ -260,18 +281,20 @@ def encoder_place(workspace: Workspace, encoder: str) -> EncoderPlace:
             vectors = _base_vectors(record.documents, record.documents_revision, passages) + asked
         else:
             vectors = _base_vectors(*own, passages)
-        return EncoderPlace(encoder, str(folder), passages, vectors, True)
-    return EncoderPlace(encoder, str(folder), str(folder), record.fingerprint, False)
+        began = (record.documents, record.documents_revision) if record.documents else own
+        return EncoderPlace(encoder, str(folder), passages, vectors, True, *began)
+    its = str(folder)
+    return EncoderPlace(encoder, its, its, record.fingerprint, False, record.base, record.base_revision)
 
 
 def base_place(base: BaseModel, queries: BaseModel | None = None) -> EncoderPlace:
     """Where an untrained encoder's parts are. queries: the query model beside it."""
     vectors = _base_vectors(base.name, base.revision, base.location)
     if queries is None:
-        return EncoderPlace(UNTRAINED, base.location, base.location, vectors, True)
+        return EncoderPlace(UNTRAINED, base.location, base.location, vectors, True, base.name, base.revision)
     # The weights that are learned beside the vectors, and an export, are the query model's too.
     vectors += _asked_by(queries.name, queries.revision, queries.location)
-    return EncoderPlace(UNTRAINED, queries.location, base.location, vectors, True)
+    return EncoderPlace(UNTRAINED, queries.location, base.location, vectors, True, base.name, base.revision)
 
 
 def _asked_by(queries: str, revision: str, location: str) -> str:
@@ -364,7 +387,11 @@ class Index:
         """Whether the index has the vectors that an encoder's queries are compared with. Raises ModelError on an
         unknown encoder.
         """
-        return self.has(_vectors(encoder_place(self.workspace, encoder).vectors)[0])
+        return self.has_vectors_of(encoder_place(self.workspace, encoder))
+
+    def has_vectors_of(self, place: EncoderPlace) -> bool:
+        """The same of an encoder whose place is known."""
+        return self.has(_vectors(place.vectors)[0])
 
     def has_structure(self) -> bool:
         """Whether the index has the vectors of the corpus's own static encoder."""
@@ -404,6 +431,17 @@ class Index:
         for name in names:
             self.path(name)
         return Descriptions(vectors)
+
+    def bases(self) -> dict[str, str]:
+        """By the name of each file of vectors what made them, or began to be trained for it, with the whole commit of
+        one from a hub: "org/name@COMMIT"; of those that a pretrained encoder made.
+        """
+        found = {}
+        for path in sorted((self.folder / "dense").glob("*.fusion.json")):
+            made = read_json(path)
+            if made.get("base") and made.get("needs_torch", True):
+                found[path.name.removesuffix(".fusion.json")] = "@".join(filter(None, [made["base"], made["revision"]]))
+        return found
 
     def floor(self, encoder: str) -> float:
         """The cosine below which an encoder's passages are not found with confidence; 0 where none was learned."""
@@ -521,6 +559,7 @@ def _make_vectors(
         else:
             weights = starting
         facts["weights"] = asdict(weights)
+        facts |= {"base": place.base, "revision": place.revision}  # told, and nothing hangs on them
         write_json(building.folder / f"{place.vectors}.fusion.json", facts)
         if is_approximate(manifest, len(units)):
             write_approximate(

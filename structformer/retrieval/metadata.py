@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from structformer.errors import WorkspaceError
 from structformer.retrieval.allowed import Mask
+from structformer.retrieval.corpus_languages import LANGUAGE, language_names
 from structformer.retrieval.units import IndexedDocument, IndexedDocuments
 from structformer.storage.digests import bytes_digest
 from structformer.storage.parquet import numbers
@@ -117,9 +118,11 @@ class MetadataWriter:
             self._facets.add(PATH, [folder], number)
         for key, value in document.values().items():
             values = metadata_values(value)
-            stored = dict.fromkeys(_stored(each) for each in values)
+            names = {each: language_names(str(each)) for each in values} if key == LANGUAGE else {}
+            found_by = [name for each in values for name in (each, *names.get(each, ()))]
+            stored = dict.fromkeys(_stored(each) for each in found_by)
             self._facts += [(_text(key), _text(each), number) for each in stored]
-            texts = [shown_value(each) for each in values]
+            texts = [next(iter(names.get(each, ())), shown_value(each)) for each in values]
             if key.lower() not in _NOT_SHOWN and texts and all(0 < len(text) <= _LONGEST_SHOWN for text in texts):
                 self._facets.add(key, texts, number)
         if len(self._facts) + len(self._ids) >= _ROWS:
@@ -218,6 +221,29 @@ class MetadataTable:
             mask &= having
         return mask
 
+    def keys(self) -> list[str]:
+        """The keys of all documents' metadata, in order."""
+        return [key for (key,) in self._rows("SELECT DISTINCT key FROM facts ORDER BY key", ())]
+
+    def values(self, key: str, most: int) -> list[str]:
+        """Up to so many values that documents have for a key, in order; without those too long to be kept as they
+        are.
+        """
+        rows = self._rows(
+            "SELECT DISTINCT value FROM facts WHERE key = ? AND value NOT LIKE 'd:%' ORDER BY value LIMIT ?",
+            (_text(key), most),
+        )
+        return [value.partition(":")[2] for (value,) in rows]
+
+    def folders(self, most: int) -> list[str]:
+        """Up to so many first folders of documents' ids, in order."""
+        first = "substr(id, 1, instr(id, '/') - 1)"
+        rows = self._rows(
+            f"SELECT DISTINCT {first} FROM ids WHERE instr(id, '/') > 1 ORDER BY {first} LIMIT ?",
+            (most,),
+        )
+        return [folder for (folder,) in rows]
+
     def _with_paths(self, paths: Sequence[str]) -> Mask:
         found = np.zeros(len(self._documents), bool)
         patterns = []
@@ -233,7 +259,7 @@ class MetadataTable:
             start += len(ids)
         return found
 
-    def _rows(self, statement: str, values: tuple[str, ...]) -> list[Any]:
+    def _rows(self, statement: str, values: tuple[str | int, ...]) -> list[Any]:
         try:
             with self._lock:
                 return self._database.execute(statement, values).fetchall()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -21,7 +22,8 @@ from structformer.models.onnx_encoder import export_in, exported
 from structformer.models.registry import checked_model, model_kind, read_record, trained_models
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.copies import Copies
-from structformer.retrieval.encoder_names import DEFAULT, ENCODER, STRUCTURE, UNTRAINED
+from structformer.retrieval.corpus_languages import CorpusLanguages
+from structformer.retrieval.encoder_names import DEFAULT, ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF
 from structformer.retrieval.exact import CollectionStatistics
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter
@@ -31,6 +33,8 @@ from structformer.retrieval.metadata import MetadataTable
 from structformer.retrieval.ranking import Ranking
 from structformer.retrieval.stage import Pipeline, Stage
 from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.text.lexical_analysis import spaced
+from structformer.text.stop_words import function_words
 from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -77,8 +81,28 @@ class OpenedIndex:
         self._late: dict[str, TokenIndex] = {}
         self._rerankers: dict[str, Scorer] = {}
         self._statistics: dict[str, CollectionStatistics] = {}
+        self._stop_terms: dict[str, frozenset[str]] = {}
         self._metadata: MetadataTable | None = None
         self._loading = RLock()  # several threads may search; what is large is loaded once
+
+    @cached_property
+    def languages(self) -> CorpusLanguages:
+        """Those of the corpus."""
+        return CorpusLanguages(tuple(self.index.manifest["languages"]))
+
+    @cached_property
+    def stop_terms(self) -> frozenset[str]:
+        """What the function words of all the corpus's languages are as terms of the lexical index."""
+        return frozenset[str]().union(*map(self.stop_terms_of, self.languages.codes))
+
+    def stop_terms_of(self, language: str) -> frozenset[str]:
+        """The same of one language."""
+        return self._kept(self._stop_terms, language, self._read_stop_terms)
+
+    def _read_stop_terms(self, language: str) -> frozenset[str]:
+        words = function_words([language])
+        # Of scripts without spaces a long word is several terms, each of them part of other words too.
+        return frozenset(term for word in words if len(spaced(word).split()) == 1 for term in self.lexical.words(word))
 
     @property
     def owners(self) -> npt.NDArray[np.int64]:
@@ -253,12 +277,14 @@ class OpenedIndex:
 
     def reranker(self, name: str) -> Scorer:
         """A ranker of any kind by its name in the workspace or its path; "base" is a cross-encoder before any training,
-        its head random. Raises ModelError, UsageError.
+        and "base=LOCATION" that of another base model. Raises ModelError, UsageError.
         """
         return self._kept(self._rerankers, name, self._open_reranker)
 
     def _open_reranker(self, name: str) -> Scorer:
-        return untrained_scorer() if name == UNTRAINED else load_scorer(self.workspace, name)
+        if name == UNTRAINED or name.startswith(UNTRAINED_OF):
+            return untrained_scorer(name.removeprefix(UNTRAINED).removeprefix("="))
+        return load_scorer(self.workspace, name)
 
     def token_index(self, name: str) -> TokenIndex:
         return self._kept(self._late, name, self._open_token_index)
@@ -332,18 +358,34 @@ def model_fingerprint(workspace: Workspace, name: str) -> str:
     return "" if name == UNTRAINED else read_record(workspace, name).fingerprint
 
 
-def untrained_scorer() -> Scorer:
-    """A cross-encoder of the base model, with a random head where it has none, the same each time."""
+def untrained_scorer(location: str = "") -> Scorer:
+    """A cross-encoder of a base model, "" for the default one, before any training: with the head that its files have,
+    as BERT's for the next sentence, else with a random one, the same each time. Raises ModelError.
+    """
     require("reranking", *TORCH)
     import torch
 
     from structformer.models.base import resolve_base_model
     from structformer.models.cross_encoder import MAX_TOKENS
 
+    location = location or resolve_base_model("auto", "cross-encoder").location
+    if (ranker := _with_own_head(location)) is not None:
+        return ranker
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        location = resolve_base_model("auto", "cross-encoder").location
         return ranker_kind("cross-encoder").start(location, RankerOptions(MAX_TOKENS))
+
+
+def has_ranking_head(location: str) -> bool:
+    """Whether a base model's scores before any training are not those of a random head."""
+    return _with_own_head(location) is not None
+
+
+def _with_own_head(location: str) -> Scorer | None:
+    try:
+        return ranker_kind("cross-encoder").load(location)
+    except ModelError:
+        return None
 
 
 def load_scorer(workspace: Workspace, name: str) -> Scorer:

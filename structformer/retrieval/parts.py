@@ -104,6 +104,7 @@ def merge_index(
         nearest=plan["nearest"],
         made=parts.folder,
         progress=progress,
+        say=lambda said: None,  # it was said before the parts began
     )
     parts.drop()
     return manifest

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from structformer.errors import UsageError
+from structformer.near_names import did_you_mean
 from structformer.plugins import load_plugins
 from structformer.retrieval.stage import Stage, StageKind, Value
 from structformer.retrieval.stages import BUILT_IN
@@ -16,7 +17,7 @@ def stage_kind(name: str) -> StageKind:
     """A kind of stage by its name; plugins are loaded only for a name that is not built in. Raises UsageError."""
     found = _BUILT_IN.get(name) or stage_kinds().get(name)
     if found is None:
-        raise UsageError(f"no stage {name!r}; choose from: {', '.join(stage_kinds())}")
+        raise UsageError(f"no stage {name!r}; {did_you_mean(name, stage_kinds())}")
     return found
 
 
@@ -34,7 +35,7 @@ def make_stage(name: str, model: str | None = None, **options: Any) -> Stage:
     chosen: dict[str, Value] = {}
     for key, value in options.items():
         if key not in kind.options:
-            raise UsageError(f"{name} has no option {key!r}; choose from: {', '.join(kind.options)}")
+            raise UsageError(f"{name} has no option {key!r}; {did_you_mean(key, kind.options)}")
         chosen[key] = kind.checked(key, value)
     given = tuple(sorted((key, value) for key, value in chosen.items() if value != kind.options[key]))
     return Stage(name, model or kind.model, given, kind=kind)

@@ -6,21 +6,24 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from structformer.errors import UsageError
 from structformer.option_names import checked_options
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.copies import said
+from structformer.retrieval.descriptions import ITSELF
 from structformer.retrieval.fusion import FusionWeights
-from structformer.retrieval.hits import Filter, Hit, Hits, Place
+from structformer.retrieval.hits import Filter, Hit, Hits, Place, Witness
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, hybrid, lexical
 from structformer.retrieval.ranking import Ranked, Ranking
 from structformer.retrieval.snippet import Matches, snippet
 from structformer.retrieval.stage import Pipeline, Stage
-from structformer.text.stop_words import STOP_WORDS
 from structformer.workspace import Workspace
 
 __all__ = ["Hit", "Retriever"]
@@ -117,8 +120,13 @@ class Retriever:
             found.setdefault(key, []).append((number, score))
         last = None if sections is None else sections + 1
         terms = self.opened.lexical.terms(ranking.query)
-        telling = [term for term in terms if term not in STOP_WORDS] or terms  # "the" shows nothing
-        matches = Matches(telling, self.opened.lexical.word_terms)
+
+        @cache
+        def matches(language: str) -> Matches:
+            unsaid = self.opened.stop_terms_of(language)  # "the" shows nothing
+            telling = [term for term in terms if term not in unsaid] or terms
+            return Matches(telling, self.opened.lexical.word_terms)
+
         hits: list[Hit] = []
         for key, its in found.items():
             first, *others = (self._hit(number, score, ranking, matches) for number, score in its[:last])
@@ -194,31 +202,39 @@ class Retriever:
         words = set(self.opened.lexical.terms(query))
         return any(words <= set(self.opened.lexical.words(f"{hit.breadcrumb}\n{hit.text}")) for hit in hits)
 
-    def witnesses(self, query: str, pipeline: Pipeline) -> Callable[[str], str]:
-        """By a document's id the sentence that describes it best for a query; "" for one that has none, and where the
-        pipeline's fusion does not look at descriptions.
+    def witnesses(
+        self, query: str, pipeline: Pipeline, among: Allowed | None = None
+    ) -> Callable[[str], Witness | None]:
+        """By a document's id the sentence that describes it best for a query; None for one that has none, and where the
+        pipeline's fusion does not look at descriptions. among: the documents that may be found; what others say does
+        not count where the asker may not see them.
         """
         pipeline = self.pipeline(pipeline)
         weights = self.weights(pipeline)
         encoder, index, _ = self.opened.encoder(pipeline.encoder) if weights and weights.described else (None,) * 3
         if encoder is None or index is None or index.descriptions is None:
-            return lambda document: ""
+            return lambda document: None
         kept = index.descriptions
-        _, best = kept.best(encoder.encode_queries([query])[0])
-        places = {int(document): int(number) for document, number in zip(kept.documents, best, strict=True)}
+        values, best = kept.best(encoder.encode_queries([query])[0], kept.hidden(among.sources if among else None))
+        found = zip(kept.documents, best, np.isfinite(values), strict=True)
+        places = {int(document): int(number) for document, number, counts in found if counts}
 
-        def witness(document: str) -> str:
+        def witness(document: str) -> Witness | None:
             number = self.opened.document_number(document)
             place = places.get(-1 if number is None else number)
-            return "" if place is None else kept.text(place)
+            if place is None:
+                return None
+            told_by = kept.told_by(place)
+            return Witness(kept.text(place), "" if told_by == ITSELF else self.documents[told_by].id)
 
         return witness
 
-    def _hit(self, number: int, score: float, ranking: Ranking, matches: Matches) -> Hit:
+    def _hit(self, number: int, score: float, ranking: Ranking, matches: Callable[[str], Matches]) -> Hit:
         unit = self.units[number]
         scores = {stage: by_unit[number] for stage, by_unit in ranking.scores.items() if number in by_unit}
-        shown = snippet(unit.text, matches, unit.parts)
-        metadata = self.documents[unit.document].values()
+        document = self.documents[unit.document]
+        shown = snippet(unit.text, matches(self.opened.languages.read_in(document)), unit.parts)
+        metadata = document.values()
         return Hit(
             unit.document_id,
             unit.title,

@@ -12,8 +12,8 @@ from structformer.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class TrainingVerdict:
-    """conclusion: whether it was a gain, and what the search makes of it; figures: what that rests on, "" where nothing
-    was held out; used: whether the search would take what was trained.
+    """conclusion: whether a gain was shown, and what the search makes of it; figures: what that rests on, "" where
+    nothing was held out; used: whether the search would take what was trained.
     """
 
     conclusion: str

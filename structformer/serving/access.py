@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from structformer.errors import UsageError
+from structformer.near_names import did_you_mean
 from structformer.retrieval.hits import Filter
 
 _KNOWN = frozenset({"token", "name", "paths", "where"})
@@ -82,7 +83,7 @@ def _token(table: Any, where: str) -> tuple[str, Access]:
     if not isinstance(table, dict) or not isinstance(table.get("token"), str):
         raise UsageError(f'{where}: it needs token = "..."')
     if unknown := sorted(set(table) - _KNOWN):
-        raise UsageError(f"{where}: no key {unknown[0]!r}; choose from: {', '.join(sorted(_KNOWN))}")
+        raise UsageError(f"{where}: no key {unknown[0]!r}; {did_you_mean(unknown[0], sorted(_KNOWN))}")
     if len(table["token"]) < _FEWEST_CHARACTERS:
         raise UsageError(f"{where}: a token has at least {_FEWEST_CHARACTERS} characters")
     for key in ("paths", "where"):

@@ -15,6 +15,7 @@ from structformer.document import Document
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.models.registry import read_record
+from structformer.near_names import did_you_mean
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.encoder_names import ENCODER
 from structformer.retrieval.hits import Filter
@@ -136,7 +137,7 @@ class Generation:
     def pipeline(self, name: str) -> Pipeline:
         """A pipeline by its name. Raises UsageError."""
         if name not in self.pipelines:
-            raise UsageError(f"no pipeline {name!r}; choose from: {', '.join(self.pipelines)}")
+            raise UsageError(f"no pipeline {name!r}; {did_you_mean(name, self.pipelines)}")
         return self.pipelines[name]
 
     def seen(self, access: Filter, *asked: Filter) -> Allowed:
@@ -153,13 +154,14 @@ class Generation:
         opened = self.retriever.opened
         mask = opened.metadata.matching(access.paths, access.metadata)
         mask[list(deleted)] = False
-        names = None if mask.all() else VisibleNames(self.links, mask, opened.owners, opened.sections)
-        return Allowed(mask, opened.owners, names)
+        if mask.all():
+            return Allowed(mask, opened.owners)
+        return Allowed(mask, opened.owners, VisibleNames(self.links, mask, opened.owners, opened.sections), mask)
 
     def _among(self, seen: Allowed, where: Filter) -> Allowed:
         opened = self.retriever.opened
         matching = opened.metadata.matching(where.paths, where.metadata)
-        return Allowed(seen.documents & matching, opened.owners, seen.names)
+        return Allowed(seen.documents & matching, opened.owners, seen.names, seen.sources)
 
     def _kept(self, key: tuple[Any, ...], make: Callable[[], Allowed]) -> Allowed:
         with self._lock:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from structformer.corpus import Corpus
 from structformer.errors import StructformerError, WorkspaceError
 from structformer.extras import TORCH, are_installed, needs
 from structformer.models.registry import trained_models
@@ -22,6 +23,7 @@ from structformer.retrieval.encoder_names import ENCODER
 from structformer.retrieval.index import (
     Index,
     default_encoders,
+    encoders_advice,
     unrepeatable,
     would_lose_vectors,
 )
@@ -134,9 +136,11 @@ class Improver(threading.Thread):
         watch: bool,
         say: Say,
         show: Show | None = None,
+        advice: str = "",
     ) -> None:
         """train: how long, as 5m; None for not at all. say: is called with what was found; show: with the progress of
-        the step that runs, None when it ends; by default it is said now and then.
+        the step that runs, None when it ends; by default it is said now and then. advice: the line to run where an
+        encoder of many languages would serve better.
         """
         super().__init__(name="improver", daemon=True)
         self._service = service
@@ -146,6 +150,7 @@ class Improver(threading.Thread):
         self._watch = watch
         self._say = say
         self._show = show or in_lines(say)
+        self._advice = advice
         self._ended = threading.Event()
         self._running: Command | None = None
 
@@ -171,6 +176,7 @@ class Improver(threading.Thread):
             return True
         try:
             if not has_vectors(self._workspace):
+                self._advise()
                 self._step("Reading what the passages mean", "index", say=self._say)
             self._export()
             # One that was found no better is not trained again either, until it is deleted.
@@ -187,6 +193,13 @@ class Improver(threading.Thread):
         finally:
             self._service.doing = None
         return True
+
+    def _advise(self) -> None:
+        """Say where the encoder that follows does not read the documents."""
+        encoders = default_encoders(self._workspace)
+        corpus = Corpus.open(self._workspace)
+        if self._advice and (said := encoders_advice(self._workspace, corpus, encoders, self._advice)):
+            self._say(said)
 
     def _learn(self, step: str, *limit: str) -> None:
         """Train, from where a run was stopped where it can be gone on with."""

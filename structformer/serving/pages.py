@@ -11,11 +11,11 @@ from markupsafe import Markup, escape
 
 from structformer.pages.blocks_html import section_html
 from structformer.pages.frame import environment
+from structformer.retrieval.helping import Help
 from structformer.serving.access import Access
 from structformer.serving.assets import assets
 from structformer.serving.comparison import Comparison, Placed
 from structformer.serving.filters import Addresses, chips, facet_links
-from structformer.serving.helping import Help
 from structformer.serving.previews import preview
 from structformer.serving.schemas import Found, SearchAnswer, SearchRequest, Status
 from structformer.serving.service import DocumentList, NotThere, SearchService, leading, read_address

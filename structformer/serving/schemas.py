@@ -49,7 +49,7 @@ class SearchRequest(_Question):
     pipeline: Annotated[str, StringConstraints(min_length=1, max_length=60)] = Field(
         default="best",
         description="A pipeline of the server's by its name: best, words, one that it was started with, or untrained "
-        "(or trained, where training brought no gain), where there is that to compare with the best.",
+        "(or trained, where the search does not use what was trained), where there is that to compare with the best.",
     )
     typing: bool = Field(
         default=False, description="The query is still being typed: beginnings of words, slips allowed."
@@ -110,6 +110,10 @@ class Why(BaseModel):
         description="The sentence that describes the document best for the query: its own, or one that links to it; "
         "empty where none counts."
     )
+    described_in: str = Field(
+        description="The document that says so where it links to this one; empty where it says so itself."
+    )
+    described_at: str = Field(description="Where that one is read on this server; empty where it says so itself.")
     learned: str = Field(description="Where the weights come from.")
 
 

@@ -25,6 +25,7 @@ from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.as_you_type import complete, completed
 from structformer.retrieval.encoder_names import UNTRAINED
 from structformer.retrieval.fusion import FusionWeights
+from structformer.retrieval.helping import Help, help_with
 from structformer.retrieval.hits import Filter, Hit, Place, parse_filter, web_address
 from structformer.retrieval.index import trained_encoder
 from structformer.retrieval.ranking import Ranking
@@ -35,7 +36,6 @@ from structformer.serving.access import Access
 from structformer.serving.comparison import COMPARED, Comparison, compared
 from structformer.serving.examples import example_questions
 from structformer.serving.generation import BEST, WORDS, Generation, state_of
-from structformer.serving.helping import Help, help_with
 from structformer.serving.links import Edge
 from structformer.serving.progress import StepProgress
 from structformer.serving.schemas import (
@@ -218,7 +218,7 @@ class SearchService:
             current.open_encoders(pipeline)
             [ranking] = retriever.opened.run([query], pipeline, allowed)
         hits = retriever.hits(ranking, request.k, group=request.group, sections=_SECTIONS)
-        explained = _Explained(current, pipeline, ranking) if request.explain else None
+        explained = _Explained(current, pipeline, ranking, seen) if request.explain else None
         found = [self._document(current, hit, explained) for hit in hits]
         owners = retriever.opened.owners
         documents = dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked)
@@ -407,14 +407,14 @@ class DocumentList:
 class _Explained:
     """Why sections are where they are in a ranking."""
 
-    def __init__(self, current: Generation, pipeline: Pipeline, ranking: Ranking) -> None:
+    def __init__(self, current: Generation, pipeline: Pipeline, ranking: Ranking, seen: Allowed) -> None:
         opened = current.retriever.opened
         self._words_of = opened.lexical.words
         self._query = list(dict.fromkeys(_WORD.findall(ranking.query)))
         weights = current.retriever.weights(pipeline)
         self._weights = None if weights is None else _by_name(weights)
         self._learned = _learned(pipeline, weights, current.static)
-        self._witness = current.retriever.witnesses(ranking.query, pipeline)
+        self._witness = current.retriever.witnesses(ranking.query, pipeline, seen)
         self._by_words = sorted(ranking.scores.get("lexical", {}).values(), reverse=True)
         self._best = self._by_words[0] if self._by_words else 1.0
 
@@ -425,12 +425,16 @@ class _Explained:
             value = value / self._best if name in _SHARES else value
             parts.append(Part(name=name, label=_LABELS[name], value=value, weight=weight, gives=weight * value))
         by_words = hit.scores.get("lexical")
+        witness = self._witness(hit.document_id)
+        told_by = witness.told_by if witness else ""
         held = set(self._words_of(f"{' '.join(hit.path)}\n{hit.text}"))
         return Why(
             parts=parts,
             words=[word for word in self._query if held.issuperset(terms := self._words_of(word)) and terms],
             rank_by_words=None if by_words is None else 1 + sum(score > by_words for score in self._by_words),
-            described_by=self._witness(hit.document_id),
+            described_by=witness.text if witness else "",
+            described_in=told_by,
+            described_at=read_address(told_by, 0) if told_by else "",
             learned=self._learned,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any
@@ -10,6 +11,24 @@ _CHARACTERS = 2000  # of each text
 _FEWEST_CHARACTERS = 20
 _SURE = 0.5  # of a language with near kin, as Arabic, hardly more can be had
 ENGLISH = "en"
+# What else documents call the languages that something here depends on: codes of three letters, codes of old, written
+# standards, and what belongs to a language that has one code for all.
+_CALLED = """
+    af afr, am amh, ar ara arb ary arz, az aze azj, be bel, bg bul, bn ben, br bre, bs bos, ca cat, cs ces cze, cy
+    cym wel, da dan, de deu ger, el ell gre, en eng, eo epo, es spa, et est ekk, eu eus baq, fa fas per pes prs, fi
+    fin, fr fra fre, ga gle, gl glg, gu guj, ha hau, he heb iw, hi hin, hr hrv, hu hun, hy hye arm, id ind in, is
+    isl ice, it ita, ja jpn, jv jav jw, ka kat geo, kk kaz, km khm, kn kan, ko kor, ku kur, la lat, lo lao, lt lit,
+    lv lav lvs, mg mlg, mk mkd mac, ml mal, mn mon khk, mr mar, ms msa may zsm, mt mlt, my mya bur, ne nep npi, nl
+    nld dut, no nor nb nob nn nno, pa pan, pl pol, ps pus, pt por, ro ron rum mo mol, ru rus, si sin, sk slk slo, sl
+    slv, so som, sq sqi alb, sr srp sh, st sot, sv swe, sw swa swh, ta tam, te tel, th tha, tl tgl, tr tur, uk ukr,
+    ur urd, uz uzb uzn, vi vie, yi yid ji, yo yor, zh zho chi cmn yue wuu hak nan, zu zul"""
+_CODES = {other: code for code, *others in map(str.split, _CALLED.split(",")) for other in others}
+_NO_LANGUAGE = frozenset({"und", "mul", "mis", "zxx"})  # codes that say that there is none, or none is known
+_CODE = re.compile(r"[a-z]{2,3}")
+_TAG = re.compile(r"[a-z0-9]{1,8}(?:-[a-z0-9]{1,8})*", re.IGNORECASE)
+# Those whose variants are written otherwise, so that readers of one may want it alone.
+_VARIANTS = frozenset({"pt", "sr", "zh"})
+_SCRIPT, _REGION = 4, 2  # letters of their codes
 
 
 def language_of(text: str, among: Sequence[str] = (), *, surely: float = _SURE) -> str:
@@ -20,12 +39,38 @@ def language_of(text: str, among: Sequence[str] = (), *, surely: float = _SURE) 
     if len(sample.strip()) < _FEWEST_CHARACTERS:
         return ""
     language, probability = _identifier(tuple(among)).classify(sample)
-    return str(language) if probability >= surely else ""
+    return declared_code(language) if probability >= surely else ""
 
 
 def declared_code(declared: str | None) -> str:
-    """The two-letter code of a language as documents declare it: "en-US" is "en"; "" where none is."""
-    return (declared or "").replace("_", "-").partition("-")[0].strip().lower()
+    """The code of a language as documents declare it, of two letters where it has one: "en-US" is "en", "nb" is "no",
+    "deu" is "de"; "" where none is, or what is declared is not a code.
+    """
+    code = _tag(declared).partition("-")[0].lower()
+    return _CODES.get(code, code) if _CODE.fullmatch(code) and code not in _NO_LANGUAGE else ""
+
+
+def declared_variant(declared: str | None) -> str:
+    """What tells documents of a language apart for their readers: "zh-TW" of "zh_tw", "sr-Latn", "pt-BR"; of all other
+    languages, in which a region changes little, the code alone.
+    """
+    code = declared_code(declared)
+    if code not in _VARIANTS:
+        return code
+    return "-".join([code, *map(_subtag, _tag(declared).split("-")[1:])])
+
+
+def _tag(declared: str | None) -> str:
+    """What is declared, if it may be a language's tag, else ""."""
+    tag = (declared or "").partition(".")[0].strip().replace("_", "-")  # "de_DE.UTF-8"
+    return tag if _TAG.fullmatch(tag) else ""
+
+
+def _subtag(part: str) -> str:
+    """A part of a tag as people write it."""
+    if len(part) == _SCRIPT:
+        return part.title()
+    return part.upper() if len(part) == _REGION else part.lower()
 
 
 def known_languages(codes: Collection[str]) -> list[str]:

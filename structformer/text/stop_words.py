@@ -5,6 +5,7 @@ stopwordsiso.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -27,6 +28,12 @@ def has_stop_words(language: str) -> bool:
     import stopwordsiso  # its lists take a moment to read, and a search needs English ones alone
 
     return _CODE.fullmatch(language) is not None and bool(stopwordsiso.has_lang(language))
+
+
+def function_words(languages: Iterable[str]) -> frozenset[str]:
+    """The function words of these languages, by their codes, as far as they are known; English ones where none are."""
+    known = [language for language in languages if language == ENGLISH or has_stop_words(language)]
+    return frozenset[str]().union(*map(stop_words_of, known or [ENGLISH]))
 
 
 @cache

@@ -88,12 +88,13 @@ def _documents(record: ModelRecord) -> list[list[str]]:
 
 def _metadata(library: str, tag: str, record: ModelRecord, corpus: Corpus) -> str:
     """What hubs read, as YAML. Languages and names are written as JSON, since YAML reads a bare `no` as false."""
-    known = KNOWN.get(MINILM_HUB if record.base == "minilm" else record.base)
+    base = MINILM_HUB if record.base == "minilm" else record.base  # packaged, the hub's own weights
+    known = KNOWN.get(base)
     lines = [
         f"library_name: {library}",
         f"pipeline_tag: {tag}",
         f"language: {json.dumps(corpus_languages(corpus))}",
-        *([f"base_model: {json.dumps(record.base)}"] if _HUB_NAME.fullmatch(record.base) else []),
+        *([f"base_model: {json.dumps(base)}"] if _HUB_NAME.fullmatch(base) else []),
         *([f"license: {known.licence.lower()}"] if known is not None else []),
         f"tags: {json.dumps(['structformer', record.kind])}",
     ]

@@ -82,7 +82,17 @@ BOTH_SIDES = (
         "train_words",
         "interpolate",
     ),
-    *("max_pairs", "document_tokens", "size", "similarity", "mean_max_sim", "sep_last", "dimensions", "pooling"),
+    *(
+        "max_pairs",
+        "pair_query_tokens",
+        "document_tokens",
+        "size",
+        "similarity",
+        "mean_max_sim",
+        "sep_last",
+        "dimensions",
+        "pooling",
+    ),
     *("sampling", "train_from", *DEVELOPMENT),
 )
 CONCERNS = (
@@ -99,6 +109,7 @@ CONCERNS = (
         ("similarity", "mean_max_sim", "sep_last", "dimensions"),
         lambda its: its.foreign or its.kind.token_vectors,
     ),
+    Concern("rankers that read pairs", ("pair_query_tokens",), lambda its: its.foreign or its.kind.joint),
     Concern("rankers whose word vectors may stay the base's", ("train_words",), lambda its: its.kind.frozen_words),
     Concern("mlm", ("whole_words",), lambda its: bool(its.options.mlm)),
     Concern("mlm of rankers that read pairs", ("mask_side",), lambda its: bool(its.options.mlm) and its.kind.joint),

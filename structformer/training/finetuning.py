@@ -45,8 +45,8 @@ TASK = "judged"
 PASSAGES, DOCUMENTS = "passages", "documents"  # what Examples of judgements are made of
 _HITS = 200
 _SMALLEST_TO_HOLD_OUT = 20
-_HELD_OUT = 0.2
-_LEARNING_RATE = 2e-5
+HELD_OUT = 0.2
+_MOST_HELD_OUT = 500  # each is asked of the ranker before and after, with a hundred documents
 _HARD_NEGATIVES = 3
 # Options that fine-tuning chooses where its user does not, whatever the loss makes of them.
 UNASKED = {"hard_negatives": _HARD_NEGATIVES}
@@ -62,19 +62,20 @@ def finetuning_options(workspace: Workspace, model: str | None, chosen: Mapping[
             "ranker": kind.name,
             "side": BOTH,
             "mix": {TASK: 1.0},
-            "learning_rate": _LEARNING_RATE,
+            "learning_rate": kind.finetuning_rate,
             "hard_negatives": _HARD_NEGATIVES if kind.in_batch_negatives else None,
         }
         return {**settings, **{key: value for key, value in chosen.items() if value is not None}}
     record = read_record(workspace, model)
-    if ranker_kind(record.kind).trainer:
+    kind = ranker_kind(record.kind)
+    if kind.trainer:
         raise UsageError(f"{model} is a {record.kind}, which is learned from the corpus alone: it cannot be fine-tuned")
     settings = {
         "ranker": record.training["options"]["ranker"],
         "base_model": str(model_folder(workspace, model)),
         "mix": {TASK: 1.0},
-        "learning_rate": _LEARNING_RATE,
-        "hard_negatives": _HARD_NEGATIVES if ranker_kind(record.kind).in_batch_negatives else None,
+        "learning_rate": kind.finetuning_rate,
+        "hard_negatives": _HARD_NEGATIVES if kind.in_batch_negatives else None,
         "name": f"{Path(model).name}-finetuned",
     }
     return {**settings, **{key: value for key, value in chosen.items() if value is not None}}
@@ -89,14 +90,17 @@ def judged_source(
     seed: int,
     of: str = PASSAGES,
     run: Run | None = None,
+    held_out: float = HELD_OUT,
 ) -> tuple[Source, list[str]]:
     """Examples and development set of judged queries, and the judged documents that the corpus does not have.
 
     Of passages: the positive of a query and a relevant document is the document's passage that BM25 ranks first for the
     query, or its first; the negatives are passages of documents not judged relevant, best first. Of documents: the
     positive is the relevant document; the negatives are drawn at random from the query's first hundred documents in the
-    run, or without one in BM25's order, that are not relevant. A fifth of the queries, by seed, judges the training.
-    Raises UsageError when no query has a relevant document in the corpus, and on a run without documents of it."""
+    run, or without one in BM25's order, that are not relevant.
+
+    held_out: the share of the queries that judges the training, by seed: none of fewer than twenty, at most 500. Raises
+    UsageError when no query has a relevant document in the corpus, and on a run without documents of it."""
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
     numbers = {name: number for number, name in enumerate(corpus.document_ids())}
@@ -104,10 +108,15 @@ def judged_source(
     unknown = sorted({document for judged in qrels.values() for document in judged if document not in numbers})
     names = sorted(relevant)
     Random(f"judged/{seed}").shuffle(names)
-    held = names[: int(_HELD_OUT * len(names))] if len(names) >= _SMALLEST_TO_HOLD_OUT else []
+    held = names[: held_count(len(names), held_out)]
     judged = _Judged(queries, qrels, relevant, numbers, sorted(set(names) - set(held)), held, negatives, seed)
     made = _of_documents(workspace, corpus, judged, run) if of == DOCUMENTS else _of_passages(workspace, corpus, judged)
     return Source(Samples.open(workspace, TASK), made, "held-out queries"), unknown
+
+
+def held_count(queries: int, share: float = HELD_OUT) -> int:
+    """How many of the judged queries judge the training."""
+    return min(int(share * queries), _MOST_HELD_OUT) if queries >= _SMALLEST_TO_HOLD_OUT else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -103,6 +104,26 @@ def _largest(objective: Objective, example: Example) -> list[Example]:
         )
         for _ in range(wanted)
     ]
+
+
+def peak_memory() -> int | None:
+    """The most bytes that were taken at once: by tensors of the GPU since `forget_peak`, else by this process since it
+    began; None where the system does not tell.
+    """
+    if torch.cuda.is_available():
+        return int(torch.cuda.max_memory_allocated())
+    try:
+        import resource
+    except ImportError:  # Windows has none
+        return None
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
+
+
+def forget_peak() -> None:
+    """Begin to look for the GPU's peak anew."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
 
 
 def read_twice(prepared: Prepared, kept_tokens: int | None) -> int:

@@ -16,6 +16,7 @@ from structformer.models.cross_encoder import LONG_QUERY_TOKENS, QUERY_TOKENS, C
 from structformer.models.kinds import DISTILLING, ranker_kind
 from structformer.models.late_interaction import LateInteraction, TokenVectors
 from structformer.models.sentence_modules import DOCUMENT, QUERY
+from structformer.near_names import did_you_mean
 from structformer.sampling import Example
 from structformer.sampling.tasks import has_long_queries
 from structformer.training.batching import Batching, TokenBatch, in_order, token_batches
@@ -44,6 +45,7 @@ class ObjectiveOptions:
     loss: str
     group_size: int = 8
     query_tokens: int = 48
+    pair_query_tokens: int = QUERY_TOKENS
     document_tokens: int = 256
     hard_negatives: int = 0
     margin: float = 1.0
@@ -75,7 +77,7 @@ class Objective(torch.nn.Module, ABC):
         super().__init__()
         kind, loss = ranker_kind(ranker.kind), options.loss
         if loss not in kind.losses:
-            raise UsageError(f"a {kind.name} has no loss {loss!r}; choose from: {', '.join(kind.losses)}")
+            raise UsageError(f"a {kind.name} has no loss {loss!r}; {did_you_mean(loss, kind.losses)}")
         if loss in DISTILLING and teacher is None:
             raise UsageError(f"the loss {loss} needs a teacher: see `structformer distill`")
         self.model = ranker.model
@@ -87,6 +89,7 @@ class Objective(torch.nn.Module, ABC):
         self.teacher = teacher
         self.batching = options.batching
         self._query_tokens = options.query_tokens
+        self._pair_query_tokens = options.pair_query_tokens
         self._document_tokens = options.document_tokens
         self._hard_negatives = options.hard_negatives
         self._masker = (
@@ -198,7 +201,7 @@ class CrossEncoderObjective(Objective):
             has_long_queries(example.task) for example, size in zip(examples, sizes, strict=True) for _ in range(size)
         ]
         longest = min(LONG_QUERY_TOKENS, self.ranker.max_tokens // 2 - 1)
-        limits = [longest if each else min(QUERY_TOKENS, longest) for each in long]
+        limits = [longest if each else min(self._pair_query_tokens, longest) for each in long]
         encoded = self.ranker.encode_pairs(queries, documents, limits, cut_documents=True)
         owners = torch.tensor([number for number, size in enumerate(sizes) for _ in range(size)])
         return Prepared(list(examples), sizes, {"pairs": self._batches(encoded, rng)}, {"owners": owners}, len(queries))

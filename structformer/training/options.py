@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from structformer.errors import UsageError
 from structformer.models.kinds import ranker_kind, ranker_kinds
+from structformer.near_names import did_you_mean
 from structformer.option_names import checked_fields
 from structformer.training.schedule import SCHEDULES
 from structformer.workspace import checked_name
@@ -88,6 +89,9 @@ class TrainingOptions:
     """Decay of weights that are matrices."""
     query_tokens: int = 48
     """A bi-encoder's queries are cut to this many tokens while training."""
+    pair_query_tokens: int = 30
+    """Queries that are read together with a document are cut to this many tokens while training, to half of what the
+    ranker reads at most; those of LTM, which are documents, to that half."""
     document_tokens: int | None = None
     """Documents are cut to this many tokens; by ranker and device."""
     hard_negatives: int = 0
@@ -159,7 +163,7 @@ class TrainingOptions:
             *(("report_to", tracker, TRACKERS) for tracker in self.report_to),
         ):
             if value not in allowed:
-                raise UsageError(f"no {option} {value!r}; choose from: {', '.join(allowed)}")
+                raise UsageError(f"no {option} {value!r}; {did_you_mean(value, allowed)}")
         for field_name in (
             "max_seconds",
             "max_steps",
@@ -177,6 +181,7 @@ class TrainingOptions:
             "dimensions",
             "max_epochs",
             "query_tokens",
+            "pair_query_tokens",
             "questions",
         ):
             value = getattr(self, field_name)
@@ -193,7 +198,7 @@ class TrainingOptions:
             able = ", ".join(name for name, each in ranker_kinds().items() if each.masked_words)
             raise UsageError(f"masked language modelling does not go with {self.ranker}; it goes with {able}")
         if self.loss is not None and self.loss not in kind.losses:
-            raise UsageError(f"a {self.ranker} has no loss {self.loss!r}; choose from: {', '.join(kind.losses)}")
+            raise UsageError(f"a {self.ranker} has no loss {self.loss!r}; {did_you_mean(self.loss, kind.losses)}")
 
 
 # Options that don't change what comes of a run, and so may differ when it is resumed.

@@ -120,7 +120,7 @@ def make_plan(
     if options.max_steps is not None:
         steps, limited_by = options.max_steps, "--max-steps"
     if options.max_pairs is not None:
-        needed = _steps_of(options.max_pairs, order, options.group_size, options.max_steps)
+        needed = steps_of_pairs(options.max_pairs, order, options.group_size, options.max_steps)
         if needed != options.max_steps:
             steps, limited_by = needed, f"{options.max_pairs:,} pairs"
     if options.max_seconds is not None:
@@ -150,7 +150,7 @@ def make_plan(
     )
 
 
-def _steps_of(pairs: int, order: ExampleOrder, group_size: int, most: int | None) -> int:
+def steps_of_pairs(pairs: int, order: ExampleOrder, group_size: int, most: int | None = None) -> int:
     """The steps that see so many pairs; at most `most`."""
     step = seen = 0
     while seen < pairs and step != most:

@@ -11,6 +11,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from structformer.errors import UsageError
+from structformer.near_names import did_you_mean
 from structformer.sampling import SetOptions
 from structformer.training.options import TrainingOptions
 
@@ -47,14 +48,14 @@ def read_recipe(name: str) -> Recipe:
     elif Path(name).is_file():
         text = Path(name).read_text(encoding="utf-8")
     else:
-        raise UsageError(f"no recipe {name!r}; choose from: {', '.join(recipe_names())}, or name a TOML file")
+        raise UsageError(f"no recipe {name!r}; {did_you_mean(name, recipe_names(), more=', or name a TOML file')}")
     try:
         value = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"recipe {name}: {error}") from error
     unknown = sorted(set(value) - {"description", "train", "sample"})
     if unknown:
-        raise UsageError(f"recipe {name}: no table {', '.join(unknown)}; choose from: train, sample")
+        raise UsageError(f"recipe {name}: no table {', '.join(unknown)}; {did_you_mean(unknown, ('train', 'sample'))}")
     train, sample = value.get("train", {}), value.get("sample", {})
     _known(train, _TRAIN, f"recipe {name}, [train]")
     _known(sample, _SAMPLE, f"recipe {name}, [sample]")
@@ -76,6 +77,8 @@ def training_options(recipe: str | None, chosen: Mapping[str, Any], settings: Se
             raise UsageError(
                 f"--set {setting}: write key=value, for example --set warmup=0.05 or --set sample.negatives=3"
             )
+        if key not in known and known is _TRAIN and key in _SAMPLE:
+            raise UsageError(f"--set {setting}: no key {key}; did you mean sample.{key}?")
         _known({key: None}, known, f"--set {setting}")
         target[key] = _value(text.strip())
     _resolve_none(train, TrainingOptions)
@@ -113,7 +116,7 @@ def _check_types(values: Mapping[str, Any], kind: type, prefix: str) -> None:
 def _known(value: Mapping[str, Any], known: set[str], where: str) -> None:
     unknown = sorted(set(value) - known)
     if unknown:
-        raise UsageError(f"{where}: no key {', '.join(unknown)}; choose from: {', '.join(sorted(known))}")
+        raise UsageError(f"{where}: no key {', '.join(unknown)}; {did_you_mean(unknown, sorted(known))}")
 
 
 def _value(text: str) -> Any:

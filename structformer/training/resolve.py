@@ -96,6 +96,7 @@ def make_objective(
         settings.loss,
         group_size=options.group_size,
         query_tokens=options.query_tokens,
+        pair_query_tokens=options.pair_query_tokens,
         document_tokens=settings.document_tokens,
         hard_negatives=options.hard_negatives,
         margin=options.margin,

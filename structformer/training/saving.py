@@ -15,6 +15,7 @@ from structformer.models.registry import ModelRecord, write_record
 from structformer.models.scratch import weights_digest
 from structformer.training.card import write_card
 from structformer.training.checkpoint import Checkpoints
+from structformer.training.memory import peak_memory
 from structformer.training.options import BOTH, TrainingOptions, TrainingResult
 from structformer.training.resolve import ResolvedOptions
 from structformer.workspace import Workspace
@@ -83,6 +84,7 @@ def _training(trained: Trained) -> dict[str, Any]:
         "steps": result.steps,
         "best_step": result.best_step,
         "seconds": round(result.seconds, 1),
+        "peak_memory": peak_memory(),
         "processes": result.plan.processes,
         "development": {f"{share:g}": score for share, score in result.development.items()},
         "kept": result.kept,

@@ -20,6 +20,7 @@ from structformer.models.attention import AttentionWeights
 from structformer.models.base import BaseModel
 from structformer.models.chosen_base import base_for
 from structformer.models.kinds import Ranker, ranker_kind
+from structformer.models.reading import training_advice
 from structformer.models.scratch import make_scratch_model
 from structformer.sampling import needs_attention
 from structformer.sampling.held_out import DevelopmentSet, development_set
@@ -33,7 +34,7 @@ from structformer.training.example_order import ExampleOrder, ExampleSource
 from structformer.training.judging import Judge, Weights, weights_of
 from structformer.training.logs import check_trackers
 from structformer.training.loop import Course, Run
-from structformer.training.memory import fitted
+from structformer.training.memory import fitted, forget_peak
 from structformer.training.objectives import Objective, Teacher
 from structformer.training.options import BOTH, QUERY, TrainingOptions, TrainingPlan, TrainingResult
 from structformer.training.out_of_memory import memory_errors
@@ -75,6 +76,7 @@ def train_ranker(
     without a base model, Examples, memory, room on the disk or a finite loss.
     """
     started = time.monotonic()
+    forget_peak()
     workspace, options, mode = Workspace(workspace), options or TrainingOptions(), mode or RunMode()
     _refuse_meaningless(workspace, options, mode, source)
     Corpus.open(options.train_from or workspace)
@@ -223,7 +225,7 @@ def _start(request: _Request, ground: _Ground) -> _Start:
     options, settings, source, accelerator = request.options, ground.settings, request.source, ground.accelerator
     base = (source and source.query_model) or base_for(request.workspace, options.base_model, options.ranker)
     with ground.turns.first_then_others():
-        location = _scratch_model(request.places.cache, ground.corpus, options) if base.scratch else base.location
+        location = scratch_model(request.places.cache, ground.corpus, options) if base.scratch else base.location
         samples = source.samples if source else _drawn(request, ground, location)
     groups = settings.groups * options.accumulation * accelerator.num_processes
     order = ExampleOrder(samples, settings.mix, groups, options.seed)
@@ -234,6 +236,8 @@ def _start(request: _Request, ground: _Ground) -> _Start:
     torch.manual_seed(options.seed)
     ranker = load_ranker(options, location, settings)
     ranker.model.to(accelerator.device)
+    if not source and not base.scratch and not request.mode.resume and ranker_kind(options.ranker).sentence_encoder:
+        training_advice(ground.corpus, request.workspace, base.name, request.mode.listener.note)
     if not base.scratch and (note := getattr(ranker, "note", "")):
         ground.reporter.notice(note)
     if source and source.objective:
@@ -334,7 +338,7 @@ def _judged_and_saved(
     return result
 
 
-def _scratch_model(cache: Path, corpus: Corpus, options: TrainingOptions) -> str:
+def scratch_model(cache: Path, corpus: Corpus, options: TrainingOptions) -> str:
     """The folder of the untrained model of this corpus, size and seed; made once, and again when a file of it has
     changed.
     """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.encoder_names import DEFAULT, STRUCTURE
 from structformer.retrieval.fusion import reciprocal_rank_fusion
 from structformer.retrieval.opened import OpenedIndex
@@ -63,7 +64,7 @@ def _hybrid(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
         lexical = opened.lexical.search(ranking.query, stage.k, documents)
         if learned:
             whole = normalize_by_max(opened.lexical.search_documents(ranking.query, stage.k, documents))
-            best = _best_descriptions(opened, stage, vector)
+            best = _best_descriptions(opened, stage, vector, documents)
             described = _described(opened, stage, vector, best, documents)
             units = sorted({*(unit for unit, _ in (*lexical, *by_vector, *more)), *described})
             words = normalize_by_max(lexical)
@@ -74,10 +75,15 @@ def _hybrid(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
         ranking.scores["lexical"] = dict(lexical)
 
 
-def _best_descriptions(opened: OpenedIndex, stage: Stage, vector: Vector) -> Vector | None:
-    """What `Descriptions.best` finds for a query; None where they do not count."""
+def _best_descriptions(
+    opened: OpenedIndex, stage: Stage, vector: Vector, documents: Collection[int] | None
+) -> Vector | None:
+    """What `Descriptions.best` finds for a query among what the asker may see; None where they do not count."""
     _, index, weights = opened.encoder(stage.model)
-    return index.descriptions.best(vector)[0] if index.descriptions is not None and weights.described else None
+    if index.descriptions is None or not weights.described:
+        return None
+    sources = documents.sources if isinstance(documents, Allowed) else None
+    return index.descriptions.best(vector, index.descriptions.hidden(sources))[0]
 
 
 def _described(
@@ -89,6 +95,8 @@ def _described(
         return []
     found = []
     for place in np.argsort(-best, kind="stable")[:_DESCRIBED].tolist():
+        if not np.isfinite(best[place]):  # all that describes it is hidden
+            break
         document = int(index.descriptions.documents[place])
         if documents is None or document in documents:
             units = np.arange(*opened.units_of(document))  # never none: a page without text has its title
@@ -135,7 +143,7 @@ def _fusion(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
         else:
             # The share is of the best that may be found, as in `hybrid`: a filter must not change it.
             whole = normalize_by_max(opened.lexical.search_documents(ranking.query, stage.k, documents))
-            best = _best_descriptions(opened, stage, vector)
+            best = _best_descriptions(opened, stage, vector, documents)
             fused = _weighed(opened, ranking, vector, asked, best, units, normalize_by_max(head), whole, stage)
         ranking.add(stage.name, append_tail(fused, tail))
 

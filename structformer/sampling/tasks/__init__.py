@@ -9,6 +9,7 @@ from typing import Any
 
 from structformer.document import Document
 from structformer.errors import StructformerError, UsageError, WorkspaceError
+from structformer.near_names import did_you_mean
 from structformer.plugins import load_plugins
 from structformer.sampling.example import Census, Example, SamplingOptions
 from structformer.sampling.task import Task
@@ -31,7 +32,7 @@ def chosen_tasks(names: Iterable[str]) -> list[Task]:
     wanted = list(dict.fromkeys(names))
     unknown = [name for name in wanted if name not in tasks()]
     if unknown or not wanted:
-        raise UsageError(f"no task {', '.join(unknown) or '(none named)'}; choose from: {', '.join(sorted(tasks()))}")
+        raise UsageError(f"no task {', '.join(unknown) or '(none named)'}; {did_you_mean(unknown, sorted(tasks()))}")
     return [tasks()[name] for name in wanted]
 
 

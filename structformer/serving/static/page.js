@@ -174,8 +174,11 @@ async function renew(index) {
   const page = new DOMParser().parseFromString(text, "text/html");
   const results = document.querySelector(".results");
   const fresh = page.querySelector("main");
+  previews.clear(); // sections may have other texts and numbers now
   if ((results || document.querySelector(".start")) && fresh && !document.querySelector(".why[open]")) {
-    document.querySelector("main").replaceWith(document.importNode(fresh, true));
+    const main = document.importNode(fresh, true);
+    document.querySelector("main").replaceWith(main);
+    ready(main);
   }
   document.querySelector("footer").replaceWith(document.importNode(page.querySelector("footer"), true));
   document.body.dataset.index = index;

@@ -1,4 +1,6 @@
-"""What helps where a search finds little: words that no page has, and words of the pages that are nearest to them."""
+"""What helps where a search finds little: words that no page has, words of the pages that are nearest to them, and why
+a filter lets nothing through.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +8,19 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from structformer.near_names import nearest
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.as_you_type import slips
+from structformer.retrieval.hits import Filter
 from structformer.retrieval.lexical import Begun
 from structformer.retrieval.opened import OpenedIndex
-from structformer.text.stop_words import STOP_WORDS
+from structformer.text.stop_words import function_words
 
 _WORD = re.compile(r"\w+")
 _MOST_WORDS = 12  # of a query
 _LOOKED_AT = 20  # passages with a word that is written alike
 _CHARACTERS = 20_000  # of such a passage
+_MOST_VALUES = 12  # that a message lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +33,39 @@ class Help:
     meant: str = ""
 
 
-def help_with(opened: OpenedIndex, query: str, seen: Allowed) -> Help:
-    """What helps with a query. seen: the documents that may be found."""
-    allowed = None if seen.whole else seen
-    words = dict.fromkeys(word for word in _WORD.findall(query) if word.lower() not in STOP_WORDS)
+def help_with(opened: OpenedIndex, query: str, seen: Allowed | None = None) -> Help:
+    """What helps with a query. seen: the documents that may be found, None for all."""
+    allowed = None if seen is None or seen.whole else seen
+    unsaid = function_words(opened.languages.codes)
+    words = dict.fromkeys(word for word in _WORD.findall(query) if word.lower() not in unsaid)
     missing = [word for word in list(words)[:_MOST_WORDS] if not _held(opened, word, allowed)]
     nearest = {word: near for word in missing if (near := _nearest(opened, word.lower(), allowed))}
     if len(nearest) < len(missing) or not missing:
         return Help(missing)
     return Help(missing, _WORD.sub(lambda found: nearest.get(found[0], found[0]), query))
+
+
+def why_none(opened: OpenedIndex, where: Filter | None) -> str:
+    """Why a filter lets no document through, with what there is instead; "" where it lets one through."""
+    if where is None or (allowed := opened.allowed(where)) is None or len(allowed):
+        return ""
+    table, none = opened.metadata, "no document matches the filter"
+    for key in where.metadata:
+        if len(table.matching((), {key: where.metadata[key]}).nonzero()[0]):
+            continue
+        if values := table.values(key, _MOST_VALUES + 1):
+            return f"{none}; values of {key}: {_some(values)}"
+        keys = table.keys()
+        near = nearest(key, keys)
+        return f"{none}; no document has {key!r}: " + (f"did you mean {near}?" if near else f"keys: {_some(keys)}")
+    if not where.paths or len(table.matching(where.paths, {}).nonzero()[0]):
+        return f"{none}: each part of it has some, all of them together have none"
+    folders = table.folders(_MOST_VALUES + 1)
+    return f"{none}; folders: {_some(folders)}" if folders else f"{none}; the documents are in no folders"
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_VALUES]) + (", ..." if len(names) > _MOST_VALUES else "") if names else "none"
 
 
 def _held(opened: OpenedIndex, word: str, allowed: Allowed | None) -> bool:

@@ -1,0 +1,41 @@
+"""The judged queries that a training's options name to choose its checkpoint by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from structformer.corpus import Corpus
+from structformer.evaluation.judgements import read_queries
+from structformer.retrieval.qrels_files import read_qrels
+from structformer.retrieval.run_files import read_run
+from structformer.storage.digests import sha256_of
+from structformer.training import TrainingOptions
+from structformer.training.judged_candidates import JudgedCandidates
+from structformer.training.judged_development import judged_development
+from structformer.workspace import Workspace
+
+
+def named_development(workspace: str | Path | Workspace, options: TrainingOptions) -> JudgedCandidates | None:
+    """The queries with their candidates; None where the options name none. workspace: whose documents are judged, where
+    the options name no other. Raises UsageError, as on a file that cannot be read.
+    """
+    if options.dev_queries is None or options.dev_qrels is None:
+        return None
+    queries, qrels = read_queries(Path(options.dev_queries)), read_qrels(Path(options.dev_qrels))
+    run = read_run(Path(options.dev_candidates))[1] if options.dev_candidates else None
+    return judged_development(options.dev_workspace or workspace, queries, qrels, run=run)
+
+
+def development_digests(workspace: str | Path | Workspace, options: TrainingOptions) -> dict[str, str]:
+    """What decides those queries and candidates: digests of the files and of the corpus, by option."""
+    if options.dev_queries is None:
+        return {}
+    paths = {name: getattr(options, name) for name in ("dev_queries", "dev_qrels", "dev_candidates")}
+    files = {name: sha256_of(Path(path)) for name, path in paths.items() if path}
+    return {**files, "dev_workspace": Corpus.open(options.dev_workspace or workspace).fingerprint}
+
+
+def said_of(found: JudgedCandidates) -> str:
+    """A line that says how they choose."""
+    candidates = sum(map(len, found.candidates))
+    return f"the checkpoint is chosen by {found.measure} of {len(found.queries)} queries, {candidates} candidates"
