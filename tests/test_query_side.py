@@ -90,16 +90,56 @@ def test_a_question_is_what_a_sentence_says_without_what_stands_around_it(senten
     assert question_text(sentence)[0] == asked
 
 
+def drawn_from(folder: Path, openings: list[str], body: str) -> dict[str, set[str]]:
+    """By source what is drawn from a manual whose pages say what they are about behind a name and a dash."""
+    write_pages(
+        folder / "pages",
+        {f"p{n}.md": f"# p{n}(1)\n\n## NAME\n\np{n} - {opening}\n" for n, opening in enumerate(openings)}
+        | {"options.md": f"# options(7)\n\n{body}\n"},
+    )
+    ingest(folder / "pages", folder / "w", workers=1)
+    build_index(folder / "w", encoders=[])
+    corpus, units = Corpus.open(folder / "w"), Retriever.open(folder / "w").units
+    drawn = draw_pseudo_queries(corpus, graph(folder / "w"), units)
+    return {source: {each.text for each in drawn if each.source == source} for source in (OPENING, SENTENCE)}
+
+
 @pytest.mark.parametrize("said", ["列出{}类目录中的全部文件内容", "Afficher le contenu du fichier {}"])
 def test_what_stands_behind_a_name_and_a_dash_is_an_opening_in_any_language(tmp_path, said):
     openings = [said.format(chr(ord("一") + number)) for number in range(30)]
-    pages = {f"p{n}.md": f"# p{n}(1)\n\n## NAME\n\np{n} - {opening}\n" for n, opening in enumerate(openings)}
-    write_pages(tmp_path / "pages", pages)
-    ingest(tmp_path / "pages", tmp_path / "w", workers=1)
-    build_index(tmp_path / "w", encoders=[])
-    corpus, units = Corpus.open(tmp_path / "w"), Retriever.open(tmp_path / "w").units
-    drawn = draw_pseudo_queries(corpus, graph(tmp_path / "w"), units, sources=(OPENING,))
-    assert {question.text for question in drawn} == set(openings)
+    assert drawn_from(tmp_path, openings, "")[OPENING] == set(openings)
+
+
+@pytest.mark.parametrize(
+    ("said", "first", "asked", "told"),
+    [
+        (
+            "列出{}类目录中的全部文件内容",
+            "港口里的旗子都是红色的。",
+            "列出所有隐藏的文件。",
+            "隐藏的文件不会出现在目录里。",
+        ),
+        (
+            "Afficher le contenu du fichier {}",
+            "Les drapeaux du port sont rouges.",
+            "Afficher tous les fichiers.",
+            "Les fichiers du disque attendent.",
+        ),
+    ],
+)
+def test_the_questions_of_a_manual_begin_as_its_openings_do_in_any_language(tmp_path, said, first, asked, told):
+    openings = [said.format(chr(ord("一") + number)) for number in range(30)]
+    found = drawn_from(tmp_path, openings, f"{first}\n\n{asked}\n\n{told}")
+    assert first in found[OPENING]
+    assert found[SENTENCE] == {asked}
+
+
+def test_what_no_two_openings_begin_with_is_no_instruction(tmp_path):
+    words = "Anker Boje Deck Fender Gaffel Heck Kiel Leine Mast Pinne Rah Segel Tau Want Zurring".split()
+    openings = [f"{word} und {other} liegen im Hafen" for word in words for other in ("Schiff", "Boot")]
+    openings = [f"{chr(ord('A') + n // 26)}{chr(ord('a') + n % 26)}{each.lower()}" for n, each in enumerate(openings)]
+    told = "Seile hängen am alten Kai."
+    assert told in drawn_from(tmp_path, openings, f"Alle Schiffe warten auf Wind.\n\n{told}")[SENTENCE]
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ again."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from structformer.corpus import Corpus
+from structformer.corpus.languages import corpus_languages
 from structformer.graph import ReferenceGraph
 from structformer.retrieval.copies import NO_COPIES, Copies
 from structformer.retrieval.link_texts import ANCHOR, LINK, link_texts
@@ -30,6 +31,7 @@ from structformer.text.query_like import (
     question_text,
     stands_alone,
 )
+from structformer.text.stop_words import function_words
 
 OPENING, SENTENCE, HEADING, RELATED = "opening", "sentence", "heading", "related"
 LOG = "log"  # people's queries, see structformer.query_side.log
@@ -39,6 +41,7 @@ MOST_PSEUDO_QUERIES = 30_000
 _OPENING_WORDS = (3, 20)
 _NAME_WORDS = (2, 12)  # of headings and anchor texts
 _MANUAL_SHARE = 0.2  # of openings that are imperative, from which on only imperative sentences are taken
+_VERB_LAST = frozenset("ja ko hi bn mr ta te ml kn si tr az kk mn fa eu ka hy".split())
 _OPENING_CANDIDATES = 4  # sentences of a document
 _FEWEST_OPENINGS = 20  # that tell what kind of corpus it is
 
@@ -70,9 +73,10 @@ def draw_pseudo_queries(
     """Questions of the sources asked for, openings first; at most `most` of them, a third each of all but sentences.
 
     Of copies only the first is asked, and the others are passed over. Where openings are imperative ("Remove unused
-    networks"), as in manuals, sentences and link sentences must be too; elsewhere any whole sentence that stands alone
-    will do, and as an opening what a name and a dash precede, in whatever language. lengths: of these, fewest and
-    most words. Which ones are drawn depends on nothing but their texts and the seed.
+    networks"), as in manuals, sentences and link sentences must be too; in manuals in other languages they begin as
+    openings do (`_first_words`); elsewhere any whole sentence that stands alone will do, and as an opening what a name
+    and a dash precede, in whatever language. lengths: of these, fewest and most words. Which ones are drawn depends on
+    nothing but their texts, the corpus's languages and the seed.
     """
     read = _Read(sources, most, seed, copies)
     read.units(units)
@@ -81,7 +85,7 @@ def draw_pseudo_queries(
         sum(is_imperative(each.text) for each in openings.values()) >= _MANUAL_SHARE * len(openings)
     )
 
-    instructions = frozenset() if imperative else _first_words(openings.values())
+    instructions = frozenset() if imperative else _first_words(openings.values(), corpus_languages(corpus))
 
     def wanted(text: str) -> bool:
         if not stands_alone(text, *lengths):
@@ -149,12 +153,16 @@ class _Opening:
     is_named: bool
 
 
-def _first_words(openings: Collection[_Opening]) -> frozenset[str]:
-    """What the openings of a manual begin with in whatever language ("显示", "afficher"): first words, in which
-    several agree, of what stands behind a name and a dash; none where that is not how the corpus's documents begin.
+def _first_words(openings: Collection[_Opening], languages: Sequence[str]) -> frozenset[str]:
+    """What the openings of a manual begin with in its language ("显示", "afficher"): the first words, in which several
+    agree, of what stands behind a name and a dash; none where the corpus's documents do not begin so, or where an
+    instruction ends with its verb. languages: of the corpus, the main one first.
     """
+    if languages[0] in _VERB_LAST:
+        return frozenset()
     words = Counter(first_word(each.text) for each in openings if each.is_named)
-    shared = {word: count for word, count in words.items() if count > 1 and word not in function_words(STOPPED)}
+    unsaid = function_words(languages)
+    shared = {word: count for word, count in words.items() if count > 1 and word not in unsaid}
     manual = len(openings) >= _FEWEST_OPENINGS and sum(shared.values()) >= _MANUAL_SHARE * len(openings)
     return frozenset(shared) if manual else frozenset()
 

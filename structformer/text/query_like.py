@@ -1,8 +1,8 @@
 """Which sentences read like what people type into a search box: short, whole, and understood without their page.
 
 The imperative rule is for manuals in English, whose readers ask as their options are described ("remove unused
-networks"). Whether a corpus is such a manual is decided by its own openings, see
-structformer.retrieval.pseudo_queries."""
+networks"). Whether a corpus is such a manual, and what instructions begin with in other languages, is decided by its
+own openings, see structformer.retrieval.pseudo_queries."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ _READABLE = 0.95  # share of characters that are letters or common punctuation
 _COMMON = frozenset(" ,.'’()-¿¡、，。！？：；「」『』（）・।॥؟،؛۔።։")
 _UNFINISHED = (":", ",", "：", "，", "、", "،")
 _OPENING_MARKS = "¿¡「『（"
+_SPACELESS = re.compile(f"[{SPACELESS}]")
 # A sentence of Thai, Lao, Burmese or Khmer has no stop.
 _NO_STOPS = re.compile(f"[{ALPHABETS}]$")
 # In a script without spaces a limit in words is reached early: what English says in two words takes some four
@@ -85,9 +86,6 @@ def stands_alone(text: str, fewest: int = FEWEST_WORDS, most: int = MOST_WORDS) 
         and _POINTING.isdisjoint(words)
         and _POINTING_ELSEWHERE.isdisjoint(words)
     )
-
-
-_SPACELESS = re.compile(f"[{SPACELESS}]")
 
 
 def _is_readable(char: str) -> bool:
