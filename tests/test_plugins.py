@@ -134,7 +134,9 @@ def test_a_plugin_for_a_newer_api_is_named_and_left_out(run, tmp_path):
         code = GOOD.replace('"outline"', f'"{name}"').replace(".outline", f".{name}")
         code = code.replace('"titles"', f'"titles_{name}"').replace('"hello"', f'"hello-{name}"')
         install(tmp_path / "site", f"{name}_plugin", line + code)
-    there = {plugin["name"]: plugin["error"] for plugin in json.loads(run("plugins", "list", "--json").stdout)["plugins"]}
+    there = {
+        plugin["name"]: plugin["error"] for plugin in json.loads(run("plugins", "list", "--json").stdout)["plugins"]
+    }
     assert (there["current_plugin"], there["silent_plugin"]) == ("", "")
     needs = f"it needs plugin API {API_VERSION + 1}, this structformer has {API_VERSION}: install a newer one"
     assert there["newer_plugin"] == f"ValueError: {needs}"
