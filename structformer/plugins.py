@@ -20,6 +20,8 @@ from structformer.formats.protocol import Format, StreamFormat, format_options
 from structformer.near_names import did_you_mean, nearest
 
 GROUP = "structformer"
+# Of the hooks and of what they return. It goes up by one where a plugin that worked would no longer work.
+API_VERSION = 1
 T = TypeVar("T")
 hookspec = pluggy.HookspecMarker(GROUP)
 hookimpl = pluggy.HookimplMarker(GROUP)
@@ -28,8 +30,9 @@ hookimpl = pluggy.HookimplMarker(GROUP)
 class Hooks:
     """The hook specifications. Each returns objects with a `name`; a name that is taken already is refused.
 
-    `structformer --help` loads every plugin, since each may add a command: what is slow to import is imported inside
-    the hook that returns it."""
+    A plugin's module may state the version of these hooks that it needs, `structformer_api = N`: a structformer whose
+    API_VERSION is lower names it and leaves it out. `structformer --help` loads every plugin, since each may add a
+    command: what is slow to import is imported inside the hook that returns it."""
 
     @hookspec
     def structformer_formats(self) -> list[Format]:
@@ -107,7 +110,9 @@ class Plugins:
         plugin = Plugin(entry.name, distribution, version)
         self.installed.append(plugin)
         try:
-            self.manager.register(entry.load(), name=entry.name)
+            module = entry.load()
+            _check_api(module)
+            self.manager.register(module, name=entry.name)
         except Exception as failure:
             self._failed(plugin, failure)
 
@@ -240,6 +245,15 @@ class Plugins:
             if isinstance(format, StreamFormat) and format.streams(head, options or {}):
                 return format
         return None
+
+
+def _check_api(module: object) -> None:
+    """Raise ValueError on a plugin that needs another version of the hooks than this one."""
+    needed = getattr(module, "structformer_api", API_VERSION)
+    if isinstance(needed, bool) or not isinstance(needed, int) or needed < 1:
+        raise ValueError(f"structformer_api is {needed!r}, not a version of the plugin API (1 to {API_VERSION})")
+    if needed > API_VERSION:
+        raise ValueError(f"it needs plugin API {needed}, this structformer has {API_VERSION}: install a newer one")
 
 
 @cache

@@ -55,6 +55,15 @@ def test_what_is_nearest_is_found_with_its_exact_score(made, weight):
         assert [score for _, score in ours] == sorted((score for _, score in ours), reverse=True)
 
 
+def test_scores_are_the_same_where_the_system_cannot_read_at_a_place(made, monkeypatch):
+    path, owners = made
+    some, [vector] = np.arange(0, UNITS, 7), queries(path)[:1]
+    here = DenseIndex(path, owners, ApproximateIndex(path)).scores(vector, some)
+    monkeypatch.delattr("os.pread")  # as on Windows
+    there = DenseIndex(path, owners, ApproximateIndex(path)).scores(vector, some)
+    assert [found.tolist() for found in there] == [found.tolist() for found in here]
+
+
 def test_a_filter_looks_at_all_that_it_leaves(made):
     path, owners = made
     exact, approximate = DenseIndex(path, owners), DenseIndex(path, owners, ApproximateIndex(path))

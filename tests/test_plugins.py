@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from structformer.plugins import API_VERSION
 
 GOOD = '''
 import click
@@ -125,6 +126,23 @@ def test_a_plugin_is_checked_in_all_that_it_supplies(run, tmp_path):
     ]
     assert run("plugins", "check", "titles").returncode == 0
     assert "nowhere.outline does not exist" in run("plugins", "check", "outline_plugin", "nowhere.outline").stderr
+
+
+def test_a_plugin_for_a_newer_api_is_named_and_left_out(run, tmp_path):
+    for name, stated in {"newer": API_VERSION + 1, "current": API_VERSION, "silent": None, "odd": "1.0"}.items():
+        line = f"structformer_api = {stated!r}\n" if stated else ""
+        code = GOOD.replace('"outline"', f'"{name}"').replace(".outline", f".{name}")
+        code = code.replace('"titles"', f'"titles_{name}"').replace('"hello"', f'"hello-{name}"')
+        install(tmp_path / "site", f"{name}_plugin", line + code)
+    there = {
+        plugin["name"]: plugin["error"] for plugin in json.loads(run("plugins", "list", "--json").stdout)["plugins"]
+    }
+    assert (there["current_plugin"], there["silent_plugin"]) == ("", "")
+    needs = f"it needs plugin API {API_VERSION + 1}, this structformer has {API_VERSION}: install a newer one"
+    assert there["newer_plugin"] == f"ValueError: {needs}"
+    assert "structformer_api is '1.0', not a version of the plugin API" in there["odd_plugin"]
+    assert run("hello-current").stdout == "hello from a plugin\n"
+    assert run("hello-newer").returncode == 2
 
 
 def test_the_check_of_a_disabled_plugin_says_why_it_is(run):

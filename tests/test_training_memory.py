@@ -149,6 +149,16 @@ def test_a_step_reads_batches_twice_only_where_memory_is_short(corpus):
     assert read_twice(prepared, fitted(objective).kept_tokens) == len(prepared.all_batches) - 1
 
 
+def test_a_system_that_does_not_say_its_memory_is_taken_to_have_eight_gigabytes(corpus, monkeypatch):
+    objective = objective_of(corpus, "cross-encoder", "softmax")
+    objective.batching = replace(objective.batching, batch_tokens=None)
+    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2 << 20}.__getitem__)
+    monkeypatch.setattr("structformer.training.memory._CGROUP", Path("nowhere"))
+    eight = fitted(objective).kept_tokens
+    monkeypatch.delattr("os.sysconf")  # as on Windows
+    assert fitted(objective).kept_tokens == eight > 0
+
+
 def test_batches_are_made_smaller_until_the_largest_chunk_fits(corpus):
     objective = objective_of(corpus, "bi-encoder", "infonce")
     objective.batching = replace(objective.batching, batch_tokens=1024, kept_tokens=4096)

@@ -45,7 +45,8 @@ class DenseIndex:
         self.owners = owners
         self.nearest = nearest
         self.descriptions = descriptions
-        self._files = [_Rows(table) for table in (self.vectors, self.overviews)]
+        tables = (self.vectors, self.overviews)
+        self._files: list[Any] = [_Rows(each) for each in tables] if hasattr(os, "pread") else list(tables)
         if len(self.vectors) != len(owners) or (len(owners) and owners[-1] >= len(self.overviews)):
             raise WorkspaceError(f"{path} is not of this index: run `structformer index` again")
 

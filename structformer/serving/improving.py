@@ -41,7 +41,7 @@ _ADVICE = ("next: ", "report: ")  # how lines begin that lead to other commands:
 
 def _prepare(polite: bool) -> None:
     """In the new process, before it becomes the command's."""
-    if polite:
+    if polite and os.name == "posix":
         os.nice(_NICE)
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):

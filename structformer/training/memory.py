@@ -26,6 +26,7 @@ _SHARE = 0.5  # of the memory; weights, their moments and what one operation nee
 # kept too, as torch does on a CPU, for each head and token that is looked at. A checkpointed layer keeps its input.
 _LAYER_BYTES, _ATTENTION_BYTES, _INPUT_BYTES = 100, 12, 4
 _WORD_BYTES = 12  # of each word of the vocabulary, for a masked token
+_UNSAID = 8 << 30  # bytes of a machine whose system does not say how many it has
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -60,7 +61,7 @@ def _memory(device: torch.device) -> float:
     """The bytes of a device's memory, of a CPU's what this process's share of it is."""
     if device.type == "cuda":
         return float(torch.cuda.get_device_properties(device).total_memory)
-    found = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    found = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else _UNSAID)
     with suppress(OSError, ValueError):  # there is no such file, or no limit in it
         found = min(found, float(_CGROUP.read_text(encoding="utf-8")))
     return found / int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
