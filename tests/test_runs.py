@@ -211,6 +211,42 @@ def test_two_processes_do_what_one_with_twice_the_accumulation_does(corpus, tmp_
     assert all(torch.allclose(first[name], second[name], atol=1e-5) for name in first)
 
 
+SLOW_JUDGE = """
+import sys, time
+from datetime import timedelta
+from torch.distributed import distributed_c10d
+from structformer.training import loop
+
+score, judge = loop.Run.score, loop.development_score
+
+def score_impatiently(run):
+    distributed_c10d._set_pg_timeout(timedelta(seconds=5))
+    return score(run)
+
+def judge_slowly(*arguments):
+    time.sleep(8)
+    return judge(*arguments)
+
+loop.Run.score, loop.development_score = score_impatiently, judge_slowly
+from structformer.cli.main import main
+main(["train", *sys.argv[1:]])
+"""
+
+
+def test_processes_wait_for_a_judge_that_takes_longer_than_their_time_limit(corpus, tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW_JUDGE)
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29643"]
+    flags = [*FLAGS, "--ranker", "cross-encoder", "--max-steps", 1, "--eval-steps", 1, "--name", "waited"]
+    (tmp_path / "queries.tsv").write_text("1\tmend my mast\n2\tstow the oar\n")
+    (tmp_path / "qrels.txt").write_text("1 0 mast.md 1\n2 0 oar.md 1\n")
+    judged = ["--dev-queries", tmp_path / "queries.tsv", "--dev-qrels", tmp_path / "qrels.txt"]
+    command = [*launcher, tmp_path / "slow.py", "-w", corpus, *flags, *judged]
+    both = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    assert both.returncode == 0, both.stderr[-2000:]
+    [line] = read_log(corpus / "models" / "waited" / "training.jsonl")
+    assert 0 < line["development"] <= 1
+
+
 def test_the_chunks_of_a_step_are_its_examples_once(corpus):
     order = ExampleOrder(Samples.open(corpus), {"ict": 3.0, "srr": 1.0}, 24, seed=1)
     for step in range(5):

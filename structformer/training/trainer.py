@@ -300,7 +300,15 @@ def _run(request: _Request, ground: _Ground, start: _Start, plan: TrainingPlan, 
         start.ranker.model.compile(dynamic=True)
     named = identity(options, ground.settings, start.samples.fingerprint)
     course = Course(options, ground.settings, start.order, plan, named)
-    return Run(ground.accelerator, start.objective, course, ground.checkpoints, judging.development, ground.reporter)
+    return Run(
+        ground.accelerator,
+        ground.turns,
+        start.objective,
+        course,
+        ground.checkpoints,
+        judging.development,
+        ground.reporter,
+    )
 
 
 def _judged_and_saved(
