@@ -337,7 +337,10 @@ def _judged_and_saved(
     documents = None
     if request.source and request.source.query_model:
         documents = base_for(request.workspace, options.base_model, options.ranker)
-    trained = Trained(ranker, start.base, options, settings, start.samples.manifest["corpus"], result, documents)
+    beside = start.objective.kept(weights)
+    trained = Trained(
+        ranker, start.base, options, settings, start.samples.manifest["corpus"], result, documents, beside
+    )
     save_model(request.workspace, trained, ground.corpus, ground.checkpoints, force=request.mode.force)
     return result
 
