@@ -13,9 +13,10 @@ from random import Random
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from structformer import train
 from structformer.document import Document, Section, Source
-from structformer.errors import UsageError
+from structformer.errors import ModelError, UsageError
 from structformer.ingestion import ingest
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.known import pooling_of
@@ -27,6 +28,7 @@ from structformer.training.masked import IGNORED, MaskedHead
 from structformer.training.objectives import ObjectiveOptions
 from structformer.training.prepared import Prepared
 from structformer.training.recipes import training_options
+from structformer.training.resolve import load_ranker, make_objective, resolve
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from conftest import PAGES, write_pages
@@ -248,6 +250,41 @@ def test_a_recipe_leaves_an_encoder_that_pools_its_cls(tmp_path):
     first = saved.model(**saved.tokenizer(text, return_tensors="pt")).last_hidden_state[0, 0]
     expected = torch.nn.functional.normalize(first, dim=0)
     torch.testing.assert_close(torch.from_numpy(saved.encode([text])[0]), expected.detach(), atol=1e-5, rtol=0)
+
+
+SCRATCH = {"base_model": "scratch", "size": "tiny"}
+
+
+def test_cocondenser_goes_on_with_the_head_of_condenser(tmp_path):
+    small = {"max_steps": 1, "groups": 4, "precision": "no"}
+    settings = ["sample.draws=1", "document_tokens=48", "learning_rate=1e-2"]
+    ingest(write_pages(tmp_path / "pages", PAGES), tmp_path / "w", workers=1)
+    first = train(tmp_path / "w", training_options("condenser", {**small, **SCRATCH}, settings)).folder
+    saved = {f"model.{name}": value for name, value in load_file(first / "model.safetensors").items()}
+    saved |= load_file(first / "condenser_head.safetensors")
+
+    def started(base: Path) -> dict[str, torch.Tensor]:
+        options = training_options("cocondenser", {**small, "base_model": str(base)}, settings)
+        chosen = resolve(options, "cpu")
+        made = make_objective(load_ranker(options, str(base), chosen), options, chosen, str(base), "cpu")
+        return made.state_dict()
+
+    torch.testing.assert_close(started(first), saved, rtol=0, atol=0)
+    assert {name.split(".")[0] for name in saved} == {"model", "layers", "head"}
+    again = train(tmp_path / "w", training_options("cocondenser", {**small, "base_model": str(first)}, settings)).folder
+    assert (
+        load_file(again / "condenser_head.safetensors").keys() == load_file(first / "condenser_head.safetensors").keys()
+    )
+    for damaged in (
+        {"layers.0.x": torch.zeros(1)},
+        {**load_file(first / "condenser_head.safetensors"), "head.bias": torch.zeros(3)},
+    ):
+        save_file(damaged, first / "condenser_head.safetensors")
+        with pytest.raises(ModelError, match=r"condenser_head\.safetensors is not the head of this encoder"):
+            started(first)
+    (first / "condenser_head.safetensors").write_bytes(b"half a file")
+    with pytest.raises(ModelError, match=r"condenser_head\.safetensors is not the head of this encoder"):
+        started(first)
 
 
 def test_condensers_recipe_is_cocondensers_without_the_contrast():

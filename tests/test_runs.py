@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
@@ -37,9 +38,10 @@ from structformer.training.checkpoint import Checkpoints
 from structformer.training.example_order import ExampleOrder
 from structformer.training.logs import read_log
 from structformer.training.resolve import load_ranker, make_objective, resolve
+from structformer.training.waiting import Turns
 from structformer.workspace import Workspace
 
-from boats import TINY, boats
+from boats import TINY, TOPICS, boats
 
 FLAGS = (
     "--base-model scratch --size tiny --batch 4 --max-tokens 64 --precision fp32 --threads 1 --max-time none".split()
@@ -209,6 +211,42 @@ def test_two_processes_do_what_one_with_twice_the_accumulation_does(corpus, tmp_
         assert first == pytest.approx(second, rel=1e-5)
     first, second = (load_file(corpus / "models" / name / "model.safetensors") for name in ("one", "two"))
     assert all(torch.allclose(first[name], second[name], atol=1e-5) for name in first)
+
+
+SLOW_JUDGE = """
+import sys, time
+from datetime import timedelta
+from torch.distributed import distributed_c10d
+from structformer.training import loop
+
+score, judge = loop.Run.score, loop.development_score
+
+def score_impatiently(run):
+    distributed_c10d._set_pg_timeout(timedelta(seconds=5))
+    return score(run)
+
+def judge_slowly(*arguments):
+    time.sleep(8)
+    return judge(*arguments)
+
+loop.Run.score, loop.development_score = score_impatiently, judge_slowly
+from structformer.cli.main import main
+main(["train", *sys.argv[1:]])
+"""
+
+
+def test_processes_wait_for_a_judge_that_takes_longer_than_their_time_limit(corpus, tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW_JUDGE)
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29643"]
+    flags = [*FLAGS, "--ranker", "cross-encoder", "--max-steps", 1, "--eval-steps", 1, "--name", "waited"]
+    (tmp_path / "queries.tsv").write_text("1\tmend my mast\n2\tstow the oar\n")
+    (tmp_path / "qrels.txt").write_text("1 0 mast.md 1\n2 0 oar.md 1\n")
+    judged = ["--dev-queries", tmp_path / "queries.tsv", "--dev-qrels", tmp_path / "qrels.txt"]
+    command = [*launcher, tmp_path / "slow.py", "-w", corpus, *flags, *judged]
+    both = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    assert both.returncode == 0, both.stderr[-2000:]
+    [line] = read_log(corpus / "models" / "waited" / "training.jsonl")
+    assert 0 < line["development"] <= 1
 
 
 def test_the_chunks_of_a_step_are_its_examples_once(corpus):
@@ -464,6 +502,73 @@ def test_fine_tuning_takes_a_users_own_judgements(corpus, tmp_path):
         assert example.documents[0].startswith(f"The {topic} Mend the {topic}\n")
         assert not any(document.startswith(f"The {topic} ") for document in example.documents[1:])
     assert digest(corpus / "models" / "base-finetuned") != digest(corpus / "models" / "base")
+
+
+def test_two_processes_fine_tune_as_one_with_twice_the_accumulation(corpus, tmp_path):
+    train(corpus, replace(TINY, name="start"))
+    asked = [(verb, topic) for topic in TOPICS[:11] for verb in ("mend", "stow")]
+    lines = [f"{number}\thow do I {verb} my {topic}\n" for number, (verb, topic) in enumerate(asked)]
+    (tmp_path / "queries.tsv").write_text("".join(lines))
+    (tmp_path / "qrels.txt").write_text(
+        "".join(f"{number} 0 {topic}.md 1\n" for number, (_, topic) in enumerate(asked))
+    )
+    flags = ["--queries", tmp_path / "queries.tsv", "--qrels", tmp_path / "qrels.txt", "--model", "start", "-w", corpus]
+    flags += "--max-steps 3 --eval-steps 3 --batch 2 --precision fp32 --max-tokens 64 --max-time none".split()
+    with pytest.raises(SystemExit) as exit:
+        main(["finetune", *map(str, flags), "--accumulation", "2", "--name", "tuned-by-one"])
+    assert exit.value.code == 0
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29644"]
+    command = [*launcher, "-m", "structformer.cli.finetune", *map(str, flags), "--name", "tuned-by-two"]
+    two = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert two.returncode == 0, two.stderr[-2000:]
+    assert two.stdout.count("saved in") == 1
+    logs = [read_log(corpus / "models" / name / "training.jsonl") for name in ("tuned-by-one", "tuned-by-two")]
+    for first, second in zip(*logs, strict=True):
+        assert first["losses"] == pytest.approx(second["losses"], rel=1e-5)
+    assert logs[0][-1]["development"] == pytest.approx(logs[1][-1]["development"])
+    first, second = (load_file(corpus / "models" / f"tuned-by-{n}" / "model.safetensors") for n in ("one", "two"))
+    assert all(torch.allclose(first[name], second[name], atol=1e-5) for name in first)
+
+
+SECOND = """
+import sys
+from types import SimpleNamespace
+import torch
+from structformer.errors import UsageError
+from structformer.training.waiting import Turns
+torch.distributed.init_process_group("gloo", init_method=sys.argv[1], world_size=2, rank=1)
+turns = Turns(SimpleNamespace(is_main_process=False, num_processes=2))
+print(turns.made_by_first(lambda: 1 / 0))
+try:
+    turns.made_by_first(lambda: 1 / 0)
+except UsageError as error:
+    print(error)
+"""
+
+
+def test_the_others_get_what_the_first_process_made_and_its_errors(tmp_path):
+    meeting = f"file://{tmp_path}/meeting"
+    with subprocess.Popen([sys.executable, "-c", SECOND, meeting], stdout=subprocess.PIPE, text=True) as second:
+        torch.distributed.init_process_group("gloo", init_method=meeting, world_size=2, rank=0)
+        try:
+            turns = Turns(SimpleNamespace(is_main_process=True, num_processes=2))
+            assert turns.made_by_first(lambda: ["mast"]) == ["mast"]
+            with pytest.raises(UsageError, match="no such file"):
+                turns.made_by_first(_refused)
+        finally:
+            torch.distributed.destroy_process_group()
+        assert second.communicate(timeout=60)[0] == "['mast']\nno such file\n"
+
+
+def _refused() -> None:
+    raise UsageError("no such file")
+
+
+@pytest.mark.parametrize("command", ["train", "finetune", "distill"])
+def test_a_launcher_starts_training_commands_as_modules(command):
+    arguments = [sys.executable, "-m", f"structformer.cli.{command}", "--help"]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()[:3]) == (0, ["Usage:", "structformer", command])
 
 
 def test_an_exported_model_scores_alike_and_the_search_uses_it(corpus):

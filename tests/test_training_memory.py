@@ -12,6 +12,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -22,6 +23,7 @@ from structformer.models.first_tokens import Frame, first_tokens
 from structformer.models.length_batches import length_buckets
 from structformer.models.loading import load_tokenizer
 from structformer.sampling import Example, Samples
+from structformer.training import loop
 from structformer.training.example_order import ExampleOrder
 from structformer.training.gradients import Learning, learn
 from structformer.training.logs import read_log
@@ -253,6 +255,26 @@ def test_of_a_gpu_s_batches_little_is_padding(lengths):
     assert max(len(batch) * max(lengths[number] for number in batch) for batch in batches) <= 16_384
 
 
+# Tokens of the pairs of npm's manual, by tenths of their number, and the pairs of 32 Examples.
+PAIRS_OF_A_MANUAL = {
+    "srr": (157, [31, 52, 71, 92, 111, 141, 174, 234, 340, 450, 495]),
+    "rwi": (353, [36, 54, 73, 109, 122, 152, 161, 191, 286, 487, 509]),
+    "ltm": (256, [68, 276, 330, 341, 363, 392, 476, 512, 512, 512, 512]),
+}
+
+
+@pytest.mark.parametrize("task", PAIRS_OF_A_MANUAL)
+def test_of_a_gpu_s_batches_of_a_manual_s_pairs_less_than_a_tenth_is_padding(task):
+    number, tenths = PAIRS_OF_A_MANUAL[task]
+    for seed in range(100):
+        drawn = np.interp(np.random.default_rng(seed).random(number), np.linspace(0, 1, 11), tenths)
+        lengths = drawn.round().astype(int).tolist()
+        batches = length_buckets(lengths, "cuda")
+        padded = sum(len(batch) * max(lengths[number] for number in batch) for batch in batches)
+        assert sum(lengths) > 0.9 * padded
+        assert len(batches) < 0.12 * number
+
+
 @pytest.mark.parametrize("groups", [1, 2, 3, 7])
 def test_small_steps_are_never_empty_and_keep_the_tasks_shares(corpus, groups):
     samples = Samples.open(corpus)
@@ -291,6 +313,15 @@ def test_the_share_of_a_gpu_that_is_used_counts_the_model_s_own_arithmetic(corpu
     assert peak_of("NVIDIA L4") == 121e12
     assert peak_of("NVIDIA GeForce RTX 3090") == 71e12
     assert peak_of("A card of tomorrow") is None
+
+
+def test_the_log_says_which_share_of_a_gpu_s_arithmetic_was_used(corpus, monkeypatch):
+    peak, of_a_chunk = 1e12, 3e9
+    monkeypatch.setattr(loop, "_peak", lambda accelerator, precision: peak)
+    monkeypatch.setattr(ModelArithmetic, "of", lambda self, prepared: of_a_chunk)
+    options = replace(TINY, ranker="cross-encoder", accumulation=2, max_steps=2, name="used")
+    for step in read_log(train(corpus, options).folder / "training.jsonl"):
+        assert step["mfu"] * step["seconds"] == pytest.approx(2 * of_a_chunk / peak, rel=0.05)  # of rounded seconds
 
 
 def test_a_process_measures_the_part_of_a_step_that_will_be_its_own(monkeypatch):

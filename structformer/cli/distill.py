@@ -59,3 +59,11 @@ def command(
     if of_first_process():
         save_config(ctx, result.folder)
     print_result(out, result, workspace, options.seed, False)
+
+
+if __name__ == "__main__":  # for torchrun and accelerate launch, which start modules
+    import sys
+
+    from structformer.cli.main import main
+
+    main(["distill", *sys.argv[1:]])

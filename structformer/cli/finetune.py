@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from structformer.cli.common import common_options, output, save_config
 from structformer.cli.train import check_corpus, chosen_options, training_flags
 from structformer.cli.training_view import of_first_process, print_result, watched
+
+if TYPE_CHECKING:
+    from structformer.sampling.held_out import DevelopmentSet
+    from structformer.training.judging import Judge
 
 
 @click.command("finetune")
@@ -78,8 +83,17 @@ def command(
     from structformer.evaluation.judgements import read_queries
     from structformer.retrieval.qrels_files import read_qrels
     from structformer.retrieval.run_files import read_run
-    from structformer.training import RunMode, train_ranker, training_options
-    from structformer.training.finetuning import DOCUMENTS, UNASKED, finetuning_options, judged_source, triples_source
+    from structformer.sampling import Samples
+    from structformer.training import RunMode, Source, train_ranker, training_options
+    from structformer.training.finetuning import (
+        DOCUMENTS,
+        TASK,
+        UNASKED,
+        finetuning_options,
+        judged_source,
+        triples_source,
+    )
+    from structformer.training.waiting import made_by_first
     from structformer.workspace import Workspace
 
     if candidates and of != DOCUMENTS:
@@ -89,7 +103,9 @@ def command(
     out = output(ctx)
     judged = finetuning_options(Workspace(workspace), model, chosen)
     options = training_options(None, judged, settings)
-    with Workspace(workspace).writing("structformer finetune"):
+
+    def written() -> tuple[DevelopmentSet | Judge | None, str, list[str]]:
+        """Write the Examples. Gives what judges the training, its name, and the judged documents that are not there."""
         unknown: list[str] = []
         if queries and qrels:
             source, unknown = judged_source(
@@ -104,6 +120,12 @@ def command(
         else:
             assert triples is not None
             source = triples_source(Workspace(workspace), triples, seed=options.seed)
+        return source.development, source.judged_by, unknown
+
+    # The first of several processes writes for all.
+    with Workspace(workspace).writing("structformer finetune") if of_first_process() else nullcontext():
+        development, judged_by, unknown = made_by_first(written)
+        source = Source(Samples.open(workspace, TASK), development, judged_by)
         with watched(out, verbose) as listener:
             mode = RunMode(resume=resume, force=flags["force"], listener=listener, unasked=UNASKED)
             result = train_ranker(workspace, options, mode, source=source)
@@ -111,8 +133,17 @@ def command(
         save_config(ctx, result.folder)
     print_result(out, result, workspace, options.seed, False)
     if unknown:
-        out.note(
-            f"{len(unknown)} judged documents are not in the corpus: "
-            f"{', '.join(unknown[:10])}{' ...' if len(unknown) > 10 else ''}"
-        )
+        if of_first_process():
+            out.note(
+                f"{len(unknown)} judged documents are not in the corpus: "
+                f"{', '.join(unknown[:10])}{' ...' if len(unknown) > 10 else ''}"
+            )
         ctx.exit(1)
+
+
+if __name__ == "__main__":  # for torchrun and accelerate launch, which start modules
+    import sys
+
+    from structformer.cli.main import main
+
+    main(["finetune", *sys.argv[1:]])

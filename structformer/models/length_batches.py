@@ -20,7 +20,7 @@ class _Batches:
 # Small batches stay in a CPU's caches. A GPU waits on them, and a batch of a GPU that were ten times as large would not
 # be quicker, but hold texts of any length.
 _CPU = _Batches(1024, 0.75, 128)
-_GPU = _Batches(16_384, 0.85, 2048)
+_GPU = _Batches(16_384, 0.9, 2048)
 
 
 def default_batch_tokens(device: str) -> int:

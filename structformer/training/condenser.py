@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 
-from structformer.errors import UsageError
+from structformer.errors import ModelError, UsageError
+from structformer.models.sentence_modules import model_file
 from structformer.sampling import Example
 from structformer.training.batching import TokenBatch, in_order
 from structformer.training.masked import MaskedHead
@@ -17,13 +20,16 @@ from structformer.training.objectives import BiEncoderObjective, ObjectiveOption
 from structformer.training.prepared import Prepared, Reading
 
 COCONDENSER = "cocondenser"
+HEAD = "condenser_head.safetensors"
 _HEAD_LAYERS = 2
+_ENCODER = "model."  # what the names of the encoder's weights begin with
 
 
 class CondenserObjective(BiEncoderObjective):
-    """Masked words guessed by two fresh layers that read the last [CLS] beside the other tokens of the middle layer, so
-    that what they lack must be in [CLS]; and by the last layer, whose loss comes as that of the masked words. The
-    fresh layers are left behind: what is saved is the encoder.
+    """Masked words guessed by two more layers that read the last [CLS] beside the other tokens of the middle layer, so
+    that what they lack must be in [CLS]; and by the last layer, whose loss comes as that of the masked words. These two
+    layers and the head for masked words are saved beside the encoder, which does not need them. A training from that
+    folder goes on with them, as coCondenser does from Condenser; from any other the layers are fresh.
 
     coCondenser adds the contrast of an Example's two spans over all spans of the step, by inner products of [CLS];
     spans of the same document are not negatives."""
@@ -42,6 +48,23 @@ class CondenserObjective(BiEncoderObjective):
         self.layers = torch.nn.ModuleList(type(layers[0])(ranker.model.config) for _ in range(_HEAD_LAYERS))
         self.layers.apply(ranker.model._init_weights)
 
+    def take_up(self, location: str) -> None:
+        path = model_file(location, HEAD)
+        if path is None:
+            return
+        own = {name for name in self.state_dict() if not name.startswith(_ENCODER)}
+        try:
+            found = load_file(path)
+            if found.keys() != own:
+                odd = ", ".join(sorted(found.keys() ^ own)[:3])
+                raise ModelError(f"{path} is not the head of this encoder: it differs in {odd}")
+            self.load_state_dict(found, strict=False)
+        except (OSError, SafetensorError, RuntimeError) as error:
+            raise ModelError(f"{path} is not the head of this encoder: {error}") from error
+
+    def kept(self, weights: Mapping[str, torch.Tensor]) -> dict[str, dict[str, torch.Tensor]]:
+        return {HEAD: {name: value for name, value in weights.items() if not name.startswith(_ENCODER)}}
+
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         prepared = super().prepare(examples, rng)
         prepared.places["owned_by"] = torch.tensor(
@@ -54,7 +77,7 @@ class CondenserObjective(BiEncoderObjective):
         return prepared
 
     def read(self, prepared: Prepared, name: str, batch: TokenBatch) -> Reading:
-        """A row is a text's loss of the fresh layers, with its [CLS] behind it for coCondenser."""
+        """A row is a text's loss of the two layers, with its [CLS] behind it for coCondenser."""
         moved = batch.to(self.model.device)
         assert self.head is not None
         assert moved.labels is not None

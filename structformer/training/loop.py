@@ -35,6 +35,7 @@ from structformer.training.resolve import ResolvedOptions
 from structformer.training.schedule import learning_rate
 from structformer.training.state_dicts import module_state, optimizer_state, set_state
 from structformer.training.utilisation import ModelArithmetic, peak_of
+from structformer.training.waiting import Turns
 
 _MAX_GRADIENT_NORM = 1.0
 _SAVE_STEPS = 500  # between checkpoints, with several processes
@@ -72,6 +73,7 @@ class Run:
     def __init__(
         self,
         accelerator: Accelerator,
+        turns: Turns,
         objective: Objective,
         course: Course,
         checkpoints: Checkpoints,
@@ -79,6 +81,7 @@ class Run:
         reporter: Reporter,
     ) -> None:
         self.accelerator = accelerator
+        self._turns = turns
         self.ranker: Ranker = objective.ranker
         self.course = course
         self.order = course.order
@@ -302,6 +305,7 @@ class Run:
         if self.accelerator.distributed_type == "FSDP":
             raise ModelError("--eval-steps does not go with FSDP: evaluate its checkpoints one by one")
         value = development_score(self.ranker, self.development) if self.accelerator.is_main_process else 0.0
+        self._turns.wait()  # scoring may take longer than a collective operation's time limit
         found = torch.tensor(
             [value],
             device=self.accelerator.device,

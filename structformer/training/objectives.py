@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -131,6 +131,15 @@ class Objective(torch.nn.Module, ABC):
             return losses, None
         texts, owners = [batch for _, batch in batches], prepared.places["owners"]
         return losses, self._masked(texts, masked, owners, len(prepared.examples))
+
+    def take_up(self, location: str) -> None:
+        """Go on with what `kept` saved in the folder, or the hub's repository, that training starts from, if anything.
+        Raises ModelError on what cannot be read or does not fit.
+        """
+
+    def kept(self, weights: Mapping[str, torch.Tensor]) -> dict[str, dict[str, torch.Tensor]]:
+        """What of the objective's trained weights is saved beside the ranker: tensors by name, by their file's name."""
+        return {}
 
     @property
     def longest(self) -> int:

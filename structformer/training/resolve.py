@@ -88,7 +88,9 @@ def make_objective(
     device: str,
     teacher: Teacher | None = None,
 ) -> Objective:
-    """The ranker's objective. Raises UsageError on a loss that it does not have."""
+    """The ranker's objective, going on with what an earlier training left in `location`. Raises UsageError on a loss
+    that the ranker does not have, ModelError on what does not fit.
+    """
     kind = ranker_kind(options.ranker)
     if kind.frozen_words:
         ranker.model.get_input_embeddings().weight.requires_grad_(settings.train_words)
@@ -106,6 +108,7 @@ def make_objective(
     )
     head = MaskedHead.of(ranker.model, location) if options.mlm else None
     objective: Objective = imported(kind.objective_of(settings.loss))(ranker, chosen, head=head, teacher=teacher)
+    objective.take_up(location)
     return objective
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+import torch
+from safetensors.torch import save_file
 
 from structformer._version import __version__
 from structformer.corpus import Corpus
@@ -24,7 +28,8 @@ from structformer.workspace import Workspace
 @dataclass(frozen=True, slots=True)
 class Trained:
     """A trained ranker, and what its record says of how it came to be. learned_from: the fingerprint of the corpus that
-    its Examples are of; documents: what encodes passages, where queries began from a query model.
+    its Examples are of; documents: what encodes passages, where queries began from a query model; beside: tensors that
+    another training goes on with, by their file's name.
     """
 
     ranker: Ranker
@@ -34,6 +39,7 @@ class Trained:
     learned_from: str
     result: TrainingResult
     documents: BaseModel | None = None
+    beside: Mapping[str, Mapping[str, torch.Tensor]] = field(default_factory=dict)
 
 
 def save_model(
@@ -47,6 +53,8 @@ def save_model(
         with workspace.replacing_model(trained.settings.name, keep=not force) as temporary:
             ranker.model.to("cpu")
             ranker.save(temporary)
+            for name, tensors in trained.beside.items():
+                save_file({each: value.cpu().contiguous() for each, value in tensors.items()}, temporary / name)
             if (log := checkpoints.folder / "training.jsonl").exists():
                 shutil.copy(log, temporary / "training.jsonl")
             digest = weights_digest(str(temporary))

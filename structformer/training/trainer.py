@@ -304,7 +304,15 @@ def _run(request: _Request, ground: _Ground, start: _Start, plan: TrainingPlan, 
         start.ranker.model.compile(dynamic=True)
     named = identity(options, ground.settings, start.samples.fingerprint)
     course = Course(options, ground.settings, start.order, plan, named)
-    return Run(ground.accelerator, start.objective, course, ground.checkpoints, judging.development, ground.reporter)
+    return Run(
+        ground.accelerator,
+        ground.turns,
+        start.objective,
+        course,
+        ground.checkpoints,
+        judging.development,
+        ground.reporter,
+    )
 
 
 def _judged_and_saved(
@@ -333,7 +341,10 @@ def _judged_and_saved(
     documents = None
     if request.source and request.source.query_model:
         documents = base_for(request.workspace, options.base_model, options.ranker)
-    trained = Trained(ranker, start.base, options, settings, start.samples.manifest["corpus"], result, documents)
+    beside = start.objective.kept(weights)
+    trained = Trained(
+        ranker, start.base, options, settings, start.samples.manifest["corpus"], result, documents, beside
+    )
     save_model(request.workspace, trained, ground.corpus, ground.checkpoints, force=request.mode.force)
     return result
 

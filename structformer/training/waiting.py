@@ -6,14 +6,19 @@ noticed. What the first process does for all, drawing Examples or judging, may r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any, TypeVar
 
 import torch.distributed
-from accelerate import Accelerator
+from accelerate import Accelerator, PartialState
+
+from structformer.errors import StructformerError
 
 _NO_LIMIT = timedelta(days=365)
+Made = TypeVar("Made")
 
 
 class Turns:
@@ -22,7 +27,7 @@ class Turns:
     of the others.
     """
 
-    def __init__(self, accelerator: Accelerator) -> None:
+    def __init__(self, accelerator: Accelerator | PartialState) -> None:
         self._first = accelerator.is_main_process
         several = accelerator.num_processes > 1 and torch.distributed.is_initialized()
         self._group = torch.distributed.new_group(backend="gloo", timeout=_NO_LIMIT) if several else None
@@ -40,3 +45,30 @@ class Turns:
         """Go on when all processes are here."""
         if self._group is not None:
             torch.distributed.barrier(group=self._group)
+
+    def made_by_first(self, make: Callable[[], Made]) -> Made:
+        """What `make` gives to the first process; the others get a copy of it. It must be picklable. Raises what `make`
+        raises: a StructformerError in all processes.
+        """
+        if self._group is None:
+            return make()
+        told: list[Any] = [None, None]
+        if self._first:
+            try:
+                told[0] = make()
+            except StructformerError as error:
+                told[1] = error
+        torch.distributed.broadcast_object_list(told, src=0, group=self._group, device=torch.device("cpu"))
+        made: Made = told[0]
+        if told[1] is not None:
+            raise told[1]
+        return made
+
+
+def made_by_first(make: Callable[[], Made]) -> Made:
+    """The same before a run has begun, whose processes meet here. Without a launcher that started several, `make` is
+    just called.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return make()
+    return Turns(PartialState(cpu=not torch.cuda.is_available())).made_by_first(make)
