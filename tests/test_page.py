@@ -297,6 +297,25 @@ def read_url(address: str) -> Any:
         return json.load(answer)
 
 
+def test_a_wide_screen_leaves_no_gap_between_what_belongs_together(browser, manual):
+    page = browser.new_page(viewport={"width": 1920, "height": 1080})
+
+    def gap(left: str, right: str) -> float:
+        return page.evaluate(
+            "([left, right]) => document.querySelector(right).getBoundingClientRect().left"
+            " - document.querySelector(left).getBoundingClientRect().right",
+            [left, right],
+        )
+
+    page.goto(manual.replace("/read/routes.md", "/?q=routes"))
+    assert 0 < gap(".found", ".preview") < 60
+    expect(page.locator(".preview").get_by_role("button", name="Copy sh code")).to_be_visible()
+    expect(page.locator(".preview").get_by_text("sh", exact=True)).to_be_hidden()  # the code has its place
+    page.goto(manual.replace("routes.md", "manual.md"))
+    assert 0 < gap(".read main", ".read > aside") < 60
+    page.close()
+
+
 def test_code_is_read_without_javascript(browser, manual):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

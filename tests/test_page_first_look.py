@@ -110,6 +110,21 @@ def test_the_examples_are_headings_that_ask_or_tell_and_are_answered(boats):
         assert text.rstrip("?") in texts(boats.get(address).text.partition('<ol class="results"')[2])
 
 
+def test_a_heading_that_only_begins_like_a_question_is_no_example(tmp_path):
+    pages = {
+        "flags.md": "# Flags\n\n## Do not truncate the output\n\nIt is long.\n\n## When the daemon starts late\n\nWait.\n",
+        "wait.md": "# Waiting\n\n## When to give up waiting\n\nNever.\n",
+    }
+    with served(tmp_path, pages) as found:
+        [listed] = re.findall(r'<ul class="examples">(.*?)</ul>', found.get("/").text, re.DOTALL)
+    assert list(links(listed)) == ["When to give up waiting", "When the daemon starts late"]  # the page's best first
+
+
+def test_the_words_of_a_hit_end_with_a_stop(boats):
+    page = boats.get("/?q=moor+the+boat").text
+    assert re.search(r"Words it has: (<mark>\w+</mark> )*<mark>\w+</mark>\.\s+Learned: ", page)
+
+
 def test_the_first_result_is_shown_beside_the_results_and_others_are_to_be_had(boats):
     page = boats.get("/?q=moor the boat").text
     preview = page.partition('<aside class="preview" aria-label="Preview">')[2]

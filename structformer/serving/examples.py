@@ -12,7 +12,12 @@ from structformer.word_counts import word_count
 _LOOKED_AT = 3000  # passages, spread over all of them
 _FEWEST, _MOST = 3, 9  # words
 _LONGEST = 60  # characters
-_QUESTION = re.compile(r"(?:how|what|why|when|where|which|who|can|does|do|is|should)\b", re.IGNORECASE)
+# Not "When the daemon starts": a heading begins so, a question does not.
+_QUESTION = re.compile(
+    r"(?:how|what|why|which|who|can|does|do|is|should|(?:when|where)\s+(?:to|do|does|did|is|are|can|should))\b",
+    re.IGNORECASE,
+)
+_FORBIDS = re.compile(r"(?:do not|don.t|never|avoid)\b", re.IGNORECASE)
 
 
 def example_questions(opened: OpenedIndex, seen: Mask, count: int = 4) -> list[str]:
@@ -46,7 +51,7 @@ def _rank(title: str) -> int | None:
     type.
     """
     asked = title.rstrip("?？ ")
-    if len(title) > _LONGEST:
+    if len(title) > _LONGEST or _FORBIDS.match(title):
         return None
     if (title != asked or _QUESTION.match(title)) and _FEWEST <= word_count(asked) <= _MOST + 2:
         return 0  # whole, though its "I" would say of a sentence that it is torn from its place
