@@ -5,9 +5,9 @@ defaults and several seeds.
 
 SHARED holds corpora/NAME.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. Prints every command with its time, the table
 of every set, all rows from one run, and at last a summary: nDCG@10 of the best baseline, of the untrained hybrid, and
-of the trained one as the mean over the seeds, beside what each training said of itself: a keep where people's queries
-lost, or a refusal where they gained, is a false verdict, and counted. A workspace that is there already keeps its
-vectors."""
+of the trained one as the mean over the seeds, both with the static encoder that `index` learns; and what each training
+said of itself: a keep where people's queries lost, or a refusal where they gained, is a false verdict, and counted. A
+workspace that is there already keeps its vectors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def measured(shared: Path, name: str, work: Path, seeds: int) -> dict[str, Any]:
         with tarfile.open(shared / "corpora" / f"{CORPORA[name]}.tar.xz") as tar:
             tar.extractall(corpus, filter="data")
     run("ingest", corpus, "-w", workspace)
-    run("index", "--encoder", "base", "-w", workspace)
+    run("index", "--encoder", "structure", "--encoder", "base", "-w", workspace)
     for seed, model in enumerate(models(seeds)):
         print(run("train", "--seed", seed, "--name", model, "-w", workspace), flush=True)
     folder = shared / "eval" / name
