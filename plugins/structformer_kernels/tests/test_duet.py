@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from itertools import product
+from string import ascii_lowercase
 
 import pytest
 import torch
+from structformer import TrainingOptions, train
 from structformer.errors import ModelError, UsageError
 from structformer.models import RankerOptions, ranker_kind
 from structformer.models.scratch import make_scratch_model
+from structformer.training.logs import read_log
 
+from boats import boats
 from conftest import write_pages
 from structformer_kernels.duet import DuetModel, DuetSizes
 from structformer_kernels.duet_ranker import DuetRanker
@@ -156,3 +162,27 @@ def test_without_a_list_the_words_of_the_base_are_taken(tmp_path):
     assert ranker.note.startswith(f"n-graphs: the {len(ngraphs)} commonest of the base model's words")
     assert {"#t", "the", "mast", "sail#"} <= set(ngraphs)
     assert not [ngraph for ngraph in ngraphs if ngraph.startswith("##")]
+
+
+@pytest.mark.slow
+def test_it_takes_a_step_at_the_papers_sizes(tmp_path):
+    letters = [*ascii_lowercase, *map("".join, product(ascii_lowercase, repeat=2))]
+    ngraphs = [*letters, *map("".join, product("aeioumnrst", ascii_lowercase, ascii_lowercase))][:2000]
+    (tmp_path / "ngraphs.txt").write_text("".join(f"{each}\t{number}\n" for number, each in enumerate(ngraphs, 1)))
+    options = TrainingOptions(
+        ranker="duet",
+        base_model=str(tmp_path / "ngraphs.txt"),
+        mix={"srr": 1.0},
+        document_tokens=1000,
+        groups=1,
+        max_steps=1,
+        max_seconds=10,  # soon over, which ends the measuring before; one step is done all the same
+        warmup=0.0,
+    )
+    folder = train(boats(tmp_path), options).folder
+    [step] = read_log(folder / "training.jsonl")
+    assert math.isfinite(step["losses"]["srr"])
+    assert 0 < step["gradient_norm"] < math.inf
+    made = DuetRanker.load(str(folder)).model
+    assert (made.sizes, len(made.known)) == (DuetSizes(10, 1000, 300, 100), 2000)
+    assert made.distributed[1].weight.shape == (300, 899 * 300)

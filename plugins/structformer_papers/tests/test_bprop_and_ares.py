@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections import Counter
 from pathlib import Path
@@ -11,6 +12,7 @@ from random import Random
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from structformer import sample, train
 from structformer.models.attention import AttentionWeights
 from structformer.models.first_pieces import first_piece_attention
@@ -19,6 +21,7 @@ from structformer.sampling import SamplingOptions
 from structformer.sampling.survey import Ground
 from structformer.sampling.word_sets import DocumentModel
 from structformer.text.word_vectors import WordVectors, write_word_vectors
+from structformer.training.logs import read_log
 from structformer.training.recipes import training_options
 
 from boats import TOPICS, boats
@@ -238,7 +241,10 @@ def test_the_examples_of_ares_are_those_of_the_first_version(harbour, vectors):
     assert hashlib.sha256(texts.encode()).hexdigest() == DIGEST
 
 
-@pytest.mark.parametrize(("recipe", "task"), [("prop", "rop"), ("bprop", "bprop"), ("ares", "ares-hard")])
+RECIPES = [("prop", "rop"), ("bprop", "bprop"), ("ares", "ares-hard")]
+
+
+@pytest.mark.parametrize(("recipe", "task"), RECIPES)
 def test_each_recipe_takes_its_steps(harbour, vectors, recipe, task):
     chosen = {"base_model": "scratch", "size": "tiny", "max_steps": 2, "groups": 4, "accumulation": 1, "name": recipe}
     small = [
@@ -252,3 +258,30 @@ def test_each_recipe_takes_its_steps(harbour, vectors, recipe, task):
     assert (options.mlm, options.mask_side, options.whole_words) == (1.0, "document", True)
     result = train(harbour, options)
     assert (result.steps, list(result.plan.examples)) == (2, [task])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("recipe", "task"), RECIPES)
+def test_each_recipe_takes_a_step_at_the_shape_of_bert_base(harbour, vectors, recipe, task):
+    # A time that is soon over ends the measuring before; one step is done all the same.
+    chosen = {
+        "base_model": "scratch",
+        "size": "base",
+        "max_steps": 1,
+        "max_seconds": 10,
+        "groups": 1,
+        "accumulation": 1,
+    }
+    small = [f"sample.word_vectors='{vectors}'", "document_tokens=64", "precision=no", "eval_steps=none"]
+    options = training_options(recipe, {**chosen, "name": f"{recipe}-base"}, [*small, "warmup=0"])
+    folder = train(harbour, options).folder
+    shape = json.loads((folder / "config.json").read_text())
+    assert (shape["num_hidden_layers"], shape["hidden_size"]) == (12, 768)
+    [step] = read_log(folder / "training.jsonl")
+    assert step["losses"].keys() == {task, "mlm"}
+    assert all(math.isfinite(value) and value > 0 for value in step["losses"].values())
+    [scratch] = harbour.glob("cache/scratch-*-base-0")
+    before, after = (load_file(each / "model.safetensors") for each in (scratch, folder))
+    for layer in range(12):
+        name = f"encoder.layer.{layer}.attention.self.query.weight"
+        assert not torch.equal(before[name], after[f"bert.{name}"]), name

@@ -310,6 +310,22 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights(run, base, tmp_path)
     assert not [*folder.glob("cache/webformer-*")]
 
 
+@pytest.mark.slow
+def test_a_batch_at_the_shape_of_bert_base_reaches_every_layer(run, tmp_path):
+    make_scratch_model(lambda: [PAGE.lower()] * 3, tmp_path / "base", size="base", seed=1, vocabulary=200)
+    pages = {f"{topic}.md": PAGE.replace("boat", topic) * 2 for topic in ("anchor", "ballast", "compass")}
+    write_pages(tmp_path / "pages", pages)
+    assert run("ingest", tmp_path / "pages", "-w", tmp_path / "w").code == 0
+    options = PretrainingOptions(str(tmp_path / "base"), max_tokens=32, batch_tokens=512, max_steps=1)
+    done = pretrain(tmp_path / "w", tmp_path / "out", options)
+    assert (done.steps, done.losses.keys()) == (1, {"mlm", "mnp", "pcm", "snm", "cop"})
+    assert all(math.isfinite(value) for value in done.losses.values())
+    before, after = (load_encoder(str(tmp_path / name)) for name in ("base", "out"))
+    assert (after.config.num_hidden_layers, after.config.hidden_size) == (12, 768)
+    for one, two in zip(before.encoder.layer, after.encoder.layer, strict=True):
+        assert not torch.equal(one.output.dense.weight, two.output.dense.weight)
+
+
 def test_what_cannot_be_learned_from_is_refused(run, base, tmp_path):
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages/a.md").write_text("# A\n")
