@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_ALIKE = 0.72  # in difflib's measure; "nonsense" has 0.71 of "condenser"
+
 
 def nearest(word: str, names: Iterable[str]) -> str:
     """The name that a word is nearest to, "" where none is near. Case, and dashes for underscores, make no
@@ -13,7 +15,7 @@ def nearest(word: str, names: Iterable[str]) -> str:
     plain: dict[str, str] = {}
     for name in names:
         plain.setdefault(_plain(name), name)
-    found = get_close_matches(_plain(word), plain, 1)
+    found = get_close_matches(_plain(word), plain, 1, _ALIKE)
     return plain[found[0]] if found else ""
 
 

@@ -182,11 +182,11 @@ def test_docsearch_records_lead_to_the_site_where_it_is_known(run, tmp_path):
         return {json.loads(line)["url"] for line in (tmp_path / "d.jsonl").read_text().splitlines()}
 
     said = ""
-    known = {"https://boats.example/the%20mast/", "https://boats.example/the%20mast/#mend-it"}
-    assert urls() == {*known, "notes/k%C3%A4l.md"}
+    known = {"https://boats.example/the%20mast/#mast", "https://boats.example/the%20mast/#mend-it"}
+    assert urls() == {*known, "notes/k%C3%A4l.md#keel"}
     assert "1 document has no known address" in said
     assert "--base-url" in said
-    assert urls("--base-url", "https://x.example/a") == {*known, "https://x.example/a/notes/k%C3%A4l.md"}
+    assert urls("--base-url", "https://x.example/a") == {*known, "https://x.example/a/notes/k%C3%A4l.md#keel"}
     assert "no known address" not in said
 
 

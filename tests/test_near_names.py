@@ -43,7 +43,7 @@ def test_a_wrong_name_is_answered_with_the_nearest(call, message):
 
 
 def test_where_one_of_several_names_has_none_near_all_are_listed():
-    assert did_you_mean(["on", "trw"], ["one", "two"]) == "did you mean one and two?"
+    assert did_you_mean(["on", "twoo"], ["one", "two"]) == "did you mean one and two?"
     assert did_you_mean(["on", "xyz"], ["one", "two"]) == "choose from: one, two"
 
 
