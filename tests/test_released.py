@@ -270,6 +270,9 @@ def action(wheels: Path, tmp_path: Path):
     def check(docs: Path, **inputs: object) -> tuple[int, str, Path]:
         """(exit code, the job's summary, the folder of the evaluation)"""
         paths["GITHUB_STEP_SUMMARY"].unlink(missing_ok=True)
+        shutil.rmtree(
+            Path(environment["RUNNER_TEMP"]) / "structformer-workspace", ignore_errors=True
+        )  # a job of its own
         given = {"AT_LEAST": "", "NO_WORSE_THAN": "", "DOCS": docs, "QUERIES": queries, "QRELS": qrels} | inputs
         ran = bash(step(ACTION, "check"), tmp_path, environment | {name: str(value) for name, value in given.items()})
         folder = paths["GITHUB_OUTPUT"].read_text(encoding="utf-8").splitlines()[-1].removeprefix("folder=")

@@ -20,7 +20,8 @@ _CLOSING = re.escape(CLOSING.replace("»", ""))
 _SENTENCE_END = re.compile(
     r"(?P<stop>[.!?][\"'”’»)\]]*)\s+(?=[\"'“„«¿¡(\[]?[A-Z0-9\u00C0-\u024F\u0370-\u1FFF\u2C00-\uFFDC`])"
     rf"|(?P<full_stop>[{_FULL_STOPS}]+(?:[{_CLOSING}]++(?![\u3041-\u309F])"  # と goes on
-    rf"|(?![{_CLOSING}])))|(?<=[\u0E00-\u0EFF])\s{1, 2}(?=[\u0E00-\u0EFF])"
+    rf"|(?![{_CLOSING}])))"
+    r"|(?<=[\u0E00-\u0EFF])\s{1,2}(?=[\u0E00-\u0EFF])"
 )
 # After English: German, Spanish, French, Dutch, Russian, Polish and Czech, but only what ends no sentence of another
 # language, so that no language need be known.
