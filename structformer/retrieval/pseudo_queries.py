@@ -154,9 +154,9 @@ class _Opening:
 
 
 def _first_words(openings: Collection[_Opening], languages: Sequence[str]) -> frozenset[str]:
-    """What the openings of a manual begin with in its language ("显示", "afficher"): the first words, in which several
-    agree, of what stands behind a name and a dash; none where the corpus's documents do not begin so, or where an
-    instruction ends with its verb. languages: of the corpus, the main one first.
+    """What the openings of a manual begin with in its language ("显示", "afficher"): first words that several openings
+    share after a name and a dash. Empty if the corpus's documents do not begin so, or if an instruction ends with its
+    verb. languages: of the corpus, the main one first.
     """
     if languages[0] in _VERB_LAST:
         return frozenset()

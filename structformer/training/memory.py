@@ -122,7 +122,7 @@ def peak_memory() -> int | None:
 
 
 def forget_peak() -> None:
-    """Begin to look for the GPU's peak anew."""
+    """Reset the GPU's peak, so that what follows is measured alone."""
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
 
