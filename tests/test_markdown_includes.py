@@ -61,6 +61,30 @@ def test_options_of_the_containers_manuals_are_sections_of_their_commands():
     assert warnings == ["options/nobody.md is not included: it is not in the ingested folder, or includes itself"]
 
 
+@pytest.mark.parametrize(
+    ("page", "heading", "said"),
+    [
+        ("man/tool-run.1.md.in", "--delay=seconds", "Wait before --delay ends. Commands alone."),
+        ("man/tool-container.unit.5.md.in", "Delay=seconds", "Wait before Delay= ends."),
+    ],
+)
+def test_an_option_says_what_it_is_in_a_command_or_in_a_unit(page, heading, said):
+    option = (
+        "####> Used in: run, tool-container.unit.5.md.in\n<< if is_quadlet >>\n#### `Delay=seconds`\n<< else >>\n"
+        "#### **--delay**=seconds\n<< endif >>\n\nWait before << '`Delay=`' if is_quadlet else '`--delay`' >> ends.\n"
+        "<< if not is_quadlet >>\nCommands alone.\n<< endif >>\n"
+    )
+    document, _ = read({page: "% tool\n\n## OPTIONS\n\n@@option delay\n", "man/options/delay.md": option}, page)
+    assert outline(document)[-1] == (2, heading)
+    assert " ".join(text(document).split()).endswith(f"{heading} {said}")
+
+
+def test_what_stands_like_a_condition_elsewhere_stays():
+    option = "#### **--name**\n\n<< endif >>\n\nWith << if other >> and is_quadlet.\n"
+    files = {"man/tool.1.md.in": "% tool\n\n@@option name\n", "man/options/name.md": option}
+    assert text(read(files, "man/tool.1.md.in")[0]).endswith("<< endif >>\n\nWith << if other >> and is_quadlet.")
+
+
 def test_a_piece_of_a_file_does_not_make_it_a_part():
     lines = "# Guide\n\nOne.\nTwo.\nThree.\n"
     files = {"page.md": "# Page\n\n{{#include guide.md:4:5}}\n", "guide.md": lines, "code.rs": CODE}

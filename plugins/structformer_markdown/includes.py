@@ -65,6 +65,8 @@ _HEADED = re.compile(  # what begins with a heading of the first level, behind c
     re.DOTALL,
 )
 _ALTERNATIVES = re.compile(r"<<([^|<>\n]*)\|([^<>\n]*)>>")
+_CONDITION = re.compile(r"\s*<<\s*(?:(?P<if>if)(?P<not>\s+not)?\s+is_quadlet|(?P<else>else)|endif)\s*>>\s*")
+_CHOICE = re.compile(r"<<\s*'(?P<yes>[^'\n]*)'\s+if\s+is_quadlet\s+else\s+'(?P<no>[^'\n]*)'\s*>>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,7 @@ class _Includes:
         self._characters = _MOST_CHARACTERS
         self._open = {source.path}
         self._is_pod = "-pod-" in source.path
+        self._is_quadlet = ".unit." in source.path.rpartition("/")[2]
         # By the folder of who names them, and the path by which they are named.
         self._texts: dict[tuple[str, str], tuple[SourceFile, str] | None] = {}
         self._said: set[str] = set()
@@ -205,8 +208,25 @@ class _Includes:
         return "\n".join(indent + line if line else line for line in text.split("\n")) if indent else text
 
     def _chosen(self, text: str) -> str:
-        """The alternatives `<<of a container|of a pod>>` as the page is about one or the other."""
+        """The alternatives `<<of a container|of a pod>>` as the page is about one or the other, and what stands under
+        `<< if is_quadlet >>` as it is of a systemd unit or of a command.
+        """
+        if "is_quadlet" in text:
+            text = "\n".join(self._of_kind(text.split("\n")))
+            text = _CHOICE.sub(lambda found: found["yes" if self._is_quadlet else "no"], text)
         return _ALTERNATIVES.sub(lambda found: found[2] if self._is_pod else found[1], text)
+
+    def _of_kind(self, lines: list[str]) -> Iterator[str]:
+        """The lines whose condition holds."""
+        shown: bool | None = None  # None: under no condition
+        for line in lines:
+            if (found := _CONDITION.fullmatch(line)) is None or (shown is None and not found["if"]):
+                if shown is not False:
+                    yield line
+            elif found["if"]:
+                shown = self._is_quadlet != bool(found["not"])
+            else:
+                shown = not shown if found["else"] else None
 
 
 def _opened_comment(line: str) -> str:
