@@ -1,117 +1,117 @@
-"""Is the trained search better? Public commands only, on judged corpora: ingest, index, train, evaluate, with the
-defaults and several seeds.
+"""What is the whole search worth, trained and untrained, and does training tell the truth about itself?
 
-    python benchmarks/quality.py SHARED [--sets git docker npm ...] [--seeds 3] [--work DIR]
+    python benchmarks/quality.py SHARED [--sets git docker npm ...] [--seeds 3] [--work DIR] [--kept FILE]
 
-SHARED holds corpora/NAME.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. Prints every command with its time, the table
-of every set, all rows from one run, and at last a summary: nDCG@10 of the best baseline, of the untrained hybrid, and
-of the trained one as the mean over the seeds, both with the static encoder that `index` learns; and what each training
-said of itself: a keep where people's queries lost, or a refusal where they gained, is a false verdict, and counted. A
-workspace that is there already keeps its vectors."""
+SHARED holds corpora/NAME.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. Everything runs with its defaults; a seed is
+that of the static encoder and of the training. Prints nDCG@10 of documents, all rows of a set from one run, means over
+the seeds: BM25 of sections and of documents, MiniLM, reciprocal rank fusion, the hybrid without structure; the whole
+score before training, after it, and as the search uses it, which is the trained one only where training has shown a
+gain; the latter with each part of the score left out. For every row the mean over the sets, how many sets are worse by
+0.005, and one randomisation test of all queries of all sets together.
+
+Then what each training said of itself beside people's queries: a keep where they lost, or a refusal where they gained,
+is a false verdict, and counted.
+
+With --kept: every query's scores are kept in FILE, and a set that it holds is not measured again, so that a stopped run
+goes on. A file of a run with other options is refused; one of another version of the code is not noticed."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import platform
-import shlex
-import subprocess
-import sys
-import tarfile
+import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib.metadata import version
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
+from structformer.errors import StructformerError
+from structformer.evaluation.judgements import Judgements
 from structformer.models.registry import read_record
-from structure import CORPORA
+from structformer.query_side import train
+from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
+from structformer.retrieval.index import build_index
+from structformer.retrieval.structure import StructureOptions
+from structformer.retrieval.structure_training import train_structure
+from structformer.static_encoder.contrastive import LearningOptions
+from structformer.storage.files import write_bytes
+from structformer.training.options import TrainingOptions
+from structformer.workspace import Workspace
+from structure import (
+    BASELINES,
+    BEFORE,
+    CORPORA,
+    LEFT_OUT,
+    Scores,
+    kept_before,
+    mean,
+    over_seeds,
+    prepared,
+    scored,
+    table,
+)
 
-BASE = "hybrid:base"
+BEFORE_TRAINING, TRAINED, SEARCH = "the whole score, untrained", "the whole score, trained", "the search"
+Set = dict[str, Any]  # scores by row and query; verdicts, by seed; seconds
 
 
-def run(*arguments: object) -> str:
-    """Run a structformer command, show it with its time, and give its output."""
-    command = ["structformer", *map(str, arguments)]
+def measured(workspace: Workspace, judgements: Judgements, seeds: int) -> Set:
+    """A set's scores, and what each training said."""
     begun = time.monotonic()
-    done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, check=False)
-    print(f"$ {shlex.join(command)}   # {time.monotonic() - begun:.0f} s", flush=True)
-    if done.returncode:
-        sys.exit(done.stderr)
-    return done.stdout
+    shutil.rmtree(workspace.models / ENCODER, ignore_errors=True)
+    found = scored(workspace, judgements, {**BASELINES, BEFORE: f"hybrid:{UNTRAINED}"})
+    runs, verdicts, seconds = [], [], []
+    for seed in range(seeds):
+        learning = StructureOptions(learning=LearningOptions(seed=seed))
+        train_structure(workspace, "structure", learning, force=True)
+        build_index(workspace, encoders=["structure", UNTRAINED])
+        training = time.monotonic()
+        train(workspace, TrainingOptions(seed=seed), force=True)
+        seconds.append(time.monotonic() - training)
+        record = read_record(workspace, ENCODER)
+        used = ENCODER if record.used else UNTRAINED
+        rows = {BEFORE_TRAINING: UNTRAINED, TRAINED: ENCODER, SEARCH: used}
+        run = scored(workspace, judgements, {row: f"hybrid:{encoder}" for row, encoder in rows.items()})
+        for row, without in LEFT_OUT.items():
+            run |= scored(workspace, judgements, {row: f"hybrid:{used}"}, without, encoder=used)
+        runs.append(run)
+        verdicts.append(
+            {
+                "said": [record.judged.gain, record.judged.low, record.judged.high] if record.judged else None,
+                "used": record.used,
+                "untrained": mean(run[BEFORE_TRAINING]),
+                "trained": mean(run[TRAINED]),
+            }
+        )
+    return {
+        "scores": found | over_seeds(runs),
+        "verdicts": verdicts,
+        "training seconds": seconds,
+        "seconds": time.monotonic() - begun,
+    }
 
 
-def models(seeds: int) -> list[str]:
-    """A name for the model of each seed; the first is the one that the search takes."""
-    return ["bi-encoder", *(f"seed-{seed}" for seed in range(1, seeds))]
+def of_rows(results: dict[str, Set], rows: Collection[str]) -> dict[str, Scores]:
+    """The sets' scores of some rows."""
+    return {name: {row: its["scores"][row] for row in rows} for name, its in results.items()}
 
 
-def measured(shared: Path, name: str, work: Path, seeds: int) -> dict[str, Any]:
-    """One set's evaluation, as `evaluate --json` gives it."""
-    corpus, workspace = work / name / "corpus", work / name / "workspace"
-    if not corpus.exists():
-        with tarfile.open(shared / "corpora" / f"{CORPORA[name]}.tar.xz") as tar:
-            tar.extractall(corpus, filter="data")
-    run("ingest", corpus, "-w", workspace)
-    run("index", "--encoder", "structure", "--encoder", "base", "-w", workspace)
-    for seed, model in enumerate(models(seeds)):
-        print(run("train", "--seed", seed, "--name", model, "-w", workspace), flush=True)
-    folder = shared / "eval" / name
-    judged = ("--queries", folder / "queries.jsonl", "--qrels", folder / "qrels.tsv")
-    found = json.loads(run("evaluate", *judged, "--against", BASE, "--json", "-w", workspace))
-    result: dict[str, Any] = found["results"][0]
-    records = [read_record(workspace, model) for model in models(seeds)]
-    result["verdicts"] = [
-        (record.judged.gain if record.judged else None, record.judged is None or record.judged.is_gain)
-        for record in records
-    ]
-    print((Path(found["folder"]) / "report.md").read_text(), flush=True)
-    return result
-
-
-def summary(results: dict[str, dict[str, Any]], seeds: int) -> str:
-    """A Markdown table: a line for each set, and the means."""
-    lines = [
-        "| set | best baseline | untrained | trained | dense: untrained | trained | over baseline | by training | p |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    rows = []
-    for name, result in results.items():
-        scores = {row["pipeline"]: row["scores"]["nDCG@10"] for row in result["rows"]}
-        p = [row["against"]["vs hybrid untrained"]["p"] for row in result["rows"] if row["pipeline"] in _hybrids(seeds)]
-        best = next(row["scores"]["nDCG@10"] for row in result["rows"] if row["label"] == result["baseline"])
-        trained = mean(scores[each] for each in _hybrids(seeds))
-        dense = mean(scores[each.replace("hybrid", "dense")] for each in _hybrids(seeds))
-        values = (best, scores[BASE], trained, scores["dense:base"], dense, trained - best, trained - scores[BASE])
-        rows.append(values)
-        lines.append(f"| {name} | {_cells(values)} | {', '.join(f'{each:.4f}' for each in p)} |")
-    lines.append(f"| mean | {_cells([mean(column) for column in zip(*rows, strict=True)])} | |")
-    return "\n".join([*lines, "", *_verdicts(results, seeds)])
-
-
-def _verdicts(results: dict[str, dict[str, Any]], seeds: int) -> Iterator[str]:
-    """What each training said of itself beside what people's queries say of it."""
-    false_keeps = false_refusals = 0
-    yield "| set | seed | held-out questions | kept | people's queries |"
+def verdicts(results: dict[str, Set]) -> Iterator[str]:
+    """A Markdown table of what each training said beside what people's queries say, and the false ones."""
+    false_keeps = false_refusals = trainings = 0
+    yield "| set | seed | held-out questions [95 %] | used | people's queries |"
     yield "|---|---|---|---|---|"
     for name, result in results.items():
-        scores = {row["pipeline"]: row["scores"]["nDCG@10"] for row in result["rows"]}
-        for seed, (pipeline, (said, kept)) in enumerate(zip(_hybrids(seeds), result["verdicts"], strict=True)):
-            gain = scores[pipeline] - scores[BASE]
-            false_keeps += kept and gain < 0
-            false_refusals += not kept and gain > 0
-            judged = "not judged" if said is None else f"{said:+.3f}"
-            yield f"| {name} | {seed} | {judged} | {'yes' if kept else 'no'} | {gain:+.3f} |"
-    yield f"\n{false_keeps} false keeps, {false_refusals} false refusals of {len(results) * seeds}"
-
-
-def _hybrids(seeds: int) -> list[str]:
-    return ["hybrid:bi-encoder", *(f"hybrid:{name}" for name in models(seeds)[1:])]
-
-
-def _cells(values: Any) -> str:
-    return " | ".join(f"{value:+.3f}" if place > 4 else f"{value:.3f}" for place, value in enumerate(values))
+        for seed, its in enumerate(result["verdicts"]):
+            gain = its["trained"] - its["untrained"]
+            false_keeps += its["used"] and gain < 0
+            false_refusals += not its["used"] and gain > 0
+            trainings += 1
+            said = "{:+.3f} [{:+.3f}, {:+.3f}]".format(*its["said"]) if its["said"] else "not judged"
+            yield f"| {name} | {seed} | {said} | {'yes' if its['used'] else 'no'} | {gain:+.4f} |"
+    yield f"\n{false_keeps} false keeps, {false_refusals} false refusals of {trainings}"
 
 
 def main() -> None:
@@ -121,11 +121,28 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=list(CORPORA), choices=list(CORPORA))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--work", type=Path, default=Path(".benchmarks"))
+    parser.add_argument("--kept", type=Path)
     arguments = parser.parse_args()
     packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "transformers", "tantivy"))
     print(f"{platform.machine()}, Python {platform.python_version()}, {packages}\n")
-    results = {name: measured(arguments.shared, name, arguments.work, arguments.seeds) for name in arguments.sets}
-    print(summary(results, arguments.seeds))
+    options: dict[str, object] = {"seeds": arguments.seeds}
+    try:
+        kept: dict[str, Any] = dict(kept_before(arguments.kept, options)) if arguments.kept else {}
+    except StructformerError as error:
+        parser.error(str(error))
+    for name in arguments.sets:
+        if name not in kept:
+            kept[name] = measured(*prepared(arguments.shared, name, arguments.work), arguments.seeds)
+            if arguments.kept:
+                write_bytes(arguments.kept, json.dumps({"options": options, "sets": kept}).encode())
+        rows = {row: round(mean(values), 4) for row, values in kept[name]["scores"].items()}
+        seconds = " ".join(f"{each:.0f}" for each in kept[name]["training seconds"])
+        print(f"{name} {json.dumps(rows)} {kept[name]['seconds']:.0f} s; trainings: {seconds} s", flush=True)
+    results = {name: kept[name] for name in arguments.sets}
+    print("\n" + table(of_rows(results, [*BASELINES, BEFORE, BEFORE_TRAINING, TRAINED, SEARCH]), BEFORE))
+    print("\n" + table(of_rows(results, [BEFORE_TRAINING, TRAINED, SEARCH]), BEFORE_TRAINING))
+    print("\n" + table(of_rows(results, [SEARCH, *LEFT_OUT]), SEARCH))
+    print("\n" + "\n".join(verdicts(results)))
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.significance import randomisation_test
 from structformer.ingestion import ingest
 from structformer.retrieval import Retriever
+from structformer.retrieval.encoder_names import UNTRAINED
 from structformer.retrieval.index import build_index
 from structformer.retrieval.structure import StructureLessons, StructureOptions
 from structformer.retrieval.structure_pairs import STRUCTURE_SOURCES, structure_sources
@@ -109,13 +110,18 @@ def prepared(shared: Path, name: str, work: Path) -> tuple[Workspace, Judgements
 
 
 def scored(
-    workspace: Workspace, judgements: Judgements, pipelines: dict[str, str], without: Collection[str] = ()
+    workspace: Workspace,
+    judgements: Judgements,
+    pipelines: dict[str, str],
+    without: Collection[str] = (),
+    *,
+    encoder: str = UNTRAINED,
 ) -> Scores:
-    """nDCG@10 of every query by row. without: weights of the default that count nothing."""
+    """nDCG@10 of every query by row. without: weights of an encoder's hybrid that count nothing."""
     retriever = Retriever.open(workspace)
     if without:
-        encoder, index, weights = retriever.opened.encoder("base")
-        retriever.opened.use_encoder("base", encoder, index, replace(weights, **dict.fromkeys(without, 0.0)))
+        model, index, weights = retriever.opened.encoder(encoder)
+        retriever.opened.use_encoder(encoder, model, index, replace(weights, **dict.fromkeys(without, 0.0)))
     asked = judgements.asked()
     evaluator = Evaluator([parse_measure("nDCG@10")], {query: judgements.qrels[query] for query in asked})
     found: Scores = {}
