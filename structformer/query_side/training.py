@@ -111,7 +111,7 @@ def _question_source(
     if not _has_vectors(workspace, place):
         training_advice(corpus, workspace, place.base, mode.listener.note)
     index = _current_index(workspace, mode, progress)
-    path, _ = index.vectors(place, progress)
+    path, weights = index.vectors(place, progress)
     untrained = load_untrained(place)
     units, documents = Units(index.folder / "units.arrow"), IndexedDocuments(index.folder / "documents.arrow")
     halves = IndexStructure(workspace, units, documents).halves() if index.has_structure() else None
@@ -122,6 +122,7 @@ def _question_source(
         DenseIndex(path, units.numbers("document")),
         untrained,
         CrossFitted(halves) if halves else None,
+        weights,
     )
     asked, samples, judge, drawn = training_queries(
         corpus,

@@ -31,7 +31,7 @@ Progress = Callable[[int, int], None]
 @dataclass(frozen=True, slots=True)
 class UntrainedSearch:
     """The hybrid that pseudo-queries are asked of. encoder: the one that the index's vectors were made with; static:
-    where the static encoder takes part.
+    where the static encoder takes part; learned: the weights that the search uses, where they are known.
     """
 
     units: Units
@@ -40,11 +40,12 @@ class UntrainedSearch:
     index: DenseIndex
     encoder: BiEncoder
     static: CrossFitted | None = None
+    learned: FusionWeights | None = None
 
     @property
     def weights(self) -> FusionWeights:
-        """Those that everything begins with."""
-        return starting_weights(structure=self.static is not None, described=self.index.descriptions is not None)
+        """Those that were learned, else those that everything begins with."""
+        return self.learned or starting_weights(structure=self.static is not None, described=self.index.descriptions is not None)
 
 
 class PseudoQueryScores:
@@ -205,7 +206,7 @@ class PseudoQueryScores:
         return right & ~held, ~skipped[:, self.owners] & ~right
 
     def best_and_wrong(self, vectors: torch.Tensor, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
-        """What `scores` gives for the weights that everything begins with, made for training: (questions,) the best
+        """What `scores` gives for the weights of the search that is asked, made for training: (questions,) the best
         right answer's score, NOTHING where there is none, and (questions, units) the wrong answers'.
 
         One product of matrices for both cosines; all else is a table without gradients, in which a document's units

@@ -29,6 +29,8 @@ from structformer.training.options import TrainingOptions
 # on the new kind of queries with most of what was good on the old (Wortsman et al., CVPR 2022, section 4), so more than
 # half is not taken.
 _SHARES = (0.25, 0.5)
+# Query-side training holds its vectors near to the base's by itself.
+_QUERY_SIDE_SHARES = (0.5, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,13 @@ class Verdict:
     judged: Judged | None
 
 
-def shares_to_try(ranker: Ranker, base: BaseModel, options: TrainingOptions) -> tuple[float, ...]:
+def shares_to_try(
+    ranker: Ranker, base: BaseModel, options: TrainingOptions, *, query_side: bool = False
+) -> tuple[float, ...]:
     """Shares of trained weights to try. A fresh head, or a fresh model, has no base worth mixing with."""
-    return _SHARES if options.interpolate and ranker_kind(ranker.kind).interpolates and not base.scratch else (1.0,)
+    if not options.interpolate or not ranker_kind(ranker.kind).interpolates or base.scratch:
+        return (1.0,)
+    return _QUERY_SIDE_SHARES if query_side else _SHARES
 
 
 def choose(ranker: Ranker, base: BaseModel, judging: Judging) -> Verdict:

@@ -65,10 +65,9 @@ EVERY_TRAINING = (
     *("max_seconds", "max_steps", "max_epochs", "groups", "accumulation"),
     *("learning_rate", "schedule", "warmup", "weight_decay"),
     *("precision", "gradient_checkpointing", "compile", "batch_tokens", "threads"),
-    *("eval_steps", "save_steps", "report_to"),
+    *("eval_steps", "save_steps", "report_to", "interpolate"),
 )
 DEVELOPMENT = ("dev_queries", "dev_qrels", "dev_workspace", "dev_candidates")
-# interpolate asks for something where it is left on, as it is by default, so it is never refused.
 BOTH_SIDES = (
     *(
         "loss",
@@ -80,7 +79,6 @@ BOTH_SIDES = (
         "hard_negatives",
         "teacher",
         "train_words",
-        "interpolate",
     ),
     *(
         "max_pairs",

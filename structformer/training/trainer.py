@@ -272,7 +272,7 @@ def _measured(request: _Request, ground: _Ground, start: _Start) -> tuple[Judgin
     else:
         development = development_set(ground.corpus, seed=manifest["seed"], share=manifest["held_out"])
         judged_by = "queries of held-out documents"
-    shares = (1.0,) if source and source.passages else shares_to_try(start.ranker, start.base, options)
+    shares = shares_to_try(start.ranker, start.base, options, query_side=bool(source and source.passages))
     measured, development = measure(
         start.objective,
         start.order,
