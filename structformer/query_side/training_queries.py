@@ -29,6 +29,7 @@ from structformer.training.judging import NDCG, Floats, Ranks
 ROUND_TRIP = 11  # a question is kept if the untrained hybrid finds its document among the first so many
 _MOST_HELD_OUT = 300
 _FEWEST_HELD_OUT = 20
+_MOST_SHARES = 3  # times the usual share of documents, that are held out where these have too few questions
 _OPENING_WEIGHT = 3.0  # openings are drawn so much more often than other questions
 _BATCH = 128
 
@@ -55,6 +56,11 @@ class Judge:
     def measure(self) -> str:
         """What is made of the ranks."""
         return NDCG
+
+    @property
+    def groups(self) -> Ranks:
+        """(questions,) their documents."""
+        return np.array([self.asked.questions[number].document for number in self.numbers], np.int64)
 
 
 def query_weights(asked: PseudoQueryScores, numbers: Sequence[int]) -> npt.NDArray[np.float64]:
@@ -114,8 +120,8 @@ def training_queries(
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[PseudoQueryScores, TrainingQueries, Judge | None, int]:
     """What query-side training learns from and is judged by, and how many questions were drawn. The judge is None where
-    fewer than 20 questions can be held out. log: people's queries, whose lengths the questions take, and from which
-    those are learned that have an agreed answer.
+    three tenths of the documents have fewer than 20 questions, or there are under 40 documents. log: people's queries,
+    whose lengths the questions take, and from which those are learned that have an agreed answer.
     """
     lengths = query_lengths(log) or (FEWEST_WORDS, MOST_WORDS)
     copies = Copies.of(search.units)
@@ -131,9 +137,12 @@ def training_queries(
         numbers = list(range(start, min(start + _BATCH, len(asked))))
         ranks = asked.ranks(asked.vectors[numbers], numbers)
         kept += [number for number, rank in zip(numbers, ranks, strict=True) if rank <= ROUND_TRIP]
-    share = held_out_share(len(documents))
-    held = [number for number in kept if is_held_out(documents[asked.questions[number].document].id, seed, share)]
-    if len(held) < _FEWEST_HELD_OUT:
+    held: list[int] = []
+    for share in held_out_share(len(documents)) * np.arange(1, _MOST_SHARES + 1):
+        held = [number for number in kept if is_held_out(documents[asked.questions[number].document].id, seed, share)]
+        if len(held) >= _FEWEST_HELD_OUT:
+            break
+    else:
         held = []
     judged = {asked.questions[number].document for number in held}
     learned = [number for number in kept if asked.questions[number].document not in judged]

@@ -15,7 +15,9 @@ from structformer.training.judging import (
     Judge,
     Ranks,
     Weights,
+    chosen_apart,
     compared,
+    groups_of,
     mean_gain,
     measure_of,
     mix_weights,
@@ -49,8 +51,8 @@ class Judging:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What judging came to. scores: on the development set by share of trained weights, the untrained ones' at 0; kept:
-    the best share of the trained ones; judged: these against what the search has without them, None where nothing was
-    held out.
+    the best share of the trained ones; judged: these against what the search has without them, the share for each half
+    of the queries chosen by the other half; None where nothing was held out.
     """
 
     scores: dict[float, float]
@@ -87,9 +89,14 @@ def choose(ranker: Ranker, base: BaseModel, judging: Judging) -> Verdict:
         found = ranks_on(encoder, development)
         if mean_gain(found, development) > scores[0.0]:
             without, against = found, "the encoder that the search uses without it"
-    weights = question_weights(without, development)
     judged = compared(
-        without, ranks[kept], weights, by=judging.judged_by, against=against, measure=measure_of(development)
+        without,
+        chosen_apart(ranks, development),
+        question_weights(without, development),
+        by=judging.judged_by,
+        against=against,
+        measure=measure_of(development),
+        groups=groups_of(without, development),
     )
     return Verdict(scores, kept, judged)
 

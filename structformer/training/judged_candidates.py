@@ -34,6 +34,11 @@ class JudgedCandidates:
         """(queries,) each counts the same."""
         return np.ones(len(self.queries))
 
+    @property
+    def groups(self) -> Ranks:
+        """(queries,) each by itself."""
+        return np.arange(len(self.queries), dtype=np.int64)
+
     def ranks(self, ranker: Ranker) -> Ranks:
         """(queries,) the rank from 1 of each one's best relevant candidate; ties count against it."""
         return np.array([self._rank(ranker, number) for number in range(len(self.queries))], np.int64)

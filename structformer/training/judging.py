@@ -44,6 +44,11 @@ class Judge(Protocol):
         """What is made of the ranks, of GAINS."""
         ...
 
+    @property
+    def groups(self) -> Ranks:
+        """(questions,) what each belongs to, a document: questions of one gain or lose together."""
+        ...
+
 
 def ranks_on(ranker: Ranker, task: DevelopmentSet | Judge) -> Ranks:
     """(queries,) the rank from 1 of each query's relevant passage on a development set (any of a judged document's).
@@ -63,6 +68,13 @@ def ranks_on(ranker: Ranker, task: DevelopmentSet | Judge) -> Ranks:
 def question_weights(ranks: Ranks, task: DevelopmentSet | Judge) -> Floats:
     """(queries,) what each query of a development set counts that has such a rank."""
     return np.ones(len(ranks)) if isinstance(task, DevelopmentSet) else task.weights
+
+
+def groups_of(ranks: Ranks, task: DevelopmentSet | Judge) -> Ranks:
+    """(queries,) what each query of a development set belongs to that has such a rank."""
+    if not isinstance(task, DevelopmentSet):
+        return task.groups
+    return np.array([min(relevant) for relevant in task.relevant[: len(ranks)]], np.int64)
 
 
 def measure_of(task: DevelopmentSet | Judge) -> str:
@@ -90,11 +102,39 @@ NDCG, RECIPROCAL = "nDCG@10", "RR@10"
 GAINS: Mapping[str, Callable[[Ranks], Floats]] = {NDCG: _discounted, RECIPROCAL: _reciprocal}
 
 
+def chosen_apart(ranks: Mapping[float, Ranks], task: DevelopmentSet | Judge) -> Ranks:
+    """(queries,) the ranks under what the other half of the groups chooses, so that no query is judged by what it has
+    chosen itself. ranks: by what may be chosen; of equal ones the greatest is.
+    """
+    first = next(iter(ranks.values()))
+    weights, (_, places) = question_weights(first, task), np.unique(groups_of(first, task), return_inverse=True)
+    gains = GAINS[measure_of(task)]
+    found = first.copy()
+    for half in (0, 1):
+        ours = places % 2 == half
+        others = weights * ~ours
+        best = max(ranks, key=lambda each: (float((gains(ranks[each]) * others).sum()), each))
+        found[ours] = ranks[best][ours]
+    return found
+
+
 def compared(
-    untrained: Ranks, trained: Ranks, weights: Floats, *, by: str, against: str, measure: str = NDCG
+    untrained: Ranks,
+    trained: Ranks,
+    weights: Floats,
+    *,
+    by: str,
+    against: str,
+    measure: str = NDCG,
+    groups: Ranks | None = None,
 ) -> Judged:
-    """Compare the ranks of the same questions' right answers. weights: what each question counts."""
+    """Compare the ranks of the same questions' right answers. weights: what each question counts; groups: those that
+    gain or lose together, each question by itself where none are given.
+    """
     gains = GAINS[measure]
+    if groups is None:
+        groups = np.arange(len(untrained), dtype=np.int64)
+    _, places = np.unique(groups, return_inverse=True)
     means, intervals = [], []
     for before, after in (
         (gains(untrained), gains(trained)),
@@ -102,7 +142,9 @@ def compared(
     ):
         change = after - before
         mean = float(np.average(change, weights=weights))
-        error = math.sqrt(float((weights**2 * (change - mean) ** 2).sum())) / float(weights.sum())
+        # Of clusters: Cameron and Miller, Journal of Human Resources 50, 2015, equation 11.
+        together = np.bincount(places, weights * (change - mean))
+        error = math.sqrt(float((together**2).sum())) / float(weights.sum())
         means += [float(np.average(before, weights=weights)), float(np.average(after, weights=weights))]
         intervals += [mean - _STANDARD_ERRORS * error, mean + _STANDARD_ERRORS * error]
     figures = [round(value, 4) for value in (*means[:2], *intervals[:2], *means[2:], *intervals[2:])]
