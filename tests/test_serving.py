@@ -900,7 +900,9 @@ def test_the_page_says_what_training_came_to_in_the_records_words(trained, harbo
     with client(trained) as found:
         said = "Trained on these documents. Not judged: the corpus has too few questions to hold any out."
         assert said in found.get("/").text
-        assert found.get("/api/status").json()["verdict"].startswith("Not judged: ")
+        status = found.get("/api/status").json()
+        assert (status["trained"], status["verdict"][:11]) == (False, "Not judged:")
+        assert "The search goes on without it" in status["verdict"]
     (tmp_path / "tokens.toml").write_text(TOKENS)
     with client(
         judged(trained, tmp_path / "gain"), ServerOptions(tokens=read_tokens(tmp_path / "tokens.toml"))
@@ -967,9 +969,9 @@ def lists_of(page: str) -> list[list[tuple[str, str]]]:
     ]
 
 
-def test_the_trained_and_the_untrained_search_stand_side_by_side(trained):
+def test_the_trained_and_the_untrained_search_stand_side_by_side(trained, tmp_path):
     query = "how do I rename the volume"
-    with client(trained) as found:
+    with client(judged(trained, tmp_path / "gain")) as found:
         page = found.get("/", params={"q": query}).text
         [address] = re.findall(r'<a href="([^"]+)">Compare with the untrained search</a>', page)
         assert address == "/?q=how+do+I+rename+the+volume&amp;compare=1"

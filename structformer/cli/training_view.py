@@ -161,7 +161,8 @@ def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int
         out.result(f"{result.plan.measure} on {result.judged_by}: {scores}")
         if result.kept < 1:
             out.result(f"kept: {result.kept:.0%} of the way from the base to the trained weights, which did best")
-    out.result(verdict(result.judged, by_itself=taken_by_itself(result.plan.ranker, result.folder.name)))
+    by_itself = taken_by_itself(result.plan.ranker, result.folder.name)
+    out.result(verdict(result.judged, by_itself=by_itself, used=result.used))
     if result.steps == result.plan.steps:
         out.say(f"to repeat this exactly: --max-steps {result.steps} --seed {seed}")
     out.say(f"curves: structformer report {result.folder.name} -w {workspace}")

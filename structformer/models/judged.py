@@ -59,17 +59,25 @@ def recorded(training: Mapping[str, Any]) -> Judged | None:
     return Judged(**training["judged"]) if training.get("judged") else None
 
 
-def verdict(judged: Judged | None, *, by_itself: bool) -> str:
+def is_used(judged: Judged | None, *, query_side: bool) -> bool:
+    """Whether the search takes a trained model: not where it was judged and saw no gain, nor where queries' side alone
+    was trained and nothing could be held out, since the untrained search is good.
+    """
+    return judged.is_gain if judged else not query_side
+
+
+def verdict(judged: Judged | None, *, by_itself: bool, used: bool = True) -> str:
     """What training came to, in words, with what the search makes of it. by_itself: whether the search takes such a
-    model without being asked to.
+    model without being asked to; used: whether it takes one that was not judged.
     """
     if judged is None:
+        said = "The search uses what was trained" if used else "The search goes on without it"
         return "Not judged: the corpus has too few questions to hold any out." + (
-            " The search uses what was trained; compare it with the untrained search." if by_itself else ""
+            f" {said}; compare both with questions of your own." if by_itself else ""
         )
     if judged.is_shown:
         return f"{judged.in_words()} A gain" + (": the search uses what was trained." if by_itself else ".")
     if judged.is_gain:
-        used = ": the search uses what was trained, since it did better on average." if by_itself else "."
-        return f"{judged.in_words()} No gain shown (the interval includes 0){used}"
+        why = ": the search uses what was trained, since it did better on average." if by_itself else "."
+        return f"{judged.in_words()} No gain shown (the interval includes 0){why}"
     return f"{judged.in_words()} No gain" + (": the search goes on without it." if by_itself else ".")

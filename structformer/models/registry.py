@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from structformer.errors import ModelError
-from structformer.models.judged import Judged, recorded, verdict
+from structformer.models.judged import Judged, is_used, recorded, verdict
 from structformer.models.kinds import ranker_kind
 from structformer.near_names import nearest
 from structformer.storage.files import read_json, write_json
@@ -45,9 +45,8 @@ class ModelRecord:
 
     @property
     def used(self) -> bool:
-        """Whether the search uses it by itself: not where its training was judged and saw no gain."""
-        judged = self.judged
-        return judged is None or judged.is_gain
+        """Whether the search uses it by itself."""
+        return is_used(self.judged, query_side=self.query_side)
 
     @property
     def judged(self) -> Judged | None:
@@ -57,7 +56,8 @@ class ModelRecord:
     @property
     def verdict(self) -> str:
         """The same in words."""
-        return verdict(self.judged, by_itself=taken_by_itself(self.kind, self.training["settings"]["name"]))
+        by_itself = taken_by_itself(self.kind, self.training["settings"]["name"])
+        return verdict(self.judged, by_itself=by_itself, used=self.used)
 
 
 def taken_by_itself(kind: str, name: str) -> bool:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from structformer.errors import UsageError
+from structformer.models.judged import Judged, is_used
 from structformer.models.kinds import ranker_kind, ranker_kinds
 from structformer.near_names import did_you_mean
 from structformer.option_names import checked_fields
 from structformer.training.schedule import SCHEDULES
 from structformer.workspace import checked_name
-
-if TYPE_CHECKING:
-    from structformer.models.judged import Judged
 
 QUERY, BOTH = SIDES = ("query", "both")
 BOTH_TEXTS, DOCUMENT_TEXT = MASK_SIDES = ("both", "document")
@@ -271,7 +269,7 @@ class TrainingResult:
     @property
     def used(self) -> bool:
         """Whether the search uses the model by itself, of a kind that it uses by itself."""
-        return self.judged is None or self.judged.is_gain
+        return is_used(self.judged, query_side=self.side == QUERY)
 
 
 @dataclass(slots=True)

@@ -70,10 +70,10 @@ def train_ranker(
     those of a source.
 
     Judges itself on held-out structure, where the corpus is large enough, and keeps the share of trained weights that
-    did best; when that is none, the base's weights are saved and `better_than_base` is False. A run that is resumed
-    returns the weights that an undisturbed one would have returned. Raises UsageError on an option that means nothing
-    to what is trained; WorkspaceError without a corpus, or while another process writes the workspace; ModelError
-    without a base model, Examples, memory, room on the disk or a finite loss.
+    did best; `judged` says what that is worth against the base. A run that is resumed returns the weights that an
+    undisturbed one would have returned. Raises UsageError on an option that means nothing to what is trained;
+    WorkspaceError without a corpus, or while another process writes the workspace; ModelError without a base model,
+    Examples, memory, room on the disk or a finite loss.
     """
     started = time.monotonic()
     forget_peak()
@@ -325,7 +325,7 @@ def _judged_and_saved(
     _set_weights(ranker, weights)
     nothing = judging.development is None
     ground.reporter.notice(
-        "too few documents to hold any out: not judged" if nothing else f"judging on {judging.judged_by} ..."
+        "too few questions to hold any out: not judged" if nothing else f"judging on {judging.judged_by} ..."
     )
     verdict = choose(ranker, start.base, judging)
     result = replace(
