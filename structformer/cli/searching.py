@@ -29,7 +29,7 @@ def search_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--group",
             is_flag=True,
-            help="Show each document once, with its copies, its translations and its other sections below it.",
+            help="Show each document once, with its copies and translations, and its other sections below it.",
         ),
         click.option(
             "--path",

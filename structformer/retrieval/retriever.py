@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from structformer.retrieval.pipeline import as_pipeline, hybrid, lexical
 from structformer.retrieval.ranking import Ranked, Ranking
 from structformer.retrieval.snippet import Matches, snippet
 from structformer.retrieval.stage import Pipeline, Stage
+from structformer.retrieval.translations import asked_in
 from structformer.text.languages import declared_code
 from structformer.workspace import Workspace
 
@@ -121,22 +122,21 @@ class Retriever:
             telling = [term for term in terms if term not in unsaid] or terms
             return Matches(telling, self.opened.lexical.word_terms)
 
-        asked_in = cache(partial(self.opened.translations.asked_in, ranking.query))
+        # The languages of what was found: what may not be seen changes nothing.
+        several = [its for its in found.values() if group and len(its) > 1]
+        language = asked_in(ranking.query, {self._language(each) for its in several for each in its})
         hits: list[Hit] = []
         for alike in found.values():
-            shown = self._shown(alike, asked_in) if group else next(iter(alike))
+            shown = self._shown(alike, language) if group and language else next(iter(alike))
             first, *others = (self._hit(number, score, ranking, matches) for number, score in alike.pop(shown)[:last])
             elsewhere = self._elsewhere(shown, alike) if group else (self._places(alike), ())
             hits.append(replace(first, sections=tuple(others), also_at=elsewhere[0], also_in=elsewhere[1]))
         return hits
 
-    def _shown(self, documents: Collection[int], asked_in: Callable[[], str]) -> int:
+    def _shown(self, documents: Collection[int], language: str) -> int:
         """Which of a page's copies and translations is shown: the best one in the query's language, else the best."""
-        best = next(iter(documents))
-        language_of = {document: declared_code(self._language(document)) for document in documents}
-        if len(set(language_of.values())) < 2:
-            return best
-        return next((document for document in documents if language_of[document] == asked_in()), best)
+        its = (document for document in documents if declared_code(self._language(document)) == language)
+        return next(its, next(iter(documents)))
 
     def _language(self, document: int) -> str:
         return self.opened.translations.language(self.opened.copies.first(document))

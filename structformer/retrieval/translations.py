@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -213,9 +213,11 @@ class Translations:
         place = int(np.searchsorted(self._documents, document))
         return place if place < len(self._documents) and self._documents[place] == document else None
 
-    def asked_in(self, query: str) -> str:
-        """Which of their languages a query is in, as a code; "" where one cannot tell."""
-        return told_among(query, {declared_code(language) for language in self.languages})
+
+def asked_in(query: str, languages: Iterable[str]) -> str:
+    """Which of these languages a query is in, as a code; "" where one cannot tell."""
+    codes = {declared_code(language) for language in languages} - {""}
+    return told_among(query, codes) if len(codes) > 1 else ""
 
 
 def _digest(text: str) -> int:
