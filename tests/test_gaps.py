@@ -107,7 +107,7 @@ class _Searches:
         return queries
 
     def hits(self, query, count, *, group, sections):
-        return [SimpleNamespace(document_id=f"page{int(query.split()[0]) % 10}.md")]
+        return [SimpleNamespace(document_id=f"page{int(query.split()[0]) % 10}.md", also_in=())]
 
     def is_confident(self, query, hits, pipeline):
         return False

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from structformer.cli.common import Output, printable
+from structformer.text.language_names import language_name
 
 if TYPE_CHECKING:
     from structformer.retrieval import Hit, Pipeline, Retriever
-    from structformer.retrieval.hits import Filter, Place
+    from structformer.retrieval.hits import Filter
 
 H = TypeVar("H", bound="Hit")
-_ALSO_AT = 3  # addresses that are shown
+_ALSO_AT = 3  # addresses that are shown, in one language or in others
 
 
 def show_search(
@@ -113,16 +114,19 @@ def show_hits(
             if remark is not None and (said := remark(hit)):
                 out.result(f"    {printable(said)}")
         if hit.also_at:
-            out.result(f"    also at {printable(_some(hit.also_at))}")
+            out.result(f"    also at {printable(_some([place.address for place in hit.also_at]))}")
+        if hit.also_in:
+            also_in = [f"{language_name(each.language)}: {each.address}" for each in hit.also_in]
+            out.result(f"    also in {printable(_some(also_in))}")
         for section in hit.sections[:5]:
             out.result(f"      also {printable(section.breadcrumb)}  {printable(section.address)}")
     if not hits:
         out.result(f"no hits: {printable(none)}" if none else "no hits")
 
 
-def _some(places: Sequence[Place]) -> str:
+def _some(places: Sequence[str]) -> str:
     more = len(places) - _ALSO_AT
-    return ", ".join(place.address for place in places[:_ALSO_AT]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(places[:_ALSO_AT]) + (f" and {more} more" if more > 0 else "")
 
 
 def _highlighted(hit: Hit) -> str:

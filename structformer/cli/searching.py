@@ -26,7 +26,11 @@ def search_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help='For example lexical, hybrid:structure, "hybrid[weights=rrf] >> rerank[k=20]", or a TOML file.  '
             "[default: the best there is]",
         ),
-        click.option("--group", is_flag=True, help="Show each document once, with its other sections below it."),
+        click.option(
+            "--group",
+            is_flag=True,
+            help="Show each document once, with its copies and translations, and its other sections below it.",
+        ),
         click.option(
             "--path",
             "paths",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,7 +107,7 @@ def find_gaps(
     groups = _Groups(vectors, alike)
     for number, each in enumerate(found):
         terms = frozenset(retriever.opened.lexical.terms(each.asked.query))
-        groups.add(number, terms - retriever.opened.stop_terms or terms, [hit.document_id for hit in each.hits])
+        groups.add(number, terms - retriever.opened.stop_terms or terms, _documents(each.hits))
     gaps = [
         Gap(tuple(found[number].asked for number in members), next(iter(found[members[0]].hits), None))
         for members in groups.members.values()
@@ -134,6 +134,11 @@ def _unanswered(
             if not hits or each.not_found or not retriever.is_confident(each.query, hits, pipeline):
                 yield _Unanswered(each, hits)
         progress(start + len(part), len(asked))
+
+
+def _documents(hits: Iterable[Hit]) -> list[str]:
+    """The documents that were found, in all languages: of two questions about one page each shows its own."""
+    return [name for hit in hits for name in (hit.document_id, *(each.document_id for each in hit.also_in))]
 
 
 class _Groups:

@@ -24,6 +24,13 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Translation(Place):
+    """A document in another language, "pt-BR"."""
+
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One result: a section, shown by its best passage.
 
@@ -31,7 +38,7 @@ class Hit:
     matter. highlights: [start, end) of the query's words in the snippet. scores: the passage's score in each stage that
     ranked it. sections: with grouping, the document's other sections among the hits, best first. also_at: other
     sections with the same text, or with grouping documents that are copies of this one, as far as they were found
-    too."""
+    too. also_in: with grouping, its translations, as far as they were found."""
 
     document_id: str
     title: str
@@ -46,6 +53,7 @@ class Hit:
     sections: tuple[Hit, ...] = ()
     section: int = 0
     also_at: tuple[Place, ...] = ()
+    also_in: tuple[Translation, ...] = ()
     is_code: bool = False
 
     @property

@@ -53,6 +53,7 @@ from structformer.retrieval.fusion import FusionWeights, starting_weights
 from structformer.retrieval.lexical import LexicalIndex, LexicalWriter
 from structformer.retrieval.metadata import MetadataWriter
 from structformer.retrieval.structure import IndexStructure
+from structformer.retrieval.translations import TRANSLATIONS, TranslationFinder
 from structformer.retrieval.units import IndexedDocuments, Units, corpus_units, document_writer, unit_writer
 from structformer.static_encoder import StaticEncoder
 from structformer.storage.files import (
@@ -71,7 +72,7 @@ from structformer.workspace import Workspace
 if TYPE_CHECKING:
     from structformer.models.bi_encoder import BiEncoder
 
-FORMAT_VERSION = 10
+FORMAT_VERSION = 11
 AUTO, EXACT, APPROXIMATE = NEAREST = ("auto", "exact", "approximate")
 _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before something is added to the index
 Progress = Callable[[str, int, int], None]
@@ -127,9 +128,11 @@ def build_index(
         folder = publication.folder("index")
         lexical = LexicalWriter(folder / "lexical", languages.codes)
         metadata, copies = MetadataWriter(folder), CopyFinder()
+        translations = TranslationFinder(languages.codes)
         count = 0
         with unit_writer(folder) as units, document_writer(folder) as documents:
             for number, (document, its_units) in enumerate(corpus_units(corpus, graph), 1):
+                translations.add(document, len(its_units))  # what is detected below is no more than a guess
                 its_language = languages.codes[0]
                 if len(languages.codes) > 1:
                     its_language = languages.of(document, its_units)
@@ -144,6 +147,10 @@ def build_index(
                 if progress:
                     progress("words", number, corpus.document_count)
         lexical.close()
+        indexed = Units(folder / "units.arrow"), IndexedDocuments(folder / "documents.arrow")
+        first = copies.first_of_each(indexed[0])
+        np.save(folder / COPIES, first)
+        np.save(folder / TRANSLATIONS, translations.found(indexed[0], first))
         manifest = {
             "format_version": FORMAT_VERSION,
             "corpus": corpus.fingerprint,
@@ -155,12 +162,11 @@ def build_index(
             "vector_bits": vector_bits,
             "nearest": nearest,
             "facets": metadata.close(),
+            "translations": translations.languages,
         }
         write_json(folder / "manifest.json", manifest)
         (folder / "dense").mkdir()
         before = workspace.folder("index") if workspace.has("index") else None
-        indexed = Units(folder / "units.arrow"), IndexedDocuments(folder / "documents.arrow")
-        np.save(folder / COPIES, copies.first_of_each(indexed[0]))
         structure = IndexStructure(workspace, *indexed)
         if STRUCTURE in encoders and not structure.make(progress):
             encoders.remove(STRUCTURE)
@@ -360,7 +366,7 @@ class Index:
         self._sealed.paths(
             name
             for name in self._sealed.names()
-            if name.startswith(("units.", "documents.", "facets.", "lexical/", COPIES))
+            if name.startswith(("units.", "documents.", "facets.", "lexical/", COPIES, TRANSLATIONS))
         )
 
     def path(self, name: str) -> Path:

@@ -32,6 +32,7 @@ from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.metadata import MetadataTable
 from structformer.retrieval.ranking import Ranking
 from structformer.retrieval.stage import Pipeline, Stage
+from structformer.retrieval.translations import Translations
 from structformer.retrieval.units import IndexedDocuments, Units
 from structformer.text.lexical_analysis import spaced
 from structformer.text.stop_words import function_words
@@ -74,6 +75,7 @@ class OpenedIndex:
         self.units = Units(folder / "units.arrow")
         self.documents = IndexedDocuments(folder / "documents.arrow")
         self.copies = Copies.of(self.units)
+        self.translations = Translations.of(self.units, self.index.manifest["translations"])
         self.lexical = LexicalIndex(folder / "lexical", self.index.manifest["languages"])
         self._read_places: list[npt.NDArray[np.int64]] = []
         self._dense: dict[str, tuple[QueryEncoder, DenseIndex, FusionWeights]] = {}
@@ -103,6 +105,12 @@ class OpenedIndex:
         words = function_words([language])
         # Of scripts without spaces a long word is several terms, each of them part of other words too.
         return frozenset(term for word in words if len(spaced(word).split()) == 1 for term in self.lexical.words(word))
+
+    def page(self, document: int) -> int:
+        """The document that stands for those that are one result with this one: its copies, its translations, and the
+        copies of these.
+        """
+        return self.translations.first(self.copies.first(document))
 
     @property
     def owners(self) -> npt.NDArray[np.int64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -18,12 +18,14 @@ from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.copies import said
 from structformer.retrieval.descriptions import ITSELF
 from structformer.retrieval.fusion import FusionWeights
-from structformer.retrieval.hits import Filter, Hit, Hits, Place, Witness
+from structformer.retrieval.hits import Filter, Hit, Hits, Place, Translation, Witness
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, hybrid, lexical
 from structformer.retrieval.ranking import Ranked, Ranking
 from structformer.retrieval.snippet import Matches, snippet
 from structformer.retrieval.stage import Pipeline, Stage
+from structformer.retrieval.translations import asked_in
+from structformer.text.languages import declared_code
 from structformer.workspace import Workspace
 
 __all__ = ["Hit", "Retriever"]
@@ -93,31 +95,24 @@ class Retriever:
         return f"Retriever({str(self.workspace)!r}, {len(self.documents)} documents, {self.default_pipeline()})"
 
     def hits(self, ranking: Ranking, k: int, *, group: bool = False, sections: int | None = None) -> list[Hit]:
-        """A ranking's first sections, or with `group` documents, as hits; copies of a hit are not hits of their own.
-        sections: of a document, at most; all.
+        """A ranking's first sections, or with `group` documents, as hits; copies of a hit are not hits of their own,
+        and translations of a document neither. sections: of a document, at most; all.
         """
         seen: set[tuple[int, int]] = set()
-        found: dict[int, list[tuple[int, float]]] = {}
-        also: dict[int, dict[Place, None]] = {}
-        shown: dict[Any, int] = {}  # by what they say
-        owners, section_of, copies = self.opened.owners, self.opened.sections, self.opened.copies
+        found: dict[Any, dict[int, Ranked]] = {}  # by what they say, then by what says it: a document, or a unit
+        owners, section_of, page = self.opened.owners, self.opened.sections, cache(self.opened.page)
         for number, score in ranking.ranked:
             place = int(owners[number]), int(section_of[number])
             if place in seen:
                 continue
             seen.add(place)
             key = place[0] if group else number
-            if key not in found:
-                says = copies.first(key) if group else said(self.units[number])
-                if says in shown:
-                    also.setdefault(shown[says], {})[self._place(number, group=group)] = None
+            says = page(key) if group else said(self.units[number])
+            if says not in found and len(found) >= k:
+                if group:
                     continue
-                if len(found) >= k:
-                    if group:
-                        continue
-                    break
-                shown[says] = key
-            found.setdefault(key, []).append((number, score))
+                break
+            found.setdefault(says, {}).setdefault(key, []).append((number, score))
         last = None if sections is None else sections + 1
         terms = self.opened.lexical.terms(ranking.query)
 
@@ -127,15 +122,40 @@ class Retriever:
             telling = [term for term in terms if term not in unsaid] or terms
             return Matches(telling, self.opened.lexical.word_terms)
 
+        # The languages of what was found: what may not be seen changes nothing.
+        several = [its for its in found.values() if group and len(its) > 1]
+        language = asked_in(ranking.query, {self._language(each) for its in several for each in its})
         hits: list[Hit] = []
-        for key, its in found.items():
-            first, *others = (self._hit(number, score, ranking, matches) for number, score in its[:last])
-            hits.append(replace(first, sections=tuple(others), also_at=tuple(also.get(key, ()))))
+        for alike in found.values():
+            shown = self._shown(alike, language) if group and language else next(iter(alike))
+            first, *others = (self._hit(number, score, ranking, matches) for number, score in alike.pop(shown)[:last])
+            elsewhere = self._elsewhere(shown, alike) if group else (self._places(alike), ())
+            hits.append(replace(first, sections=tuple(others), also_at=elsewhere[0], also_in=elsewhere[1]))
         return hits
 
-    def _place(self, number: int, *, group: bool) -> Place:
-        unit = self.units[number]
-        return Place(unit.document_id, "" if group else unit.anchor)
+    def _shown(self, documents: Collection[int], language: str) -> int:
+        """Which of a page's copies and translations is shown: the best one in the query's language, else the best."""
+        its = (document for document in documents if declared_code(self._language(document)) == language)
+        return next(its, next(iter(documents)))
+
+    def _language(self, document: int) -> str:
+        return self.opened.translations.language(self.opened.copies.first(document))
+
+    def _places(self, units: Iterable[int]) -> tuple[Place, ...]:
+        found = (self.units[number] for number in units)
+        return tuple(dict.fromkeys(Place(unit.document_id, unit.anchor) for unit in found))
+
+    def _elsewhere(self, shown: int, others: Iterable[int]) -> tuple[tuple[Place, ...], tuple[Translation, ...]]:
+        """A document's copies and its translations among others."""
+        copies = self.opened.copies
+        also_at, also_in = [], []
+        for document in others:
+            its = self.documents[document].id
+            if copies.first(document) == copies.first(shown):
+                also_at.append(Place(its))
+            else:
+                also_in.append(Translation(its, language=self._language(document)))
+        return tuple(also_at), tuple(also_in)
 
     def rank(
         self,

@@ -25,6 +25,7 @@ from structformer.retrieval.pipeline import as_pipeline
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.stage import Pipeline
 from structformer.retrieval.training_verdicts import training_verdict
+from structformer.retrieval.translations import asked_in
 from structformer.serving.batching import BatchedEncoder
 from structformer.serving.comparison import other_search
 from structformer.serving.deleted import deleted_documents
@@ -97,7 +98,9 @@ class Generation:
         for name, pipeline in self.pipelines.items():
             if name != self.other:
                 self.open_encoders(pipeline)
-        self.retriever.rank(["warm"], self.pipelines[BEST])
+        ranking = self.retriever.rank(["warm"], self.pipelines[BEST])[0]
+        self.retriever.hits(ranking, 1, group=True)
+        asked_in(ranking.query, self.retriever.opened.translations.languages)
 
     def open_encoders(self, pipeline: Pipeline) -> None:
         """Load a pipeline's encoders, which gather the queries of several requests."""

@@ -142,6 +142,13 @@ class Copy(BaseModel):
     read: str = Field(description="Where its document is read on this server.")
 
 
+class TranslationOut(Copy):
+    """Where the same page is in another language."""
+
+    language: str = Field(description="Its code, with the variant where readers tell such apart: fr, pt-BR.")
+    language_name: str = Field(description="What it is called in English.")
+
+
 class FoundDocument(Found):
     """A document by its best section."""
 
@@ -150,6 +157,7 @@ class FoundDocument(Found):
     also_at: list[Copy] = Field(
         description="Documents that say the same, or without `group` sections, as far as they were found too."
     )
+    also_in: list[TranslationOut] = Field(description="With `group` its translations, as far as they were found too.")
 
 
 class FacetCount(BaseModel):
@@ -173,8 +181,9 @@ class SearchAnswer(BaseModel):
     index: str
     pipeline: str
     confident: bool = Field(description="False where nothing may be what was asked for.")
-    documents: int = Field(description="Documents among the candidates; of copies one is counted.")
+    documents: int = Field(description="Documents among the candidates; of copies and translations one is counted.")
     copies: int = Field(description="Documents among the candidates that are copies of others.")
+    translations: int = Field(description="Documents among the candidates that are translations of others.")
     milliseconds: float
     hits: list[FoundDocument]
     facets: list[FacetCounts]

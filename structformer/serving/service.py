@@ -26,7 +26,7 @@ from structformer.retrieval.as_you_type import complete, completed
 from structformer.retrieval.encoder_names import UNTRAINED
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.helping import Help, help_with
-from structformer.retrieval.hits import Filter, Hit, Place, parse_filter, web_address
+from structformer.retrieval.hits import Filter, Hit, Place, Translation, parse_filter, web_address
 from structformer.retrieval.index import trained_encoder
 from structformer.retrieval.ranking import Ranking
 from structformer.retrieval.stage import Pipeline
@@ -54,10 +54,12 @@ from structformer.serving.schemas import (
     SearchRequest,
     SectionAnswer,
     Status,
+    TranslationOut,
     Why,
 )
 from structformer.serving.shelves import Shelf
 from structformer.text.as_markdown import as_markdown
+from structformer.text.language_names import language_name
 from structformer.workspace import Workspace
 
 _SECTIONS = 3  # of a document, in an answer
@@ -194,9 +196,9 @@ class SearchService:
         for name in (BEST, current.other):
             asked = request.model_copy(update={"pipeline": name, "k": COMPARED, "group": True, "explain": False})
             answer, documents = self._search(current, asked, access)
-            first = current.retriever.opened.copies.first
-            found.append((current.pipelines[name], answer, list(dict.fromkeys(map(first, documents)))))
-        return found[0][1], compared(found, lambda hit: first(current.number(hit.document) or 0))
+            page = current.retriever.opened.page
+            found.append((current.pipelines[name], answer, list(dict.fromkeys(map(page, documents)))))
+        return found[0][1], compared(found, lambda hit: page(current.number(hit.document) or 0))
 
     def _search(
         self, current: Generation, request: SearchRequest, access: Access
@@ -222,14 +224,16 @@ class SearchService:
         found = [self._document(current, hit, explained) for hit in hits]
         owners = retriever.opened.owners
         documents = dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked)
-        distinct = len(set(retriever.opened.copies.first_of_each[list(documents)].tolist()))
+        distinct = set(retriever.opened.copies.first_of_each[list(documents)].tolist())
+        pages = len(set(map(retriever.opened.translations.first, distinct)))
         answer = SearchAnswer(
             query=request.q,
             index=current.id,
             pipeline=str(pipeline),
             confident=request.typing or not hits or retriever.is_confident(request.q, hits, pipeline),
-            documents=distinct,
-            copies=len(documents) - distinct,
+            documents=pages,
+            copies=len(documents) - len(distinct),
+            translations=len(distinct) - pages,
             milliseconds=round(1000 * (time.perf_counter() - begun), 1),
             hits=found,
             facets=[] if request.typing else _facets(current, documents),
@@ -268,6 +272,7 @@ class SearchService:
             document_title=title or hit.document_id,
             sections=[_found(each, explained) for each in hit.sections],
             also_at=[_copy(place) for place in hit.also_at],
+            also_in=[_translation(each) for each in hit.also_in],
         )
 
     def document(self, document_id: str, access: Access) -> DocumentAnswer:
@@ -480,6 +485,11 @@ def _found(hit: Hit, explained: _Explained | None) -> Found:
 
 def _copy(place: Place) -> Copy:
     return Copy(document=place.document_id, anchor=place.anchor, read=read_address(place.document_id, 0))
+
+
+def _translation(found: Translation) -> TranslationOut:
+    name = language_name(found.language)
+    return TranslationOut(**_copy(found).model_dump(), language=found.language, language_name=name)
 
 
 def read_address(document_id: str, section: int) -> str:

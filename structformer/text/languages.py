@@ -10,6 +10,7 @@ from typing import Any
 _CHARACTERS = 2000  # of each text
 _FEWEST_CHARACTERS = 20
 _SURE = 0.5  # of a language with near kin, as Arabic, hardly more can be had
+_SURELY_ONE = 0.9  # of a few words
 ENGLISH = "en"
 # What else documents call the languages that something here depends on: codes of three letters, codes of old, written
 # standards, and what belongs to a language that has one code for all.
@@ -71,6 +72,18 @@ def _subtag(part: str) -> str:
     if len(part) == _SCRIPT:
         return part.title()
     return part.upper() if len(part) == _REGION else part.lower()
+
+
+def told_among(text: str, among: Collection[str] = (), *, surely: float = _SURELY_ONE) -> str:
+    """Which of these languages, by their codes, a text is surely in, however short it is: as a query; "" where one
+    cannot tell. among: none for any language.
+    """
+    shares: dict[str, float] = {}
+    for language, share in _identifier(()).rank(text[:_CHARACTERS]):
+        if (code := declared_code(language)) and (not among or code in among):
+            shares[code] = shares.get(code, 0.0) + share
+    best = max(shares, key=shares.__getitem__, default="")
+    return best if best and shares[best] >= surely * sum(shares.values()) > 0 else ""
 
 
 def known_languages(codes: Collection[str]) -> list[str]:

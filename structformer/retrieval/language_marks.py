@@ -1,0 +1,93 @@
+"""Marks of a language in documents' ids: fr/install.md, install.fr.md, install_zh-CN.html. What looks like one need be
+none: `is/list.md`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+
+from structformer.text.language_names import LANGUAGE_NAMES
+from structformer.text.languages import declared_code, declared_variant
+
+_TAG = re.compile(r"[a-z]{2,3}(?:[-_][a-z]{4})?(?:[-_](?:[a-z]{2}|[0-9]{3}))?", re.IGNORECASE)
+_SEPARATOR = re.compile(r"[._-]")
+_LONGEST = 14  # characters of a mark
+_MOST = 8  # marks of an id that are looked at
+# What files are called by that is no language's code: countries, and names.
+_COUNTRIES = "cn zh-CN, tw zh-TW, hk zh-HK, chs zh-Hans, cht zh-Hant, cz cs, dk da, gr el, jp ja, kr ko, ua uk, vn vi"
+_CALLED = {name.lower(): code for code, name in LANGUAGE_NAMES.items()}
+_CALLED |= dict(each.split() for each in _COUNTRIES.split(","))
+_ALL = frozenset({"i18n", "l10n", "lang", "langs", "languages", "locale", "locales", "translations"})
+_DOCUSAURUS = "docusaurus-plugin-content-"
+_DOCUSAURUS_FOLDERS = {"docs": "docs", "blog": "blog", "pages": "src/pages"}
+_CURRENT = "current"  # the version that is not in the versions' folder
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageMark:
+    """language: the one it names, as `declared_variant` writes it. family: what ids have in common that differ in this
+    mark alone. origins: ids that the document may have in the language that has no mark.
+    """
+
+    language: str
+    family: str
+    origins: tuple[str, ...] = ()
+
+
+def language_marks(document_id: str) -> list[LanguageMark]:
+    """The marks that an id may have."""
+    return list(islice(_marks(document_id), _MOST))
+
+
+def _marks(document_id: str) -> Iterator[LanguageMark]:
+    parts = document_id.split("/")
+    for place, part in enumerate(parts):
+        is_file = place == len(parts) - 1
+        if is_file and (end := part.rfind(".")) > 0:
+            yield from _marks_of(parts, place, end)
+        yield from _marks_of(parts, place, len(part))
+
+
+def _marks_of(parts: Sequence[str], place: int, end: int) -> Iterator[LanguageMark]:
+    """Those that end there in a part of an id."""
+    part = parts[place]
+    before, after = parts[:place], parts[place + 1 :]
+
+    def mark(language: str, start: int, origins: list[list[str]]) -> LanguageMark:
+        family = [*before, f"{part[:start]}\0{part[end:]}", *after]
+        return LanguageMark(language, "/".join(family), tuple("/".join(each) for each in origins if each))
+
+    if language := _language(part[:end]):
+        yield mark(language, 0, list(_without(before, after)) if end == len(part) else [])
+    for found in _SEPARATOR.finditer(part, max(1, end - _LONGEST - 1), end):
+        if language := _language(part[found.end() : end]):
+            yield mark(language, found.end(), [[*before, part[: found.start()] + part[end:], *after]])
+
+
+def _without(before: Sequence[str], after: Sequence[str]) -> Iterator[list[str]]:
+    """The parts of an id without the folder of a language between these, and without that of all languages."""
+    yield [*before, *after]
+    if not before or before[-1].lower() not in _ALL:
+        return
+    yield [*before[:-1], *after]
+    if len(after) < 2 or not after[0].startswith(_DOCUSAURUS):
+        return
+    kind, _, name = after[0].removeprefix(_DOCUSAURUS).partition("-")
+    folder, version, rest = name or _DOCUSAURUS_FOLDERS.get(kind, kind), after[1], after[2:]
+    if kind != "docs":
+        yield [*before[:-1], folder, *after[1:]]
+    elif version == _CURRENT:
+        yield [*before[:-1], folder, *rest]
+    else:
+        yield [*before[:-1], f"{name}_versioned_docs" if name else "versioned_docs", version, *rest]
+
+
+@lru_cache(maxsize=4096)
+def _language(text: str) -> str:
+    """The language that a part of an id may name; "" where it names none."""
+    tag = _CALLED.get(text.lower(), text)
+    return declared_variant(tag) if _TAG.fullmatch(tag) and declared_code(tag) in LANGUAGE_NAMES else ""

@@ -1,0 +1,224 @@
+"""Documents that are translations of each other: their ids differ in one mark of a language, and each is in the
+language that its mark names. They are one result, with the places where it is in other languages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structformer.errors import WorkspaceError
+from structformer.retrieval.corpus_languages import LANGUAGE
+from structformer.retrieval.language_marks import language_marks
+from structformer.retrieval.units import IndexedDocument, Units
+from structformer.text.languages import declared_code, declared_variant, told_among
+
+TRANSLATIONS = "translations.npy"  # of an index: (3, translated documents), see `Translations`
+_ORIGINS = 3  # ids of a document without its mark that are looked for, at most
+_NONE = -1
+_CHARACTERS = 2000  # of a document, that tell its language
+_FEWEST_CHARACTERS = 20
+# Languages that are taken for each other, which the mark tells apart.
+_KIN = {code: kin for kin in (("bs", "hr", "sr"), ("da", "no"), ("id", "ms")) for code in kin}
+Numbers = npt.NDArray[np.int32]
+
+
+class TranslationFinder:
+    """Finds the translations among documents that it is shown one after the other. It remembers 20 bytes of each, and
+    40 of each mark of a language in their ids, and writes 12 of each in the end.
+    """
+
+    def __init__(self, languages: Sequence[str]) -> None:
+        """languages: those of the corpus."""
+        self.languages: list[str] = []  # of the documents that were found to be translations
+        self._of_corpus = languages
+        self._numbers: dict[str, int] = {"": 0}  # of languages
+        self._ids = array("Q")
+        self._declared = array("I")
+        self._bounds = array("q", [0])  # of each document's units
+        self._marked = array("i")  # the document of each mark, its language, its family, its documents' other ids
+        self._marks = array("I")
+        self._families = array("Q")
+        self._origins = array("Q")
+
+    def add(self, document: IndexedDocument, units: int) -> None:
+        """Look at the next document, of so many units, with nothing in its metadata but what it declares."""
+        number = len(self._ids)
+        declared = document.values().get(LANGUAGE)
+        self._ids.append(_digest(document.id))
+        self._declared.append(self._number(declared_variant(declared) if isinstance(declared, str) else ""))
+        self._bounds.append(self._bounds[-1] + units)
+        for mark in language_marks(document.id):
+            self._marked.append(number)
+            self._marks.append(self._number(mark.language))
+            self._families.append(_digest(mark.family))
+            origins = [*map(_digest, mark.origins[:_ORIGINS])]
+            self._origins.extend(origins + [0] * (_ORIGINS - len(origins)))
+
+    def _number(self, language: str) -> int:
+        return self._numbers.setdefault(language, len(self._numbers))
+
+    def found(self, units: Units, first: Numbers) -> Numbers:
+        """What an index keeps of them, see `Translations`; `languages` has the languages after it. units: those of all
+        the documents that were added; first: (documents,) the first document that each is a copy of.
+        """
+        names = list(self._numbers)
+        groups = _Groups(len(self._ids))
+        for family, origins in self._likely():
+            among = {declared_code(names[mark]) for _, mark in family}.union(self._of_corpus)
+            its: dict[str, int] = {}
+            for document, mark in family:
+                language = names[mark]
+                if language not in its and self._is_in(document, language, units, names, among):
+                    its[language] = document
+            codes = {declared_code(language) for language in its}
+            for document in origins if its else ():
+                language = self._language(document, units, names, among)
+                code = declared_code(language)
+                if code and (code not in codes or (language != code and language not in its)):
+                    its[language] = document
+                    break
+            groups.add({self._numbers.setdefault(each, len(self._numbers)): int(first[at]) for each, at in its.items()})
+        numbers = groups.numbers()
+        names = list(self._numbers)
+        used, numbers[2] = np.unique(numbers[2], return_inverse=True)
+        self.languages = [names[number] for number in used]
+        return numbers
+
+    def _likely(self) -> Iterator[tuple[list[tuple[int, int]], list[int]]]:
+        """(document, language of its mark) of those whose ids differ in that alone, and documents that have the id
+        without it; in order of their first documents.
+        """
+        if not self._marked:
+            return
+        families, ids = np.frombuffer(self._families, np.uint64), np.frombuffer(self._ids, np.uint64)
+        documents, marks = np.frombuffer(self._marked, np.int32), np.frombuffer(self._marks, np.uint32)
+        origins = np.frombuffer(self._origins, np.uint64).reshape(-1, _ORIGINS)
+        by_id = np.argsort(ids, kind="stable")
+        places = np.minimum(np.searchsorted(ids, origins, sorter=by_id), len(ids) - 1)
+        there = np.where(ids[by_id[places]] == origins, by_id[places], _NONE)
+        order = np.argsort(families, kind="stable")
+        starts = np.flatnonzero(np.diff(families[order], prepend=~families[order[:1]]))
+        ends = np.append(starts[1:], len(order))
+        several = (ends - starts > 1) | (there[order[starts]] != _NONE).any(axis=1)
+        for run in np.argsort(documents[order[starts]], kind="stable"):
+            if several[run]:
+                its = order[starts[run] : ends[run]]
+                unmarked = [number for number in there[its[0]].tolist() if number != _NONE]
+                yield list(zip(documents[its].tolist(), marks[its].tolist(), strict=True)), unmarked
+
+    def _is_in(self, document: int, language: str, units: Units, names: Sequence[str], among: Collection[str]) -> bool:
+        """Whether a document is in the language that a mark of its id names."""
+        its = declared_code(self._language(document, units, names, among))
+        code = declared_code(language)
+        return its == code or (not self._declared[document] and its in _KIN.get(code, ()))
+
+    def _language(self, document: int, units: Units, names: Sequence[str], among: Collection[str]) -> str:
+        """The language that a document declares, else the one that it is surely in; "" where one cannot tell."""
+        if declared := names[self._declared[document]]:
+            return declared
+        text = ""
+        for unit in range(*self._bounds[document : document + 2]):
+            text += f"{units[unit].prose}\n"
+            if len(text) >= _CHARACTERS:
+                break
+        if len(text.strip()) < _FEWEST_CHARACTERS:
+            return ""
+        # In another one than these it is no translation; among these alone less text tells.
+        return told_among(text) or told_among(text, among)
+
+
+class _Groups:
+    """Groups of documents with a language each, as chains in arrays."""
+
+    def __init__(self, documents: int) -> None:
+        self._first = np.full(documents, _NONE, np.int32)
+        self._next = np.full(documents, _NONE, np.int32)
+        self._language = np.full(documents, _NONE, np.int32)
+
+    def add(self, found: dict[int, int]) -> None:
+        """Take in documents by their languages. Some may be in a group, which the others join where it has none of
+        their languages.
+        """
+        its = {document: language for language, document in reversed(found.items())}  # a copy stands for both once
+        taken = [document for document in its if self._first[document] != _NONE]
+        free = {document: language for document, language in its.items() if self._first[document] == _NONE}
+        if taken:
+            first = int(self._first[taken[0]])
+            there = dict(self._chain(first))
+            if all(there.get(language, document) == document for document, language in its.items()):
+                for document, language in free.items():
+                    self._join(document, language, first)
+                return
+        if len(free) > 1:
+            first = min(free)
+            for document in sorted(free):
+                self._join(document, free[document], first)
+
+    def _chain(self, document: int) -> Iterator[tuple[int, int]]:
+        while document != _NONE:
+            yield int(self._language[document]), document
+            document = int(self._next[document])
+
+    def _join(self, document: int, language: int, first: int) -> None:
+        self._first[document], self._language[document] = first, language
+        if document != first:
+            self._next[document], self._next[first] = self._next[first], document
+
+    def numbers(self) -> Numbers:
+        """(3, documents in a group) document, first of its group, language."""
+        documents = np.flatnonzero(self._first != _NONE).astype(np.int32)
+        return np.stack([documents, self._first[documents], self._language[documents]])
+
+
+class Translations:
+    """Which documents are translations of which."""
+
+    def __init__(self, numbers: Numbers, languages: Sequence[str]) -> None:
+        """numbers: (3, translated documents) the document, ascending; the one that stands for it and its translations;
+        its language's place in `languages`.
+        """
+        self._documents, self._firsts, self._places = numbers
+        self.languages = tuple(languages)
+
+    @classmethod
+    def of(cls, units: Units, languages: Any) -> Translations:
+        """Those of an index's documents. languages: as its manifest has them. Raises WorkspaceError where they cannot
+        be read.
+        """
+        path = units.path.with_name(TRANSLATIONS)
+        try:
+            return cls(np.load(path, mmap_mode="r", allow_pickle=False), languages)
+        except (OSError, ValueError, TypeError) as error:
+            raise WorkspaceError(f"{path} cannot be read ({error}): run `structformer index` again") from error
+
+    def first(self, document: int) -> int:
+        """The document that stands for this one and its translations."""
+        place = self._place(document)
+        return document if place is None else int(self._firsts[place])
+
+    def language(self, document: int) -> str:
+        """The language of a document that has translations, "pt-BR"; "" of any other."""
+        place = self._place(document)
+        return "" if place is None else self.languages[self._places[place]]
+
+    def _place(self, document: int) -> int | None:
+        if not self.languages:
+            return None
+        place = int(np.searchsorted(self._documents, document))
+        return place if place < len(self._documents) and self._documents[place] == document else None
+
+
+def asked_in(query: str, languages: Iterable[str]) -> str:
+    """Which of these languages a query is in, as a code; "" where one cannot tell."""
+    codes = {declared_code(language) for language in languages} - {""}
+    return told_among(query, codes) if len(codes) > 1 else ""
+
+
+def _digest(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
