@@ -24,6 +24,7 @@ from structformer.retrieval.pipeline import as_pipeline, hybrid, lexical
 from structformer.retrieval.ranking import Ranked, Ranking
 from structformer.retrieval.snippet import Matches, snippet
 from structformer.retrieval.stage import Pipeline, Stage
+from structformer.text.lexical_analysis import lone_characters
 from structformer.workspace import Workspace
 
 __all__ = ["Hit", "Retriever"]
@@ -125,7 +126,8 @@ class Retriever:
         def matches(language: str) -> Matches:
             unsaid = self.opened.stop_terms_of(language)  # "the" shows nothing
             telling = [term for term in terms if term not in unsaid] or terms
-            return Matches(telling, self.opened.lexical.word_terms)
+            lone = frozenset(lone_characters(ranking.query)).intersection(telling)
+            return Matches(telling, self.opened.lexical.word_terms, lone)
 
         hits: list[Hit] = []
         for key, its in found.items():
@@ -200,7 +202,7 @@ class Retriever:
         if not floor or any(hit.scores.get("dense", 0.0) >= floor for hit in hits):
             return True
         words = set(self.opened.lexical.terms(query))
-        return any(words <= set(self.opened.lexical.words(f"{hit.breadcrumb}\n{hit.text}")) for hit in hits)
+        return any(words <= self.opened.lexical.held(query, f"{hit.breadcrumb}\n{hit.text}") for hit in hits)
 
     def witnesses(
         self, query: str, pipeline: Pipeline, among: Allowed | None = None
