@@ -15,7 +15,7 @@ import numpy as np
 from structformer.errors import UsageError
 from structformer.option_names import checked_options
 from structformer.retrieval.allowed import Allowed
-from structformer.retrieval.copies import said
+from structformer.retrieval.copies import Sayings
 from structformer.retrieval.descriptions import ITSELF
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter, Hit, Hits, Place, Witness
@@ -102,6 +102,7 @@ class Retriever:
         also: dict[int, dict[Place, None]] = {}
         shown: dict[Any, int] = {}  # by what they say
         owners, section_of, copies = self.opened.owners, self.opened.sections, self.opened.copies
+        sayings = Sayings(self.units, copies)
         for number, score in ranking.ranked:
             place = int(owners[number]), int(section_of[number])
             if place in seen:
@@ -109,7 +110,7 @@ class Retriever:
             seen.add(place)
             key = place[0] if group else number
             if key not in found:
-                says = copies.first(key) if group else said(self.units[number])
+                says = copies.first(key) if group else sayings.of(number)
                 if says in shown:
                     also.setdefault(shown[says], {})[self._place(number, group=group)] = None
                     continue
