@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from structformer.errors import WorkspaceError
 from structformer.retrieval.units import Unit, Units
+from structformer.word_counts import pieces_of
 
 COPIES = "copies.npy"  # of an index: (documents,) the first document that each is a copy of
 ALIKE = 0.94  # share of the characters of two documents that stand in lines which both have
@@ -136,6 +137,63 @@ def said(unit: Unit) -> tuple[str, ...]:
     """What a section says; where it says little, its titles too: two of the same are copies."""
     text = " ".join(unit.text.split())
     return (text,) if len(text) >= _SHORT else (text, *unit.path)
+
+
+class Sayings:
+    """What sections that are found say, the same for those that are one result: where their passages are equal, and in
+    copies where they stand in one place and hardly differ. It is made for one ranking.
+    """
+
+    def __init__(self, units: Units, copies: Copies) -> None:
+        self._units, self._copies = units, copies
+        self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._placed: dict[tuple[int, object], list[tuple[int, Counter[str], tuple[str, ...]]]] = {}
+
+    def of(self, number: int) -> tuple[str, ...]:
+        """What the section of a unit says."""
+        unit = self._units[number]
+        says = said(unit)
+        if says not in self._known:
+            self._known[says] = self._in_copies(number, unit, says) if self._copies.others(unit.document) else says
+        return self._known[says]
+
+    def _in_copies(self, number: int, unit: Unit, says: tuple[str, ...]) -> tuple[str, ...]:
+        """The same as a section in its place in a copy says, where they are alike."""
+        group = self._copies.first(unit.document)
+        words = self._words(number, unit)
+        places = [(group, place) for place in (unit.anchor, unit.path[1:]) if place != ""]
+        like = (
+            other
+            for place in places
+            for document, its, other in self._placed.get(place, ())
+            if document != unit.document and _words_alike(words, its)
+        )
+        found = next(like, says)
+        for place in places:
+            self._placed.setdefault(place, []).append((unit.document, words, found))
+        return found
+
+    def _words(self, number: int, unit: Unit) -> Counter[str]:
+        """The words of a unit's whole section."""
+        first = last = number
+        while first and self._is_of(first - 1, unit):
+            first -= 1
+        while last + 1 < len(self._units) and self._is_of(last + 1, unit):
+            last += 1
+        texts = (self._units.value(each, "text") for each in range(first, last + 1))
+        return Counter(text[start:end] for text in texts for start, end in pieces_of(text))
+
+    def _is_of(self, number: int, unit: Unit) -> bool:
+        value = self._units.value
+        return (value(number, "document"), value(number, "section")) == (unit.document, unit.section)
+
+
+def _words_alike(one: Counter[str], other: Counter[str]) -> bool:
+    """Whether two sections have most of their characters in the same words. By lines, as whole documents are compared,
+    a section of four sentences would differ where one word does.
+    """
+    sizes = [sum(len(word) * count for word, count in words.items()) for words in (one, other, one & other)]
+    return sizes[2] >= ALIKE * max(sizes[:2])
 
 
 _DIGEST = 8

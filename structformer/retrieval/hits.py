@@ -37,7 +37,7 @@ class Hit:
     section: its number in the document, the root's being 0. is_code: whether the snippet is code, whose line ends
     matter. highlights: [start, end) of the query's words in the snippet. scores: the passage's score in each stage that
     ranked it. sections: with grouping, the document's other sections among the hits, best first. also_at: other
-    sections with the same text, or with grouping documents that are copies of this one, as far as they were found
+    sections that say the same, or with grouping documents that are copies of this one, as far as they were found
     too. also_in: with grouping, its translations, as far as they were found."""
 
     document_id: str

@@ -19,6 +19,7 @@ import tantivy
 from structformer.errors import WorkspaceError
 from structformer.retrieval.allowed import Allowed, Mask, Names
 from structformer.retrieval.bm25 import idf, saturation
+from structformer.retrieval.lone_characters import LoneCharacters
 from structformer.retrieval.ranking import in_order
 from structformer.retrieval.units import IndexedDocument, Unit
 from structformer.text.lexical_analysis import (
@@ -26,6 +27,7 @@ from structformer.text.lexical_analysis import (
     analyzer,
     analyzer_of,
     any_term_query,
+    lone_characters,
     query_terms,
     spaced,
     stemmed_text,
@@ -166,17 +168,21 @@ class _Searcher:
         self._fields = fields
         self._several = len(languages) > 1
         self._folder = folder
+        self._lone = LoneCharacters(self._searcher, self._schema)
         self.analyzer = self._analyzers["text"]
 
     def score(self, query: str, texts: dict[str, str], average: dict[str, float]) -> float:
         """The BM25 score that a row of these texts would have. average: mean number of words by field."""
         count = self._searcher.num_docs
+        lone = lone_characters(query)
         total = 0.0
         for field, text in texts.items():
             words = self._analyzers[field].analyze(spaced(text))
             length = word_total(text) if self._several else len(words)
             for term in query_terms(self._analyzers[field], query):
-                if frequency := words.count(term):
+                if term in lone:
+                    total += self._fields[field] * self._lone.score(field, term, words, length, average[field])
+                elif frequency := words.count(term):
                     found = self._searcher.doc_freq(field, term)
                     total += self._fields[field] * idf(found, count) * saturation(frequency, length, average[field])
         return total
@@ -184,13 +190,19 @@ class _Searcher:
     def search(
         self, query: str, k: int, documents: Collection[int] | None, fields: dict[str, float] | None = None
     ) -> list[tuple[int, float]]:
-        return self._run(any_term_query(self._schema, self._analyzers, query, fields or self._fields), k, documents)
+        return self._run(self._any_term(query, fields or self._fields), k, documents)
+
+    def _any_term(self, query: str, fields: dict[str, float]) -> tantivy.Query | None:
+        return any_term_query(self._schema, self._analyzers, query, fields, self._lone.query)
 
     def holds(self, word: str, documents: Collection[int] | None) -> bool:
         """Whether any row's text has this word."""
         if documents is not None:
             return bool(self.search(word, 1, documents, {"text": 1.0}))
-        return any(self._searcher.doc_freq("text", term) for term in query_terms(self.analyzer, word))
+        terms = query_terms(self.analyzer, word)
+        return any(self._searcher.doc_freq("text", term) for term in terms) or self._lone.is_in(
+            "text", lone_characters(word)
+        )
 
     def average_words(self, field: str) -> float:
         """Mean number of words of a field, as the scores have it."""
@@ -215,7 +227,7 @@ class _Searcher:
         clauses = []
         for begun in words:
             # The word itself, by BM25, in any of its forms.
-            itself = any_term_query(self._schema, self._analyzers, begun.word, fields)
+            itself = self._any_term(begun.word, fields)
             forms = [] if itself is None else [itself]
             if begun.goes_on or begun.wrong:
                 forms += [
@@ -291,6 +303,8 @@ def document_text(title: str, units: Sequence[Unit]) -> str:
 
 def _has(text: str, begun: Begun) -> bool:
     """Whether a text has a word as far as it is written."""
+    if lone_characters(begun.word) == [begun.word]:
+        return begun.word in text
     words = _WORD.findall(text.lower())
     return any(word.startswith(begun.word) if begun.goes_on else word == begun.word for word in words)
 
@@ -315,6 +329,10 @@ class LexicalIndex:
         """All terms of a text, in order."""
         found: list[str] = self._units.analyzer.analyze(spaced(text))
         return found
+
+    def held(self, query: str, text: str) -> set[str]:
+        """The terms of a text, with the characters that stand alone in a query where the text has them."""
+        return {*self.words(text), *(character for character in lone_characters(query) if character in text)}
 
     def search(self, query: str, k: int, documents: Collection[int] | None = None) -> list[tuple[int, float]]:
         """Up to k (unit number, score), best first; equal scores in unit order. documents: only units of these."""

@@ -15,7 +15,7 @@ import numpy as np
 from structformer.errors import UsageError
 from structformer.option_names import checked_options
 from structformer.retrieval.allowed import Allowed
-from structformer.retrieval.copies import said
+from structformer.retrieval.copies import Sayings
 from structformer.retrieval.descriptions import ITSELF
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter, Hit, Hits, Place, Translation, Witness
@@ -26,6 +26,7 @@ from structformer.retrieval.snippet import Matches, snippet
 from structformer.retrieval.stage import Pipeline, Stage
 from structformer.retrieval.translations import asked_in
 from structformer.text.languages import declared_code
+from structformer.text.lexical_analysis import lone_characters
 from structformer.workspace import Workspace
 
 __all__ = ["Hit", "Retriever"]
@@ -101,13 +102,14 @@ class Retriever:
         seen: set[tuple[int, int]] = set()
         found: dict[Any, dict[int, Ranked]] = {}  # by what they say, then by what says it: a document, or a unit
         owners, section_of, page = self.opened.owners, self.opened.sections, cache(self.opened.page)
+        sayings = Sayings(self.units, self.opened.copies)
         for number, score in ranking.ranked:
             place = int(owners[number]), int(section_of[number])
             if place in seen:
                 continue
             seen.add(place)
             key = place[0] if group else number
-            says = page(key) if group else said(self.units[number])
+            says = page(key) if group else sayings.of(number)
             if says not in found and len(found) >= k:
                 if group:
                     continue
@@ -120,7 +122,8 @@ class Retriever:
         def matches(language: str) -> Matches:
             unsaid = self.opened.stop_terms_of(language)  # "the" shows nothing
             telling = [term for term in terms if term not in unsaid] or terms
-            return Matches(telling, self.opened.lexical.word_terms)
+            lone = frozenset(lone_characters(ranking.query)).intersection(telling)
+            return Matches(telling, self.opened.lexical.word_terms, lone)
 
         # The languages of what was found: what may not be seen changes nothing.
         several = [its for its in found.values() if group and len(its) > 1]
@@ -220,7 +223,7 @@ class Retriever:
         if not floor or any(hit.scores.get("dense", 0.0) >= floor for hit in hits):
             return True
         words = set(self.opened.lexical.terms(query))
-        return any(words <= set(self.opened.lexical.words(f"{hit.breadcrumb}\n{hit.text}")) for hit in hits)
+        return any(words <= self.opened.lexical.held(query, f"{hit.breadcrumb}\n{hit.text}") for hit in hits)
 
     def witnesses(
         self, query: str, pipeline: Pipeline, among: Allowed | None = None

@@ -20,16 +20,24 @@ _PART = re.compile(f"[{SPACELESS}]+|(?:[^\\W{SPACELESS}]|[{MARKS}])+")
 class Matches(dict[str, bool]):
     """Whether words are matches of a query: looked up once each, since a page of results passes thousands of them.
 
-    terms: the query's; words_of gives a text's terms as the lexical index has them."""
+    terms: the query's; words_of gives a text's terms as the lexical index has them. lone: terms that are characters,
+    which match in any word (see lexical_analysis.py)."""
 
-    def __init__(self, terms: Iterable[str], words_of: Callable[[str], Collection[str]]) -> None:
+    def __init__(
+        self, terms: Iterable[str], words_of: Callable[[str], Collection[str]], lone: Iterable[str] = ()
+    ) -> None:
         super().__init__()
         self._wanted = set(terms)
         self._words_of = words_of
+        self.lone = frozenset(lone)
 
     def __missing__(self, word: str) -> bool:
         found = self[word] = not self._wanted.isdisjoint(self._words_of(word))
         return found
+
+    def have(self, word: str) -> bool:
+        """Whether a word matches, or one of its characters does."""
+        return self[word] or not self.lone.isdisjoint(word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +86,9 @@ def _of_prose(text: str, matches: Matches) -> tuple[int, Snippet]:
         spans = pieces_of(text)
         words = [text[start:end] for start, end in spans]
         # A pair of characters that is a term begins at the first of them.
-        flags = [matches[_with_next(text, spans, number)] for number in range(len(spans))]
+        flags = [
+            matches[_with_next(text, spans, at)] or not matches.lone.isdisjoint(words[at]) for at in range(len(spans))
+        ]
         place = _place(flags, _WORDS)
         last = min(len(spans), place + _WORDS) - 1
         shown = " ".join(text[spans[place][0] : spans[last][1]].split()) if spans else ""
@@ -90,7 +100,7 @@ def _of_prose(text: str, matches: Matches) -> tuple[int, Snippet]:
 def _of_code(text: str, matches: Matches) -> tuple[int, Snippet]:
     """(number of matching words, the lines that hold most of them)."""
     lines = text.split("\n")
-    counts = [sum(matches[word] for word in _PART.findall(line)) for line in lines]
+    counts = [sum(matches.have(word) for word in _PART.findall(line)) for line in lines]
     place = _place(counts, _LINES)
     shown = dedent("\n".join(line[:_LINE] for line in lines[place : place + _LINES])).strip("\n")
     return sum(counts[place : place + _LINES]), Snippet(shown, tuple(_matching(shown, matches)), is_code=True)
@@ -121,12 +131,23 @@ def _matching(shown: str, matches: Matches) -> Iterator[tuple[int, int]]:
     """The [start, end) of every matching word, of overlapping pairs of characters as one."""
     found: list[tuple[int, int]] = []
     for part in _PART.finditer(shown):
-        start, end = part.span()
-        places = [(start, end)] if not _UNSPACED.match(part[0]) else [(at, at + 2) for at in range(start, end - 1)]
-        for first, last in places or [(start, end)]:
-            if not matches[shown[first:last]]:
-                continue
+        for first, last in _places(part, matches):
             if found and found[-1][1] >= first:
                 first = found.pop()[0]
             found.append((first, last))
     yield from found
+
+
+def _places(part: re.Match[str], matches: Matches) -> Iterator[tuple[int, int]]:
+    """A word where it matches; in a run of characters each one, and each pair, that does."""
+    start, end = part.span()
+    if not _UNSPACED.match(part[0]):
+        if matches.have(part[0]):
+            yield start, end
+        return
+    for place, character in enumerate(part[0], start):
+        pair = part.string[place : min(place + 2, end)]
+        if matches[pair] and (len(pair) == 2 or end - start == 1):
+            yield place, place + len(pair)
+        elif character in matches.lone:
+            yield place, place + 1

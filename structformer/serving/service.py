@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -414,7 +415,7 @@ class _Explained:
 
     def __init__(self, current: Generation, pipeline: Pipeline, ranking: Ranking, seen: Allowed) -> None:
         opened = current.retriever.opened
-        self._words_of = opened.lexical.words
+        self._words_of, self._held = opened.lexical.words, partial(opened.lexical.held, ranking.query)
         self._query = list(dict.fromkeys(_WORD.findall(ranking.query)))
         weights = current.retriever.weights(pipeline)
         self._weights = None if weights is None else _by_name(weights)
@@ -432,7 +433,7 @@ class _Explained:
         by_words = hit.scores.get("lexical")
         witness = self._witness(hit.document_id)
         told_by = witness.told_by if witness else ""
-        held = set(self._words_of(f"{' '.join(hit.path)}\n{hit.text}"))
+        held = self._held(f"{' '.join(hit.path)}\n{hit.text}")
         return Why(
             parts=parts,
             words=[word for word in self._query if held.issuperset(terms := self._words_of(word)) and terms],

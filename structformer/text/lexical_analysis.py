@@ -8,13 +8,13 @@ question of three words does not tell its language.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Protocol
 
 import tantivy
 
-from structformer.word_counts import UNSPACED
+from structformer.word_counts import ALPHABETS, UNSPACED
 
 _STEMMED = {
     "ar": "arabic",
@@ -38,7 +38,10 @@ _STEMMED = {
 }
 _MAX_QUERY_TERMS = 512
 _KEPT_FORMS = 20_000  # words whose stems are known already
+_QUERY_CHARACTERS = 200_000
+_MOST_LONE = 12  # characters that stand alone in a query: each has many pairs
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
+_ALPHABET, _HANGUL = re.compile(f"[{ALPHABETS}]"), re.compile("[\uac00-\ud7a3]")
 
 
 class Analyzer(Protocol):
@@ -55,6 +58,34 @@ def spaced(text: str) -> str:
 def _pairs(run: re.Match[str]) -> str:
     characters = run.group()
     return f" {' '.join(characters[place : place + 2] for place in range(max(1, len(characters) - 1)))} "
+
+
+def lone_characters(query: str) -> list[str]:
+    """The characters of scripts without spaces that stand alone in a query; of more than a few the first ones."""
+    if query.isascii():
+        return []
+    runs = _UNSPACED.findall(query[:_QUERY_CHARACTERS])
+    return list(dict.fromkeys(run for run in runs if len(run) == 1))[:_MOST_LONE]
+
+
+def neighbours(character: str) -> tuple[str, ...]:
+    """The characters of its script, which may stand before it: of Chinese and Japanese those of Unicode's first
+    65,536.
+    """
+    return _of_script(_script(character))
+
+
+def _script(character: str) -> str:
+    """Which alphabet, by where it begins; Hangul; or "", Chinese and Japanese."""
+    if _ALPHABET.match(character):
+        return chr(ord(character) & ~0x7F)
+    return "hangul" if _HANGUL.match(character) else ""
+
+
+@cache
+def _of_script(script: str) -> tuple[str, ...]:
+    characters = map(chr, range(0x10000))
+    return tuple(each for each in characters if _UNSPACED.match(each) and _script(each) == script)
 
 
 def analyzer(language: str, *, stemmed: bool = True) -> tantivy.TextAnalyzer:
@@ -107,19 +138,29 @@ def _analyzer(language: str) -> tantivy.TextAnalyzer:
 
 def query_terms(words: Analyzer, query: str) -> list[str]:
     """The query's distinct terms in order; of an overlong query the first _MAX_QUERY_TERMS."""
-    return list(dict.fromkeys(words.analyze(spaced(query[:200_000]))))[:_MAX_QUERY_TERMS]
+    return list(dict.fromkeys(words.analyze(spaced(query[:_QUERY_CHARACTERS]))))[:_MAX_QUERY_TERMS]
 
 
 def any_term_query(
-    schema: tantivy.Schema, analyzers: Mapping[str, Analyzer], query: str, boosts: Mapping[str, float]
+    schema: tantivy.Schema,
+    analyzers: Mapping[str, Analyzer],
+    query: str,
+    boosts: Mapping[str, float],
+    lone: Callable[[str, str], tantivy.Query] | None = None,
 ) -> tantivy.Query | None:
     """A query for any of the terms in any of the fields, their BM25 scores times the fields' boosts summed; None
     without a term.
 
-    analyzers: each field's.
+    analyzers: each field's. lone: gives what asks a field for a character that stands alone in the query; without it,
+    such a character is a term like others.
     """
+    alone = frozenset(lone_characters(query) if lone else ())
+
+    def asks(field: str, term: str) -> tantivy.Query:
+        return lone(field, term) if lone and term in alone else tantivy.Query.term_query(schema, field, term, "freq")
+
     clauses = [
-        (tantivy.Occur.Should, tantivy.Query.boost_query(tantivy.Query.term_query(schema, field, term, "freq"), boost))
+        (tantivy.Occur.Should, tantivy.Query.boost_query(asks(field, term), boost))
         for field, boost in boosts.items()
         for term in query_terms(analyzers[field], query)
     ]
