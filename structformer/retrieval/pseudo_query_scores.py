@@ -45,7 +45,9 @@ class UntrainedSearch:
     @property
     def weights(self) -> FusionWeights:
         """Those that were learned, else those that everything begins with."""
-        return self.learned or starting_weights(structure=self.static is not None, described=self.index.descriptions is not None)
+        return self.learned or starting_weights(
+            structure=self.static is not None, described=self.index.descriptions is not None
+        )
 
 
 class PseudoQueryScores:
