@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     help="structure (learned from the corpus here), a trained bi-encoder, base (untrained), or none; may be repeated.  "
-    "[default: structure, and with torch the trained one if it is better than its base, else base]",
+    "[default: structure, and with torch the trained one where held-out questions show no loss, else base]",
 )
 @click.option(
     "--language",

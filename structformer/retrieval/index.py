@@ -93,8 +93,8 @@ def build_index(
 ) -> dict[str, Any]:
     """Index the workspace's corpus. encoders: names of encoders whose vectors are made ("base": the untrained
     bi-encoder; "structure": the static one, which is learned from the corpus first where there is none, or where more
-    than a fifth of the texts are new since it was); None takes the static one, and the trained bi-encoder if it is
-    better than its base, else the base where one is at hand, but without torch no bi-encoder, unless that would lose
+    than a fifth of the texts are new since it was); None takes the static one, and the trained bi-encoder where
+    held-out questions show no loss, else the base where one is at hand, but without torch none, unless that would lose
     vectors that are there (MissingPackage). language: whose
     stemmer is used; "auto" takes the one that most documents declare, else English.
 
@@ -232,8 +232,8 @@ def would_lose_vectors(workspace: Workspace) -> bool:
 
 
 def default_encoders(workspace: Workspace) -> list[str]:
-    """The trained bi-encoder when there is one that is better than what it started from; else the untrained base when
-    one is at hand, else none.
+    """The trained bi-encoder where there is one and held-out questions show no loss; else the untrained base when one
+    is at hand, else none.
     """
     if trained_encoder(workspace):
         return [ENCODER]
@@ -245,7 +245,7 @@ def default_encoders(workspace: Workspace) -> list[str]:
 
 
 def trained_encoder(workspace: Workspace, name: str = ENCODER) -> bool:
-    """Whether there is a trained model of that name that its own training found better than the untrained one."""
+    """Whether there is a trained model of that name that the search uses by itself: held-out questions show no loss."""
     return name in trained_models(workspace) and read_record(workspace, name).used
 
 
