@@ -207,7 +207,7 @@ def command(
         resume
         and not recipe
         and not settings
-        and all(value is None for key, value in chosen.items() if key not in ("name", "max_seconds"))
+        and all(value is None for key, value in chosen.items() if key not in ("name", "max_seconds", "threads"))
     ):
         options = unfinished_options(workspace, options)
     with watched(out, verbose) as listener:
