@@ -123,7 +123,7 @@ def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) 
     command = another_encoder("index", workspace)
     advice = encoders_advice(workspace, corpus, encoders, command, request["language"])
     if advice and PROGRESS_LINES not in os.environ:
-        out.note(f"{advice}  (--encoder structure does without one)")
+        out.note(advice)
 
 
 def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], workspace: Path) -> None:
