@@ -113,3 +113,26 @@ def test_on_words_alone_one_line_says_what_to_run(run, pages):
     assert run("search", "bowline").code == 0
     assert run("index", "--encoder", "structure").code == 0
     assert run("search", "bowline", "--pipeline", "hybrid").code == 0
+
+
+def test_without_a_pretrained_encoder_words_and_structure_are_compared_on_openings(untrained, run, tmp_path):
+    said = run("evaluate", "-w", untrained, "--output", tmp_path / "e", "--json")
+    assert said.code == 0, said.err
+    result = said.json["results"][0]
+    assert result["title"] == "openings of documents, each answered by the rest of its document"
+    rows = {row["label"]: row["scores"]["nDCG@10"] for row in result["rows"]}
+    assert list(rows) == ["BM25", "BM25 of documents", "structure alone", "structure and words"]
+    assert all(0 < score <= 1 for score in rows.values())
+    assert rows["structure and words"] > rows["BM25"]
+    assert "pretrained encoders are left out of this comparison: `structformer index -w" in said.err
+    again = run("evaluate", "-w", untrained, "--output", tmp_path / "f", "--json").json["results"][0]
+    assert again["rows"] == result["rows"]
+
+
+def test_few_openings_are_not_asked(run, pages, tmp_path):
+    run("ingest", pages)
+    run("index", "--encoder", "structure")
+    said = run("evaluate")
+    assert said.code == 2
+    assert "openings can be asked that the rest of their document answers; 20 are needed" in said.err
+    assert "--queries and --qrels" in said.err

@@ -246,6 +246,8 @@ def test_up_says_it_before_the_vectors_are_made_with_its_own_line(tmp_path):
     improver.run()
     assert len(said) == 1
     assert "20 % of the documents are in other languages than English (de), and MiniLM reads English" in said[0]
+    assert "Without any pretrained encoder" in said[0]
+    assert "index --encoder structure. An encoder of many languages may find more (not measured here): " in said[0]
     assert said[0].endswith(": structformer up pages")
 
 

@@ -63,6 +63,26 @@ def test_documents_are_read_indexed_searched_and_judged(light, pages, tmp_path):
     assert "BM25" in done.stdout
 
 
+def test_without_judgements_words_and_structure_are_compared(light, tmp_path):
+    folder = write_pages(
+        tmp_path / "many",
+        {
+            f"{thing}.md": f"# {thing}\n\nRemove the {thing} from every boat.\n\n## More\n\nThe {thing} of a boat is wet.\n"
+            for thing in (
+                f"{first}{last}" for first in "abdefgklm" for last in ("nchor", "ollard", "inder", "udder", "aft")
+            )
+        },
+    )
+    workspace = tmp_path / "w"
+    assert light("ingest", folder, "-w", workspace).returncode == 0
+    assert light("index", "-w", workspace).returncode == 0
+    done = light("evaluate", "-w", workspace, "--json")
+    assert done.returncode == 0, done.stderr
+    rows = [row["pipeline"] for row in json.loads(done.stdout)["results"][0]["rows"]]
+    assert rows == ["lexical", "lexical[of=documents]", "dense:structure", "hybrid:structure"]
+    assert f"comparing pretrained encoders too needs torch, transformers: {INSTALL}" in done.stderr
+
+
 def test_pipelines_that_need_torch_are_left_out_of_a_comparison(light, workspace, tmp_path):
     build_index(workspace, encoders=["base"])
     export_model(workspace, "base", int8=True)

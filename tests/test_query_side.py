@@ -78,6 +78,30 @@ def made(folder: Path, further: tuple[str, ...] = ()) -> Path:
     return folder / "w"
 
 
+def test_the_index_says_from_what_its_weights_were_learned(manual, base, run, tmp_path):
+    write_pages(tmp_path / "pages", {f"bare{n}.md": f"# Bare {n}\n\nYes, {n}.\n" for n in range(4)})
+    ingest(tmp_path / "pages", manual, workers=1)
+    learned = "the search's weights were learned from 31 openings; without a question of their own: 4 of 35 documents\n"
+    options = ("index", "-w", manual, "--base-model", base)
+    assert learned in run(*options).out
+    assert learned in run(*options).out  # where nothing is learned again
+    told = run(*options, "--json").json["weights"]
+    assert told == {
+        "encoder": "base",
+        "learned": True,
+        "openings": {"asked": 31, "having": 31, "documents": 35},
+    }
+
+
+def test_the_index_says_that_its_weights_were_not_learned(workspace, base, run):
+    starting = "the search's weights are those that all corpora begin with"
+    said = run("index", "-w", workspace, "--base-model", base).out
+    assert f"{starting}: of the 20 openings that learning needs, 2 can be asked; " in said, said
+    assert "without a question of their own: 1 of 3 documents\n" in said, said
+    assert f"{starting}; beside a pretrained" in run("index", "-w", workspace, "--encoder", "structure").out
+    assert "weights" not in run("index", "-w", workspace, "--encoder", "none").out
+
+
 @pytest.mark.parametrize(
     ("sentence", "asked"),
     [

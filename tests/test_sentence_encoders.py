@@ -280,6 +280,25 @@ def test_a_passage_prompt_goes_before_documents(tmp_path):
     assert furthest(theirs(tmp_path / "saved")[1](TEXTS[:1]), wanted) < CLOSE
 
 
+@pytest.mark.parametrize(
+    "prompts",
+    [
+        {"query": "q: ", "document": "", "passage": "passage: "},
+        {"query": "q: ", "document": "d: ", "passage": ""},
+        {"query": "", "document": "", "corpus": "c: "},
+    ],
+)
+def test_an_empty_prompt_means_none(tmp_path, prompts):
+    folder = older(tmp_path / "older", pooling_mode_mean_tokens=True)
+    written(folder, {"config_sentence_transformers.json": {"prompts": prompts}})
+    queries, documents = theirs(folder)
+    ours = BiEncoder.load(str(folder))
+    assert furthest(ours.encode_queries(QUERIES), queries(QUERIES)) < CLOSE
+    assert furthest(ours.encode_documents(TEXTS), documents(TEXTS)) < CLOSE
+    ours.save(tmp_path / "saved")
+    assert furthest(theirs(tmp_path / "saved")[1](TEXTS), documents(TEXTS)) < CLOSE
+
+
 def test_a_prompt_does_not_shorten_queries(tmp_path):
     folder = older(tmp_path / "older", pooling_mode_lasttoken=True)
     written(folder, {"0_Transformer/sentence_bert_config.json": {"max_seq_length": 90}})

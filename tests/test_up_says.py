@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,55 @@ def test_a_wrong_base_model_is_said_before_anything_is_read(up, pages):
         said = up(pages, "-w", "w", "--base-model", name)
         assert (said.code, "Reading" in said.err) == (1, False), said.err
         assert not Path("w").exists()
+
+
+def recorded(monkeypatch) -> list[tuple[str, ...]]:
+    """What `up` would run, which runs nothing."""
+    begun: list[tuple[str, ...]] = []
+
+    class Recorder:
+        def __init__(self, *arguments: str, polite: bool = False) -> None:
+            begun.append(arguments)
+
+        def run(self, told):
+            return 0, ""
+
+        def end(self):
+            pass
+
+    monkeypatch.setattr("structformer.serving.improving.Command", Recorder)
+    return begun
+
+
+def test_threads_are_handed_to_the_first_index(up, pages, monkeypatch):
+    begun = recorded(monkeypatch)
+    up(pages, "-w", "w", "--threads", 1)
+    assert [arguments[:3] for arguments in begun] == [("ingest", str(pages), "-w"), ("index", "--threads", "1")]
+    begun.clear()
+    up(pages, "-w", "w")
+    assert "--threads" not in begun[1]
+
+
+def test_threads_are_handed_to_what_goes_on_beside_the_page(workspace, run, monkeypatch):
+    run("index", "-w", workspace, "--encoder", "structure")
+    begun = recorded(monkeypatch)
+    monkeypatch.setattr("structformer.serving.improving.has_vectors", lambda workspace: False)
+
+    def serve(application, ready, on):
+        ready("here")
+        deadline = time.monotonic() + 60
+        while not any(arguments[0] == "train" for arguments in begun) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        for each in on.sockets:
+            each.close()
+
+    monkeypatch.setattr("structformer.serving.server.run", serve)
+    pages = workspace.parent / "pages"
+    run("up", pages, "-w", workspace, "--no-open", "--port", 0, "--threads", 3, "--train", "1m")
+    steps = {arguments[0]: arguments for arguments in begun}
+    assert "--threads" not in steps["ingest"]
+    assert steps["index"][1:3] == ("--threads", "3")
+    assert steps["train"][1:5] == ("--max-time", "1m", "--threads", "3")
 
 
 def test_a_port_that_nobody_chose_gives_way_to_the_next():

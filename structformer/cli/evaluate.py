@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import OutputPath, common_options, output, printable, save_config, table
+from structformer.cli.common import Output, OutputPath, common_options, output, printable, save_config, table
 from structformer.cli.searching import fresh_index, stale_option
-from structformer.extras import needed_for
+from structformer.extras import TORCH, are_installed, needed_for, needs
 
 if TYPE_CHECKING:
     from structformer.evaluation.comparison import Evaluation
@@ -140,7 +140,8 @@ def command(
     """Compare pipelines: BM25, untrained and trained, dense and hybrid, with significance tests.
 
     Without judgements the openings of documents that training held out are asked for, each answered by the rest of its
-    document.
+    document, from 20 openings on. Without a pretrained encoder's vectors BM25 and the encoder that the corpus taught
+    are compared, for which torch is not needed.
 
     Writes run files, report.json, report.md and report.html into a folder of their own. Exit code 1 when the qrels name
     documents that the corpus does not have, or queries that are not there (they are listed; the scores count unknown
@@ -195,10 +196,8 @@ def command(
     with new_folder(target, workspace, force=force, own=own) as made, out.progress("evaluating") as progress:
         if not asked and chosen is None:
             try:
-                with needed_for("comparing ways to search on openings"):
-                    from structformer.evaluation.held_out_openings import evaluate_openings
                 results.append(
-                    evaluate_openings(
+                    _openings_compared(out, workspace)(
                         workspace,
                         measures=names,
                         seed=seed,
@@ -275,6 +274,25 @@ def command(
             )
         )
     return 1 if unknown or unasked or not all(check.passed for _, _, check in checks) else 0
+
+
+def _openings_compared(out: Output, workspace: Path) -> Callable[..., Evaluation]:
+    """What compares ways to search on openings: with the untrained encoder, or where that cannot be asked, by words and
+    structure, which is said.
+    """
+    from structformer.evaluation.asked_openings import compares_by_structure, evaluate_by_structure
+
+    if compares_by_structure(workspace):
+        left = "pretrained encoders are left out of this comparison"
+        out.note(
+            f"{left}: `structformer index -w {workspace} --encoder structure --encoder base` makes vectors to ask"
+            if are_installed(*TORCH)
+            else needs("comparing pretrained encoders too", TORCH)
+        )
+        return evaluate_by_structure
+    with needed_for("comparing ways to search on openings"):
+        from structformer.evaluation.held_out_openings import evaluate_openings
+    return evaluate_openings
 
 
 def judged(

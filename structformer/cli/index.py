@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     help="structure (learned from the corpus here), a trained bi-encoder, base (untrained), or none; may be repeated.  "
-    "[default: structure, and with torch the trained one if it is better than its base, else base]",
+    "[default: structure, and with torch the trained one where held-out questions show no loss, else base]",
 )
 @click.option(
     "--language",
@@ -80,7 +80,8 @@ def command(
 
     The encoder `structure` is learned from the corpus itself, in seconds to a minute, with nothing pretrained; a
     pretrained one's vectors come beside it. Texts that were indexed before keep their vectors, and an
-    interrupted run resumes. The hybrid's weights are learned from the corpus's own opening sentences."""
+    interrupted run resumes. Beside a pretrained encoder the hybrid's weights are learned from the corpus's own opening
+    sentences, from 20 of them on."""
     from structformer.parts import Part
     from structformer.retrieval.index import build_index
     from structformer.retrieval.parts import index_part
@@ -122,7 +123,7 @@ def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) 
     command = another_encoder("index", workspace)
     advice = encoders_advice(workspace, corpus, encoders, command, request["language"])
     if advice and PROGRESS_LINES not in os.environ:
-        out.note(f"{advice}  (--encoder structure does without one)")
+        out.note(advice)
 
 
 def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], workspace: Path) -> None:
@@ -135,6 +136,26 @@ def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], worksp
     out.result(
         f"{manifest['units']} passages indexed" + (f", with vectors of: {vectors}" if vectors else ", lexical only")
     )
+    if manifest["weights"]:
+        out.say(_told_of_weights(manifest["weights"]))
     if ctx.params.get("encoders") == () and not are_installed(*TORCH):
         out.note(needs("a pretrained encoder beside it", TORCH))
     out.say(f'\nnext: structformer search -w {workspace} "your question"')
+
+
+def _told_of_weights(weights: dict[str, Any]) -> str:
+    """From what the hybrid's weights were learned, or why they were not."""
+    from structformer.retrieval.encoder_names import STRUCTURE
+    from structformer.retrieval.pseudo_queries import FEWEST_OPENINGS
+
+    starting = "the search's weights are those that all corpora begin with"
+    counted = weights["openings"]
+    if not weights["learned"] and weights["encoder"] == STRUCTURE:
+        return f"{starting}; beside a pretrained encoder they are learned from openings"
+    if counted is None:
+        return "the search's weights were learned from openings" if weights["learned"] else starting
+    asked, silent = counted["asked"], counted["documents"] - counted["having"]
+    without = f"without a question of their own: {silent} of {counted['documents']} documents"
+    if weights["learned"]:
+        return f"the search's weights were learned from {asked} openings; {without}"
+    return f"{starting}: of the {FEWEST_OPENINGS} openings that learning needs, {asked} can be asked; {without}"

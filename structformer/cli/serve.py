@@ -81,11 +81,15 @@ def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--log", "logs", is_flag=True, help="A JSON line for each request, without its query."),
         click.option("--log-queries", is_flag=True, help="With the texts of queries in the log."),
-        click.option("--threads", type=click.IntRange(1, 256), help="Searches at once.  [default: one a core]"),
     )
     for decorate in reversed(decorators):
         function = decorate(function)
     return ask_options(function)
+
+
+def server_threads_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """--threads of a command that serves. what: they are for."""
+    return click.option("--threads", type=click.IntRange(1, 256), help=f"{what}  [default: one a core]")
 
 
 def server_options(values: dict[str, Any]) -> ServerOptions:
@@ -121,6 +125,7 @@ def log_requests(wanted: bool) -> None:
 
 @click.command("serve")
 @serving_options
+@server_threads_option("Searches at once.")
 @click.option(
     "--pipeline",
     "pipelines",

@@ -169,7 +169,12 @@ def command(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """Train a ranker on the Examples of the corpus, within the time given, and save it in the workspace.
+    """Train a ranker on what the corpus itself says, within the time given, and save it in the workspace.
+
+    By default the query side of a bi-encoder learns from questions drawn from the corpus; whole rankers learn from
+    Examples of its structure. What is held out judges them, and the search uses a trained bi-encoder where held-out
+    questions show no loss. They are a weak judge of people's queries: only questions of your own, with `evaluate`,
+    decide.
 
     Measures this machine first and says what it will do. An index is made, or Examples are drawn, when there are none
     yet. A run that was stopped continues with `--resume`, alone or with the flags it was begun with. A model of the
@@ -202,7 +207,7 @@ def command(
         resume
         and not recipe
         and not settings
-        and all(value is None for key, value in chosen.items() if key not in ("name", "max_seconds"))
+        and all(value is None for key, value in chosen.items() if key not in ("name", "max_seconds", "threads"))
     ):
         options = unfinished_options(workspace, options)
     with watched(out, verbose) as listener:

@@ -16,6 +16,7 @@ from structformer.cli.serve import (
     log_requests,
     say_who_may_ask,
     server_options,
+    server_threads_option,
     serving_options,
 )
 from structformer.cli.steps_view import StepsView
@@ -53,6 +54,10 @@ _KEPT = "what is done is kept, and the same command goes on from there"
 )
 @base_url_option
 @serving_options
+@server_threads_option(
+    "Searches at once, and cores that indexing and training compute with. Two commands at once that each take all are "
+    "slower than one after the other."
+)
 @common_options
 @click.pass_context
 def command(
@@ -99,13 +104,13 @@ def command(
         if base_model:
             usable_base(base_model)  # a wrong one fails before anything is read
         usable_pair(place, base_model, query_model)
-    title = values.pop("title")
+    title, threads = values.pop("title"), values["threads"]
     logs = values["logs"] or values["log_queries"]
     log_requests(logs)
     options, on = listen(ctx, out, server_options(values))
     view = StepsView(out, bars=not logs)
     try:
-        _first_index(view, place, paths, base_url)
+        _first_index(view, place, paths, base_url, threads)
         choose_encoders(place, base_model, query_model)
         service = SearchService(place, Serving(title, feedback=options.feedback))
     except KeyboardInterrupt:
@@ -113,7 +118,14 @@ def command(
         raise
     train = None if train_time.lower() == "none" else train_time
     improver = Improver(
-        service, files, train=train, watch=watch, say=view.say, show=view, advice=another_encoder("up", place, *paths)
+        service,
+        files,
+        train=train,
+        watch=watch,
+        threads=threads,
+        say=view.say,
+        show=view,
+        advice=another_encoder("up", place, *paths),
     )
 
     def ready(address: str) -> None:
@@ -141,12 +153,15 @@ def _in_words(step: str) -> str:
     return (step[:1].lower() + step[1:]).partition(",")[0]
 
 
-def _first_index(view: StepsView, workspace: Workspace, paths: tuple[str, ...], base_url: str | None) -> None:
+def _first_index(
+    view: StepsView, workspace: Workspace, paths: tuple[str, ...], base_url: str | None, threads: int | None
+) -> None:
     """Read the files, and make what they are searched with at once: words, and meaning as far as the documents
     themselves teach it; unless there is more already.
     """
     from structformer.retrieval.encoder_names import STRUCTURE
     from structformer.retrieval.index import is_stale, unrepeatable
+    from structformer.serving.improving import threads_given
 
     if why := unrepeatable(workspace):
         view.say(why)
@@ -159,10 +174,11 @@ def _first_index(view: StepsView, workspace: Workspace, paths: tuple[str, ...], 
         if not was_there and _is_empty(workspace):
             shutil.rmtree(workspace.path, ignore_errors=True)
         raise
+    index = ("index", *threads_given(threads))
     if not workspace.has("index"):
-        _run(view, workspace, "Indexing their words, and what they teach of meaning", "index", "--encoder", STRUCTURE)
+        _run(view, workspace, "Indexing their words, and what they teach of meaning", *index, "--encoder", STRUCTURE)
     elif is_stale(workspace):
-        _run(view, workspace, "Indexing what has changed", "index")
+        _run(view, workspace, "Indexing what has changed", *index)
 
 
 def _is_empty(workspace: Workspace) -> bool:

@@ -34,7 +34,9 @@ def language_advice(corpus: Corpus, encoder: str, command: str, *, language: str
         f"{100 * share:.0f} % of the documents are in other languages than English ({named}), and "
         f"{'MiniLM' if encoder == 'minilm' else encoder} reads English. The search uses it all the same, beside words "
         "and what the documents themselves teach, with a weight that it learns from these documents: a small one where "
-        f"the encoder finds little. An encoder of many languages is the better choice: {command}"
+        "the encoder finds little. Without any pretrained encoder, learned from the documents alone, whatever their "
+        f"language: index --encoder structure. An encoder of many languages may find more (not measured "
+        f"here): {command}"
     )
 
 

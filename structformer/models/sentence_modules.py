@@ -93,9 +93,9 @@ class SentenceModules:
     lower_case: bool = False
 
     def prompt(self, side: str) -> str:
-        """What goes before every text of a side, "" for nothing."""
+        """What goes before every text of a side, "" for nothing; also where a folder says so by an empty prompt."""
         names = _DOCUMENT_PROMPTS if side == DOCUMENT else (QUERY,)
-        return next((self.prompts[name] for name in names if self.prompts.get(name)), "")
+        return next((self.prompts[name] for name in names if name in self.prompts), "")
 
     def dimensions(self, hidden: int) -> int:
         """Numbers of a vector. hidden: of a token's."""

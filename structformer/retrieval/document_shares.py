@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from structformer.retrieval.asked_questions import AskedQuestions
 from structformer.retrieval.lexical import LexicalIndex, document_text
 from structformer.retrieval.pseudo_queries import PseudoQuery
-from structformer.retrieval.pseudo_query_scores import PseudoQueryScores
 from structformer.retrieval.units import Unit, Units
 from structformer.text.lexical_analysis import word_total
 
@@ -17,7 +17,7 @@ _LENGTH_SAMPLE = 500  # documents whose lengths are averaged
 class DocumentShares:
     """The BM25 scores of the documents found for a question, as shares of the best."""
 
-    def __init__(self, asked: PseudoQueryScores, units: Units, lexical: LexicalIndex) -> None:
+    def __init__(self, asked: AskedQuestions, units: Units, lexical: LexicalIndex) -> None:
         self._asked, self._lexical = asked, lexical
         self._texts = _document_texts(units, {question.document for question in asked.questions})
         lengths = [word_total(text) for text in list(self._texts.values())[:_LENGTH_SAMPLE]]

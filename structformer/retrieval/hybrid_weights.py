@@ -8,45 +8,55 @@ openings predicted best which weights serve people's queries: docs/why-it-works.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from structformer.corpus import Corpus
-from structformer.graph import ReferenceGraph
 from structformer.retrieval.copies import Copies
 from structformer.retrieval.document_shares import DocumentShares
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, Floats, FusionWeights, learn_weights
-from structformer.retrieval.pseudo_queries import OPENING, PseudoQuery, draw_pseudo_queries
+from structformer.retrieval.pseudo_queries import FEWEST_OPENINGS, OPENING, PseudoQuery, draw_openings
 from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
 
 _MOST_OPENINGS = 400
 _IN_PLACE = "opening in place"
-_FEWEST_OPENINGS = 20
 _FOUND, _MISSED = 10, 0.05  # documents; share of the right answers that may lie under the floor
 _CANDIDATES = 60  # units a question
 _BATCH = 64
 
 
-def learned_from_openings(
-    corpus: Corpus, graph: ReferenceGraph, search: UntrainedSearch
-) -> tuple[FusionWeights, float]:
-    """The hybrid's weights for this corpus, and the cosine below which nothing is found with confidence; the defaults
-    and 0 where it has too few opening sentences.
+@dataclass(frozen=True, slots=True)
+class LearnedWeights:
+    """The hybrid's weights for a corpus, and the cosine below which nothing is found with confidence; the defaults and
+    0 where it has too few opening sentences. asked: openings that were asked and have an answer; having, documents: how
+    many documents have an opening that can be asked, and how many there are, copies left out.
+    """
+
+    weights: FusionWeights
+    floor: float
+    asked: int
+    having: int
+    documents: int
+
+
+def learned_from_openings(search: UntrainedSearch) -> LearnedWeights:
+    """What a corpus's opening sentences teach.
 
     search: by the untrained encoder. A trained one has read the openings, so that its own scores on them say too much;
     that is also why the static one is cross-fitted.
     """
     copies = Copies.of(search.units)
-    drawn = draw_pseudo_queries(corpus, graph, search.units, copies=copies, sources=(OPENING,), most=3 * _MOST_OPENINGS)
+    drawn, having = draw_openings(search.units, copies=copies, most=3 * _MOST_OPENINGS)
     owners = search.index.owners
     questions = [_left_in_place(question, owners) if number % 2 else question for number, question in enumerate(drawn)]
     found = list(weighed_groups(questions, search))
-    if len(found) < _FEWEST_OPENINGS:
-        return search.weights, 0.0
-    return learn_weights([rows for _, rows, _ in found], prior=search.weights), _floor(found)
+    counts = len(found), having, sum(not copies.is_copy(number) for number in range(len(search.documents)))
+    if len(found) < FEWEST_OPENINGS:
+        return LearnedWeights(search.weights, 0.0, *counts)
+    weights = learn_weights([rows for _, rows, _ in found], prior=search.weights)
+    return LearnedWeights(weights, _floor(found), *counts)
 
 
 def _floor(found: Sequence[tuple[PseudoQuery, Floats, list[int]]]) -> float:
@@ -60,7 +70,7 @@ def _floor(found: Sequence[tuple[PseudoQuery, Floats, list[int]]]) -> float:
         better = {owner for owner, score in zip(owners[1:], scores[1:], strict=True) if score >= scores[0]}
         if question.source == OPENING and len(better) < _FOUND:
             cosines.append(float(rows[0, 0]))
-    return round(float(np.quantile(cosines, _MISSED)), 4) if 2 * len(cosines) >= _FEWEST_OPENINGS else 0.0
+    return round(float(np.quantile(cosines, _MISSED)), 4) if 2 * len(cosines) >= FEWEST_OPENINGS else 0.0
 
 
 def weighed_groups(

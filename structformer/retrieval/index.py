@@ -94,8 +94,8 @@ def build_index(
 ) -> dict[str, Any]:
     """Index the workspace's corpus. encoders: names of encoders whose vectors are made ("base": the untrained
     bi-encoder; "structure": the static one, which is learned from the corpus first where there is none, or where more
-    than a fifth of the texts are new since it was); None takes the static one, and the trained bi-encoder if it is
-    better than its base, else the base where one is at hand, but without torch no bi-encoder, unless that would lose
+    than a fifth of the texts are new since it was); None takes the static one, and the trained bi-encoder where
+    held-out questions show no loss, else the base where one is at hand, but without torch none, unless that would lose
     vectors that are there (MissingPackage). language: whose
     stemmer is used; "auto" takes the one that most documents declare, else English.
 
@@ -104,9 +104,9 @@ def build_index(
     an index of them names (approximate.py), or "auto", approximate from half a million passages on where faiss is
     installed. base_model, query_model: what "base" is from now on, see chosen_base.py. made: a
     folder of vectors that were made elsewhere. say: called with what is to be known before the time is spent, as that
-    an encoder reads English alone and the documents are in French; None: a warning. Returns the index's manifest.
-    Raises WorkspaceError before the first ingest, ModelError on an unknown encoder, UsageError on "approximate"
-    without faiss."""
+    an encoder reads English alone and the documents are in French; None: a warning. Returns the index's manifest
+    with the names of its encoders and what its weights were learned from. Raises WorkspaceError before the first
+    ingest, ModelError on an unknown encoder, UsageError on "approximate" without faiss."""
     workspace, progress = Workspace(workspace), notebook_progress(progress)
     corpus = Corpus.open(workspace)
     choose_encoders(workspace, base_model, query_model)
@@ -173,8 +173,21 @@ def build_index(
         for encoder in encoders:
             place = encoder_place(workspace, encoder)
             _make_vectors(folder, before, workspace, place, manifest, structure, progress, made)
+        weights = _told_of_weights(folder, workspace, encoders)
         remove(_journals(workspace))
-    return {**manifest, "encoders": encoders}
+    return {**manifest, "encoders": encoders, "weights": weights}
+
+
+def _told_of_weights(folder: Path, workspace: Workspace, encoders: Sequence[str]) -> dict[str, Any]:
+    """Whether the hybrid's weights were learned for the first pretrained encoder of an index, else for the static one,
+    and from which openings, where any were asked; empty without an encoder.
+    """
+    if not encoders:
+        return {}
+    encoder = next((name for name in encoders if name != STRUCTURE), STRUCTURE)
+    found = read_json(folder / _vectors(encoder_place(workspace, encoder).vectors)[-1])
+    learned = FusionWeights.of(found["weights"]).learned
+    return {"encoder": encoder, "learned": learned, "openings": found.get("openings")}
 
 
 def _languages(corpus: Corpus, chosen: str) -> tuple[str, ...]:
@@ -225,8 +238,8 @@ def would_lose_vectors(workspace: Workspace) -> bool:
 
 
 def default_encoders(workspace: Workspace) -> list[str]:
-    """The trained bi-encoder when there is one that is better than what it started from; else the untrained base when
-    one is at hand, else none.
+    """The trained bi-encoder where there is one and held-out questions show no loss; else the untrained base when one
+    is at hand, else none.
     """
     if trained_encoder(workspace):
         return [ENCODER]
@@ -238,7 +251,7 @@ def default_encoders(workspace: Workspace) -> list[str]:
 
 
 def trained_encoder(workspace: Workspace, name: str = ENCODER) -> bool:
-    """Whether there is a trained model of that name that its own training found better than the untrained one."""
+    """Whether there is a trained model of that name that the search uses by itself: held-out questions show no loss."""
     return name in trained_models(workspace) and read_record(workspace, name).used
 
 
@@ -559,13 +572,15 @@ def _make_vectors(
                 if beside and halves is None:
                     stayed = {"weights": asdict(starting), "floor": 0.0}
                 else:
-                    stayed = _learned(folder, workspace, manifest, (units, documents), path, model, halves)
+                    stayed = _learned(folder, manifest, (units, documents), path, model, halves)
             weights = FusionWeights.of(stayed["weights"])
             facts["floor"] = stayed["floor"]
+            counted = stayed.get("openings")
         else:
-            weights = starting
+            weights, counted = starting, None
         facts["weights"] = asdict(weights)
-        facts |= {"base": place.base, "revision": place.revision}  # told, and nothing hangs on them
+        # Told, and nothing hangs on them.
+        facts |= {"base": place.base, "revision": place.revision} | ({"openings": counted} if counted else {})
         write_json(building.folder / f"{place.vectors}.fusion.json", facts)
         if is_approximate(manifest, len(units)):
             write_approximate(
@@ -604,22 +619,23 @@ def _fusion_path(vectors: Path) -> Path:
 
 def _learned(
     folder: Path,
-    workspace: Workspace,
     manifest: dict[str, Any],
     indexed: tuple[Units, IndexedDocuments],
     vectors: Path,
     encoder: BiEncoder,
     halves: tuple[StaticEncoder, StaticEncoder] | None,
 ) -> dict[str, Any]:
-    """The hybrid's weights and the floor of confidence, learned with the untrained encoder and its vectors."""
+    """The hybrid's weights and the floor of confidence, learned with the untrained encoder and its vectors, and from
+    how many openings.
+    """
     from structformer.retrieval.dense import DenseIndex
     from structformer.retrieval.hybrid_weights import learned_from_openings
     from structformer.retrieval.pseudo_query_scores import UntrainedSearch
     from structformer.retrieval.static_scores import CrossFitted
 
-    corpus = Corpus.open(workspace)
     lexical = LexicalIndex(folder / "lexical", manifest["languages"])
     index = DenseIndex(vectors, indexed[0].numbers("document"), descriptions=Descriptions(vectors))
     search = UntrainedSearch(*indexed, lexical, index, encoder, CrossFitted(halves) if halves else None)
-    weights, floor = learned_from_openings(corpus, ReferenceGraph.open(workspace, corpus), search)
-    return {"weights": asdict(weights), "floor": floor}
+    learned = learned_from_openings(search)
+    counts = {"asked": learned.asked, "having": learned.having, "documents": learned.documents}
+    return {"weights": asdict(learned.weights), "floor": learned.floor, "openings": counts}

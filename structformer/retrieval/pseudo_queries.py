@@ -9,7 +9,7 @@ again."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from structformer.corpus import Corpus
@@ -43,7 +43,7 @@ _NAME_WORDS = (2, 12)  # of headings and anchor texts
 _MANUAL_SHARE = 0.2  # of openings that are imperative, from which on only imperative sentences are taken
 _VERB_LAST = frozenset("ja ko hi bn mr ta te ml kn si tr az kk mn fa eu ka hy".split())
 _OPENING_CANDIDATES = 4  # sentences of a document
-_FEWEST_OPENINGS = 20  # that tell what kind of corpus it is
+FEWEST_OPENINGS = 20  # that tell what kind of corpus it is, and from which weights are learned
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,7 @@ def draw_pseudo_queries(
     read = _Read(sources, most, seed, copies)
     read.units(units)
     openings = read.openings()
-    imperative = len(openings) >= _FEWEST_OPENINGS and (
-        sum(is_imperative(each.text) for each in openings.values()) >= _MANUAL_SHARE * len(openings)
-    )
-
+    imperative = _are_imperative(openings)
     instructions = frozenset() if imperative else _first_words(openings.values(), corpus_languages(corpus))
 
     def wanted(text: str) -> bool:
@@ -96,14 +93,7 @@ def draw_pseudo_queries(
 
     drawn: list[PseudoQuery] = []
     if OPENING in sources:
-        kept = EvenSample(most // 3, f"openings/{seed}")
-        for document, each in openings.items():
-            if imperative or each.is_named or is_sentence(each.text):
-                kept.add(f"{document}/{each.text}", each.text, document, each.unit)
-        drawn += [
-            PseudoQuery(each.text, each.document, OPENING, read.holders(each.text) or tuple(each.units))
-            for each in kept.in_order()
-        ]
+        drawn += read.drawn_openings(_askable(openings), most // 3, seed)
     if LINK in sources or ANCHOR in sources:
         drawn += [
             PseudoQuery(text, target, source, read.holders(text), (linking, *copies.others(linking)))
@@ -131,6 +121,33 @@ def draw_pseudo_queries(
             if wanted(each.text) and (plain(each.text), each.document) not in taken
         ][: max(0, most - len(drawn))]
     return [_of_first(question, copies) for question in drawn]
+
+
+def draw_openings(
+    units: Iterable[Unit], *, copies: Copies = NO_COPIES, most: int = MOST_PSEUDO_QUERIES, seed: int = 0
+) -> tuple[list[PseudoQuery], int]:
+    """The openings that `draw_pseudo_queries` draws where nothing else is asked for, and how many documents have one
+    that can be asked, drawn or not.
+    """
+    read = _Read((OPENING,), most, seed, copies)
+    read.units(units)
+    askable = _askable(read.openings())
+    return [_of_first(each, copies) for each in read.drawn_openings(askable, most // 3, seed)], len(askable)
+
+
+def _are_imperative(openings: Mapping[int, _Opening]) -> bool:
+    """Whether openings are instructions, as those of manuals are."""
+    return len(openings) >= FEWEST_OPENINGS and (
+        sum(is_imperative(each.text) for each in openings.values()) >= _MANUAL_SHARE * len(openings)
+    )
+
+
+def _askable(openings: Mapping[int, _Opening]) -> dict[int, _Opening]:
+    """Those of the openings that can be asked."""
+    imperative = _are_imperative(openings)
+    return {
+        document: each for document, each in openings.items() if imperative or each.is_named or is_sentence(each.text)
+    }
 
 
 def _of_first(question: PseudoQuery, copies: Copies) -> PseudoQuery:
@@ -163,7 +180,7 @@ def _first_words(openings: Collection[_Opening], languages: Sequence[str]) -> fr
     words = Counter(first_word(each.text) for each in openings if each.is_named)
     unsaid = function_words(languages)
     shared = {word: count for word, count in words.items() if count > 1 and word not in unsaid}
-    manual = len(openings) >= _FEWEST_OPENINGS and sum(shared.values()) >= _MANUAL_SHARE * len(openings)
+    manual = len(openings) >= FEWEST_OPENINGS and sum(shared.values()) >= _MANUAL_SHARE * len(openings)
     return frozenset(shared) if manual else frozenset()
 
 
@@ -200,6 +217,16 @@ class _Read:
         """The units that hold a sentence."""
         found = self.sentences.get(plain(text))
         return tuple(found.units) if found else ()
+
+    def drawn_openings(self, askable: Mapping[int, _Opening], most: int, seed: int) -> list[PseudoQuery]:
+        """An even choice of openings, as questions."""
+        kept = EvenSample(most, f"openings/{seed}")
+        for document, each in askable.items():
+            kept.add(f"{document}/{each.text}", each.text, document, each.unit)
+        return [
+            PseudoQuery(each.text, each.document, OPENING, self.holders(each.text) or tuple(each.units))
+            for each in kept.in_order()
+        ]
 
     def openings(self) -> dict[int, _Opening]:
         """By document the first sentence that no other document begins with; "General Commands Manual" says

@@ -4,8 +4,7 @@ own answer made fair.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,19 +12,15 @@ import numpy.typing as npt
 import torch
 
 from structformer.models.bi_encoder import BiEncoder
+from structformer.retrieval.asked_questions import AskedQuestions, Progress
 from structformer.retrieval.dense import DenseIndex
 from structformer.retrieval.fusion import FusionWeights, starting_weights
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.pseudo_queries import OPENING, PseudoQuery
-from structformer.retrieval.ranking import normalize_by_max
-from structformer.retrieval.sample import evenly_taken
 from structformer.retrieval.static_scores import CrossFitted, StaticScores
 from structformer.retrieval.units import IndexedDocuments, Units
 
 NOTHING = -1e9  # the score of what may not be found
-_FOUND = 200  # units, and documents, that have a lexical share
-_MOST_UNITS = 120_000  # that are held in memory and scored at once; a larger corpus is learned from by a sample
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +44,10 @@ class UntrainedSearch:
         return self.learned or starting_weights(structure=self.static is not None, described=described)
 
 
-class PseudoQueryScores:
+class PseudoQueryScores(AskedQuestions):
     """Questions with what it takes to score them: all vectors, lexical shares, and the overviews of openings without
     the opening.
-
-    units: numbers of the units that take part, all of them in a corpus of up to 120,000; numbers below are places among
-    these."""
+    """
 
     def __init__(
         self,
@@ -63,17 +56,9 @@ class PseudoQueryScores:
         progress: Progress | None = None,
     ) -> None:
         index, documents, encoder = search.index, search.documents, search.encoder
-        owners = index.owners
         count = len(documents)
-        share = min(1.0, _MOST_UNITS / max(1, len(owners)))
-        taken = evenly_taken(count, share)
-        self.units = np.flatnonzero(taken[owners])
-        places = np.full(len(owners), -1, np.int64)
-        places[self.units] = np.arange(len(self.units))
-        self.questions = [question for question in questions if taken[question.document]]
-        self._places = places
-        self._owners = owners
-        self.owners = torch.from_numpy(owners[self.units])
+        super().__init__(questions, index.owners, count, search.lexical, progress)
+        self.owners = torch.from_numpy(self.unit_owners)
         self.passages = torch.from_numpy(np.ascontiguousarray(index.vectors[self.units], np.float32))
         self.overviews = torch.from_numpy(np.array(index.overviews, np.float32))
         self.vectors = torch.from_numpy(encoder.encode_queries([question.text for question in self.questions]))
@@ -87,10 +72,6 @@ class PseudoQueryScores:
         bounds = np.searchsorted(self.owners.numpy(), np.arange(count + 1))
         self._slices = np.stack([bounds[:-1], bounds[1:]], axis=1)
         self._own_overviews = self._without_openings(documents, encoder)
-        self._shares = self._lexical_shares(search.lexical, progress)
-
-    def __len__(self) -> int:
-        return len(self.questions)
 
     def _without_openings(self, documents: IndexedDocuments, encoder: BiEncoder) -> dict[int, torch.Tensor]:
         """By question: the overview of its document without the question, where it holds it."""
@@ -102,40 +83,6 @@ class PseudoQueryScores:
                     texts[number] = text.replace(question.text, " ")
         found = torch.from_numpy(encoder.encode_documents(list(texts.values())))
         return dict(zip(texts, found, strict=True))
-
-    def _lexical_shares(
-        self, lexical: LexicalIndex, progress: Progress | None
-    ) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]]:
-        """By question: units, and their BM25 scores as shares of the best that may be found."""
-
-        def shares(question: PseudoQuery) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-            held, skipped = set(question.holders), self.skipped(question)
-            found = normalize_by_max(
-                [
-                    (int(self._places[unit]), score)
-                    for unit, score in lexical.search(question.text, _FOUND)
-                    if self._places[unit] >= 0 and unit not in held and int(self._owners[unit]) not in skipped
-                ]
-            )
-            return np.fromiter(found, np.int64, len(found)), np.fromiter(found.values(), np.float32, len(found))
-
-        found = []
-        with ThreadPoolExecutor() as pool:
-            for number, each in enumerate(pool.map(shares, self.questions), 1):
-                found.append(each)
-                if progress:
-                    progress(number, len(self.questions))
-        return found
-
-    def owner(self, unit: int) -> int:
-        """The number of a unit's document."""
-        return int(self._owners[unit])
-
-    def skipped(self, question: PseudoQuery) -> set[int]:
-        """Documents that are neither right nor wrong answers: others that hold the question, and those to be passed
-        over.
-        """
-        return {*map(int, self._owners[list(question.holders)]), *question.passed_over} - {question.document}
 
     def answers(self, numbers: Sequence[int]) -> torch.Tensor:
         """(questions,) the documents that answer them."""
@@ -177,11 +124,6 @@ class PseudoQueryScores:
             words[row, torch.from_numpy(units)] = torch.from_numpy(shares)
         return words
 
-    def _holding(self, question: PseudoQuery) -> torch.Tensor:
-        """Places of the units that hold a question."""
-        places = self._places[np.array(question.holders, np.int64)]
-        return torch.from_numpy(places[places >= 0])
-
     def scores(
         self, vectors: torch.Tensor, numbers: Sequence[int], weights: FusionWeights
     ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -202,7 +144,7 @@ class PseudoQueryScores:
         held = torch.zeros(len(numbers), len(self.units), dtype=torch.bool)
         for row, number in enumerate(numbers):
             question = self.questions[number]
-            held[row, self._holding(question)] = True
+            held[row, torch.from_numpy(self.holding(question))] = True
             skipped[row, list(self.skipped(question))] = True
         return right & ~held, ~skipped[:, self.owners] & ~right
 
@@ -219,7 +161,7 @@ class PseudoQueryScores:
             question = self.questions[number]
             own = slice(*self._slices[question.document].tolist())
             scores = cosines[row, own] + fixed[row, own]
-            holding = self._holding(question)
+            holding = torch.from_numpy(self.holding(question))
             held = torch.zeros(own.stop - own.start, dtype=torch.bool)
             held[holding[(own.start <= holding) & (holding < own.stop)] - own.start] = True
             best = scores.masked_fill(held, NOTHING).max()

@@ -115,6 +115,11 @@ def follow(command: Command, progress: StepProgress, show: Show, say: Say) -> tu
         show(None)
 
 
+def threads_given(threads: int | None) -> tuple[str, ...]:
+    """The option of a command that computes with so many cores; none for all of them."""
+    return () if threads is None else ("--threads", str(threads))
+
+
 def has_vectors(workspace: Workspace) -> bool:
     """Whether the current index has the vectors of the bi-encoder that one made now would have, if any."""
     try:
@@ -134,13 +139,14 @@ class Improver(threading.Thread):
         *,
         train: str | None,
         watch: bool,
+        threads: int | None = None,
         say: Say,
         show: Show | None = None,
         advice: str = "",
     ) -> None:
-        """train: how long, as 5m; None for not at all. say: is called with what was found; show: with the progress of
-        the step that runs, None when it ends; by default it is said now and then. advice: the line to run where an
-        encoder of many languages would serve better.
+        """train: how long, as 5m; None for not at all. threads: cores that indexing and training take; None: all. say:
+        is called with what was found; show: with the progress of the step that runs, None when it ends; by default it
+        is said now and then. advice: the line to run where an encoder of many languages would serve better.
         """
         super().__init__(name="improver", daemon=True)
         self._service = service
@@ -148,6 +154,7 @@ class Improver(threading.Thread):
         self._paths = list(paths)
         self._train = train
         self._watch = watch
+        self._limit = threads_given(threads)
         self._say = say
         self._show = show or in_lines(say)
         self._advice = advice
@@ -177,7 +184,7 @@ class Improver(threading.Thread):
         try:
             if not has_vectors(self._workspace):
                 self._advise()
-                self._step("Reading what the passages mean", "index", say=self._say)
+                self._step("Reading what the passages mean", "index", *self._limit, say=self._say)
             self._export()
             # One that was found no better is not trained again either, until it is deleted.
             before = ENCODER in trained_models(self._workspace)
@@ -205,9 +212,9 @@ class Improver(threading.Thread):
         """Train, from where a run was stopped where it can be gone on with."""
         if any(folder.name == ENCODER for folder in self._workspace.runs()):
             with suppress(WorkspaceError):  # as when the documents are others by now
-                self._step(step, "train", *limit, "--resume", "--name", ENCODER)
+                self._step(step, "train", *limit, *self._limit, "--resume", "--name", ENCODER)
                 return
-        self._step(step, "train", *limit)
+        self._step(step, "train", *limit, *self._limit)
 
     def _export(self) -> None:
         for name in missing_exports(self._workspace):
@@ -239,7 +246,7 @@ class Improver(threading.Thread):
                 continue
             try:
                 self._step("Reading what has changed", "ingest", say=self._say)
-                self._step("Indexing it", "index", say=self._say)
+                self._step("Indexing it", "index", *self._limit, say=self._say)
             except WorkspaceError as error:
                 self._say(str(error))
             finally:

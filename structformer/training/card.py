@@ -154,6 +154,6 @@ def _scores(record: ModelRecord) -> str:
         "Of judged queries that chose the weights; others say how good they are."
         if training["options"].get("dev_queries")
         else f"{measure} on {asked} of held-out documents; it says which weights are "
-        "better, not how good they are for people's queries."
+        "better. They are a weak judge of people's queries: only questions of your own, with `evaluate`, decide."
     )
     return f"{record.verdict}\n\n{_table(['weights', measure], rows)}\n\n{kept} {note}"

@@ -144,7 +144,7 @@ class TrainingOptions:
     report_to: tuple[str, ...] = ()
     """Trackers beside training.jsonl: tensorboard, trackio, wandb."""
     threads: int | None = None
-    """Threads of the CPU; all cores."""
+    """Cores to compute with; all. Two commands at once that each take all are slower than one after the other."""
     recipe: str | None = None
     """The recipe that the options came from."""
     name: str | None = None

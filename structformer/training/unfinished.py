@@ -21,7 +21,8 @@ def write_options(folder: Path, options: TrainingOptions) -> None:
 
 def unfinished_options(workspace: str | Path | Workspace, asked: TrainingOptions) -> TrainingOptions:
     """The options of the workspace's unfinished run (the one called `asked.name`, where there are several), with the
-    time limit that is asked for now. Raises UsageError when there is none, or there are several and none is named.
+    time limit and the cores that are asked for now. Raises UsageError when there is none, or there are several and none
+    is named.
     """
     found = Workspace(workspace).unfinished(_FILE)
     if asked.name:
@@ -43,6 +44,7 @@ def unfinished_options(workspace: str | Path | Workspace, asked: TrainingOptions
     return replace(
         options,
         max_seconds=asked.max_seconds if asked.max_seconds != TrainingOptions().max_seconds else options.max_seconds,
+        threads=asked.threads or options.threads,
     )
 
 

@@ -1,0 +1,207 @@
+"""What is asked where nobody has judged a query: documents' openings, each answered by the rest of its document.
+
+Of all pseudo-queries tried, openings rank ways to search most as people's queries do (docs/benchmarks.md). What holds
+the opening may not answer it, so that a way to search is asked for what a document says elsewhere; that is why these
+scores come from the parts of the search and not from running it.
+
+Here are the questions, and BM25 against the encoder that is learned from the corpus, for which torch is not needed;
+held_out_openings.py compares pretrained encoders too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from structformer.corpus import Corpus
+from structformer.errors import ModelError, UsageError
+from structformer.evaluation.comparison import MEASURES, Comparison, Evaluation, FoundRun, compare_runs, label
+from structformer.evaluation.judgements import Judgements
+from structformer.extras import TORCH, are_installed
+from structformer.graph import ReferenceGraph
+from structformer.models.registry import read_record
+from structformer.retrieval.asked_questions import AskedQuestions
+from structformer.retrieval.document_shares import DocumentShares
+from structformer.retrieval.encoder_names import STRUCTURE, UNTRAINED
+from structformer.retrieval.fusion import DEFAULT_WEIGHTS
+from structformer.retrieval.opened import OpenedIndex
+from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical
+from structformer.retrieval.pseudo_queries import OPENING, SOURCES, PseudoQuery, draw_pseudo_queries
+from structformer.retrieval.retriever import Retriever
+from structformer.retrieval.run_files import Run
+from structformer.retrieval.structure import StructureLessons, StructureOptions, asking
+from structformer.sampling.held_out import held_out_share, is_held_out
+from structformer.workspace import Workspace
+
+CAVEAT = (
+    "Openings are what documents say of themselves, not what people type. On five judged sets they ranked ways to "
+    "search much as people's queries did, and told small differences less well."
+)
+_HELD_OUT_OPENINGS = "openings of held-out documents, each answered by the rest of its document"
+_HELD_OUT_QUESTIONS = "questions drawn from held-out documents, each answered by the rest of its document"
+ALL_OPENINGS = "openings of documents, each answered by the rest of its document"
+_FEWEST, _MOST = 20, 1000
+DEPTH = 100
+NOWHERE = -np.inf  # the score of what may not be found
+Floats = npt.NDArray[np.floating]
+Asked = TypeVar("Asked", bound=AskedQuestions)
+
+
+def compares_by_structure(workspace: str | Path | Workspace) -> bool:
+    """Whether ways to search are compared by words and the static encoder alone: the index has no vectors of the
+    untrained encoder, or torch, which asks it, is not installed; and it has those of the static one.
+    """
+    opened = OpenedIndex(Workspace(workspace))
+    return opened.has_structure and not (are_installed(*TORCH) and has_untrained(opened))
+
+
+def has_untrained(opened: OpenedIndex) -> bool:
+    """Whether an index has vectors of the untrained encoder; not where that is out of reach."""
+    try:
+        return opened.index.has_vectors(UNTRAINED)
+    except ModelError:
+        return False
+
+
+def evaluate_by_structure(
+    workspace: str | Path | Workspace,
+    *,
+    measures: Sequence[str] = MEASURES,
+    seed: int = 0,
+    output: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Evaluation:
+    """Compare BM25, the static encoder and both together on documents' openings. The static encoder is learned here
+    once more, without asking what the documents of the openings say. Raises UsageError when a corpus has fewer than 20
+    openings.
+    """
+    retriever = Retriever.open(Workspace(workspace))
+    opened = retriever.opened
+
+    def ask(questions: Sequence[PseudoQuery]) -> AskedQuestions:
+        return AskedQuestions(questions, opened.owners, len(opened.documents), opened.lexical)
+
+    title, asked, answered = first_enough(retriever, None, ask)
+    static = static_cosines(retriever, asked, answered)
+    shares = DocumentShares(asked, opened.units, opened.lexical)
+    weights = DEFAULT_WEIGHTS
+    stages = [lexical(), lexical(of="documents"), dense(STRUCTURE), hybrid(STRUCTURE)]
+    runs: list[Run] = [{} for _ in stages]
+    for done, number in enumerate(answered, 1):
+        words = asked.words_of(number)
+        found = shares.of(asked.questions[number])
+        whole = np.array([found.get(int(owner), 0.0) for owner in asked.unit_owners])
+        cosines, overviews = static(number)
+        together = weights.lexical * words + weights.document * whole
+        together = together + weights.dense * cosines + weights.overview * overviews
+        right, wrong = asked.allowed_of(number)
+        rows = (np.where(words > 0, words, NOWHERE), np.where(whole > 0, whole, NOWHERE), cosines, together)
+        for run, scores in zip(runs, rows, strict=True):
+            documents = _best_documents(np.where(right | wrong, scores, NOWHERE), asked)
+            run[question_id(number)] = run_of(opened, documents)
+        if progress:
+            progress(done, len(answered))
+    pipelines = [as_pipeline(stage) for stage in stages]
+    return compare_runs(
+        [FoundRun(str(each), label(each), run) for each, run in zip(pipelines, runs, strict=True)],
+        judgements_of(opened, asked, answered),
+        Comparison(tuple(measures), (str(pipelines[-1]),), title=title, caveat=CAVEAT, seed=seed, output=output),
+    )
+
+
+def question_id(number: int) -> str:
+    """What a question is called in runs."""
+    return f"opening-{number}"
+
+
+def run_of(opened: OpenedIndex, documents: Sequence[int]) -> list[tuple[str, float]]:
+    """What a run says of the documents found, the best first."""
+    return [(opened.documents[document].id, float(DEPTH - rank)) for rank, document in enumerate(documents)]
+
+
+def judgements_of(opened: OpenedIndex, asked: AskedQuestions, answered: Sequence[int]) -> Judgements:
+    """The questions with the documents that they are of."""
+    return Judgements(
+        {question_id(number): asked.questions[number].text for number in answered},
+        {question_id(number): {opened.documents[asked.questions[number].document].id: 1} for number in answered},
+    )
+
+
+def first_enough(
+    retriever: Retriever, held_out_by: int | None, ask: Callable[[Sequence[PseudoQuery]], Asked]
+) -> tuple[str, Asked, list[int]]:
+    """The first of `_questions` that are enough, with their title, and the numbers of those that have an answer."""
+    answered: list[int] = []
+    for title, drawn in _questions(retriever, held_out_by):
+        asked = ask(drawn)
+        answered = [number for number in range(len(asked)) if asked.allowed_of(number)[0].any()]
+        if len(answered) >= _FEWEST:
+            return title, asked, answered
+    raise UsageError(
+        f"{len(answered)} openings can be asked that the rest of their document answers; {_FEWEST} are needed: write "
+        "questions of your own, and judge by --queries and --qrels"
+    )
+
+
+def static_cosines(
+    retriever: Retriever, asked: AskedQuestions, answered: Sequence[int]
+) -> Callable[[int], tuple[Floats, Floats]]:
+    """By a question's number the cosines of a static encoder with passages and with their documents' overviews,
+    (units,) each. It is learned here, as the index's own was, but without asking what the documents of the questions
+    say, which that one has read.
+    """
+    opened = retriever.opened
+    judged = {asked.questions[number].document for number in answered}
+    options = StructureOptions.of(read_record(retriever.workspace, STRUCTURE).training["options"]).repeatable
+    lessons = StructureLessons(retriever.workspace, opened.units, opened.documents, options)
+    static = lessons.learned(asking=lambda document: document not in judged).encoder
+    passages = static.encode_documents(opened.units[int(unit)].ranker_text for unit in asked.units)
+    overviews = static.encode_documents(document.overview for document in opened.documents)
+
+    def cosines(number: int) -> tuple[Floats, Floats]:
+        question = asked.questions[number]
+        vector = static.encode_queries([question.text])[0]
+        of_documents = overviews @ vector
+        own = opened.documents[question.document].overview
+        if question.source == OPENING and question.text in own:
+            of_documents[question.document] = static.encode_documents([own.replace(question.text, " ")])[0] @ vector
+        return passages @ vector, of_documents[asked.unit_owners]
+
+    return cosines
+
+
+def _questions(retriever: Retriever, held_out_by: int | None) -> Iterator[tuple[str, list[PseudoQuery]]]:
+    """What may be asked, with a title, the best first: openings of held-out documents; where those are few, all
+    questions of these; of a corpus of which nothing was held out, openings of every other document, or of all, which
+    trained encoders have read.
+    """
+    corpus = Corpus.open(retriever.workspace)
+    graph = ReferenceGraph.open(retriever.workspace, corpus)
+    documents, units, copies = retriever.documents, retriever.units, retriever.opened.copies
+    if held_out_by is not None:
+        share = held_out_share(corpus.document_count)
+        for title, sources in ((_HELD_OUT_OPENINGS, (OPENING,)), (_HELD_OUT_QUESTIONS, SOURCES)):
+            yield (
+                title,
+                [
+                    question
+                    for question in draw_pseudo_queries(corpus, graph, units, copies=copies, sources=sources)
+                    if is_held_out(documents[question.document].id, held_out_by, share)
+                ][:_MOST],
+            )
+    drawn = draw_pseudo_queries(corpus, graph, units, copies=copies, sources=(OPENING,))
+    # A static encoder is to learn from the other half, see `static_cosines`.
+    yield ALL_OPENINGS, [question for question in drawn if not asking(question.document)][:_MOST]
+    yield ALL_OPENINGS, drawn[:_MOST]
+
+
+def _best_documents(scores: Floats, asked: AskedQuestions) -> list[int]:
+    """Numbers of the best documents, each scoring as its best unit; equal scores in the documents' order."""
+    owners, places = np.unique(asked.unit_owners, return_inverse=True)
+    best = np.full(len(owners), NOWHERE)
+    np.maximum.at(best, places, scores)
+    order = np.argsort(-best, kind="stable")[:DEPTH]
+    return [int(owners[place]) for place in order if best[place] > NOWHERE]

@@ -1,0 +1,106 @@
+"""Questions asked of an index, and the words' part of the score that they get: what both a search with a pretrained
+encoder and one without are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+
+from structformer.retrieval.lexical import LexicalIndex
+from structformer.retrieval.pseudo_queries import PseudoQuery
+from structformer.retrieval.ranking import normalize_by_max
+from structformer.retrieval.sample import evenly_taken
+
+_FOUND = 200  # units that have a lexical share
+_MOST_UNITS = 120_000  # that are held in memory and scored at once; a larger corpus is learned from by a sample
+Numbers = npt.NDArray[np.int64]
+Progress = Callable[[int, int], None]
+
+
+class AskedQuestions:
+    """Questions, which units answer them, and the units' lexical shares.
+
+    questions: those whose documents take part; owners: (units,) the documents of all units; documents: how many there
+    are. Of the instance, units: numbers of the units that take part, all of them in a corpus of up to 120,000; numbers
+    of units in what it gives are places among these, and unit_owners are their documents."""
+
+    def __init__(
+        self,
+        questions: Sequence[PseudoQuery],
+        owners: Numbers,
+        documents: int,
+        lexical: LexicalIndex,
+        progress: Progress | None = None,
+    ) -> None:
+        share = min(1.0, _MOST_UNITS / max(1, len(owners)))
+        taken = evenly_taken(documents, share)
+        self.units = np.flatnonzero(taken[owners])
+        self._places = np.full(len(owners), -1, np.int64)
+        self._places[self.units] = np.arange(len(self.units))
+        self.questions = [question for question in questions if taken[question.document]]
+        self._owners = owners
+        self.unit_owners = owners[self.units]
+        self._shares = self._lexical_shares(lexical, progress)
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def _lexical_shares(
+        self, lexical: LexicalIndex, progress: Progress | None
+    ) -> list[tuple[Numbers, npt.NDArray[np.float32]]]:
+        """By question: units, and their BM25 scores as shares of the best that may be found."""
+
+        def shares(question: PseudoQuery) -> tuple[Numbers, npt.NDArray[np.float32]]:
+            held, skipped = set(question.holders), self.skipped(question)
+            found = normalize_by_max(
+                [
+                    (int(self._places[unit]), score)
+                    for unit, score in lexical.search(question.text, _FOUND)
+                    if self._places[unit] >= 0 and unit not in held and int(self._owners[unit]) not in skipped
+                ]
+            )
+            return np.fromiter(found, np.int64, len(found)), np.fromiter(found.values(), np.float32, len(found))
+
+        found = []
+        with ThreadPoolExecutor() as pool:
+            for number, each in enumerate(pool.map(shares, self.questions), 1):
+                found.append(each)
+                if progress:
+                    progress(number, len(self.questions))
+        return found
+
+    def owner(self, unit: int) -> int:
+        """The number of a unit's document."""
+        return int(self._owners[unit])
+
+    def skipped(self, question: PseudoQuery) -> set[int]:
+        """Documents that are neither right nor wrong answers: others that hold the question, and those to be passed
+        over.
+        """
+        return {*map(int, self._owners[list(question.holders)]), *question.passed_over} - {question.document}
+
+    def words_of(self, number: int) -> npt.NDArray[np.float32]:
+        """(units,) the lexical shares of a question."""
+        words = np.zeros(len(self.units), np.float32)
+        units, shares = self._shares[number]
+        words[units] = shares
+        return words
+
+    def holding(self, question: PseudoQuery) -> Numbers:
+        """The units that hold a question."""
+        places = self._places[np.array(question.holders, np.int64)]
+        return places[places >= 0]
+
+    def allowed_of(self, number: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Two (units,) arrays: which units answer a question, and which don't. Neither: units that hold the question,
+        the documents that they are of, and those to be passed over.
+        """
+        question = self.questions[number]
+        right = self.unit_owners == question.document
+        wrong = ~right & ~np.isin(self.unit_owners, list(self.skipped(question)))
+        right[self.holding(question)] = False
+        return right, wrong
