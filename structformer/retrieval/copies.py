@@ -141,7 +141,7 @@ def said(unit: Unit) -> tuple[str, ...]:
 
 class Sayings:
     """What sections that are found say, the same for those that are one result: where their passages are equal, and in
-    copies where they stand in one place and hardly differ. It is made for one ranking.
+    copies where they have one place and hardly differ. It is made for one ranking.
     """
 
     def __init__(self, units: Units, copies: Copies) -> None:

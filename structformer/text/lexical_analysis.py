@@ -69,7 +69,7 @@ def lone_characters(query: str) -> list[str]:
 
 
 def neighbours(character: str) -> tuple[str, ...]:
-    """The characters of its script, which may stand before it: of Chinese and Japanese those of Unicode's first
+    """The characters of its script, any of which may precede it: of Chinese and Japanese those of Unicode's first
     65,536.
     """
     return _of_script(_script(character))
