@@ -98,7 +98,11 @@ def versions(folder: Path) -> Path:
     """Three versions of a page with a word changed in the second one's first section and much in its last."""
 
     def faq(often: str, last: str) -> str:
-        rest = "".join(f"## Berth {number}\n\n{text}\n\n" for number, text in enumerate(LONG[8:]))
+        rest = "".join(
+            f"## Berth {number}\n\nBerth {number} is {number} metres long, its rings are {number} steps apart, and ship "
+            f"{number} lies there in winter, with {number} fenders at her side and {number} lines ashore.\n\n"
+            for number in range(60)
+        )
         return (
             f"# Questions\n\n## Why does train say that nothing was gained?\n\n{GAINED.format(often)}\n\n{rest}"
             f"## Moored\n\n{last}\n"
@@ -109,7 +113,7 @@ def versions(folder: Path) -> Path:
         "v2/faq.md": faq("usually", MOORED.format("on the second day, from the shore,")),
         "v3/faq.md": faq("often", MOORED.format("an hour later")),
         "train.md": f"# Training\n\n## What train says when nothing was gained\n\n{GAINED.format('rarely')}\n",
-        "other.md": page("Nothing gained", ["Nothing was gained by train in the other harbour.", ROW]),
+        "other.md": page("Harbours", ["Nothing was gained in the other harbour.", ROW]),
     }.items():
         (folder / "docs" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "docs" / path).write_text(content)
