@@ -82,8 +82,9 @@ def test_the_command_names_them_and_so_does_its_json(run, harbour):
 
 def test_sections_of_one_text_are_one_hit(harbour):
     hits = Retriever.open(harbour).search("leave the quay", k=10, pipeline="lexical")
-    [first] = [hit for hit in hits if {"v2/moor.md", "tie-up.md"} & {hit.document_id}]
-    assert [place.address for place in first.also_at] in (["tie-up.md#tie-up"], ["v2/moor.md#moor"])
+    [first] = [hit for hit in hits if {"v1/moor.md", "v2/moor.md", "tie-up.md"} & {hit.document_id}]
+    places = {first.document_id, *(place.document_id for place in first.also_at)}
+    assert places == {"v1/moor.md", "v2/moor.md", "tie-up.md"}  # the first one hardly differs
 
 
 GAINED = (
