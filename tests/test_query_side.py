@@ -21,7 +21,7 @@ from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.bi_encoder import BiEncoder
-from structformer.models.judged import verdict
+from structformer.models.judged import Judged, is_used, verdict
 from structformer.models.registry import read_record, trained_models
 from structformer.query_side.log import log_queries, read_query_log
 from structformer.query_side.training import trained_side
@@ -360,7 +360,7 @@ def test_the_trained_encoder_searches_at_once_with_the_vectors_there_are(manual,
     monkeypatch.setattr(BiEncoder, "encode_documents", lambda self, texts: encoded.extend(texts) or encode(self, texts))
     train(manual, replace(QUERY_SIDE, base_model=base, max_steps=6, learning_rate=1e-2))
     retriever = Retriever.open(manual)
-    hits = retriever.search("Remove the given network", 3, "dense:bi-encoder")
+    hits = retriever.search("Remove the given network", 3, "dense")
     assert files(manual) == before
     assert not [text for text in encoded if "\n## " in text]
     assert len(hits) == 3
@@ -408,7 +408,7 @@ def test_a_judge_turns_down_an_encoder_that_lost_its_way(manual):
     found = compared(before, judge.ranks(encoder), judge.weights, by="questions", against="the untrained model")
     assert found.gain < 0
     assert not found.is_gain
-    assert "No gain: the search goes on without it." in verdict(found, by_itself=True)
+    assert "No gain: the search goes on without it." in verdict(found, by_itself=True, query_side=True)
     assert not compared(before, before, judge.weights, by="questions", against="itself").is_gain
 
 
@@ -458,11 +458,34 @@ def test_more_documents_are_held_out_where_a_tenth_has_too_few_questions(tmp_pat
     assert len(a_tenth) < 20
 
 
-def test_the_search_goes_on_without_what_could_not_be_judged(manual, base, run):
+def judged(gain: float, *, low: float = -0.05, high: float = 0.05, first_high: float = 0.05) -> Judged:
+    """What 40 held-out questions said."""
+    return Judged("questions", "the untrained model", 40, 0.7, 0.7 + gain, low, high, 0.6, 0.6, -0.05, first_high)
+
+
+@pytest.mark.parametrize(
+    ("found", "used", "both_used", "said"),
+    [
+        (judged(0.03, low=0.01), True, True, "A gain: the search uses what was trained."),
+        (judged(0.03), True, True, "No gain shown (the interval includes 0): the search uses what was trained"),
+        (judged(-0.009), True, False, "No gain shown (the interval includes 0): the search uses what was trained"),
+        (judged(-0.011), False, False, "No gain: the search goes on without it."),
+        (judged(-0.005, low=-0.009, high=-0.001), False, False, "No gain: the search goes on without it."),
+        (judged(0.03, first_high=-0.01), False, False, "No gain: the search goes on without it."),
+        (None, True, True, "Not judged: the corpus has too few questions to hold any out. The search uses what was"),
+    ],
+)
+def test_queries_side_is_left_out_where_held_out_questions_saw_a_loss(found, used, both_used, said):
+    assert (is_used(found, query_side=True), is_used(found, query_side=False)) == (used, both_used)
+    assert said in verdict(found, by_itself=True, query_side=True)
+
+
+def test_what_could_not_be_judged_is_used_and_said_to_be_so(manual, base, run):
     trained = train(manual, replace(QUERY_SIDE, base_model=base))
-    assert (trained.judged, trained.used, trained_encoder(Workspace(manual))) == (None, False, False)
-    assert Retriever.open(manual).opened.default_encoder == "base"
-    assert "Not judged: " in run("search", "remove a network", "--explain", "-w", manual).out
+    assert (trained.judged, trained.used, trained_encoder(Workspace(manual))) == (None, True, True)
+    said = run("search", "remove a network", "--explain", "-w", manual).out
+    assert "Not judged: " in said
+    assert "since such training gained on most judged manuals; compare both with questions of your own" in said
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int
         if result.kept < 1:
             out.result(f"kept: {result.kept:.0%} of the way from the base to the trained weights, which did best")
     by_itself = taken_by_itself(result.plan.ranker, result.folder.name)
-    out.result(verdict(result.judged, by_itself=by_itself, used=result.used))
+    out.result(verdict(result.judged, by_itself=by_itself, query_side=result.side == "query"))
     if result.steps == result.plan.steps:
         out.say(f"to repeat this exactly: --max-steps {result.steps} --seed {seed}")
     out.say(f"curves: structformer report {result.folder.name} -w {workspace}")

@@ -57,7 +57,7 @@ class ModelRecord:
     def verdict(self) -> str:
         """The same in words."""
         by_itself = taken_by_itself(self.kind, self.training["settings"]["name"])
-        return verdict(self.judged, by_itself=by_itself, used=self.used)
+        return verdict(self.judged, by_itself=by_itself, query_side=self.query_side)
 
 
 def taken_by_itself(kind: str, name: str) -> bool:
