@@ -112,9 +112,9 @@ for _line in _sys.stdin:
 
 @dataclass(frozen=True)
 class Tool:
-    """package: the name of its version. installed: what pip is told, one list for each of its calls. commands: run
-    before the program, FOLDER and QUESTION put in; the last of them shows the first result, where there is one.
-    program: defines `search`; the user writes it, unless there are commands."""
+    """package: whose version is reported. installed: arguments of each call of pip. commands: run before the program,
+    with FOLDER and QUESTION filled in; the last of them, if any, shows the first result. program: defines `search`; the
+    user writes it, unless there are commands."""
 
     name: str
     package: str

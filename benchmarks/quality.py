@@ -5,8 +5,8 @@
 SHARED holds corpora/NAME.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. Everything runs with its defaults; a seed is
 that of the static encoder and of the training. Prints nDCG@10 of documents, all rows of a set from one run, means over
 the seeds: BM25 of sections and of documents, MiniLM, reciprocal rank fusion, the hybrid without structure; the whole
-score before training, after it, and as the search uses it, which is the trained one only where training has shown a
-gain; the latter with each part of the score left out. For every row the mean over the sets, how many sets are worse by
+score before training, after it, and as the search uses it, which is the trained one unless held-out questions saw a
+loss; the latter with each part of the score left out. For every row the mean over the sets, how many sets are worse by
 0.005, and one randomisation test of all queries of all sets together.
 
 Then what each training said of itself beside people's queries: a keep where they lost, or a refusal where they gained,

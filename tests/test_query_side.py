@@ -420,9 +420,6 @@ class Asked:
     measure = "RR@10"
     groups = np.array([7, 7, 9, 9])
 
-    def ranks(self, ranker: object) -> np.ndarray:
-        raise NotImplementedError
-
 
 def test_no_question_is_judged_by_what_it_has_chosen():
     ranks = {0.5: np.array([1, 1, 5, 5]), 1.0: np.array([4, 4, 2, 2])}

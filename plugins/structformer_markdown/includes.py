@@ -208,8 +208,8 @@ class _Includes:
         return "\n".join(indent + line if line else line for line in text.split("\n")) if indent else text
 
     def _chosen(self, text: str) -> str:
-        """The alternatives `<<of a container|of a pod>>` as the page is about one or the other, and what stands under
-        `<< if is_quadlet >>` as it is of a systemd unit or of a command.
+        """The text for this page: of `<<of a container|of a pod>>` the alternative that it is about, and the lines
+        under `<< if is_quadlet >>` only in the manual of a systemd unit.
         """
         if "is_quadlet" in text:
             text = "\n".join(self._of_kind(text.split("\n")))

@@ -132,7 +132,7 @@ def build_index(
         count = 0
         with unit_writer(folder) as units, document_writer(folder) as documents:
             for number, (document, its_units) in enumerate(corpus_units(corpus, graph), 1):
-                translations.add(document, len(its_units))  # what is detected below is no more than a guess
+                translations.add(document, len(its_units))  # before a guess is added to its metadata
                 its_language = languages.codes[0]
                 if len(languages.codes) > 1:
                     its_language = languages.of(document, its_units)

@@ -17,7 +17,7 @@ _TAG = re.compile(r"[a-z]{2,3}(?:[-_][a-z]{4})?(?:[-_](?:[a-z]{2}|[0-9]{3}))?", 
 _SEPARATOR = re.compile(r"[._-]")
 _LONGEST = 14  # characters of a mark
 _MOST = 8  # marks of an id that are looked at
-# What files are called by that is no language's code: countries, and names.
+# Marks that are not codes of languages: codes of countries, and names of languages.
 _COUNTRIES = "cn zh-CN, tw zh-TW, hk zh-HK, chs zh-Hans, cht zh-Hant, cz cs, dk da, gr el, jp ja, kr ko, ua uk, vn vi"
 _CALLED = {name.lower(): code for code, name in LANGUAGE_NAMES.items()}
 _CALLED |= dict(each.split() for each in _COUNTRIES.split(","))

@@ -107,9 +107,7 @@ class OpenedIndex:
         return frozenset(term for word in words if len(spaced(word).split()) == 1 for term in self.lexical.words(word))
 
     def page(self, document: int) -> int:
-        """The document that stands for those that are one result with this one: its copies, its translations, and the
-        copies of these.
-        """
+        """The number of the page that a document is a copy or a translation of, or a copy of such a translation."""
         return self.translations.first(self.copies.first(document))
 
     @property
