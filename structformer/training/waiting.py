@@ -6,6 +6,7 @@ noticed. What the first process does for all, drawing Examples or judging, may r
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,6 +32,8 @@ class Turns:
         self._first = accelerator.is_main_process
         several = accelerator.num_processes > 1 and torch.distributed.is_initialized()
         self._group = torch.distributed.new_group(backend="gloo", timeout=_NO_LIMIT) if several else None
+        if self._group is not None:
+            atexit.register(_leave, self._group)
 
     @contextmanager
     def first_then_others(self) -> Iterator[None]:
@@ -63,6 +66,14 @@ class Turns:
         if told[1] is not None:
             raise told[1]
         return made
+
+
+def _leave(group: Any) -> None:
+    """Gloo's threads must end before the process does, which would else abort. NCCL's groups are left to torch: leaving
+    one waits for the other processes, and one of them may have died.
+    """
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group(None if torch.distributed.get_backend() == "gloo" else group)
 
 
 def made_by_first(make: Callable[[], Made]) -> Made:
