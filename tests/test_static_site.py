@@ -7,6 +7,7 @@ import http.server
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,6 +100,12 @@ def site(harbour: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
     folder = tmp_path_factory.mktemp("site") / "out"
     report = export_site(harbour, folder, base_url="https://boats.example/docs", title="Boats")
     assert report.words > 50
+    with hosted(folder) as address:
+        yield address
+
+
+@contextmanager
+def hosted(folder: Path) -> Iterator[str]:
     handler = functools.partial(Host, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -204,7 +211,8 @@ def test_a_browser_reads_words_and_makes_vectors_as_the_encoder_does(page, site,
     ]
     read = """async (texts) => {
         const { wordsOf } = await import(new URL("static-search.js", location.href));
-        return texts.map((text) => wordsOf(text, window.structformer.meta.vectors.reading));
+        const { unspaced, vectors } = window.structformer.meta;
+        return texts.map((text) => wordsOf(text, unspaced, vectors.reading));
     }"""
     assert page.evaluate(read, texts) == [words_of(text) for text in texts]
     queries = ["mend the mast", "clean clean the wet keel", "stow it", "帆"]
@@ -242,6 +250,31 @@ def test_it_answers_as_one_types_also_with_slips(page, site):
     expect(page.locator(".results li").first).to_be_visible()
     page.go_back()
     expect(box).to_have_value("")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
+def test_scripts_without_spaces_are_searched_by_pairs_as_on_the_server(page, run, tmp_path):
+    texts = {
+        "桅杆": "先用软布清洁桅杆，然后上油。",
+        "船帆": "风大的时候要收起船帆，再把绳子系好。",
+        "龙骨": "每年检查一次龙骨。",
+        "帆": "帆",
+    }
+    for name, text in texts.items():
+        (tmp_path / "docs").mkdir(exist_ok=True)
+        (tmp_path / "docs" / f"{name}.md").write_text(f"# {name}\n\n{text}\n", encoding="utf-8")
+    assert run("ingest", tmp_path / "docs", "-w", tmp_path / "w").code == 0
+    assert run("index", "-w", tmp_path / "w").code == 0
+    assert run("export", "--site", tmp_path / "site", "-w", tmp_path / "w").code == 0
+    with hosted(tmp_path / "site") as address:
+        page.goto(f"{address}?q=怎么收起船帆")
+        expect(page.locator(".results h2").first).to_have_text("船帆")
+        expect(page.locator(".results mark").first).to_have_text("收起船帆")
+        for query, wanted in (("清洁桅杆", "桅杆.md"), ("检查龙骨", "龙骨.md"), ("帆", "帆.md")):
+            found = page.evaluate(
+                "async (query) => (await window.structformer.search(query, { meaning: false })).hits[0].document", query
+            )
+            assert found == wanted
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")

@@ -34,7 +34,7 @@ from structformer.text.lexical_analysis import spaced
 from structformer.text.visible import visible
 from structformer.word_counts import MARKS, UNSPACED
 
-_FORMAT = 2
+_FORMAT = 3
 _UNITS, _DOCUMENTS = 12, 200  # of a file
 _WORDS = 32  # whose vectors are one file
 _VECTORS = 16
@@ -95,6 +95,7 @@ def export_site(
             "weights": {name: getattr(weights, name) for name in ("dense", "overview", "lexical", "document")},
             "words": prefixes,
             "common": found.common,
+            "unspaced": UNSPACED,
         }
         writer.binary("starts.bin", np.array([*starts, len(opened.units)], "<u4").tobytes())
         if short is not None:
@@ -219,7 +220,6 @@ class _Writer:
             "whole": whole,
             "reading": {
                 "marks": MARKS,
-                "unspaced": UNSPACED,
                 "before": OF_UNSPACED,
                 "longest": LONGEST,
                 "saturation": SATURATION,

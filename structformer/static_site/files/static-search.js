@@ -35,6 +35,7 @@ class Search {
     this.starts = starts;
     this.prefixes = new Map(meta.words.map((prefix, number) => [prefix, number]));
     this.common = new Set(meta.common);
+    this.unspaced = meta.unspaced;
   }
 
   get title() {
@@ -59,7 +60,7 @@ class Search {
    */
   async search(query, { k = 10, typing = false, meaning = true } = {}) {
     const begun = performance.now();
-    const words = terms(query);
+    const words = terms(query, this.unspaced);
     const vector = typing || !meaning || !this.meta.vectors ? null : this.encode(query);
     const [byWords, encoded] = await Promise.all([this.words(words, typing), vector]);
     const scores = await this.scored(byWords, encoded, typing);
@@ -119,7 +120,7 @@ class Search {
   async encode(query) {
     const { dimensions, reading } = this.meta.vectors;
     const counts = new Map();
-    for (const word of wordsOf(query, reading)) counts.set(word, (counts.get(word) || 0) + 1);
+    for (const word of wordsOf(query, this.unspaced, reading)) counts.set(word, (counts.get(word) || 0) + 1);
     const rows = await Promise.all([...counts.keys()].map((word) => this.vector(word)));
     const sum = new Float32Array(dimensions);
     [...counts.values()].forEach((count, number) => {
@@ -222,14 +223,20 @@ class Search {
         const [id, title, address] = await this.row("d", rows[0][0]);
         const sections = [];
         rows.forEach((row, place) => {
-          if (!sections.some((each) => each.section === row[1])) sections.push(section(row, id, address, units[place][1], words));
+          if (!sections.some((each) => each.section === row[1])) sections.push(section(row, id, address, units[place][1], words, this.unspaced));
         });
-        if (typing) sections.sort((one, two) => titled(two, words) - titled(one, words) || two.score - one.score);
+        if (typing) this.sort(sections, words);
         return { ...sections[0], document_title: title || id, sections: sections.slice(1) };
       }),
     );
-    if (typing) shown.sort((one, two) => titled(two, words) - titled(one, words) || two.score - one.score);
+    if (typing) this.sort(shown, words);
     return shown;
+  }
+
+  /** Those first whose titles are what is being typed. */
+  sort(hits, words) {
+    const titled = new Map(hits.map((hit) => [hit, likeness(terms(hit.path[hit.path.length - 1] || "", this.unspaced), words)]));
+    hits.sort((one, two) => titled.get(two) - titled.get(one) || two.score - one.score);
   }
 
   async row(name, number) {
@@ -238,32 +245,43 @@ class Search {
   }
 }
 
-function section([, number, path, anchor, text], id, address, score, words) {
+function section([, number, path, anchor, text], id, address, score, words, unspaced) {
   const url = anchor && !address.includes("#") ? `${address}#${encodeURIComponent(anchor)}` : address;
-  return { document: id, section: number, title: path[path.length - 1] || id, path, anchor, url, read: url, snippet: text, highlights: highlights(text, words), score };
+  return { document: id, section: number, title: path[path.length - 1] || id, path, anchor, url, read: url, snippet: text, highlights: highlights(text, words, unspaced), score };
 }
 
-/** How well a title is what is being typed. */
-function titled(hit, words) {
-  const parts = terms(hit.path[hit.path.length - 1] || "");
-  const begun = words.filter((word) => parts.some((part) => part.startsWith(word))).length;
-  return words.length ? begun / words.length + (begun ? 0.3 / parts.length : 0) : 0;
+/** How well a title of these words is what is being typed. */
+function likeness(title, words) {
+  const begun = words.filter((word) => title.some((part) => part.startsWith(word))).length;
+  return words.length ? begun / words.length + (begun ? 0.3 / title.length : 0) : 0;
 }
 
-/** The words of a text in lower case. */
-export function terms(text) {
-  return text.toLowerCase().match(/[\p{L}\p{N}\p{M}_]+/gu) || [];
+/** The words of a text in lower case; of scripts without spaces (unspaced: their characters) pairs, as the index has them. */
+export function terms(text, unspaced) {
+  const runs = new RegExp(`[${unspaced}]+`, "gu");
+  const pairs = (run) => {
+    const letters = Array.from(run);
+    return ` ${letters.length < 2 ? run : letters.slice(1).map((letter, place) => letters[place] + letter).join(" ")} `;
+  };
+  return text.toLowerCase().replace(runs, pairs).match(/[\p{L}\p{N}\p{M}_]+/gu) || [];
 }
 
-function highlights(text, words) {
+/** Where a text has the words: [begin, end) in characters, not in halves of them. */
+function highlights(text, words, unspaced) {
+  const runs = new RegExp(`([${unspaced}]+)`, "u");
+  const pairs = new Set(words.filter((word) => runs.test(word)));
+  const stems = words.filter((word) => word.length > 2 && !pairs.has(word)).map((word) => (word.length > 5 ? word.slice(0, -2) : word));
   const found = [];
-  const stems = words.filter((word) => word.length > 2).map((word) => (word.length > 5 ? word.slice(0, -2) : word));
-  // Places count characters, not halves of them.
   let place = 0;
-  for (const part of text.split(/([\p{L}\p{N}\p{M}_]+)/u)) {
-    const length = Array.from(part).length;
-    if (stems.some((stem) => part.toLowerCase().startsWith(stem))) found.push([place, place + length]);
-    place += length;
+  for (const part of text.split(/([\p{L}\p{N}\p{M}_]+)/u).flatMap((each) => each.split(runs))) {
+    const letters = Array.from(part);
+    if (stems.some((stem) => part.toLowerCase().startsWith(stem))) found.push([place, place + letters.length]);
+    const marked = letters.map((letter, at) => [letter, letter + letters[at + 1], letters[at - 1] + letter].some((each) => pairs.has(each)));
+    marked.forEach((is, at) => {
+      if (is && marked[at - 1]) found[found.length - 1][1]++;
+      else if (is) found.push([place + at, place + at + 1]);
+    });
+    place += letters.length;
   }
   return found;
 }
@@ -284,7 +302,7 @@ function near(form, word, unfinished) {
 }
 
 /** The words of a text as the static encoder reads them: of scripts without spaces characters, and pairs of them. */
-export function wordsOf(text, { marks, unspaced, before, longest }) {
+export function wordsOf(text, unspaced, { marks, before, longest }) {
   const found = [];
   const runs = new RegExp(`([${unspaced}]+)`, "u");
   for (const word of text.toLowerCase().match(new RegExp(`[\\p{L}\\p{N}_${marks}]+`, "gu")) || []) {
