@@ -1,12 +1,12 @@
-"""How well do a corpus's own openings predict which search serves people? Rank correlation over weightings of the
-hybrid's four scores.
+"""How well do a corpus's own openings predict which search serves people? Rank correlation over weightings of four
+parts of the hybrid's score, without structure and descriptions.
 
     python benchmarks/held_out.py WORKSPACE QUERIES QRELS [--encoder base]
 
 For each weighting of passage, overview, BM25 of the passage and BM25 of the document: nDCG@10 of documents for the
 opening sentences that weights are learned from, each answered by the rest of its document, and for the judged queries.
-Prints
-both, their Spearman and Kendall correlation, and what the learned weights reach of the best weighting's judged score.
+Prints both, their Spearman and Kendall correlation, and what the learned weights reach of the best weighting's judged
+score.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import math
 from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
 from scipy.stats import kendalltau, spearmanr
 from structformer import Corpus, Retriever
 from structformer.evaluation.judgements import Judgements, read_judgements
@@ -26,7 +25,8 @@ from structformer.retrieval.hybrid_weights import weighed_groups
 from structformer.retrieval.pseudo_queries import OPENING, draw_pseudo_queries
 from structformer.retrieval.pseudo_query_scores import UntrainedSearch
 
-# Chosen to spread over what one might build, before any of them was judged.
+# Of the score's first four parts; the other three count nothing. Chosen to spread over what one might build, before any
+# of them was judged.
 WEIGHTINGS = [
     (1, 0, 0, 0),
     (0, 1, 0, 0),
@@ -50,6 +50,8 @@ WEIGHTINGS = [
     (0.3, 0.3, 1, 1),
 ]
 
+_PARTS = len(WEIGHTINGS[0])
+
 
 def opening_scores(
     workspace: Path, retriever: Retriever, weightings: list[tuple[float, ...]]
@@ -59,13 +61,14 @@ def opening_scores(
     corpus = Corpus.open(workspace)
     questions = draw_pseudo_queries(corpus, ReferenceGraph.open(workspace, corpus), opened.units, sources=(OPENING,))
     encoder, index, _ = opened.encoder("base")
+    index.descriptions = None
     search = UntrainedSearch(opened.units, opened.documents, opened.lexical, index, encoder)
     groups = [(rows, owners) for _, rows, owners in weighed_groups(questions, search)]
     scores = []
     for weights in weightings:
         total = 0.0
         for rows, owners in groups:
-            values = rows @ np.array(weights, float)
+            values = rows @ FusionWeights(*weights).as_array()
             better = {owner for owner, value in zip(owners[1:], values[1:], strict=True) if value >= values[0]}
             total += 1 / math.log2(len(better) + 2) if len(better) < 10 else 0.0
         scores.append(total / len(groups))
@@ -78,6 +81,7 @@ def judged_scores(
     """nDCG@10 of the judged queries under each weighting."""
     opened = retriever.opened
     encoder, index, _ = opened.encoder(name)
+    index.descriptions = None
     asked = [query for query in judgements.queries if any(judgements.qrels.get(query, {}).values())]
     texts = [judgements.queries[query] for query in asked]
     vectors = encoder.encode_queries(texts)
@@ -86,7 +90,7 @@ def judged_scores(
     opened.lexical.search_documents = lru_cache(None)(opened.lexical.search_documents)  # type: ignore[method-assign]
     scores = []
     for weights in weightings:
-        opened._dense[name] = (encoder, index, FusionWeights(*map(float, weights)))
+        opened.use_encoder(name, encoder, index, FusionWeights(*weights))
         total = 0.0
         for query, ranked in zip(asked, retriever.rank_documents(texts, f"hybrid:{name}", 10), strict=True):
             grades = judgements.qrels[query]
@@ -114,7 +118,7 @@ def main() -> None:
     retriever = Retriever.open(arguments.workspace)
     weightings: list[tuple[float, ...]] = list(WEIGHTINGS)
     predicted, learned = opening_scores(arguments.workspace, retriever, weightings)
-    chosen = tuple(map(float, learned.as_array()))
+    chosen = tuple(map(float, learned.as_array()[:_PARTS]))
     judged = judged_scores(
         retriever, read_judgements(arguments.queries, arguments.qrels), arguments.encoder, [*weightings, chosen]
     )

@@ -23,9 +23,9 @@ QUESTIONS = (250, 500, 1000, 2000, 4000, 8000)
 
 
 def structformer(*arguments: object) -> str:
-    """Run a command and give its output."""
+    """Run a command and give its output; of one that failed nothing, and its message goes to the terminal."""
     command = [sys.executable, "-m", "structformer", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     return done.stdout if done.returncode == 0 else ""
 
 
@@ -87,7 +87,11 @@ def main() -> None:
     arguments = parser.parse_args()
     curves: dict[str, dict[str, Points]] = {"epochs": {}, "questions": {}}
     for name in arguments.sets:
-        workspace = arguments.work / name / "workspace"
+        if not (arguments.work / name / "ws").is_dir():
+            parser.error(
+                f"no workspace {arguments.work / name / 'ws'}: run benchmarks/quality.py with --work {arguments.work}"
+            )
+        workspace = arguments.work / name / "ws"
         models = ["base"]
         for mix in SOURCES:
             model = "-".join(part.partition("=")[0] for part in mix.split(","))
