@@ -66,9 +66,9 @@ def opening_scores(
     groups = [(rows, owners) for _, rows, owners in weighed_groups(questions, search)]
     scores = []
     for weights in weightings:
-        total = 0.0
+        total, seven = 0.0, FusionWeights(*weights).as_array()
         for rows, owners in groups:
-            values = rows @ FusionWeights(*weights).as_array()
+            values = rows @ seven
             better = {owner for owner, value in zip(owners[1:], values[1:], strict=True) if value >= values[0]}
             total += 1 / math.log2(len(better) + 2) if len(better) < 10 else 0.0
         scores.append(total / len(groups))

@@ -87,11 +87,9 @@ def main() -> None:
     arguments = parser.parse_args()
     curves: dict[str, dict[str, Points]] = {"epochs": {}, "questions": {}}
     for name in arguments.sets:
-        if not (arguments.work / name / "ws").is_dir():
-            parser.error(
-                f"no workspace {arguments.work / name / 'ws'}: run benchmarks/quality.py with --work {arguments.work}"
-            )
         workspace = arguments.work / name / "ws"
+        if not workspace.is_dir():
+            parser.error(f"no workspace {workspace}: run benchmarks/quality.py with --work {arguments.work}")
         models = ["base"]
         for mix in SOURCES:
             model = "-".join(part.partition("=")[0] for part in mix.split(","))

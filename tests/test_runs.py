@@ -543,7 +543,6 @@ try:
     turns.made_by_first(lambda: 1 / 0)
 except UsageError as error:
     print(error)
-torch.distributed.destroy_process_group()
 """
 
 

@@ -211,8 +211,8 @@ def test_a_browser_reads_words_and_makes_vectors_as_the_encoder_does(page, site,
     ]
     read = """async (texts) => {
         const { wordsOf } = await import(new URL("static-search.js", location.href));
-        const { unspaced, vectors } = window.structformer.meta;
-        return texts.map((text) => wordsOf(text, unspaced, vectors.reading));
+        const { runs, meta } = window.structformer;
+        return texts.map((text) => wordsOf(text, runs, meta.vectors.reading));
     }"""
     assert page.evaluate(read, texts) == [words_of(text) for text in texts]
     queries = ["mend the mast", "clean clean the wet keel", "stow it", "帆"]

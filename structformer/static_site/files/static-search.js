@@ -35,7 +35,7 @@ class Search {
     this.starts = starts;
     this.prefixes = new Map(meta.words.map((prefix, number) => [prefix, number]));
     this.common = new Set(meta.common);
-    this.unspaced = meta.unspaced;
+    this.runs = new RegExp(`([${meta.unspaced}]+)`, "u"); // of scripts without spaces
   }
 
   get title() {
@@ -60,7 +60,7 @@ class Search {
    */
   async search(query, { k = 10, typing = false, meaning = true } = {}) {
     const begun = performance.now();
-    const words = terms(query, this.unspaced);
+    const words = terms(query, this.runs);
     const vector = typing || !meaning || !this.meta.vectors ? null : this.encode(query);
     const [byWords, encoded] = await Promise.all([this.words(words, typing), vector]);
     const scores = await this.scored(byWords, encoded, typing);
@@ -120,7 +120,7 @@ class Search {
   async encode(query) {
     const { dimensions, reading } = this.meta.vectors;
     const counts = new Map();
-    for (const word of wordsOf(query, this.unspaced, reading)) counts.set(word, (counts.get(word) || 0) + 1);
+    for (const word of wordsOf(query, this.runs, reading)) counts.set(word, (counts.get(word) || 0) + 1);
     const rows = await Promise.all([...counts.keys()].map((word) => this.vector(word)));
     const sum = new Float32Array(dimensions);
     [...counts.values()].forEach((count, number) => {
@@ -223,7 +223,7 @@ class Search {
         const [id, title, address] = await this.row("d", rows[0][0]);
         const sections = [];
         rows.forEach((row, place) => {
-          if (!sections.some((each) => each.section === row[1])) sections.push(section(row, id, address, units[place][1], words, this.unspaced));
+          if (!sections.some((each) => each.section === row[1])) sections.push(section(row, id, address, units[place][1], words, this.runs));
         });
         if (typing) this.sort(sections, words);
         return { ...sections[0], document_title: title || id, sections: sections.slice(1) };
@@ -235,7 +235,7 @@ class Search {
 
   /** Those first whose titles are what is being typed. */
   sort(hits, words) {
-    const titled = new Map(hits.map((hit) => [hit, likeness(terms(hit.path[hit.path.length - 1] || "", this.unspaced), words)]));
+    const titled = new Map(hits.map((hit) => [hit, likeness(terms(hit.path[hit.path.length - 1] || "", this.runs), words)]));
     hits.sort((one, two) => titled.get(two) - titled.get(one) || two.score - one.score);
   }
 
@@ -245,9 +245,9 @@ class Search {
   }
 }
 
-function section([, number, path, anchor, text], id, address, score, words, unspaced) {
+function section([, number, path, anchor, text], id, address, score, words, runs) {
   const url = anchor && !address.includes("#") ? `${address}#${encodeURIComponent(anchor)}` : address;
-  return { document: id, section: number, title: path[path.length - 1] || id, path, anchor, url, read: url, snippet: text, highlights: highlights(text, words, unspaced), score };
+  return { document: id, section: number, title: path[path.length - 1] || id, path, anchor, url, read: url, snippet: text, highlights: highlights(text, words, runs), score };
 }
 
 /** How well a title of these words is what is being typed. */
@@ -256,19 +256,17 @@ function likeness(title, words) {
   return words.length ? begun / words.length + (begun ? 0.3 / title.length : 0) : 0;
 }
 
-/** The words of a text in lower case; of scripts without spaces (unspaced: their characters) pairs, as the index has them. */
-export function terms(text, unspaced) {
-  const runs = new RegExp(`[${unspaced}]+`, "gu");
-  const pairs = (run) => {
-    const letters = Array.from(run);
-    return ` ${letters.length < 2 ? run : letters.slice(1).map((letter, place) => letters[place] + letter).join(" ")} `;
-  };
-  return text.toLowerCase().replace(runs, pairs).match(/[\p{L}\p{N}\p{M}_]+/gu) || [];
+/** The words of a text in lower case; of scripts without spaces (runs) pairs of characters, as the index has them. */
+function terms(text, runs) {
+  const parts = text.toLowerCase().split(runs).map((part, place) => {
+    const letters = Array.from(part);
+    return place % 2 && letters.length > 1 ? letters.slice(1).map((letter, number) => letters[number] + letter).join(" ") : part;
+  });
+  return parts.join(" ").match(/[\p{L}\p{N}\p{M}_]+/gu) || [];
 }
 
 /** Where a text has the words: [begin, end) in characters, not in halves of them. */
-function highlights(text, words, unspaced) {
-  const runs = new RegExp(`([${unspaced}]+)`, "u");
+function highlights(text, words, runs) {
   const pairs = new Set(words.filter((word) => runs.test(word)));
   const stems = words.filter((word) => word.length > 2 && !pairs.has(word)).map((word) => (word.length > 5 ? word.slice(0, -2) : word));
   const found = [];
@@ -302,9 +300,8 @@ function near(form, word, unfinished) {
 }
 
 /** The words of a text as the static encoder reads them: of scripts without spaces characters, and pairs of them. */
-export function wordsOf(text, unspaced, { marks, before, longest }) {
+export function wordsOf(text, runs, { marks, before, longest }) {
   const found = [];
-  const runs = new RegExp(`([${unspaced}]+)`, "u");
   for (const word of text.toLowerCase().match(new RegExp(`[\\p{L}\\p{N}_${marks}]+`, "gu")) || []) {
     word.split(runs).forEach((part, place) => {
       const letters = Array.from(part);
