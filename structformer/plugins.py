@@ -70,8 +70,15 @@ class Hooks:
         raise AssertionError("a specification is never called")
 
     @hookspec
+    def structformer_sources(self) -> list[Any]:
+        """Kinds of PATHs that are fetched before they are read (structformer.ingestion.Source)."""
+        raise AssertionError("a specification is never called")
+
+    @hookspec
     def structformer_commands(self, app: Any) -> None:
-        """Add commands to the click group `app`."""
+        """Add commands to the click group `app`: `app.add_lazy(name, "module:attribute", help_line)` imports a command
+        when it runs, `app.add_command(command)` takes one as it is.
+        """
 
 
 @dataclass(slots=True)

@@ -10,14 +10,14 @@ from types import SimpleNamespace
 
 import pytest
 from structformer import Corpus, Retriever, ingest, sample
-from structformer.adapters import sphinx
-from structformer.adapters.exporting import export_beir, export_datasets, export_docsearch, export_training_rows
 from structformer.errors import UsageError
 from structformer.retrieval.index import build_index
 from structformer.sampling import Samples, SamplingOptions
 
 from boats import boats
 from conftest import write_pages
+from structformer_exports import sphinx
+from structformer_exports.exporting import export_beir, export_datasets, export_docsearch, export_training_rows
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,8 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_langchain(harbour):
     from langchain_core.runnables import RunnableLambda
-    from structformer.adapters.langchain import StructformerRetriever
+
+    from structformer_exports.langchain import StructformerRetriever
 
     retriever = StructformerRetriever(workspace=str(harbour), k=3, paths=("mast.md", "keel.md"))
     documents = retriever.invoke("mend the mast")
@@ -41,7 +42,7 @@ def test_langchain(harbour):
 
 
 def test_llama_index(harbour):
-    from structformer.adapters.llama_index import StructformerRetriever
+    from structformer_exports.llama_index import StructformerRetriever
 
     nodes = StructformerRetriever(harbour, k=2).retrieve("mend the mast")
     assert nodes[0].node.metadata["document_id"] == "mast.md"
@@ -51,7 +52,8 @@ def test_llama_index(harbour):
 
 def test_haystack(harbour):
     from haystack import Pipeline
-    from structformer.adapters.haystack import StructformerRetriever
+
+    from structformer_exports.haystack import StructformerRetriever
 
     pipeline = Pipeline()
     pipeline.add_component("search", StructformerRetriever(workspace=str(harbour), top_k=2, pipeline="lexical"))
@@ -64,7 +66,8 @@ def test_haystack(harbour):
 def test_pyterrier(harbour):
     pt = pytest.importorskip("pyterrier")
     import pandas as pd
-    from structformer.adapters.pyterrier import StructformerRetriever
+
+    from structformer_exports.pyterrier import StructformerRetriever
 
     retriever = StructformerRetriever(harbour, pipeline="lexical", k=5)
     topics = pd.DataFrame([("1", "mend the mast"), ("2", "stow the keel")], columns=["qid", "query"])
@@ -191,7 +194,7 @@ def test_docsearch_records_lead_to_the_site_where_it_is_known(run, tmp_path):
 
 
 def test_what_the_retriever_finds_is_what_the_adapters_give(harbour):
-    from structformer.adapters.langchain import StructformerRetriever
+    from structformer_exports.langchain import StructformerRetriever
 
     hits = Retriever.open(harbour).search("stow the keel", 4)
     assert [document.id for document in StructformerRetriever(workspace=str(harbour), k=4).invoke("stow the keel")] == [
@@ -230,7 +233,7 @@ def test_a_sphinx_site_gets_the_box(tmp_path):
     pytest.importorskip("sphinx", reason="Sphinx needs an older docutils than the tests have")
     write_pages(tmp_path, {"index.rst": "Boats\n=====\n\nAll about boats.\n"})
     (tmp_path / "conf.py").write_text(
-        "extensions = ['structformer.adapters.sphinx']\nstructformer_server = 'https://find.example.org'\nstructformer_target = '#box'\n"
+        "extensions = ['structformer_exports.sphinx']\nstructformer_server = 'https://find.example.org'\nstructformer_target = '#box'\n"
     )
     subprocess.run([sys.executable, "-m", "sphinx", "-q", str(tmp_path), str(tmp_path / "site")], check=True)
     text = (tmp_path / "site" / "index.html").read_text()

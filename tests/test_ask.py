@@ -17,15 +17,15 @@ from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.index import build_index
-from structformer.serving.access import EVERYTHING, Access, Tokens
-from structformer.serving.app import Application
-from structformer.serving.asking import Asking, Citations, messages, search_request
-from structformer.serving.language_model import language_model
-from structformer.serving.options import ServerOptions
-from structformer.serving.schemas import AskRequest
-from structformer.serving.service import SearchService, Serving
 
 from conftest import PAGES, write_pages
+from structformer_serve.app import Application
+from structformer_serve.asking import Asking, Citations, messages, search_request
+from structformer_serve.http.access import EVERYTHING, Access, Tokens
+from structformer_serve.http.options import ServerOptions
+from structformer_serve.language_model import language_model
+from structformer_serve.schemas import AskRequest
+from structformer_serve.service import SearchService, Serving
 
 QUESTION = "how do I tie a bowline loop"
 

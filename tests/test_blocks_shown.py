@@ -15,12 +15,12 @@ from structformer import read
 from structformer.blocks import MarkKind
 from structformer.document import Link, LinkKind, Section, Source
 from structformer.formats.builder import TreeBuilder
-from structformer.pages.blocks_html import section_html
-from structformer.serving.mcp_server import Answers, cut_markdown
-from structformer.serving.service import SearchService
-from structformer.text.as_markdown import as_markdown, open_fence
 from structformer.text.passages import section_passages
 
+from structformer_serve.as_markdown import as_markdown, open_fence
+from structformer_serve.blocks_html import section_html
+from structformer_serve.mcp_server import Answers, cut_markdown
+from structformer_serve.service import SearchService
 from test_serving import client, workspace
 
 K = MarkKind

@@ -13,9 +13,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
-from structformer.adapters import sphinx
-from structformer.static_site import export_site
 
+from structformer_exports import sphinx
+from structformer_serve.static_site import export_site
 from test_page import CHROMIUM, expect
 from test_page import browser as browser  # the fixture
 from test_serving import workspace

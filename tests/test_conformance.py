@@ -7,9 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from structformer.checks.formats import RULES, Sample, check_format
 from structformer.document import Document, Link, LinkKind, Section, Source
 from structformer.plugins import load_plugins
+
+from structformer_devkit.formats import RULES, Sample, check_format
 
 SAMPLES = {
     "markdown": "---\ntitle: T\n---\n# One\n\nText [a](b.md) and *more*.\n\n| a | b |\n|--|--|\n| 1 | [c](d) |\n\n## See also\n\n- [x](y.md)\n",

@@ -26,12 +26,12 @@ from structformer.retrieval.descriptions import (
 from structformer.retrieval.hits import Filter, Witness
 from structformer.retrieval.index import Index, build_index
 from structformer.retrieval.pseudo_queries import PseudoQuery
-from structformer.serving.access import EVERYTHING, Access
-from structformer.serving.schemas import FoundDocument, SearchRequest
-from structformer.serving.service import SearchService
 from structformer.workspace import Workspace
 
 from conftest import write_pages
+from structformer_serve.http.access import EVERYTHING, Access
+from structformer_serve.schemas import FoundDocument, SearchRequest
+from structformer_serve.service import SearchService
 
 minilm = pytest.mark.skipif(packaged_minilm() is None, reason="structformer[offline] is not installed")
 JOBS = "Mend Clean Carry Stow Paint Fold".split()

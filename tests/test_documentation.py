@@ -21,16 +21,16 @@ from typing import Any
 import click
 import pytest
 import structformer
-from structformer.adapters import sphinx
 from structformer.cli.main import app
 from structformer.evaluation import Evaluation, Judgements
-from structformer.evaluation.experiment import read_experiment
 from structformer.retrieval.pipeline import as_pipeline, read_pipeline
-from structformer.serving.access import read_tokens
 from structformer.training import train_ranker
 
 from boats import TINY, boats
 from conftest import write_pages
+from structformer_exports import sphinx
+from structformer_lab.experiment import read_experiment
+from structformer_serve.http.access import read_tokens
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -13,7 +13,6 @@ from structformer import Retriever
 from structformer.errors import UsageError
 from structformer.evaluation.comparison import average_ranks, evaluate
 from structformer.evaluation.difference import difference
-from structformer.evaluation.experiment import experiment_names, read_experiment
 from structformer.evaluation.judgements import (
     Judgements,
     dataset_judgements,
@@ -23,9 +22,6 @@ from structformer.evaluation.judgements import (
 )
 from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.page import write_page
-from structformer.evaluation.row_places import files_of, filled
-from structformer.evaluation.row_training import RowTraining
-from structformer.evaluation.running import NEGATIVES, run_experiment, some_queries, split_queries
 from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test, t_test
 from structformer.models.registry import read_record
 from structformer.retrieval.index import build_index
@@ -35,6 +31,10 @@ from structformer.retrieval.run_files import read_run, write_run
 from structformer.training import TrainingOptions, training_options
 
 from boats import boats
+from structformer_lab.experiment import experiment_names, read_experiment
+from structformer_lab.row_places import files_of, filled
+from structformer_lab.row_training import RowTraining
+from structformer_lab.running import NEGATIVES, run_experiment, some_queries, split_queries
 
 JUDGED = Judgements(
     {"q1": "make a loop that does not slip", "q2": "smaller sail in strong wind", "q3": "boats"},

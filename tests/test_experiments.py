@@ -11,10 +11,7 @@ from typing import Any
 
 import pytest
 from structformer.engines import Work
-from structformer.evaluation.experiment import experiment_names, read_experiment
 from structformer.evaluation.judgements import Judgements, read_judgements, write_judgements
-from structformer.evaluation.row_training import RowTraining
-from structformer.evaluation.running import run_experiment
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
@@ -24,6 +21,9 @@ from structformer.workspace import Workspace
 
 from boats import LINKED, linked_pages
 from conftest import write_pages
+from structformer_lab.experiment import experiment_names, read_experiment
+from structformer_lab.row_training import RowTraining
+from structformer_lab.running import run_experiment
 
 TINY = [
     *("base_model=scratch", "size=tiny", "max_steps=1", "max_seconds=none", "document_tokens=48", "groups=2"),

@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from structformer.checks import Sample, check_format
 from structformer.formats import SourceFile
 from structformer.ingestion.walk import FolderFiles
 from structformer.models.base import packaged_minilm
 
 from conftest import write_pages
+from structformer_devkit import Sample, check_format
 
 KINDS = ["format", "sampler", "ranker", "stage", "search-engine", "command"]
 CONTRIBUTING = Path(__file__).parents[1] / "docs" / "contributing.md"

@@ -9,10 +9,10 @@ import pytest
 from structformer import Retriever, train
 from structformer.ingestion import ingest
 from structformer.retrieval.index import build_index
-from structformer.serving.generation import Generation
 from structformer.workspace import Workspace
 
 from boats import TINY, boats
+from structformer_serve.generation import Generation
 from test_query_side import QUERY_SIDE
 from test_serving import JUDGED, judged
 

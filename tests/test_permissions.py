@@ -20,15 +20,15 @@ from structformer.retrieval.index import build_index
 from structformer.retrieval.metadata import Facet, MetadataTable, MetadataWriter, open_facets
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.units import IndexedDocument, IndexedDocuments, document_writer
-from structformer.serving.access import Access, read_tokens
-from structformer.serving.app import Application
-from structformer.serving.links import LinkTable
-from structformer.serving.options import ServerOptions
-from structformer.serving.schemas import SearchRequest
-from structformer.serving.service import SearchService
 from structformer.workspace import Workspace
 
 from conftest import write_pages
+from structformer_serve.app import Application
+from structformer_serve.http.access import Access, read_tokens
+from structformer_serve.http.options import ServerOptions
+from structformer_serve.links import LinkTable
+from structformer_serve.schemas import SearchRequest
+from structformer_serve.service import SearchService
 
 PAGES = {
     "secret/plan.md": "---\nreleased: false\n---\n# Plan\n\nWe buy them: [project bluewhale merger](../public/shared.md#terms).\n",

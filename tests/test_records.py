@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from structformer import Corpus, read
-from structformer.adapters.exporting import export_beir
 from structformer.cli.main import main
 from structformer.errors import ReadError
 from structformer.formats.source import SourceFile
 from structformer.ingestion import ingest
 
 from conftest import write_pages
+from structformer_exports.exporting import export_beir
 from structformer_records.format import RecordsFormat
 from structformer_records.layout import layout_of, pieces
 

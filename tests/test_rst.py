@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from structformer.checks.formats import Sample, check_format
 from structformer.document import Document
 from structformer.formats.source import SourceFile
 
 from reading import Folder, links, one
+from structformer_devkit.formats import Sample, check_format
 from structformer_rst.format import RstFormat
 
 SAMPLES = [Sample(path.name, path.read_bytes()) for path in sorted((Path(__file__).parent / "samples").glob("*.rst"))]

@@ -10,9 +10,6 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from structformer import Retriever
-from structformer.checks import ten_pages
-from structformer.checks.example_corpus import example_workspace
-from structformer.checks.search_engines import SEARCH_ENGINE_RULES, check_search_engine
 from structformer.errors import UsageError, WorkspaceError
 from structformer.extras import MissingPackage
 from structformer.models.base import packaged_minilm
@@ -27,6 +24,10 @@ from structformer.search_engines import (
     without_password,
     write_engine,
 )
+
+from structformer_devkit import ten_pages
+from structformer_devkit.example_corpus import example_workspace
+from structformer_devkit.search_engines import SEARCH_ENGINE_RULES, check_search_engine
 
 
 class Memory:

@@ -24,7 +24,6 @@ from structformer.models.onnx import export_onnx
 from structformer.models.onnx_encoder import OnnxQueryEncoder
 from structformer.models.scratch import train_wordpiece
 from structformer.models.sentence_modules import PLAIN, modules_mark, read_modules
-from structformer.retrieval.exporting import export_model
 from structformer.retrieval.index import Index, encoder_place
 from structformer.retrieval.opened import load_query_encoder
 from structformer.sampling import Example
@@ -34,6 +33,7 @@ from structformer.workspace import Workspace
 
 from boats import boats
 from conftest import write_pages
+from structformer_exports.onnx_models import export_model
 
 models = pytest.importorskip("sentence_transformers", reason="these tests compare with sentence-transformers")
 

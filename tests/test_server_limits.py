@@ -22,17 +22,6 @@ import pytest
 from starlette.testclient import TestClient
 from structformer.errors import UsageError
 from structformer.retrieval.index import build_index
-from structformer.serving import listening as opening
-from structformer.serving.access import read_tokens
-from structformer.serving.app import Application
-from structformer.serving.connections import Connections
-from structformer.serving.feedback import FeedbackLog, Skipped, events, searches
-from structformer.serving.guard import Metrics
-from structformer.serving.hostnames import client_of, own_names
-from structformer.serving.listening import listen, listening
-from structformer.serving.options import ServerOptions
-from structformer.serving.server import Server
-from structformer.serving.service import SearchService
 from structformer.workspace import Workspace
 
 from boats import boats
@@ -47,6 +36,17 @@ from load import (
     serve,
     sigterm_under_load,
 )
+from structformer_serve.app import Application
+from structformer_serve.feedback import FeedbackLog, Skipped, events, searches
+from structformer_serve.http import listening as opening
+from structformer_serve.http.access import read_tokens
+from structformer_serve.http.connections import Connections
+from structformer_serve.http.guard import Metrics
+from structformer_serve.http.hostnames import client_of, own_names
+from structformer_serve.http.listening import listen, listening
+from structformer_serve.http.options import ServerOptions
+from structformer_serve.http.server import Server
+from structformer_serve.service import SearchService
 from test_serving import TOKENS, client, free_port, wait_until, workspace
 
 SEARCH = b"GET /api/search?q=mast HTTP/1.1\r\nhost: localhost\r\n\r\n"
@@ -247,7 +247,7 @@ def test_a_server_is_ready_when_a_search_would_be_answered(harbour, monkeypatch)
     monkeypatch.setattr(service, "search", noted)
     with TestClient(application.asgi, base_url="http://localhost") as asking:
         now = 100.0
-        monkeypatch.setattr("structformer.serving.readiness.time.monotonic", lambda: now)
+        monkeypatch.setattr("structformer_serve.readiness.time.monotonic", lambda: now)
         for _ in range(5):
             assert asking.get("/readyz", headers={"host": "any.example"}).text == "ready\n"
         assert asked == ["The"]  # a word of the first document's title, once a second
@@ -271,8 +271,8 @@ def test_a_search_that_does_not_come_back_holds_one_thread_of_the_probes(harbour
     service = SearchService(harbour)
     go, begun = threading.Event(), []
     monkeypatch.setattr(service, "search", lambda request, access: (begun.append(1), go.wait(20)))
-    monkeypatch.setattr("structformer.serving.readiness._MOST_SECONDS", 0.1)
-    monkeypatch.setattr("structformer.serving.readiness._KEPT_SECONDS", 0.0)
+    monkeypatch.setattr("structformer_serve.readiness._MOST_SECONDS", 0.1)
+    monkeypatch.setattr("structformer_serve.readiness._KEPT_SECONDS", 0.0)
     with TestClient(Application(service).asgi, base_url="http://localhost") as asking:
         assert [asking.get("/readyz").text for _ in range(3)] == ["slow\n"] * 3
         assert len(begun) == 1
@@ -315,7 +315,7 @@ def test_feedback_is_limited_in_size_and_age_and_counts_what_it_drops(tmp_path, 
     for name in ("2025-06.jsonl", "2025-07.jsonl", "2026-07.jsonl", "2024-13.jsonl", "mine.jsonl", "2020-01.txt"):
         (folder / "feedback" / name).write_text("")
     now = time.struct_time((2026, 7, 15, 12, 0, 0, 0, 0, 0))
-    monkeypatch.setattr("structformer.serving.feedback.time.gmtime", lambda: now)
+    monkeypatch.setattr("structformer_serve.feedback.time.gmtime", lambda: now)
     dropped: list[str] = []
     kept = FeedbackLog(Workspace(folder), most_bytes=200, dropped=dropped.append)
     for _ in range(4):

@@ -34,25 +34,25 @@ from structformer.errors import UsageError
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.retrieval.as_you_type import complete, completed
-from structformer.retrieval.exporting import export_model
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.index import build_index
 from structformer.retrieval.structure import StructureOptions
 from structformer.retrieval.structure_training import train_structure
-from structformer.serving.access import Access, RateLimit, Tokens, read_tokens
-from structformer.serving.app import Application
-from structformer.serving.batching import BatchedEncoder
-from structformer.serving.exports import missing_exports
-from structformer.serving.feedback import judgements_from_clicks, searches
-from structformer.serving.options import ServerOptions
-from structformer.serving.progress import StepProgress
-from structformer.serving.schemas import SearchRequest
-from structformer.serving.service import NotThere, SearchService, Serving
 from structformer.storage.files import read_json, write_json
 from structformer.workspace import Workspace
 
 from boats import TINY, boats, linked_pages
 from conftest import write_pages
+from structformer_exports.onnx_models import export_model
+from structformer_serve.app import Application
+from structformer_serve.batching import BatchedEncoder
+from structformer_serve.exports import missing_exports
+from structformer_serve.feedback import judgements_from_clicks, searches
+from structformer_serve.http.access import Access, RateLimit, Tokens, read_tokens
+from structformer_serve.http.options import ServerOptions
+from structformer_serve.progress import StepProgress
+from structformer_serve.schemas import SearchRequest
+from structformer_serve.service import NotThere, SearchService, Serving
 from test_query_side import QUERY_SIDE, made
 
 BROWSER = {"host": "localhost:8765"}
@@ -371,7 +371,7 @@ def test_pages_run_nothing_but_their_own(served):
 
 def test_a_bucket_of_requests_fills_again_with_time(monkeypatch):
     now = 100.0
-    monkeypatch.setattr("structformer.serving.access.time.monotonic", lambda: now)
+    monkeypatch.setattr("structformer_serve.http.access.time.monotonic", lambda: now)
     limit = RateLimit(0.5, burst=2)
     assert [limit.wait("a") for _ in range(3)] == [0.0, 0.0, 2.0]
     assert not limit.wait("b")
@@ -751,10 +751,10 @@ def test_a_search_needs_no_torch(harbour):
     code = (
         "import sys\n"
         "sys.modules['torch'] = sys.modules['transformers'] = None\n"
-        "from structformer.serving.app import Application\n"
-        "from structformer.serving.service import SearchService\n"
-        "from structformer.serving.schemas import SearchRequest\n"
-        "from structformer.serving.access import EVERYTHING\n"
+        "from structformer_serve.app import Application\n"
+        "from structformer_serve.service import SearchService\n"
+        "from structformer_serve.schemas import SearchRequest\n"
+        "from structformer_serve.http.access import EVERYTHING\n"
         f"service = SearchService({str(harbour)!r})\n"
         "Application(service)\n"
         "answer = service.search(SearchRequest(q='mend the mast', explain=True), EVERYTHING)\n"

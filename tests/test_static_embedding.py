@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from structformer import Retriever
-from structformer.adapters.static_embedding import export_static
-from structformer.checks.example_corpus import example_workspace
 from structformer.errors import ModelError, UsageError
 from structformer.retrieval.index import build_index
 from structformer.static_encoder import StaticEncoder
 from structformer.static_encoder.words import words_of
+
+from structformer_devkit.example_corpus import example_workspace
+from structformer_exports.static_embedding import export_static
 
 
 @pytest.fixture(scope="module")

@@ -20,13 +20,13 @@ from structformer.retrieval.index import build_index
 from structformer.retrieval.units import Unit
 from structformer.static_encoder import StaticEncoder
 from structformer.static_encoder.words import words_of
-from structformer.static_site import export_site
-from structformer.static_site.vectors import DIMENSIONS, in_8_bits, short_vectors, word_rows
-from structformer.static_site.words import postings, word_files
-from structformer.static_site.writing import _surfaces
 from structformer.workspace import Workspace
 
 from boats import boats
+from structformer_serve.static_site import export_site
+from structformer_serve.static_site.vectors import DIMENSIONS, in_8_bits, short_vectors, word_rows
+from structformer_serve.static_site.words import postings, word_files
+from structformer_serve.static_site.writing import _surfaces
 from test_page import CHROMIUM, expect
 from test_page import browser as browser  # the fixture
 

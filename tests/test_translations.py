@@ -13,13 +13,13 @@ from structformer.ingestion import ingest
 from structformer.retrieval.hits import Filter, Hit
 from structformer.retrieval.index import build_index
 from structformer.retrieval.language_marks import language_marks
-from structformer.serving.access import Access
-from structformer.serving.app import Application
-from structformer.serving.options import ServerOptions
-from structformer.serving.schemas import SearchRequest
-from structformer.serving.service import SearchService
 
 from conftest import write_pages
+from structformer_serve.app import Application
+from structformer_serve.http.access import Access
+from structformer_serve.http.options import ServerOptions
+from structformer_serve.schemas import SearchRequest
+from structformer_serve.service import SearchService
 
 INSTALL = {
     "en": "# Install\n\nInstall the harbour server with one command. It needs no database and no other program. "

@@ -12,7 +12,6 @@ from structformer import Corpus, Retriever
 from structformer.cli.main import main
 from structformer.corpus.whole_text import whole_text
 from structformer.errors import UsageError
-from structformer.evaluation.experiment import read_experiment
 from structformer.evaluation.judgements import read_judgements
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import read_record
@@ -26,6 +25,7 @@ from structformer.training.judged_development import judged_development
 from structformer.training.judging import development_score
 
 from conftest import write_pages
+from structformer_lab.experiment import read_experiment
 
 THINGS = "anchor ballast compass engine fender galley halyard inlet jib keel".split()
 DEEDS = "clean mend stow paint lift weigh sell".split()

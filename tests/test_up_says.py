@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 from structformer.errors import UsageError
-from structformer.serving.listening import close, listen, listening_near
-from structformer.serving.progress import StepProgress, in_lines
+
+from structformer_serve.http.listening import close, listen, listening_near
+from structformer_serve.progress import StepProgress, in_lines
 
 
 @pytest.fixture
 def up(run, monkeypatch):
     """`up`, whose server ends as soon as it would begin."""
     monkeypatch.setattr(
-        "structformer.serving.server.run", lambda application, ready, on: [each.close() for each in on.sockets]
+        "structformer_serve.http.server.run", lambda application, ready, on: [each.close() for each in on.sockets]
     )
     return lambda *arguments: run("up", *arguments, "--no-open", "--train", "none", "--port", 0)
 
@@ -70,7 +71,7 @@ def recorded(monkeypatch) -> list[tuple[str, ...]]:
         def end(self):
             pass
 
-    monkeypatch.setattr("structformer.serving.improving.Command", Recorder)
+    monkeypatch.setattr("structformer_serve.improving.Command", Recorder)
     return begun
 
 
@@ -86,7 +87,7 @@ def test_threads_are_handed_to_the_first_index(up, pages, monkeypatch):
 def test_threads_are_handed_to_what_goes_on_beside_the_page(workspace, run, monkeypatch):
     run("index", "-w", workspace, "--encoder", "structure")
     begun = recorded(monkeypatch)
-    monkeypatch.setattr("structformer.serving.improving.has_vectors", lambda workspace: False)
+    monkeypatch.setattr("structformer_serve.improving.has_vectors", lambda workspace: False)
 
     def serve(application, ready, on):
         ready("here")
@@ -96,7 +97,7 @@ def test_threads_are_handed_to_what_goes_on_beside_the_page(workspace, run, monk
         for each in on.sockets:
             each.close()
 
-    monkeypatch.setattr("structformer.serving.server.run", serve)
+    monkeypatch.setattr("structformer_serve.http.server.run", serve)
     pages = workspace.parent / "pages"
     run("up", pages, "-w", workspace, "--no-open", "--port", 0, "--threads", 3, "--train", "1m")
     steps = {arguments[0]: arguments for arguments in begun}

@@ -21,9 +21,9 @@ from structformer.errors import ReadError, UsageError
 pytest.importorskip("httpx")
 pytest.importorskip("protego")
 
-from structformer.ingestion.website import Crawl, Fate, website_pages
-from structformer.ingestion.website_addresses import Scope, file_name, is_public, normal, page_links
-from structformer.ingestion.website_fetching import Fetcher
+from structformer_web.addresses import Scope, file_name, is_public, normal, page_links
+from structformer_web.fetching import Fetcher
+from structformer_web.website import Crawl, Fate, website_pages
 
 Reply = tuple[int, dict[str, str], bytes]
 
@@ -237,7 +237,7 @@ def test_links_without_end_stop_at_the_most_pages(website, tmp_path):
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_a_page_that_is_too_large_is_left_out_by_name(website, tmp_path, monkeypatch, packed):
-    monkeypatch.setattr("structformer.ingestion.website._PAGE_BYTES", 100_000)
+    monkeypatch.setattr("structformer_web.website._PAGE_BYTES", 100_000)
     body = b"<h1>Oars</h1>" + b" " * 200_000
     headers = {"Content-Type": "text/html", **({"Content-Encoding": "gzip"} if packed else {})}
     website.replies["/docs/oars/"] = (200, headers, gzip.compress(body) if packed else body)
@@ -337,7 +337,7 @@ def test_what_is_read_already_is_not_lost_and_nothing_fetched_for_it(run, websit
 @pytest.mark.slow
 def test_up_takes_a_website_and_fetches_only_what_has_changed_when_it_begins_again(run, monkeypatch):
     monkeypatch.setattr(
-        "structformer.serving.server.run", lambda application, ready, on: [each.close() for each in on.sockets]
+        "structformer_serve.http.server.run", lambda application, ready, on: [each.close() for each in on.sockets]
     )
     status, headers, body = page("Oars")
     with serving({"/docs/": (status, {**headers, "ETag": '"1"'}, body)}) as site, socket.socket() as free:

@@ -20,6 +20,8 @@ from structformer.text.visible import safe_json, visible
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _LONG_SECONDS = 15.0  # between lines of progress outside a terminal
+# In a command's environment: a line twice a second, however short the work is, for the program that began it.
+PROGRESS_LINES = "STRUCTFORMER_PROGRESS_LINES"
 _OFTEN_SECONDS = 0.5  # between them for a command that shows them as a bar
 DEFAULT_CONFIG = "structformer.toml"
 REMOTE = "structformer.remote"  # in a context's meta
@@ -110,8 +112,6 @@ class Output:
         """A line every tenth of the way; without --verbose only where it takes long. The time that is left is reckoned
         from the first report on: what was done before says nothing of the speed.
         """
-        from structformer.serving.progress import PROGRESS_LINES
-
         begun = last = time.monotonic()
         shown, before = 0, -1
         often = PROGRESS_LINES in os.environ

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import Output, common_options, output, part_option, save_config, say_part, threads_option
+from structformer.cli.common import (
+    PROGRESS_LINES,
+    Output,
+    common_options,
+    output,
+    part_option,
+    save_config,
+    say_part,
+    threads_option,
+)
 from structformer.extras import TORCH, are_installed, needs
 
 if TYPE_CHECKING:
@@ -115,7 +124,6 @@ def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) 
     from structformer.models.reading import another_encoder
     from structformer.retrieval.encoder_pairs import choose_encoders
     from structformer.retrieval.index import encoders_advice, encoders_to_index
-    from structformer.serving.progress import PROGRESS_LINES
 
     corpus = Corpus.open(workspace)
     choose_encoders(workspace, request.pop("base_model"), request.pop("query_model"))
