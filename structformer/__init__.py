@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any
 from structformer._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from structformer.api_documents import delete as delete
-    from structformer.api_documents import upsert as upsert
     from structformer.corpus import Corpus as Corpus
     from structformer.document import Document as Document
     from structformer.document import Link as Link
@@ -46,6 +44,8 @@ if TYPE_CHECKING:
     from structformer.sampling import SamplingOptions as SamplingOptions
     from structformer.sampling import sample as sample
     from structformer.training import TrainingOptions as TrainingOptions
+    from structformer.upserting import delete as delete
+    from structformer.upserting import upsert as upsert
     from structformer.workspace import Workspace as Workspace
     from structformer_exports.forms import export as export
     from structformer_serve.served import Served as Served
@@ -76,7 +76,7 @@ _PUBLIC = {
     "UsageError": "structformer.errors",
     "Workspace": "structformer.workspace",
     "WorkspaceError": "structformer.errors",
-    "delete": "structformer.api_documents",
+    "delete": "structformer.upserting",
     "evaluate": "structformer.evaluation",
     "export": "structformer_exports.forms",
     "hookimpl": "structformer.plugins",
@@ -87,7 +87,7 @@ _PUBLIC = {
     "serve": "structformer_serve.served",
     "train": "structformer.query_side",
     "up": "structformer_serve.served",
-    "upsert": "structformer.api_documents",
+    "upsert": "structformer.upserting",
 }
 _RENAMED = {"index": "build_index"}
 __all__ = ["__version__", *sorted(_PUBLIC)]

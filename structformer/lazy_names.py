@@ -8,12 +8,12 @@ from typing import Any
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """A package's `__getattr__`. modules: the module, or "module:other name" of it, by the name that is offered."""
+    """A package's `__getattr__`. modules: the names that each of its modules supplies, with spaces between them."""
+    homes = {name: f"{package}.{module}" for module, names in modules.items() for name in names.split()}
 
     def attribute(name: str) -> Any:
-        if name not in modules:
+        if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module, _, inner = modules[name].partition(":")
-        return getattr(importlib.import_module(module), inner or name)
+        return getattr(importlib.import_module(homes[name]), name)
 
     return attribute

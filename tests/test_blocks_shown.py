@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from structformer import read
-from structformer.blocks import MarkKind
-from structformer.document import Link, LinkKind, Section, Source
+from structformer.document import Link, LinkKind, MarkKind, Section, Source
 from structformer.formats.builder import TreeBuilder
 from structformer.text.passages import section_passages
 

@@ -19,16 +19,16 @@ from structformer.document import Document, Section, Source
 from structformer.errors import ModelError, UsageError
 from structformer.ingestion import ingest
 from structformer.models.bi_encoder import BiEncoder
-from structformer.models.known import pooling_of
+from structformer.models.known_encoders import pooling_of
 from structformer.sampling import Census, Example, SamplingOptions, document_examples
 from structformer.training.batching import Batching
 from structformer.training.condenser import CondenserObjective, span_contrast
 from structformer.training.gradients import Learning, learn
 from structformer.training.masked import IGNORED, MaskedHead
 from structformer.training.objectives import ObjectiveOptions
+from structformer.training.option_defaults import load_ranker, make_objective, resolve
 from structformer.training.prepared import Prepared
 from structformer.training.recipes import training_options
-from structformer.training.resolve import load_ranker, make_objective, resolve
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from conftest import PAGES, write_pages

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from structformer import Document, read
-from structformer.blocks import MarkKind
+from structformer.document import MarkKind
 from structformer.errors import UsageError
 from structformer.formats.source import SourceFile
 from structformer.ingestion import ingest

@@ -31,7 +31,7 @@ from structformer.plugins import load_plugins
 from structformer.retrieval.index import build_index, default_encoders
 from structformer.retrieval.retriever import Retriever
 from structformer.sampling import SamplingOptions, sample
-from structformer.text.visible import safe_json, visible
+from structformer.text.visible_text import safe_json, visible
 from structformer.training import RunMode, train_ranker
 from structformer.training.judging import compared
 from structformer.workspace import Workspace

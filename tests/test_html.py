@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from structformer import Corpus, ReferenceGraph, read
-from structformer.blocks import MarkKind
+from structformer.document import MarkKind
 from structformer.formats.source import SourceFile
 
 from reading import links, one, outline, text

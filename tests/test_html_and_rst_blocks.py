@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from structformer.blocks import Block, MarkKind, inline_marks, mark_problems
-from structformer.document import Section
+from structformer.document import Block, MarkKind, Section, inline_marks, mark_problems
 
 from reading import one
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from structformer import Corpus, Retriever
 from structformer.cli.main import main
 from structformer.corpus.languages import corpus_language
+from structformer.document import cut_words, first_words, word_count
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
-from structformer.models.known import is_english
+from structformer.models.known_encoders import is_english
 from structformer.retrieval import Filter, Hit
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.helping import help_with
@@ -26,11 +27,10 @@ from structformer.sampling import sample
 from structformer.text.languages import declared_code, declared_variant, language_of
 from structformer.text.passages import passages, sentences
 from structformer.text.stop_words import STOP_WORDS, stop_words_of
-from structformer.word_counts import cut_words, first_words, word_count
 
 from conftest import write_pages
+from structformer_serve.background_steps import Improver
 from structformer_serve.gaps import Asked, find_gaps
-from structformer_serve.improving import Improver
 from structformer_serve.service import SearchService
 
 # By language: sentences of our own about a harbour, one that each page has alone, and a query with the page it means.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from structformer.blocks import INLINE, Block, MarkKind, mark_problems
-from structformer.document import Document, Section
+from structformer.document import INLINE, Block, Document, MarkKind, Section, mark_problems
 
 from reading import Folder, one
 from structformer_latex.format import LatexFormat

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from structformer.did_you_mean import did_you_mean
 from structformer.errors import StructformerError
 from structformer.evaluation.measures import parse_measure
 from structformer.models.kinds import ranker_kind
-from structformer.near_names import did_you_mean
 from structformer.plugins import load_plugins
 from structformer.retrieval.registry import make_stage, stage_kind
 from structformer.sampling.tasks import chosen_tasks

@@ -17,9 +17,9 @@ from structformer.cli.common import OutputPath
 from structformer.cli.main import COMMANDS, app
 from structformer.errors import UsageError, WorkspaceError
 from structformer.ingestion import ingest
-from structformer.outputs import new_file, new_folder
 from structformer.retrieval.index import build_index
 from structformer.storage.files import temporary_name
+from structformer.workspace import new_file, new_folder
 
 from conftest import PAGES, write_pages
 
@@ -158,7 +158,7 @@ def test_a_file_that_came_to_be_there_meanwhile_stays(tmp_path):
 WRITER = """
 import sys, time
 from pathlib import Path
-from structformer.outputs import new_file
+from structformer.workspace import new_file
 with new_file(Path(sys.argv[1])) as made:
     made.write_text("half")
     print("writing", flush=True)

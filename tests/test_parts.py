@@ -19,12 +19,12 @@ import numpy as np
 import pytest
 from structformer import sample
 from structformer.corpus.site import Site
+from structformer.engines.job_parts import Part
 from structformer.errors import UsageError
 from structformer.formats.limits import Limits
 from structformer.ingestion import FileFilter, ingest
 from structformer.ingestion import ranges as cutting
 from structformer.ingestion.request import IngestRequest
-from structformer.parts import Part
 from structformer.plugins import load_plugins
 from structformer.retrieval.index import Index
 from structformer.sampling import SamplingOptions

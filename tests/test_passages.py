@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from structformer.blocks import MarkKind
-from structformer.document import Section, Source
+from structformer.document import MarkKind, Section, Source
 from structformer.formats.builder import TreeBuilder
 from structformer.text.passages import (
     PASSAGE_WORDS,

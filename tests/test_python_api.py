@@ -14,9 +14,8 @@ import pytest
 import structformer
 from structformer.document import Document, Link, LinkKind, Section, Source
 from structformer.evaluation.judgements import Judgements
-from structformer.notebook_html import tree
-from structformer.notebook_progress import in_notebook
-from structformer.training.notebook import run_html
+from structformer.notebook import in_notebook, tree
+from structformer.training.page import run_html
 
 from conftest import PAGES, write_pages
 

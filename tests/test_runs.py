@@ -37,8 +37,8 @@ from structformer.training import Listener, TrainingOptions, read_recipe, recipe
 from structformer.training.checkpoint import Checkpoints
 from structformer.training.example_order import ExampleOrder
 from structformer.training.logs import read_log
-from structformer.training.resolve import load_ranker, make_objective, resolve
-from structformer.training.waiting import Turns
+from structformer.training.option_defaults import load_ranker, make_objective, resolve
+from structformer.training.process_turns import Turns
 from structformer.workspace import Workspace
 
 from boats import TINY, TOPICS, boats
@@ -535,7 +535,7 @@ import sys
 from types import SimpleNamespace
 import torch
 from structformer.errors import UsageError
-from structformer.training.waiting import Turns
+from structformer.training.process_turns import Turns
 torch.distributed.init_process_group("gloo", init_method=sys.argv[1], world_size=2, rank=1)
 turns = Turns(SimpleNamespace(is_main_process=False, num_processes=2))
 print(turns.made_by_first(lambda: 1 / 0))

@@ -19,7 +19,7 @@ from structformer.errors import ModelError
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.bi_encoder import BiEncoder
-from structformer.models.known import KNOWN
+from structformer.models.known_encoders import KNOWN
 from structformer.models.onnx import export_onnx
 from structformer.models.onnx_encoder import OnnxQueryEncoder
 from structformer.models.scratch import train_wordpiece

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structformer.blocks import MarkKind
+from structformer.document import MarkKind
 from structformer.retrieval.snippet import Matches, snippet
 from structformer.text.passages import Part
 

@@ -29,10 +29,10 @@ from structformer.training.gradients import Learning, learn
 from structformer.training.logs import read_log
 from structformer.training.memory import fitted, read_twice, tried
 from structformer.training.objectives import Objective
+from structformer.training.option_defaults import load_ranker, make_objective, resolve
 from structformer.training.options import TrainingOptions
 from structformer.training.planning import measure, steps_of_pairs
 from structformer.training.prepared import Prepared
-from structformer.training.resolve import load_ranker, make_objective, resolve
 from structformer.training.utilisation import ModelArithmetic, peak_of
 
 from boats import TINY, boats

@@ -71,7 +71,7 @@ def recorded(monkeypatch) -> list[tuple[str, ...]]:
         def end(self):
             pass
 
-    monkeypatch.setattr("structformer_serve.improving.Command", Recorder)
+    monkeypatch.setattr("structformer_serve.background_steps.Command", Recorder)
     return begun
 
 
@@ -87,7 +87,7 @@ def test_threads_are_handed_to_the_first_index(up, pages, monkeypatch):
 def test_threads_are_handed_to_what_goes_on_beside_the_page(workspace, run, monkeypatch):
     run("index", "-w", workspace, "--encoder", "structure")
     begun = recorded(monkeypatch)
-    monkeypatch.setattr("structformer_serve.improving.has_vectors", lambda workspace: False)
+    monkeypatch.setattr("structformer_serve.background_steps.has_vectors", lambda workspace: False)
 
     def serve(application, ready, on):
         ready("here")

@@ -7,8 +7,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from structformer.blocks import Block, MarkKind, inline_marks, mark_problems
-from structformer.document import Document, Section
+from structformer.document import Block, Document, MarkKind, Section, inline_marks, mark_problems
 from structformer.errors import UsageError
 
 from reading import one

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from structformer.cli.common import common_options, output
-from structformer.cli.hits_view import show_search
-from structformer.cli.searching import opened, search_options, stale_option
+from structformer.cli import common_options, opened, output, search_options, show_search, stale_option
 
 from structformer_agent.choices import CHOICES
 
@@ -64,7 +62,7 @@ def command(
 
     Each title, behind the query, is a query of its own; the rankings of all are merged by turns."""
     from structformer.retrieval import Retriever, parse_filter, parse_pipeline
-    from structformer.text.word_vectors import read_word_vectors
+    from structformer.text import read_word_vectors
 
     from structformer_agent.agent import SearchAgent
     from structformer_agent.titles_file import read_titles

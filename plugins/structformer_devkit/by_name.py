@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
+from structformer.did_you_mean import nearest
 from structformer.engines import Engine
 from structformer.errors import UsageError
-from structformer.evaluation.measures import own_measures
+from structformer.evaluation import own_measures
 from structformer.extras import needed_for
-from structformer.models.kinds import ranker_kinds
-from structformer.near_names import nearest
+from structformer.models import ranker_kinds
 from structformer.plugins import load_plugins
 from structformer.retrieval.registry import stage_kinds
 from structformer.sampling import tasks

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from structformer.cli.common import OutputPath, common_options, output, printable
+from structformer.cli import OutputPath, common_options, output, printable
 
 if TYPE_CHECKING:
     from structformer_devkit.by_name import Checked

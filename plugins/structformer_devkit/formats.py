@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from structformer.blocks import mark_problems
-from structformer.corpus.rows import document_rows, rows_document
-from structformer.document import Document
+from structformer.corpus import document_rows, rows_document
+from structformer.document import Document, mark_problems
 from structformer.errors import ReadError
-from structformer.formats.protocol import Format
-from structformer.formats.source import SourceFile
+from structformer.formats import Format, SourceFile
 
 _HOSTILE = (
     b"",

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-from structformer.formats.protocol import format_options
-from structformer.models.kinds import ranker_kinds
+from structformer.formats import format_options
+from structformer.models import ranker_kinds
 from structformer.plugins import load_plugins
 from structformer.retrieval.registry import stage_kinds
 from structformer.sampling import tasks

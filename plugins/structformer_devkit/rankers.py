@@ -11,11 +11,9 @@ from random import Random
 import numpy as np
 import torch
 from structformer.corpus import Corpus
-from structformer.models import RankerKind, RankerOptions
-from structformer.models.kinds import imported
-from structformer.models.scratch import make_scratch_model
+from structformer.models import RankerKind, RankerOptions, imported, make_scratch_model
 from structformer.sampling import Example, document_examples
-from structformer.training.objectives import Objective, ObjectiveOptions
+from structformer.training import Objective, ObjectiveOptions
 
 from structformer_devkit.example_corpus import example_workspace
 from structformer_devkit.formats import Broken

@@ -8,11 +8,11 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from structformer._version import __version__
+from structformer import __version__
+from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
-from structformer.near_names import did_you_mean
-from structformer.outputs import new_folder
 from structformer.plugins import load_plugins
+from structformer.workspace import new_folder
 
 # A kind's files below the package's folder, each from the template of that name; `$name` in a path is the plugin's.
 _COMMON = {"pyproject.toml": "pyproject.toml", "README.md": "readme.md"}

@@ -9,11 +9,19 @@ from pathlib import Path
 from structformer.corpus import Corpus
 from structformer.errors import StructformerError
 from structformer.graph import ReferenceGraph
-from structformer.sampling import Census, Example, SamplingOptions, Task
-from structformer.sampling.neighbourhood import Neighbourhood, Reference
-from structformer.sampling.pages import PageTable, write_pages
-from structformer.sampling.tasks import drawn_examples, generator
-from structformer.sampling.view import DocumentView
+from structformer.sampling import (
+    Census,
+    DocumentView,
+    Example,
+    Neighbourhood,
+    PageTable,
+    Reference,
+    SamplingOptions,
+    Task,
+    drawn_examples,
+    generator,
+    write_pages,
+)
 
 from structformer_devkit.example_corpus import example_workspace
 from structformer_devkit.formats import Broken

@@ -17,13 +17,12 @@ from urllib.parse import quote
 import pyarrow as pa
 from structformer.corpus import Corpus
 from structformer.document import Document
-from structformer.evaluation.judgements import Judgements, write_judgements
-from structformer.outputs import new_file, new_folder
+from structformer.evaluation import Judgements, write_judgements
 from structformer.retrieval.hits import with_anchor
 from structformer.sampling import Example, Samples
-from structformer.storage.parquet import parquet_writer
-from structformer.text.passages import cut_section
-from structformer.text.word_vectors import learn_word_vectors, write_word_vectors
+from structformer.storage import parquet_writer
+from structformer.text import cut_section, learn_word_vectors, write_word_vectors
+from structformer.workspace import new_file, new_folder
 
 _ROWS = 4096
 _DOCSEARCH_WORDS = 160

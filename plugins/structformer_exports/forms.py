@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from structformer.did_you_mean import checked_options, did_you_mean
 from structformer.errors import UsageError
-from structformer.evaluation.judgements import Judgements
-from structformer.near_names import did_you_mean
-from structformer.option_names import checked_options
+from structformer.evaluation import Judgements
 from structformer.workspace import Workspace
 
 _FORMS = ("site", "docsearch", "beir", "datasets", "training-rows", "qry-pos-neg", "word-vectors", "static", "onnx")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from structformer.retrieval.hits import Hit
-from structformer.text.passages import with_path
+from structformer.text import with_path
 
 
 def content(hit: Hit) -> str:

@@ -15,14 +15,12 @@ from dataclasses import asdict, replace
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 
+from structformer.did_you_mean import did_you_mean
 from structformer.errors import ModelError, StructformerError, UsageError
 from structformer.extras import needed_for
-from structformer.models.kinds import ranker_kind
-from structformer.models.registry import RECORD, ModelRecord, checked_model, read_record, write_record
-from structformer.near_names import did_you_mean
-from structformer.outputs import new_folder
-from structformer.storage.seal import SEAL
-from structformer.workspace import Workspace
+from structformer.models import RECORD, ModelRecord, checked_model, ranker_kind, read_record, write_record
+from structformer.storage import SEAL
+from structformer.workspace import Workspace, new_folder
 
 __all__ = ["pull_model", "push_model"]
 

@@ -7,13 +7,11 @@ import shutil
 from pathlib import Path
 
 from structformer.errors import ModelError
-from structformer.models.kinds import ranker_kind, ranker_kinds
-from structformer.models.registry import checked_model, read_record
+from structformer.models import checked_model, ranker_kind, ranker_kinds, read_record
 from structformer.retrieval.encoder_names import UNTRAINED
 from structformer.retrieval.index import encoder_place
 from structformer.retrieval.opened import query_encoder_folder
-from structformer.storage.files import writing_errors
-from structformer.storage.seal import seal, seal_of
+from structformer.storage import seal, seal_of, writing_errors
 from structformer.workspace import Workspace
 
 
@@ -33,7 +31,7 @@ def export_model(workspace: str | Path | Workspace, name: str, *, int8: bool = F
         able = ", ".join(each for each, its in ranker_kinds().items() if its.exported)
         why = "" if kind.needs_torch else ", which runs without torch as it is"
         raise ModelError(f"{name} is a {kind.name} model{why}; {able} models can be exported")
-    from structformer.models.onnx import export_onnx
+    from structformer.models import export_onnx
 
     with workspace.writing("structformer export"):
         checked_model(workspace, name)
@@ -44,8 +42,7 @@ def export_model(workspace: str | Path | Workspace, name: str, *, int8: bool = F
 
 
 def _export_base(workspace: Workspace, int8: bool) -> Path:
-    from structformer.models.bi_encoder import BiEncoder
-    from structformer.models.onnx import export_onnx
+    from structformer.models import BiEncoder, export_onnx
 
     final = query_encoder_folder(workspace, UNTRAINED)
     # Not a name that writers of the workspace tidy away: this needs no lock.

@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from structformer._version import __version__
+from structformer import __version__
 from structformer.errors import StructformerError
 
 FOLDER = "structformer-search"

@@ -12,17 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from structformer._version import __version__
+from structformer import __version__
+from structformer.document import MARKS, UNSPACED
 from structformer.errors import ModelError
-from structformer.models.kinds import ranker_kind
-from structformer.models.registry import ModelRecord, checked_model, read_record
-from structformer.outputs import check_folder, new_folder
+from structformer.models import ModelRecord, checked_model, ranker_kind, read_record
 from structformer.retrieval.opened import OpenedIndex
-from structformer.static_encoder import StaticEncoder
-from structformer.static_encoder.words import LONGEST, OF_UNSPACED, SATURATION, words_of
-from structformer.storage.files import write_json
-from structformer.word_counts import MARKS, UNSPACED
-from structformer.workspace import Workspace
+from structformer.static_encoder import LONGEST, OF_UNSPACED, SATURATION, StaticEncoder, words_of
+from structformer.storage import write_json
+from structformer.workspace import Workspace, check_folder, new_folder
 
 _EMBEDDING, _LENGTH_ONE = "0_StaticEmbedding", "1_Normalize"
 _UNKNOWN = "[UNK]"

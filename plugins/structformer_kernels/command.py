@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from structformer.cli.common import OutputPath, common_options, force_option, output
+from structformer.cli import OutputPath, common_options, force_option, output
 
 from structformer_kernels.ngraphs import NGRAPHS
 
@@ -37,7 +37,7 @@ def command(
     An n-graph is one to five letters in a row of a word. The file is of the form of the list that DUET's authors have
     published."""
     from structformer.corpus import Corpus
-    from structformer.outputs import new_file
+    from structformer.workspace import new_file
 
     from structformer_kernels.ngraphs import commonest_ngraphs, count_ngraphs, write_ngraphs
 

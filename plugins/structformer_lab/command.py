@@ -5,17 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from structformer.cli.common import (
+from structformer.cli import (
     OutputPath,
     WorkspacePath,
     common_options,
     force_option,
+    judged,
+    judged_option,
     output,
     save_config,
     seconds,
+    show,
 )
-from structformer.cli.evaluate import judged, judged_option, show
-from structformer.near_names import did_you_mean
+from structformer.did_you_mean import did_you_mean
 
 
 @click.command("experiment")
@@ -111,9 +113,8 @@ def command(
     (table 4), few-shot and many-queries (figure 3). fandom: ColBERT re-ranking and retrieving. agent: the section-title
     agent (figures 2 and 3). A FILE of your own is TOML, see docs/evaluation.md. A killed experiment resumes with the
     row where it was."""
-    from structformer.evaluation.page import write_page
-    from structformer.outputs import check_folder, new_folder
-    from structformer.workspace import Workspace
+    from structformer.evaluation import write_page
+    from structformer.workspace import Workspace, check_folder, new_folder
 
     from structformer_lab.experiment import read_experiment
     from structformer_lab.row_training import RowTraining

@@ -41,11 +41,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
-from structformer.evaluation.measures import parse_measure
-from structformer.near_names import did_you_mean
-from structformer.training.finetuning import DOCUMENTS, PASSAGES
-from structformer.training.options import TrainingOptions
+from structformer.evaluation import parse_measure
+from structformer.training import DOCUMENTS, PASSAGES, TrainingOptions
 
 _TOP = {"title", "measures", "baseline", "rows", "description", "budget"}
 _ROW = {"label", "pipeline", "train", "finetune", "sizes", "queries", "ensemble", "checkpoint"}

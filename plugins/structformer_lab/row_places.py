@@ -46,9 +46,7 @@ def checkpoint_folder(name: str) -> Path:
     """The folder of a published ranker: a folder, or a hub name, whose files are fetched into the hub's cache. Raises
     ModelError where there is none, or it cannot be loaded.
     """
-    from structformer.models.base import resolve_base_model
-    from structformer.models.kinds import ranker_kind
-    from structformer.models.sentence_modules import model_file
+    from structformer.models import model_file, ranker_kind, resolve_base_model
 
     location = resolve_base_model(name, "cross-encoder").location
     ranker_kind("cross-encoder").load(location)  # fetches what it is made of

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from structformer.errors import UsageError
-from structformer.training import training_options
-from structformer.training.concerns import DEVELOPMENT
+from structformer.training import DEVELOPMENT, training_options
 
 from structformer_lab.experiment import ExperimentRow
 

@@ -11,25 +11,30 @@ from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError
-from structformer.evaluation.comparison import Evaluation, evaluate
-from structformer.evaluation.development import development_digests, named_development, said_of
-from structformer.evaluation.judgements import Judgements
-from structformer.models.chosen_base import base_for
-from structformer.models.registry import read_record
+from structformer.evaluation import Evaluation, Judgements, development_digests, evaluate, named_development, said_of
+from structformer.models import base_for, read_record
 from structformer.retrieval.encoder_names import UNTRAINED_OF
 from structformer.retrieval.opened import has_ranking_head
 from structformer.retrieval.pipeline import parse_pipeline
 from structformer.retrieval.run_files import read_run
-from structformer.sampling.sets import set_digest
-from structformer.storage.digests import sha256_of
-from structformer.storage.files import write_json
-from structformer.training import RunMode, TrainingOptions, train_ranker, training_options
-from structformer.training.candidates import candidate_documents
-from structformer.training.concerns import DEVELOPMENT
-from structformer.training.finetuning import DOCUMENTS, PASSAGES, UNASKED, finetuning_options, judged_source
-from structformer.training.judged_development import relevant_documents
-from structformer.training.options import Listener
-from structformer.training.trainer import scratch_model
+from structformer.sampling import set_digest
+from structformer.storage import sha256_of, write_json
+from structformer.training import (
+    DEVELOPMENT,
+    DOCUMENTS,
+    PASSAGES,
+    UNASKED,
+    Listener,
+    RunMode,
+    TrainingOptions,
+    candidate_documents,
+    finetuning_options,
+    judged_source,
+    relevant_documents,
+    scratch_model,
+    train_ranker,
+    training_options,
+)
 from structformer.workspace import Workspace
 
 from structformer_lab.experiment import CANDIDATES, Experiment, ExperimentRow

@@ -6,11 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup, escape
-from structformer.blocks import Block, MarkKind
-from structformer.document import Section
-from structformer.text.notes import opening
-from structformer.text.spans import Resolve, Span, spans_of_leaves
-from structformer.text.visible import visible
+from structformer.document import Block, MarkKind, Section
+from structformer.text import Resolve, Span, opening, spans_of_leaves, visible
 
 _SPANS = {
     MarkKind.EMPHASIS: ("<em>", "</em>"),

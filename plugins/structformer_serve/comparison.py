@@ -9,7 +9,7 @@ from typing import Literal
 
 from structformer.errors import ModelError, WorkspaceError
 from structformer.extras import TORCH, are_installed
-from structformer.models.onnx_encoder import exported
+from structformer.models import exported
 from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
 from structformer.retrieval.opened import OpenedIndex, query_encoder_folder
 from structformer.retrieval.pipeline import as_pipeline, hybrid

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from structformer.document import word_count
 from structformer.retrieval.allowed import Mask
 from structformer.retrieval.opened import OpenedIndex
-from structformer.text.query_like import is_imperative, plain, stands_alone
-from structformer.word_counts import word_count
+from structformer.text import is_imperative, plain, stands_alone
 
 _LOOKED_AT = 3000  # passages, spread over all of them
 _FEWEST, _MOST = 3, 9  # words

@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structformer.errors import UsageError
-from structformer.outputs import new_file, new_folder
-from structformer.workspace import Workspace
+from structformer.workspace import Workspace, new_file, new_folder
 
 if TYPE_CHECKING:
-    from structformer.evaluation.judgements import Judgements
+    from structformer.evaluation import Judgements
 
 log = logging.getLogger("structformer.serve")
 _LONGEST = 50  # rows of the report's lists
@@ -192,7 +191,7 @@ def judgements_from_clicks(found: list[Searches], *, least: int = 1) -> Judgemen
     Joachims, KDD 2002, section 2 ("click > skip above"). People open what ranks high, so what is never shown is never
     found relevant: such judgements say which of what was shown is better, not what is missing. Raises UsageError
     without a click."""
-    from structformer.evaluation.judgements import Judgements  # with pandas, which a server needs not
+    from structformer.evaluation import Judgements  # with pandas, which a server needs not
 
     queries: dict[str, str] = {}
     qrels: dict[str, dict[str, int]] = {}
@@ -232,7 +231,7 @@ def write_click_judgements(
     """Write `judgements_from_clicks` as a folder for `evaluate --beir` and `finetune`. Raises UsageError where it must
     not be written (outputs.py).
     """
-    from structformer.evaluation.judgements import write_judgements
+    from structformer.evaluation import write_judgements
 
     judged = judgements_from_clicks(found, least=least)
     with new_folder(folder, workspace, force=force) as made:

@@ -11,11 +11,11 @@ from functools import cached_property, partial
 from typing import Any
 
 from structformer.corpus import Corpus
+from structformer.did_you_mean import did_you_mean
 from structformer.document import Document
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.graph import ReferenceGraph
-from structformer.models.registry import read_record
-from structformer.near_names import did_you_mean
+from structformer.models import read_record
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.encoder_names import ENCODER
 from structformer.retrieval.hits import Filter

@@ -16,7 +16,7 @@ from http.client import HTTPException, HTTPResponse
 from typing import Any
 from urllib.parse import urlsplit
 
-from structformer._version import __version__
+from structformer import __version__
 from structformer.errors import StructformerError, UsageError
 
 KEY = "STRUCTFORMER_ASK_KEY"

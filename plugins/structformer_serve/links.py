@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from structformer.graph import ReferenceGraph
-from structformer.graph.incoming import NOWHERE
+from structformer.graph import NOWHERE, ReferenceGraph
 from structformer.retrieval.allowed import Mask
-from structformer.storage.parquet import numbers
+from structformer.storage import numbers
 
 _TABLES = 16  # of shards, that are kept
 _TEXTS = 4096  # of sections, that are kept for one who asks

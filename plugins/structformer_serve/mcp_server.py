@@ -11,9 +11,9 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
-from structformer._version import __version__
+from structformer import __version__
 from structformer.errors import StructformerError, UsageError
-from structformer.text.visible import visible
+from structformer.text import visible
 
 from structformer_serve.as_markdown import open_fence
 from structformer_serve.http.guard import ACCESS

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
-from structformer._version import __version__
+from structformer import __version__
 
 from structformer_serve import schemas
 

@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
-from structformer.pages.frame import environment
+from structformer.pages import environment
 from structformer.retrieval.helping import Help
-from structformer.text.visible import visible
+from structformer.text import visible
 
 from structformer_serve.assets import assets
 from structformer_serve.blocks_html import section_html

@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 from structformer.document import Section
-from structformer.text.visible import visible
+from structformer.text import visible
 
 from structformer_serve.blocks_html import section_html
 from structformer_serve.service import NotThere, Reading, leading, read_address

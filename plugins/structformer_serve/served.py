@@ -15,21 +15,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from structformer.did_you_mean import checked_options, wrong_option
 from structformer.errors import UsageError
 from structformer.extras import require
 from structformer.ingestion import ingest
-from structformer.models.known import MULTILINGUAL
-from structformer.notebook_html import box, note
-from structformer.option_names import checked_options, wrong_option
+from structformer.models import MULTILINGUAL
+from structformer.notebook import box, note
 from structformer.retrieval.encoder_names import STRUCTURE
 from structformer.retrieval.index import build_index, is_stale, unrepeatable
 from structformer.workspace import Workspace
 
 from structformer_serve.app import Application
+from structformer_serve.background_steps import Improver
 from structformer_serve.http.listening import Listening, close, listen
 from structformer_serve.http.options import ServerOptions
 from structformer_serve.http.server import Server
-from structformer_serve.improving import Improver
 from structformer_serve.service import SearchService, Serving, checked_pipelines
 
 _END_SECONDS = 10.0

@@ -17,9 +17,8 @@ from urllib.parse import quote
 
 import numpy as np
 import numpy.typing as npt
-from structformer.blocks import Block
 from structformer.corpus import Corpus
-from structformer.document import Document, Link, Section
+from structformer.document import Block, Document, Link, Section
 from structformer.errors import StructformerError, UsageError, WorkspaceError
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.as_you_type import complete, completed
@@ -32,7 +31,7 @@ from structformer.retrieval.ranking import Ranking
 from structformer.retrieval.stage import Pipeline
 from structformer.retrieval.training_verdicts import TrainingVerdict
 from structformer.retrieval.units import IndexedDocuments
-from structformer.text.language_names import language_name
+from structformer.text import language_name
 from structformer.workspace import Workspace
 
 from structformer_serve.as_markdown import as_markdown

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from structformer.ingestion.accounting import Fate
+from structformer.ingestion import Fate
 from structformer.workspace import Workspace
 
 from structformer_serve.schemas import WhatWasRead

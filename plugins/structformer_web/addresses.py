@@ -11,8 +11,8 @@ from urllib.parse import quote, unquote, urljoin, urlsplit, urlunsplit
 
 from lxml import etree
 from structformer.errors import UsageError
-from structformer.ingestion.warc import page_name
-from structformer.storage.digests import bytes_digest
+from structformer.ingestion import page_name
+from structformer.storage import bytes_digest
 
 MOST_CHARACTERS = 1000  # of an address
 _PORTS = {"http": 80, "https": 443}

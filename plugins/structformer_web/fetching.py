@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from urllib.parse import urlsplit
 
-from structformer._version import __version__
+from structformer import __version__
 from structformer.errors import ReadError
 from structformer.extras import needed_for
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
-from structformer.storage.files import write_bytes, writing_errors
+from structformer.storage import write_bytes, writing_errors
 
 
 @dataclass(frozen=True, slots=True)

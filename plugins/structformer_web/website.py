@@ -17,9 +17,8 @@ from pathlib import Path, PurePosixPath
 
 import webencodings
 from structformer.errors import ReadError, UsageError
-from structformer.formats.encoding import BOMS, as_utf8
-from structformer.storage.digests import bytes_digest
-from structformer.storage.files import write_bytes, writing_errors
+from structformer.formats import BOMS, as_utf8
+from structformer.storage import bytes_digest, write_bytes, writing_errors
 
 from structformer_web.addresses import (
     Scope,

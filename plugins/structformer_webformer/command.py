@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from structformer.cli.common import OutputPath, common_options, force_option, output, threads_option
+from structformer.cli import OutputPath, common_options, force_option, output, threads_option
 
 
 @click.command("webformer")

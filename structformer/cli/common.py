@@ -15,8 +15,8 @@ from typing import Any
 
 import click
 
-from structformer.near_names import nearest
-from structformer.text.visible import safe_json, visible
+from structformer.did_you_mean import nearest
+from structformer.text.visible_text import safe_json, visible
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _LONG_SECONDS = 15.0  # between lines of progress outside a terminal

@@ -65,7 +65,7 @@ def command(
     """
     from structformer.cli.demo_steps import judged_files, score_table, shown_command
     from structformer.errors import UsageError
-    from structformer.outputs import new_folder
+    from structformer.workspace import new_folder
 
     out = output(ctx)
     if ctx.get_parameter_source("workspace") is ParameterSource.DEFAULT:

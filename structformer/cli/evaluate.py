@@ -155,9 +155,8 @@ def command(
     from structformer.evaluation.gate import gate
     from structformer.evaluation.measures import parse_measure
     from structformer.evaluation.page import write_page
-    from structformer.outputs import check_folder, new_folder
     from structformer.retrieval.retriever import Retriever
-    from structformer.workspace import Workspace, dated_name
+    from structformer.workspace import Workspace, check_folder, dated_name, new_folder
 
     out = output(ctx)
     if name is not None and folder is not None:

@@ -93,7 +93,7 @@ def command(
         judged_source,
         triples_source,
     )
-    from structformer.training.waiting import made_by_first
+    from structformer.training.process_turns import made_by_first
     from structformer.workspace import Workspace
 
     if candidates and of != DOCUMENTS:

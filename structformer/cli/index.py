@@ -91,9 +91,9 @@ def command(
     pretrained one's vectors come beside it. Texts that were indexed before keep their vectors, and an
     interrupted run resumes. Beside a pretrained encoder the hybrid's weights are learned from the corpus's own opening
     sentences, from 20 of them on."""
-    from structformer.parts import Part
+    from structformer.engines.job_parts import Part
     from structformer.retrieval.index import build_index
-    from structformer.retrieval.parts import index_part
+    from structformer.retrieval.job_parts import index_part
     from structformer.workspace import Workspace
 
     out = output(ctx)
@@ -121,7 +121,7 @@ def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) 
     `up`, whose commands print lines of progress, says that itself.
     """
     from structformer.corpus import Corpus
-    from structformer.models.reading import another_encoder
+    from structformer.models.encoder_languages import another_encoder
     from structformer.retrieval.encoder_pairs import choose_encoders
     from structformer.retrieval.index import encoders_advice, encoders_to_index
 

@@ -167,13 +167,13 @@ def command(
     given, the settings of a site generator up to two folders above: those that were read are named. Exit code: 0 done,
     warnings or not; 1 nothing could be read; 2 a usage error."""
     from structformer.corpus.site import FOLDER, MIRROR, Site
+    from structformer.engines.job_parts import Part
     from structformer.formats.limits import Limits
     from structformer.ingestion.ingesting import build_corpus
-    from structformer.ingestion.parts import ingest_part
+    from structformer.ingestion.job_parts import ingest_part
     from structformer.ingestion.request import Execution, IngestRequest
     from structformer.ingestion.source_kinds import kind_of
     from structformer.ingestion.walk import FileFilter
-    from structformer.parts import Part
     from structformer.storage.files import writing_errors
     from structformer.workspace import Workspace
 

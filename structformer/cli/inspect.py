@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from structformer.blocks import Block, inline_marks
 from structformer.cli.common import common_options, output, printable, read_mapping
-from structformer.document import Document
+from structformer.document import Block, Document, inline_marks
 
 _DOCUMENTS = 20
 _SHOWN = 60  # characters of a block

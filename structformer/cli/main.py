@@ -12,9 +12,9 @@ import click
 
 from structformer._version import __version__
 from structformer.cli.commands import COMMANDS
+from structformer.did_you_mean import nearest
 from structformer.errors import StructformerError, is_out_of_memory
 from structformer.extras import needed_for
-from structformer.near_names import nearest
 
 
 class LazyCommand(NamedTuple):

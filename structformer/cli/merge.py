@@ -37,13 +37,13 @@ def command(
     from structformer.cli.index import show_index
     from structformer.cli.ingest import show_report
     from structformer.cli.sample import show_samples
-    from structformer.ingestion.parts import COMMAND as INGEST
-    from structformer.ingestion.parts import merge_ingest
-    from structformer.parts import PartsFolder
-    from structformer.retrieval.parts import COMMAND as INDEX
-    from structformer.retrieval.parts import merge_index
-    from structformer.sampling.parts import COMMAND as SAMPLE
-    from structformer.sampling.parts import merge_samples
+    from structformer.engines.job_parts import PartsFolder
+    from structformer.ingestion.job_parts import COMMAND as INGEST
+    from structformer.ingestion.job_parts import merge_ingest
+    from structformer.retrieval.job_parts import COMMAND as INDEX
+    from structformer.retrieval.job_parts import merge_index
+    from structformer.sampling.job_parts import COMMAND as SAMPLE
+    from structformer.sampling.job_parts import merge_samples
     from structformer.workspace import Workspace
 
     out = output(ctx)

@@ -19,7 +19,7 @@ def command(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_
     Figures of other sources are of other tests. Any other that sentence-transformers loads
     will do too. Then pairs: a query model that encodes queries into the vector space of a larger base.
     """
-    from structformer.models.known import KNOWN, PAIRS
+    from structformer.models.known_encoders import KNOWN, PAIRS
 
     out = output(ctx)
     smaller = {pair.documents: pair.queries for pair in PAIRS}

@@ -89,10 +89,10 @@ def command(
 
     srr, rwi, ati, ltm: Wikiformer's four tasks. rqp, qdm, rdp, acm: HARP's, from hyperlinks. ict, bfs, wlp, rop: the
     classics. bprop: B-PROP's. ares-hard, ares-strict, ares-titles: ARES's."""
-    from structformer.parts import Part
+    from structformer.engines.job_parts import Part
     from structformer.sampling import DEFAULT_TASKS, SamplingOptions, needs_attention
     from structformer.sampling.draw_examples import draw_samples
-    from structformer.sampling.parts import sample_part
+    from structformer.sampling.job_parts import sample_part
     from structformer.sampling.request import SampleRequest
     from structformer.workspace import Workspace
 

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING
 from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from structformer.ingestion.accounting import Fate
     from structformer.ingestion.ingesting import ingest, read
     from structformer.ingestion.report import IngestReport
     from structformer.ingestion.source_kinds import Fetched, SourceKind, kind_of
     from structformer.ingestion.walk import FileFilter
+    from structformer.ingestion.warc import page_name
 
-__all__ = ["Fetched", "FileFilter", "IngestReport", "SourceKind", "ingest", "kind_of", "read"]
-# `structformer ingest --help` asks for kinds of sources alone.
-__getattr__ = lazy_names(
-    __name__,
-    {
-        **dict.fromkeys(["ingest", "read"], "structformer.ingestion.ingesting"),
-        **dict.fromkeys(["Fetched", "SourceKind", "kind_of"], "structformer.ingestion.source_kinds"),
-        "FileFilter": "structformer.ingestion.walk",
-        "IngestReport": "structformer.ingestion.report",
-    },
-)
+_MODULES = {
+    "accounting": "Fate",
+    "ingesting": "ingest read",
+    "report": "IngestReport",
+    "source_kinds": "Fetched SourceKind kind_of",
+    "walk": "FileFilter",
+    "warc": "page_name",
+}
+__all__ = ["Fate", "Fetched", "FileFilter", "IngestReport", "SourceKind", "ingest", "kind_of", "page_name", "read"]
+__getattr__ = lazy_names(__name__, _MODULES)

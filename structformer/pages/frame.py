@@ -12,7 +12,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from structformer._version import __version__
-from structformer.text.visible import visible
+from structformer.text.visible_text import visible
 
 
 def _finalize(value: Any) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from structformer.cli.common import Output, OutputPath, common_options, force_option, output
+from structformer.cli import Output, OutputPath, common_options, force_option, output
 
 
 @click.command("export")
@@ -102,7 +102,7 @@ def command(
 
     On a CPU the search uses a model's exported file from then on; that needs structformer[onnx].
     """
-    from structformer.evaluation.judgements import read_judgements
+    from structformer.evaluation import read_judgements
     from structformer.workspace import Workspace
 
     from structformer_exports.exporting import (
@@ -172,10 +172,10 @@ def command(
         count = export_word_vectors(workspace, write_word_vectors, force=force)
         written.append((write_word_vectors, count, "words"))
     if engine:
-        from structformer.outputs import check_place
         from structformer.retrieval.index import default_encoders
         from structformer.retrieval.retriever import Retriever
         from structformer.search_engines import folder_of, open_engine, without_password, write_engine
+        from structformer.workspace import check_place
 
         if (folder := folder_of(engine)) is not None:
             check_place(folder, workspace)
@@ -196,9 +196,8 @@ def command(
 
 def _named_set(out: Output, workspace: Path, settings: tuple[str, ...]) -> dict[str, Any]:
     """The options of the set of Examples that is exported, said where there are others."""
-    from structformer.sampling import Samples
-    from structformer.sampling.sets import other_flags
-    from structformer.training.recipes import training_options
+    from structformer.sampling import Samples, other_flags
+    from structformer.training import training_options
 
     if wrong := [setting for setting in settings if not setting.startswith("sample.")]:
         raise click.UsageError(f"--set {wrong[0]}: only options of sampling mean something here, sample.KEY=VALUE")
@@ -211,7 +210,7 @@ def _named_set(out: Output, workspace: Path, settings: tuple[str, ...]) -> dict[
 
 
 def _onnx(out: Output, workspace: Path, model: str, int8: bool) -> None:
-    from structformer.models.registry import model_kind
+    from structformer.models import model_kind
 
     from structformer_exports.onnx_models import export_model
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from structformer.cli.common import common_options, output
+from structformer.cli import common_options, output
 
 
 @click.command("pull")

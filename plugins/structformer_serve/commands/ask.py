@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from structformer.cli.common import common_options, output, printable
+from structformer.cli import common_options, output, printable
 
 from structformer_serve.commands.ask_options import ask_options
 from structformer_serve.commands.serve import check_packages

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from structformer.cli.common import OutputPath, common_options, force_option, output, printable, table
+from structformer.cli import OutputPath, common_options, force_option, output, printable, table
 
 
 @click.command("feedback")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from structformer.cli.common import OutputPath, common_options, force_option, output, printable, table
+from structformer.cli import OutputPath, common_options, force_option, output, printable, table
 
 if TYPE_CHECKING:
     from structformer_serve.gaps import Gap
@@ -51,10 +51,9 @@ def command(
     the index of today has no confident answer, or where people said that nothing fits. An index without a pretrained
     encoder's vectors, or of a small corpus, is never unsure: there a question counts that finds nothing, or that people
     said is not answered."""
-    from structformer.outputs import check_file, new_file
-    from structformer.pages.frame import environment, render
+    from structformer.pages import environment, render
     from structformer.retrieval.retriever import Retriever
-    from structformer.workspace import Workspace
+    from structformer.workspace import Workspace, check_file, new_file
 
     from structformer_serve import feedback
     from structformer_serve.gaps import Asked, find_gaps, knows_confidence

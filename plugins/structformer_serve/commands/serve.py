@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
-from structformer.cli.common import Output, common_options, output
+from structformer.cli import Output, common_options, output
 
 from structformer_serve.commands.ask_options import ask_options
 
@@ -220,8 +220,8 @@ def export_encoder(out: Output, workspace: Path) -> None:
     """Export what encodes queries by a process of its own, so that this one needs no torch; where that cannot be, the
     model itself is loaded.
     """
+    from structformer_serve.background_steps import Command
     from structformer_serve.exports import missing_exports
-    from structformer_serve.improving import Command
 
     for name in missing_exports(workspace):
         out.note(f"exporting {name} for onnxruntime, once")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from structformer.cli.common import Output, printable
+from structformer.cli import Output, printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -33,7 +33,7 @@ class StepsView:
         if self._bar is None:
             self._out.note(printable(text))
         elif not self._out.quiet:
-            from structformer.cli.common import named
+            from structformer.cli import named
 
             self._bar.console.print(named(printable(text)), markup=False, highlight=False, soft_wrap=True)
 

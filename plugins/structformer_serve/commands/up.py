@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from structformer.cli.common import common_options, output, seconds
-from structformer.cli.ingest import base_url_option
+from structformer.cli import base_url_option, common_options, output, seconds
 from structformer.errors import UsageError, WorkspaceError
 from structformer.extras import TORCH, require
 
@@ -85,12 +84,11 @@ def command(
     pretrained encoder follows, and training. What was done before is not done again."""
     check_packages()
     from structformer.ingestion import kind_of
-    from structformer.models.chosen_base import usable_base, usable_pair
-    from structformer.models.reading import another_encoder
+    from structformer.models import another_encoder, usable_base, usable_pair
     from structformer.retrieval.encoder_pairs import choose_encoders
     from structformer.workspace import Workspace
 
-    from structformer_serve.improving import Improver
+    from structformer_serve.background_steps import Improver
     from structformer_serve.service import SearchService, Serving
 
     out = output(ctx)
@@ -164,7 +162,7 @@ def _first_index(
     from structformer.retrieval.encoder_names import STRUCTURE
     from structformer.retrieval.index import is_stale, unrepeatable
 
-    from structformer_serve.improving import threads_given
+    from structformer_serve.background_steps import threads_given
 
     if why := unrepeatable(workspace):
         view.say(why)
@@ -196,7 +194,7 @@ def _is_empty(workspace: Workspace) -> bool:
 
 def _run(view: StepsView, workspace: Workspace, step: str, *arguments: str) -> None:
     """Run a command, showing what it says. Raises UsageError or WorkspaceError where it fails."""
-    from structformer_serve.improving import Command, follow
+    from structformer_serve.background_steps import Command, follow
     from structformer_serve.progress import StepProgress
 
     code, why = follow(Command(*arguments, "-w", str(workspace.path)), StepProgress(step), view, view.say)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
-from structformer.near_names import did_you_mean
 from structformer.retrieval.hits import Filter
 
 _KNOWN = frozenset({"token", "name", "paths", "where"})

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Scope
-from structformer.pages.frame import environment
+from structformer.pages import environment
 
 from structformer_serve.assets import assets
 

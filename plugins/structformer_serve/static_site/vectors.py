@@ -8,10 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from structformer.static_encoder import StaticEncoder
-from structformer.static_encoder.encoder import unit
-from structformer.static_encoder.starting_vectors import signed
-from structformer.static_encoder.words import words_of
+from structformer.static_encoder import StaticEncoder, signed, unit, words_of
 
 Floats = npt.NDArray[np.float32]
 DIMENSIONS = 64

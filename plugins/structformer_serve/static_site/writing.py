@@ -15,19 +15,17 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
+from structformer.document import MARKS, UNSPACED
 from structformer.errors import UsageError
-from structformer.outputs import check_folder, new_folder
 from structformer.retrieval.encoder_names import STRUCTURE
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS
 from structformer.retrieval.hits import web_address
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.units import Unit
-from structformer.static_encoder import StaticEncoder
-from structformer.static_encoder.words import LONGEST, OF_UNSPACED, SATURATION
-from structformer.text.lexical_analysis import spaced
-from structformer.text.visible import visible
-from structformer.word_counts import MARKS, UNSPACED
+from structformer.static_encoder import LONGEST, OF_UNSPACED, SATURATION, StaticEncoder
+from structformer.text import spaced, visible
+from structformer.workspace import check_folder, new_folder
 
 from structformer_serve.assets import static
 from structformer_serve.service import default_title

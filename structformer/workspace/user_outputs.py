@@ -31,7 +31,7 @@ from structformer.storage.files import (
     write_json,
     writing_errors,
 )
-from structformer.workspace import FORMAT, MARKER, Workspace
+from structformer.workspace.workspace import FORMAT, MARKER, Workspace
 
 RECORD = ".structformer-output.json"  # in a folder that was written: the names of its files
 _FORMAT = "structformer output"

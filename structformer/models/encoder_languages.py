@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from structformer.corpus import Corpus
 from structformer.corpus.languages import counted_languages, that_count
-from structformer.models.known import MULTILINGUAL, is_english
+from structformer.models.known_encoders import MULTILINGUAL, is_english
 from structformer.text.languages import ENGLISH, declared_code
 from structformer.workspace import Workspace
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from structformer.errors import ModelError
 from structformer.models.base import BaseModel, resolve_base_model
-from structformer.models.judged import Judged
+from structformer.models.held_out_verdict import Judged
 from structformer.models.kinds import Ranker, ranker_kind
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.judging import (

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from structformer.corpus import Corpus
+from structformer.engines.job_parts import Part, PartsFolder
 from structformer.graph import ReferenceGraph
-from structformer.parts import Part, PartsFolder
 from structformer.retrieval.encoder_names import STRUCTURE
 from structformer.retrieval.encoder_pairs import choose_encoders
 from structformer.retrieval.index import (

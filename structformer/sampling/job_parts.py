@@ -12,8 +12,8 @@ from pathlib import Path
 
 from structformer.corpus import Corpus
 from structformer.engines import Engine
+from structformer.engines.job_parts import Part, PartsFolder
 from structformer.errors import WorkspaceError
-from structformer.parts import Part, PartsFolder
 from structformer.sampling.draw_examples import draw, stay_beside
 from structformer.sampling.request import SampleRequest
 from structformer.sampling.shard_drawing import Progress

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from structformer.corpus import Corpus
+from structformer.did_you_mean import checked_options
 from structformer.document import Document
 from structformer.errors import UsageError
-from structformer.ingestion.given import Changed, Rows, change_given, given_rows
-from structformer.option_names import checked_options
+from structformer.ingestion.given_documents import Changed, Rows, change_given, given_rows
 from structformer.retrieval.index import build_index, is_stale, unrepeatable
 from structformer.workspace import Workspace
 

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from structformer.cli.common import PROGRESS_LINES
+from structformer.cli import PROGRESS_LINES
 from structformer.corpus import Corpus
 from structformer.errors import StructformerError, WorkspaceError
 from structformer.extras import TORCH, are_installed, needs
-from structformer.models.registry import trained_models
+from structformer.models import trained_models
 from structformer.retrieval.encoder_names import ENCODER
 from structformer.retrieval.index import (
     Index,

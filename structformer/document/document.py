@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from structformer.blocks import Block, Mark, block_tree
-from structformer.word_counts import word_count
+from structformer.document.blocks import Block, Mark, block_tree
+from structformer.document.word_counts import word_count
 
 
 class LinkKind(StrEnum):
@@ -95,7 +95,7 @@ class Section:
 
     @property
     def word_count(self) -> int:
-        """Number of words of the own text, see structformer.word_counts."""
+        """Number of words of the own text, see structformer.document.word_counts."""
         return word_count(self.text)
 
 
@@ -124,7 +124,7 @@ class Document:
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def _repr_html_(self) -> str:
-        from structformer.document_in_notebook import document_html
+        from structformer.notebook import document_html
 
         return document_html(self)
 

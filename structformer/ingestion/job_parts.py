@@ -7,10 +7,10 @@ from pathlib import Path
 
 from structformer.corpus.shards import is_shard_name
 from structformer.engines import Engine
+from structformer.engines.job_parts import Part, PartsFolder
 from structformer.ingestion.ingesting import build_corpus, made_shards
 from structformer.ingestion.report import IngestReport
 from structformer.ingestion.request import Execution, IngestRequest, Progress
-from structformer.parts import Part, PartsFolder
 from structformer.storage.files import remove
 from structformer.workspace import Workspace
 
