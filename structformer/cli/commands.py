@@ -3,7 +3,6 @@
 # Each command's module is imported when it is asked for, so that `--help` is quick. The texts stand here for that
 # reason.
 COMMANDS = {
-    "demo": "Try it on documents that are here already.",
     "ingest": "Read documents into the workspace's corpus and reference graph.",
     "inspect": "Show what was read of a file, a folder or the corpus: tree, links.",
     "graph": "The links between documents: statistics, dead links, export.",
