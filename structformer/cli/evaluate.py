@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import Output, OutputPath, common_options, output, printable, save_config, table
+from structformer.cli.common import Output, OutputPath, common_options, printable, save_config, table
 from structformer.cli.searching import fresh_index, stale_option
 from structformer.extras import TORCH, are_installed, needed_for, needs
 
@@ -133,9 +133,7 @@ def command(
     seed: int,
     if_stale: str,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> int:
     """Compare pipelines: BM25, untrained and trained, dense and hybrid, with significance tests.
 
@@ -158,7 +156,6 @@ def command(
     from structformer.retrieval.retriever import Retriever
     from structformer.workspace import Workspace, check_folder, dated_name, new_folder
 
-    out = output(ctx)
     if name is not None and folder is not None:
         raise click.UsageError("--name and --output exclude each other")
     own = folder is None

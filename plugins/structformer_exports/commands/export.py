@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from structformer.cli import Output, OutputPath, common_options, force_option, output
+from structformer.cli import Output, OutputPath, common_options, force_option
 
 
 @click.command("export")
@@ -71,9 +71,7 @@ from structformer.cli import Output, OutputPath, common_options, force_option, o
 )
 @force_option("what an earlier export wrote, or over the file that is there")
 @common_options
-@click.pass_context
 def command(
-    ctx: click.Context,
     model: str | None,
     onnx: bool,
     int8: bool,
@@ -93,9 +91,7 @@ def command(
     engine: str | None,
     force: bool,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> None:
     """Export MODEL (a name in the workspace, or base, the untrained encoder) for onnxruntime or as a folder of its own,
     the Examples, or the corpus.
@@ -114,7 +110,6 @@ def command(
         export_word_vectors,
     )
 
-    out = output(ctx)
     if (onnx or static is not None) != (model is not None):
         raise click.UsageError(
             "say what to export MODEL to: --onnx, --static" if model else "--onnx and --static export a model: name it"

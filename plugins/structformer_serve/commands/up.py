@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from structformer.cli import base_url_option, common_options, output, seconds
+from structformer.cli import Output, base_url_option, common_options, seconds
 from structformer.errors import UsageError, WorkspaceError
 from structformer.extras import TORCH, require
 
@@ -70,9 +70,7 @@ def command(
     query_model: str,
     base_url: str | None,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
     **values: Any,
 ) -> None:
     """From files to a search page: read each PATH as `ingest` does, serve them, and make the search better while it is
@@ -91,7 +89,6 @@ def command(
     from structformer_serve.background_steps import Improver
     from structformer_serve.service import SearchService, Serving
 
-    out = output(ctx)
     seconds(train_time, "--train")  # a wrong time fails before the work begins
     if watch:
         require("--watch", "watchfiles")
