@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from structformer.cli import common_options, opened, output, search_options, show_search, stale_option
+from structformer.cli import Output, common_options, opened, search_options, show_search, stale_option
 
 from structformer_agent.choices import CHOICES
 
@@ -38,9 +38,7 @@ from structformer_agent.choices import CHOICES
 @click.option("--explain", is_flag=True, help="Show each stage's score, the weights, and what brought each hit.")
 @stale_option
 @common_options
-@click.pass_context
 def command(
-    ctx: click.Context,
     query: tuple[str, ...],
     choose: str,
     titles: Path | None,
@@ -54,9 +52,7 @@ def command(
     explain: bool,
     if_stale: str,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> int:
     """Search for QUERY, and again with section titles of the documents found.
 
@@ -67,7 +63,6 @@ def command(
     from structformer_agent.agent import SearchAgent
     from structformer_agent.titles_file import read_titles
 
-    out = output(ctx)
     text = " ".join(query)
     chosen = parse_pipeline(pipeline) if pipeline else None
     where = parse_filter(paths, settings)

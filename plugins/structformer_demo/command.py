@@ -14,7 +14,7 @@ from typing import cast
 
 import click
 from click.core import ParameterSource
-from structformer.cli import common_options, output
+from structformer.cli import Output, common_options
 
 _MIN_WORDS = 100  # of a page: shorter ones say little more than where to look
 _MIN_ASKED = 4  # words of a question
@@ -52,9 +52,7 @@ def command(
     folder: Path,
     pages: int,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> None:
     """Try the search on documents that are here already: what installed Python packages say about themselves.
 
@@ -67,7 +65,6 @@ def command(
 
     from structformer_demo.steps import judged_files, score_table, shown_command
 
-    out = output(ctx)
     if ctx.get_parameter_source("workspace") is ParameterSource.DEFAULT:
         workspace = folder / "workspace"
     found = list(installed_pages(pages))
@@ -85,7 +82,7 @@ def command(
         "Only the last command reads them."
     )
     begun = time.monotonic()
-    shown = not as_json and not quiet
+    shown = not out.as_json and not out.quiet
 
     def step(*arguments: str, output: bool = shown) -> str:
         return shown_command(*arguments, "--workspace", str(workspace), output=output, title=shown)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from structformer.cli import OutputPath, common_options, output, printable
+from structformer.cli import Output, OutputPath, common_options, printable
 
 if TYPE_CHECKING:
     from structformer_devkit.by_name import Checked
@@ -20,13 +20,12 @@ def command() -> None:
 @command.command("list")
 @common_options
 @click.pass_context
-def list_command(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> None:
+def list_command(ctx: click.Context, workspace: Path, out: Output) -> None:
     """What is installed, with versions: formats and how completely each is read; search engines and what their
     addresses look like; tasks, rankers, stages, engines, commands; and what does not work, and why.
     """
     from structformer_devkit.listing import installed
 
-    out = output(ctx)
     listed = installed(ctx.find_root().command)
     out.json(listed)
     for entry in listed["formats"]:
@@ -61,14 +60,10 @@ def list_command(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool
 )
 @click.option("--into", type=OutputPath(), default=Path(), help="Folder to write it into.  [default: this one]")
 @common_options
-@click.pass_context
-def new_command(
-    ctx: click.Context, name: str, kind: str, into: Path, workspace: Path, quiet: bool, verbose: bool, as_json: bool
-) -> None:
+def new_command(name: str, kind: str, into: Path, workspace: Path, out: Output) -> None:
     """Write the package of a plugin called NAME: code of that kind that works, and a test that checks it."""
     from structformer_devkit.scaffold import new_plugin
 
-    out = output(ctx)
     files = new_plugin(name, into, kind)
     out.json({"files": [str(path) for path in files]})
     for path in files:
@@ -83,9 +78,7 @@ def new_command(
 @click.argument("given", metavar="[SAMPLES | PLACE]...", nargs=-1)
 @common_options
 @click.pass_context
-def check_command(
-    ctx: click.Context, name: str, given: tuple[str, ...], workspace: Path, quiet: bool, verbose: bool, as_json: bool
-) -> int:
+def check_command(ctx: click.Context, name: str, given: tuple[str, ...], workspace: Path, out: Output) -> int:
     """Check the format, task, ranker, stage, search engine or command NAME, or all that the plugin NAME supplies,
     against the rules that all of its kind keep.
 
@@ -94,7 +87,6 @@ def check_command(
     corpus. Exit code 1 when a rule is broken."""
     from structformer_devkit.by_name import check
 
-    out = output(ctx)
     checked = check(name, given, ctx.find_root().command)
     for remark in (remark for each in checked for remark in each.remarks):
         out.note(printable(remark))

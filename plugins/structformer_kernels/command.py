@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from structformer.cli import OutputPath, common_options, force_option, output
+from structformer.cli import Output, OutputPath, common_options, force_option
 
 from structformer_kernels.ngraphs import NGRAPHS
 
@@ -21,16 +21,12 @@ from structformer_kernels.ngraphs import NGRAPHS
 )
 @force_option("the file that is there")
 @common_options
-@click.pass_context
 def command(
-    ctx: click.Context,
     target: Path,
     size: int,
     force: bool,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> int:
     """Write the corpus's commonest n-graphs to FILE, for train --ranker duet --base-model FILE.
 
@@ -41,7 +37,6 @@ def command(
 
     from structformer_kernels.ngraphs import commonest_ngraphs, count_ngraphs, write_ngraphs
 
-    out = output(ctx)
     corpus = Corpus.open(workspace)
     with new_file(target, workspace, force=force) as made:
         sections = (section for document in corpus.documents() for section in document.sections())

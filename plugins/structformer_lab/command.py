@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 from structformer.cli import (
+    Output,
     OutputPath,
     WorkspacePath,
     common_options,
     force_option,
     judged,
     judged_option,
-    output,
     save_config,
     seconds,
     show,
@@ -102,9 +102,7 @@ def command(
     force: bool,
     seed: int,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> None:
     """Train and compare the variants of one experiment or more; each gets a table as Markdown, JSON and a page.
 
@@ -120,7 +118,6 @@ def command(
     from structformer_lab.row_training import RowTraining
     from structformer_lab.running import run_experiment
 
-    out = output(ctx)
     asked_for = [measure.strip() for measure in measures.split(",") if measure.strip()]
     whole = [read_experiment(name) for name in experiments]
     labels = frozenset[str]().union(*(row.names for experiment in whole for row in experiment.rows))
@@ -153,7 +150,7 @@ def command(
                 train_candidates=train_candidates,
                 files=files,
                 output=made,
-                say=lambda text: out.note(text) if verbose or " left out: " in text else None,
+                say=lambda text: out.note(text) if out.verbose or " left out: " in text else None,
                 progress=lambda _, done, total: progress(done, total),
             )
             write_page(made / "report.html", [result])

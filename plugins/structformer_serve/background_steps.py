@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,11 +20,12 @@ from structformer.corpus import Corpus
 from structformer.errors import StructformerError, WorkspaceError
 from structformer.extras import TORCH, are_installed, needs
 from structformer.models import trained_models
-from structformer.retrieval.encoder_names import ENCODER
+from structformer.retrieval.encoder_names import ENCODER, STRUCTURE
 from structformer.retrieval.index import (
     Index,
     default_encoders,
     encoders_advice,
+    is_stale,
     unrepeatable,
     would_lose_vectors,
 )
@@ -48,6 +49,23 @@ def _prepare(polite: bool) -> None:
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(1, int(signal.SIGTERM))  # PR_SET_PDEATHSIG: when its parent dies
+
+
+def first_search(
+    workspace: Workspace, read: Callable[[], object], index: Callable[[str | None], object], say: Say
+) -> None:
+    """The steps before a search page answers: read the files, and make what they are searched with at once, words and
+    what the documents themselves teach, unless there is more already. read, index: do a step; `index` gets the one
+    encoder to make vectors with, None for those that the index has.
+    """
+    if why := unrepeatable(workspace):
+        say(why)
+        return
+    read()
+    if not workspace.has("index"):
+        index(STRUCTURE)
+    elif is_stale(workspace):
+        index(None)
 
 
 class Command:

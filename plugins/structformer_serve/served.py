@@ -21,12 +21,11 @@ from structformer.extras import require
 from structformer.ingestion import ingest
 from structformer.models import MULTILINGUAL
 from structformer.notebook import box, note
-from structformer.retrieval.encoder_names import STRUCTURE
-from structformer.retrieval.index import build_index, is_stale, unrepeatable
+from structformer.retrieval.index import build_index
 from structformer.workspace import Workspace
 
 from structformer_serve.app import Application
-from structformer_serve.background_steps import Improver
+from structformer_serve.background_steps import Improver, first_search
 from structformer_serve.http.listening import Listening, close, listen
 from structformer_serve.http.options import ServerOptions
 from structformer_serve.http.server import Server
@@ -173,14 +172,14 @@ def up(
     how = _options("up", host, port, {})
     with ExitStack() as undo:
         on = _opened(how, undo)  # a port that is taken is said before the slow work
-        if why := unrepeatable(place):
-            (say or print)(why)
-        else:
-            ingest(given, place, progress=progress)
-            if not place.has("index"):
-                build_index(place, encoders=[STRUCTURE], progress=progress)
-            elif is_stale(place):
-                build_index(place, progress=progress, say=say or print)
+        first_search(
+            place,
+            lambda: ingest(given, place, progress=progress),
+            lambda encoder: build_index(
+                place, encoders=[encoder] if encoder else None, progress=progress, say=say or print
+            ),
+            say or print,
+        )
         served = _serve(place, how, on, title, None)
         undo.pop_all()
     if improve:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         common_options,
         force_option,
         named,
-        output,
         printable,
         save_config,
         seconds,
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from structformer.cli.searching import opened, search_options, stale_option
 
 _MODULES = {
-    "common": "PROGRESS_LINES Output OutputPath WorkspacePath common_options force_option named output printable "
+    "common": "PROGRESS_LINES Output OutputPath WorkspacePath common_options force_option named printable "
     "save_config seconds table threads_option",
     "evaluate": "judged judged_option show",
     "hits_view": "show_search",
@@ -47,7 +46,6 @@ __all__ = [
     "judged_option",
     "named",
     "opened",
-    "output",
     "printable",
     "save_config",
     "search_options",

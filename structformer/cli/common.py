@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +180,7 @@ def force_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
 
 def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--workspace, --config, --quiet, -v and --json, as every command has them."""
+    """--workspace, --config, --quiet, -v and --json, as every command has them; it gets `workspace` and `out`."""
     decorators = (
         click.option(
             "--workspace",
@@ -201,9 +202,15 @@ def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--verbose", "-v", is_flag=True, help="Print more."),
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
     )
+
+    @wraps(function)
+    def command(*, quiet: bool, verbose: bool, as_json: bool, **values: Any) -> Any:
+        return function(out=Output(quiet, verbose, as_json), **values)
+
+    decorated: Callable[..., Any] = command
     for decorate in reversed(decorators):
-        function = decorate(function)
-    return function
+        decorated = decorate(decorated)
+    return decorated
 
 
 def part_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -242,11 +249,6 @@ def say_part(out: Output, part: object, done: str, workspace: Path, *, again: bo
         else f"next, when all parts have ended: structformer merge -w {workspace}"
     )
     return 0
-
-
-def output(ctx: click.Context) -> Output:
-    """The Output of a command's own options."""
-    return Output(ctx.params["quiet"], ctx.params["verbose"], ctx.params["as_json"])
 
 
 def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:

@@ -12,7 +12,6 @@ from structformer.cli.common import (
     PROGRESS_LINES,
     Output,
     common_options,
-    output,
     part_option,
     save_config,
     say_part,
@@ -81,9 +80,7 @@ def command(
     query_model: str,
     part: str | None,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> int:
     """Index the corpus's sections for search by words (BM25) and by meaning.
 
@@ -96,7 +93,6 @@ def command(
     from structformer.retrieval.job_parts import index_part
     from structformer.workspace import Workspace
 
-    out = output(ctx)
     request: dict[str, Any] = {
         "encoders": None if not encoders else [encoder for encoder in encoders if encoder != "none"],
         "language": language,

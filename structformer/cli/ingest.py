@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import (
-    Output,
-    common_options,
-    output,
-    part_option,
-    printable,
-    read_mapping,
-    save_config,
-    say_part,
-)
+from structformer.cli.common import Output, common_options, part_option, printable, read_mapping, save_config, say_part
 
 if TYPE_CHECKING:
     from structformer.corpus.site import Site
@@ -146,9 +137,7 @@ def command(
     fresh: bool,
     part: str | None,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
     **of_sources: Any,
 ) -> int:
     """Read the documents under each PATH (a folder or a file) into the workspace's corpus and reference graph.
@@ -187,7 +176,6 @@ def command(
         raise click.UsageError("--url-rule goes with --base-url")
     address = "" if base_url in (None, _NONE) else base_url
     site = Site(address, url_rule or FOLDER) if base_url is not None or url_rule else None
-    out = output(ctx)
     limits = Limits(file_bytes=int(max_file_mb * 1_000_000), seconds=timeout)
     given = _options(options, mapping)
     if fields:

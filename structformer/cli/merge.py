@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from structformer.cli.common import common_options, output
+from structformer.cli.common import Output, common_options
 
 
 @click.command("merge")
@@ -27,9 +27,7 @@ def command(
     workers: int | None,
     engine: str,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> int:
     """Put together what parts of ingest, sample or index made (--part I/N).
 
@@ -46,7 +44,6 @@ def command(
     from structformer.sampling.job_parts import merge_samples
     from structformer.workspace import Workspace
 
-    out = output(ctx)
     place = Workspace(workspace)
     there = [name for name in (INGEST, SAMPLE, INDEX) if PartsFolder(place.parts, name).begun]
     if not there:

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import (
-    Output,
-    common_options,
-    output,
-    part_option,
-    printable,
-    save_config,
-    say_part,
-    table,
-)
+from structformer.cli.common import Output, common_options, part_option, printable, save_config, say_part, table
 from structformer.text.field_docs import field_docs
 
 if TYPE_CHECKING:
@@ -81,9 +72,7 @@ def command(
     seed: int,
     part: str | None,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> int:
     """Draw training Examples, groups of query-document pairs, from the corpus's trees and its reference graph.
 
@@ -96,7 +85,6 @@ def command(
     from structformer.sampling.request import SampleRequest
     from structformer.workspace import Workspace
 
-    out = output(ctx)
     given = {
         "min_words": min_words,
         "negatives": negatives,

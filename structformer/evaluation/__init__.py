@@ -7,11 +7,14 @@ from structformer.evaluation.development import development_digests, named_devel
 from structformer.evaluation.judgements import Judgements, read_judgements, write_judgements
 from structformer.evaluation.measures import Measure, own_measures, parse_measure
 from structformer.evaluation.page import write_page
+from structformer.evaluation.report import Report, ReportRequest, report
 
 __all__ = [
     "Evaluation",
     "Judgements",
     "Measure",
+    "Report",
+    "ReportRequest",
     "development_digests",
     "evaluate",
     "held_out_judgements",
@@ -19,6 +22,7 @@ __all__ = [
     "own_measures",
     "parse_measure",
     "read_judgements",
+    "report",
     "said_of",
     "write_judgements",
     "write_page",

@@ -80,9 +80,7 @@ def test_the_wheel_is_small_and_holds_the_packages_alone(wheel):
         *(path.name for path in (ROOT / "plugins").glob("structformer_*")),
     }
     assert not [name for name in names if re.search(r"/tests?/|/test_|__pycache__|\.py[co]$|conftest|~$", name)]
-    assert {"structformer/py.typed", "structformer_demo/command.py", "structformer/recipes/docs.toml"} <= set(
-        names
-    )
+    assert {"structformer/py.typed", "structformer_demo/command.py", "structformer/recipes/docs.toml"} <= set(names)
     assert metadata["License-Expression"] == "Apache-2.0"
     assert f"structformer-{__version__}.dist-info/licenses/LICENSE" in names
 

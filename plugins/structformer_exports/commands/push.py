@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from structformer.cli import common_options, output
+from structformer.cli import Output, common_options
 
 
 @click.command("push")
@@ -14,17 +14,13 @@ from structformer.cli import common_options, output
 @click.option("--public", is_flag=True, help="Make a new repository public.  [default: private]")
 @click.option("--evaluation", default="", metavar="NAME", help="Put the table of this evaluation into the card.")
 @common_options
-@click.pass_context
 def command(
-    ctx: click.Context,
     model: str,
     repo: str,
     public: bool,
     evaluation: str,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> None:
     """Send MODEL (a name in the workspace) and its card to a hub: huggingface.co, or the one that HF_ENDPOINT names.
 
@@ -33,7 +29,6 @@ def command(
     """
     from structformer_exports.hub import push_model
 
-    out = output(ctx)
     address = push_model(workspace, model, repo, private=not public, evaluation=evaluation)
     out.json({"address": address})
     out.result(address)

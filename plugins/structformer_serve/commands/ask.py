@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from structformer.cli import common_options, output, printable
+from structformer.cli import Output, common_options, printable
 
 from structformer_serve.commands.ask_options import ask_options
 from structformer_serve.commands.serve import check_packages
@@ -16,16 +16,12 @@ from structformer_serve.commands.serve import check_packages
 @click.argument("question")
 @ask_options
 @common_options
-@click.pass_context
 def command(
-    ctx: click.Context,
     question: str,
     ask: str,
     ask_model: str,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> int:
     """Answer QUESTION from the documents by the language model at --ask, with the sections that say so.
 
@@ -39,7 +35,6 @@ def command(
     from structformer_serve.schemas import AskRequest
     from structformer_serve.service import SearchService
 
-    out = output(ctx)
     if not ask:
         raise click.UsageError("--ask URL says which model to ask, for example http://localhost:11434/v1")
     model = language_model(ask, ask_model)
@@ -54,7 +49,7 @@ def command(
     for name, given in Asking(service, model).answer(asked, found, EVERYTHING):
         if name == "text":
             text += given["text"]
-            if not as_json:
+            if not out.as_json:
                 click.echo(printable(given["text"]), nl=False)
         elif name == "sections":
             sections = {each["number"]: each for each in given["sections"]}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from structformer.cli import OutputPath, common_options, force_option, output, printable, table
+from structformer.cli import Output, OutputPath, common_options, force_option, printable, table
 
 
 @click.command("feedback")
@@ -25,17 +25,13 @@ from structformer.cli import OutputPath, common_options, force_option, output, p
 @click.option("--write-query-log", type=OutputPath(), help="Write the queries, one a line, for `train --query-log`.")
 @force_option("the file that is there, and over judgements that an earlier run wrote")
 @common_options
-@click.pass_context
 def command(
-    ctx: click.Context,
     judgements: Path | None,
     least: int,
     write_query_log: Path | None,
     force: bool,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> None:
     """What people searched for on the page (`serve --feedback`): what is asked most, finds nothing, or is never opened.
 
@@ -45,7 +41,6 @@ def command(
 
     from structformer_serve import feedback
 
-    out = output(ctx)
     Workspace(workspace).state()
     skipped = feedback.Skipped()
     found = feedback.searches(Workspace(workspace), skipped)
@@ -68,7 +63,7 @@ def command(
         ("never_opened", "shown and never opened"),
         ("most", "asked most"),
     ):
-        _show(out, title, told[name] if verbose else told[name][:10])
+        _show(out, title, told[name] if out.verbose else told[name][:10])
     for key, what in (("judgements", "folder"), ("query_log", "file")):
         if key in told:
             out.result(f"\n{told[key][what]}: {told[key]['queries']} queries")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from structformer.cli import OutputPath, common_options, force_option, output, printable, table
+from structformer.cli import Output, OutputPath, common_options, force_option, printable, table
 
 if TYPE_CHECKING:
     from structformer_serve.gaps import Gap
@@ -33,17 +33,13 @@ _SHOWN_VERBOSE = 100
 )
 @force_option("the file that --output names")
 @common_options
-@click.pass_context
 def command(
-    ctx: click.Context,
     target: Path | None,
     least: int,
     alike: float,
     force: bool,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> None:
     """What people ask and the documents do not answer, grouped by meaning, with the nearest page.
 
@@ -58,7 +54,6 @@ def command(
     from structformer_serve import feedback
     from structformer_serve.gaps import Asked, find_gaps, knows_confidence
 
-    out = output(ctx)
     if target is not None:
         check_file(target, workspace, force=force)  # before the work
     skipped = feedback.Skipped()
@@ -104,7 +99,7 @@ def command(
     if not searches:
         out.result("nothing was searched for yet, or it was not kept: serve with --feedback")
     else:
-        out.result(_shown(gaps, counts, _SHOWN_VERBOSE if verbose else _SHOWN))
+        out.result(_shown(gaps, counts, _SHOWN_VERBOSE if out.verbose else _SHOWN))
     if target is not None:
         out.result(str(target))
 

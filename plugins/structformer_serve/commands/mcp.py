@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from structformer.cli import common_options, output
+from structformer.cli import Output, common_options
 
 from structformer_serve.commands.serve import check_packages, export_encoder
 
@@ -13,8 +13,7 @@ from structformer_serve.commands.serve import check_packages, export_encoder
 @click.command("mcp")
 @click.option("--title", default="", help="What the documents are called.  [default: the folder's name]")
 @common_options
-@click.pass_context
-def command(ctx: click.Context, title: str, workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> None:
+def command(title: str, workspace: Path, out: Output) -> None:
     """Give assistants the search over standard input and output (Model Context Protocol): search, read, outline.
 
     \b
@@ -24,5 +23,5 @@ def command(ctx: click.Context, title: str, workspace: Path, quiet: bool, verbos
     from structformer_serve.mcp_server import mcp_server
     from structformer_serve.service import SearchService, Serving
 
-    export_encoder(output(ctx), workspace)
+    export_encoder(out, workspace)
     mcp_server(SearchService(workspace, Serving(title))).run("stdio")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
-from structformer.cli import Output, common_options, output
+from structformer.cli import Output, common_options
 
 from structformer_serve.commands.ask_options import ask_options
 
@@ -147,9 +147,7 @@ def command(
     workspace: Path,
     pipelines: tuple[str, ...],
     export: bool,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
     **values: Any,
 ) -> None:
     """Serve the workspace's search: a page, an API (/openapi.json), MCP for assistants (/mcp), and a box for any site
@@ -159,7 +157,6 @@ def command(
     check_packages()
     from structformer_serve.service import Serving, checked_pipelines
 
-    out = output(ctx)
     title = values.pop("title")
     serving = Serving(title, checked_pipelines(pipelines), feedback=values["feedback"])
     log_requests(values["logs"] or values["log_queries"])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from structformer.cli import base_url_option, common_options, output, seconds
+from structformer.cli import Output, base_url_option, common_options, seconds
 from structformer.errors import UsageError, WorkspaceError
 from structformer.extras import TORCH, require
 
@@ -70,9 +70,7 @@ def command(
     query_model: str,
     base_url: str | None,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
     **values: Any,
 ) -> None:
     """From files to a search page: read each PATH as `ingest` does, serve them, and make the search better while it is
@@ -91,7 +89,6 @@ def command(
     from structformer_serve.background_steps import Improver
     from structformer_serve.service import SearchService, Serving
 
-    out = output(ctx)
     seconds(train_time, "--train")  # a wrong time fails before the work begins
     if watch:
         require("--watch", "watchfiles")
@@ -159,27 +156,25 @@ def _first_index(
     """Read the files, and make what they are searched with at once: words, and meaning as far as the documents
     themselves teach it; unless there is more already.
     """
-    from structformer.retrieval.encoder_names import STRUCTURE
-    from structformer.retrieval.index import is_stale, unrepeatable
+    from structformer_serve.background_steps import first_search, threads_given
 
-    from structformer_serve.background_steps import threads_given
-
-    if why := unrepeatable(workspace):
-        view.say(why)
-        return
-    given = () if base_url is None else ("--base-url", base_url)  # kept in the corpus for what is read later
     was_there = workspace.path.exists()
-    try:
-        _run(view, workspace, f"Reading {', '.join(paths)}", "ingest", *given, *paths)
-    except WorkspaceError:
-        if not was_there and _is_empty(workspace):
-            shutil.rmtree(workspace.path, ignore_errors=True)
-        raise
-    index = ("index", *threads_given(threads))
-    if not workspace.has("index"):
-        _run(view, workspace, "Indexing their words, and what they teach of meaning", *index, "--encoder", STRUCTURE)
-    elif is_stale(workspace):
-        _run(view, workspace, "Indexing what has changed", *index)
+
+    def read() -> None:
+        given = () if base_url is None else ("--base-url", base_url)  # kept in the corpus for what is read later
+        try:
+            _run(view, workspace, f"Reading {', '.join(paths)}", "ingest", *given, *paths)
+        except WorkspaceError:
+            if not was_there and _is_empty(workspace):
+                shutil.rmtree(workspace.path, ignore_errors=True)
+            raise
+
+    def index(encoder: str | None) -> None:
+        step = "Indexing their words, and what they teach of meaning" if encoder else "Indexing what has changed"
+        chosen = ("--encoder", encoder) if encoder else ()
+        _run(view, workspace, step, "index", *threads_given(threads), *chosen)
+
+    first_search(workspace, read, index, view.say)
 
 
 def _is_empty(workspace: Workspace) -> bool:
