@@ -29,7 +29,7 @@ from structformer.errors import ModelError
 from structformer.evaluation.significance import holm, randomisation_test
 from structformer.models.base import resolve_base_model
 from structformer.models.registry import read_record
-from structformer.training.logs import read_log
+from structformer.training.report.logs import read_log
 
 from structformer_demo.command import installed_pages
 from structformer_lab.experiment import read_experiment

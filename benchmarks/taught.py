@@ -47,8 +47,8 @@ from structformer.retrieval.pseudo_queries import LINK, OPENING, SENTENCE, Pseud
 from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
 from structformer.retrieval.static_scores import CrossFitted
 from structformer.retrieval.structure import IndexStructure
-from structformer.training.batching import Batching
-from structformer.training.option_defaults import device_name
+from structformer.training.data.batching import Batching
+from structformer.training.run.option_defaults import device_name
 from structure import CORPORA, prepared
 
 _CANDIDATES, _TOP = 100, 10

@@ -165,7 +165,7 @@ def peer_speed(workspace: Path, ranker: str, steps: int, model: str) -> float:
     from datasets import Dataset
     from structformer.models.base import resolve_base_model
     from structformer.sampling import Samples
-    from structformer.training.example_order import ExampleOrder
+    from structformer.training.data.example_order import ExampleOrder
 
     samples = Samples.open(workspace)
     order = ExampleOrder(samples, MIX[ranker], GROUPS[ranker], 0)
@@ -250,8 +250,8 @@ def reader(layers: int, kept_tokens: int | None) -> Any:
     from structformer.models.base import resolve_base_model
     from structformer.models.cross_encoder import CrossEncoder
     from structformer.models.loading import load_tokenizer
-    from structformer.training.batching import Batching
-    from structformer.training.objectives import CrossEncoderObjective, ObjectiveOptions
+    from structformer.training.data.batching import Batching
+    from structformer.training.objectives.objectives import CrossEncoderObjective, ObjectiveOptions
     from transformers import BertConfig, BertForSequenceClassification
 
     # Without dropout torch keeps no attention weights on a CPU either.
@@ -323,7 +323,7 @@ class Held:
 def memory(workspace: Path, layers: int) -> None:
     """What chunks keep for their gradients."""
     import torch
-    from structformer.training.gradients import Learning, learn
+    from structformer.training.run.gradients import Learning, learn
 
     for groups in (8, 16, GPU_GROUPS):
         [examples] = gpu_chunks(workspace, ["srr"], groups, 1)

@@ -10,7 +10,7 @@ KERNELS = tuple(
     RankerKind(
         name,
         model="structformer_kernels.ranker:KernelRanker",
-        objective="structformer.training.objectives:CrossEncoderObjective",
+        objective="structformer.training.objectives.objectives:CrossEncoderObjective",
         losses=("hinge", "softmax", "softmax-hinge", "margin-mse", "kl"),
         mix={"ict": 3.0, "srr": 1.0},
         cpu=Defaults(16, 1e-3, 192),
@@ -31,7 +31,7 @@ KERNELS = tuple(
 _DUET = RankerKind(
     DUET,
     model="structformer_kernels.duet_ranker:DuetRanker",
-    objective="structformer.training.objectives:CrossEncoderObjective",
+    objective="structformer.training.objectives.objectives:CrossEncoderObjective",
     losses=("softmax", "hinge", "softmax-hinge", "margin-mse", "kl"),
     mix={"ict": 3.0, "srr": 1.0},
     cpu=Defaults(16, 1e-3, 200),

@@ -14,7 +14,7 @@ from structformer.cli.training_view import of_first_process, print_result, watch
 
 if TYPE_CHECKING:
     from structformer.sampling.held_out import DevelopmentSet
-    from structformer.training.judging import Judge
+    from structformer.training.judged.judging import Judge
 
 
 @click.command("finetune")
@@ -83,7 +83,7 @@ def command(
     from structformer.retrieval.run_files import read_run
     from structformer.sampling import Samples
     from structformer.training import RunMode, Source, train_ranker, training_options
-    from structformer.training.finetuning import (
+    from structformer.training.judged.finetuning import (
         DOCUMENTS,
         TASK,
         UNASKED,
@@ -91,7 +91,7 @@ def command(
         judged_source,
         triples_source,
     )
-    from structformer.training.process_turns import made_by_first
+    from structformer.training.run.process_turns import made_by_first
     from structformer.workspace import Workspace
 
     if candidates and of != DOCUMENTS:

@@ -30,7 +30,7 @@ def command(
 
     Of a run that goes on or was stopped, its checkpoints' record so far.
     """
-    from structformer.training.page import write_report
+    from structformer.training.report.page import write_report
 
     path = write_report(workspace, model, target, force=force)
     out.json({"page": str(path)})

@@ -14,7 +14,7 @@ from structformer.cli.training_view import of_first_process, print_result, watch
 from structformer.text.field_docs import field_docs
 
 if TYPE_CHECKING:
-    from structformer.training.judging import Judge
+    from structformer.training.judged.judging import Judge
     from structformer.training.options import TrainingOptions
 
 

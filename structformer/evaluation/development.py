@@ -10,8 +10,8 @@ from structformer.retrieval.qrels_files import read_qrels
 from structformer.retrieval.run_files import read_run
 from structformer.storage.digests import sha256_of
 from structformer.training import TrainingOptions
-from structformer.training.judged_candidates import JudgedCandidates
-from structformer.training.judged_development import judged_development
+from structformer.training.judged.candidates import JudgedCandidates
+from structformer.training.judged.development import judged_development
 from structformer.workspace import Workspace
 
 

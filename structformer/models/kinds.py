@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DISTILLING = ("margin-mse", "kl")
 GROUP_LOSSES = ("softmax", "hinge", "softmax-hinge", *DISTILLING)
-_CONDENSER = "structformer.training.condenser:CondenserObjective"
+_CONDENSER = "structformer.training.objectives.condenser:CondenserObjective"
 
 
 class Ranker(Protocol):
@@ -177,7 +177,7 @@ _BUILT_IN = (
     RankerKind(
         "bi-encoder",
         model="structformer.models.bi_encoder:BiEncoder",
-        objective="structformer.training.objectives:BiEncoderObjective",
+        objective="structformer.training.objectives.objectives:BiEncoderObjective",
         losses=("infonce", *GROUP_LOSSES, "condenser", "cocondenser"),
         objectives={"condenser": _CONDENSER, "cocondenser": _CONDENSER},
         mix=_DOCS_MIX,
@@ -195,7 +195,7 @@ _BUILT_IN = (
     RankerKind(
         "cross-encoder",
         model="structformer.models.cross_encoder:CrossEncoder",
-        objective="structformer.training.objectives:CrossEncoderObjective",
+        objective="structformer.training.objectives.objectives:CrossEncoderObjective",
         losses=(*GROUP_LOSSES, "pointwise"),
         mix={"srr": 1.0, "rwi": 1.0, "ati": 1.0, "ltm": 1.0},
         cpu=Defaults(4, 3e-5, 192),
@@ -209,7 +209,7 @@ _BUILT_IN = (
     RankerKind(
         "late-interaction",
         model="structformer.models.late_interaction:LateInteraction",
-        objective="structformer.training.objectives:LateInteractionObjective",
+        objective="structformer.training.objectives.objectives:LateInteractionObjective",
         losses=("infonce", *GROUP_LOSSES, "negative-query", "mse"),
         mix={"ict": 3.0, "srr": 1.0, "ati": 0.25},
         cpu=Defaults(16, 5e-5, 160),

@@ -17,9 +17,8 @@ from structformer.models.sentence_modules import QUERY
 from structformer.query_side.training_queries import query_weights
 from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores
 from structformer.sampling import Example
-from structformer.training.batching import Batching, in_order
-from structformer.training.objectives import Objective, ObjectiveOptions
-from structformer.training.prepared import Prepared
+from structformer.training.data.batching import Batching, Prepared, in_order
+from structformer.training.objectives.objectives import Objective, ObjectiveOptions
 
 _SCALE = 12.0  # scores are multiplied by this before the softmax
 # What leaving the base's vector costs: 1 - cosine of a question's vector with the untrained one, times this. With

@@ -29,14 +29,14 @@ from structformer.retrieval.static_scores import CrossFitted
 from structformer.retrieval.structure import IndexStructure
 from structformer.retrieval.units import IndexedDocuments, Units
 from structformer.sampling.held_out import DevelopmentSet
-from structformer.training.batching import Batching
-from structformer.training.judging import Judge
-from structformer.training.option_defaults import device_name
-from structformer.training.option_rules import Training, asks_for_both_sides, refuse_meaningless
+from structformer.training.data.batching import Batching
+from structformer.training.judged.judging import Judge
 from structformer.training.options import BOTH, QUERY, Listener, TrainingOptions, TrainingResult, TrainingStep
 from structformer.training.request import RunMode, Source
-from structformer.training.trainer import train_ranker
-from structformer.training.unfinished import begun_with
+from structformer.training.run.option_defaults import device_name
+from structformer.training.run.option_rules import Training, asks_for_both_sides, refuse_meaningless
+from structformer.training.run.trainer import train_ranker
+from structformer.training.run.unfinished import begun_with
 from structformer.workspace import Workspace
 
 _GROUPS = 128

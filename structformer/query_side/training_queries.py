@@ -24,7 +24,7 @@ from structformer.retrieval.units import IndexedDocuments
 from structformer.sampling import Example
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.text.query_like import FEWEST_WORDS, MOST_WORDS
-from structformer.training.judging import NDCG, Floats, Ranks
+from structformer.training.judged.judging import NDCG, Floats, Ranks
 
 ROUND_TRIP = 11  # a question is kept if the untrained hybrid finds its document among the first so many
 _MOST_HELD_OUT = 300

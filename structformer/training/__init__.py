@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from structformer.training.candidates import candidate_documents
-from structformer.training.checkpoint import Checkpoints, read_optimizer, read_state, read_weights
-from structformer.training.finetuning import DOCUMENTS, PASSAGES, UNASKED, finetuning_options, judged_source
-from structformer.training.judged_development import relevant_documents
-from structformer.training.masked import IGNORED, MaskedHead, Masker
-from structformer.training.objectives import Objective, ObjectiveOptions
-from structformer.training.option_rules import DEVELOPMENT
+from structformer.training.judged.candidates import candidate_documents
+from structformer.training.judged.development import relevant_documents
+from structformer.training.judged.finetuning import DOCUMENTS, PASSAGES, UNASKED, finetuning_options, judged_source
+from structformer.training.objectives.masked import IGNORED, MaskedHead, Masker
+from structformer.training.objectives.objectives import Objective, ObjectiveOptions
 from structformer.training.options import Listener, TrainingOptions, TrainingPlan, TrainingResult, TrainingStep
-from structformer.training.out_of_memory import memory_errors
 from structformer.training.recipes import read_recipe, recipe_names, training_options
 from structformer.training.request import RunMode, Source
+from structformer.training.run.checkpoint import Checkpoints, read_optimizer, read_state, read_weights
+from structformer.training.run.memory import memory_errors
+from structformer.training.run.option_rules import DEVELOPMENT
+from structformer.training.run.trainer import scratch_model, train_ranker
+from structformer.training.run.unfinished import unfinished_options
 from structformer.training.schedule import learning_rate
-from structformer.training.trainer import scratch_model, train_ranker
-from structformer.training.unfinished import unfinished_options
 
 __all__ = [
     "DEVELOPMENT",

@@ -261,7 +261,7 @@ class TrainingResult:
     side: str = BOTH
 
     def _repr_html_(self) -> str:
-        from structformer.training.page import run_html
+        from structformer.training.report.page import run_html
 
         return run_html(self.folder, str(self.plan.measure))
 

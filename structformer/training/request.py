@@ -11,9 +11,9 @@ from typing import Any
 from structformer.models.base import BaseModel
 from structformer.models.kinds import Ranker
 from structformer.sampling.held_out import DevelopmentSet
-from structformer.training.example_order import ExampleSource
-from structformer.training.judging import Judge
-from structformer.training.objectives import Objective
+from structformer.training.data.example_order import ExampleSource
+from structformer.training.judged.judging import Judge
+from structformer.training.objectives.objectives import Objective
 from structformer.training.options import Listener
 
 

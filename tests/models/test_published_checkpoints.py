@@ -26,8 +26,8 @@ from structformer.retrieval.index import build_index
 from structformer.retrieval.opened import has_ranking_head, untrained_scorer
 from structformer.retrieval.run_files import read_run
 from structformer.sampling import Example
-from structformer.training.masked import MaskedHead
-from structformer.training.objectives import CrossEncoderObjective, ObjectiveOptions
+from structformer.training.objectives.masked import MaskedHead
+from structformer.training.objectives.objectives import CrossEncoderObjective, ObjectiveOptions
 from transformers import (
     BertConfig,
     BertForMaskedLM,

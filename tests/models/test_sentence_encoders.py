@@ -28,7 +28,7 @@ from structformer.retrieval.index import Index, encoder_place
 from structformer.retrieval.opened import load_query_encoder
 from structformer.sampling import Example
 from structformer.training import TrainingOptions
-from structformer.training.objectives import SCALE, BiEncoderObjective, ObjectiveOptions
+from structformer.training.objectives.objectives import SCALE, BiEncoderObjective, ObjectiveOptions
 from structformer.workspace import Workspace
 
 from boats import boats

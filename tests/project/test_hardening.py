@@ -33,7 +33,7 @@ from structformer.retrieval.retriever import Retriever
 from structformer.sampling import SamplingOptions, sample
 from structformer.text.visible_text import safe_json, visible
 from structformer.training import RunMode, train_ranker
-from structformer.training.judging import compared
+from structformer.training.judged.judging import compared
 from structformer.workspace import Workspace
 
 from boats import TINY, boats

@@ -35,7 +35,7 @@ from structformer.retrieval.pseudo_query_scores import NOTHING, UntrainedSearch
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.text.query_like import is_fragment, is_imperative, is_sentence, question_text, stands_alone
 from structformer.training import TrainingOptions
-from structformer.training.judging import chosen_apart, compared
+from structformer.training.judged.judging import chosen_apart, compared
 from structformer.workspace import Workspace
 
 from boats import TINY, boats

@@ -150,7 +150,8 @@ SLOW = """
 import sys, time
 from datetime import timedelta
 import torch.distributed as distributed
-from structformer.training import drawing, trainer
+from structformer.training.data import drawing
+from structformer.training.run import trainer
 
 begin, draw = distributed.init_process_group, drawing.draw_samples
 

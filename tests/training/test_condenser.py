@@ -21,14 +21,13 @@ from structformer.ingestion import ingest
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.known_encoders import pooling_of
 from structformer.sampling import Census, Example, SamplingOptions, document_examples
-from structformer.training.batching import Batching
-from structformer.training.condenser import CondenserObjective, span_contrast
-from structformer.training.gradients import Learning, learn
-from structformer.training.masked import IGNORED, MaskedHead
-from structformer.training.objectives import ObjectiveOptions
-from structformer.training.option_defaults import load_ranker, make_objective, resolve
-from structformer.training.prepared import Prepared
+from structformer.training.data.batching import Batching, Prepared
+from structformer.training.objectives.condenser import CondenserObjective, span_contrast
+from structformer.training.objectives.masked import IGNORED, MaskedHead
+from structformer.training.objectives.objectives import ObjectiveOptions
 from structformer.training.recipes import training_options
+from structformer.training.run.gradients import Learning, learn
+from structformer.training.run.option_defaults import load_ranker, make_objective, resolve
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from conftest import PAGES, write_pages
@@ -168,7 +167,7 @@ def test_spans_of_one_document_are_no_negatives_of_each_other():
 
 SECOND = """
 import sys, torch
-from structformer.training.condenser import span_contrast
+from structformer.training.objectives.condenser import span_contrast
 torch.distributed.init_process_group("gloo", init_method=sys.argv[1], world_size=2, rank=1)
 own = torch.load(sys.argv[2])[2:].requires_grad_()
 losses = span_contrast(own[:, 0], own[:, 1], torch.tensor([3]), together=True)

@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 from structformer.models.late_interaction import LateInteraction, LateInteractionOptions, TokenVectors
 from structformer.models.length_batches import length_buckets
 from structformer.sampling import Example
-from structformer.training.losses import distilled_kl, margin_mse, pairwise_hinge, pointwise, softmax_hinge, target_mse
-from structformer.training.masked import IGNORED, MaskedHead, Masker
+from structformer.training.objectives.losses import (
+    distilled_kl,
+    margin_mse,
+    pairwise_hinge,
+    pointwise,
+    softmax_hinge,
+    target_mse,
+)
+from structformer.training.objectives.masked import IGNORED, MaskedHead, Masker
 from structformer.training.schedule import learning_rate
 
 SCORES = torch.tensor([2.0, 1.5, -1.0, 0.5, 1.0])  # a group of three, a group of two
@@ -138,7 +145,7 @@ def test_max_sim_by_hand(similarity, mean, expected):
 
 
 def test_a_negative_query_is_another_documents():
-    from structformer.training.objectives import _with_negative_query
+    from structformer.training.objectives.objectives import _with_negative_query
 
     def example(query: str, owner: str) -> Example:
         return Example("srr", (query, query), ("a", "b"), owner, (0, 1))

@@ -34,11 +34,11 @@ from structformer.models.onnx import OnnxModel, load_for_search
 from structformer.models.registry import read_record
 from structformer.sampling import Samples, SamplingOptions
 from structformer.training import Listener, TrainingOptions, read_recipe, recipe_names, training_options
-from structformer.training.checkpoint import Checkpoints
-from structformer.training.example_order import ExampleOrder
-from structformer.training.logs import read_log
-from structformer.training.option_defaults import load_ranker, make_objective, resolve
-from structformer.training.process_turns import Turns
+from structformer.training.data.example_order import ExampleOrder
+from structformer.training.report.logs import read_log
+from structformer.training.run.checkpoint import Checkpoints
+from structformer.training.run.option_defaults import load_ranker, make_objective, resolve
+from structformer.training.run.process_turns import Turns
 from structformer.workspace import Workspace
 
 from boats import TINY, TOPICS, boats
@@ -217,7 +217,7 @@ SLOW_JUDGE = """
 import sys, time
 from datetime import timedelta
 from torch.distributed import distributed_c10d
-from structformer.training import loop
+from structformer.training.run import loop
 
 score, judge = loop.Run.score, loop.development_score
 
@@ -535,7 +535,7 @@ import sys
 from types import SimpleNamespace
 import torch
 from structformer.errors import UsageError
-from structformer.training.process_turns import Turns
+from structformer.training.run.process_turns import Turns
 torch.distributed.init_process_group("gloo", init_method=sys.argv[1], world_size=2, rank=1)
 turns = Turns(SimpleNamespace(is_main_process=False, num_processes=2))
 print(turns.made_by_first(lambda: 1 / 0))

@@ -23,10 +23,9 @@ from structformer.models.registry import read_record
 from structformer.sampling import Example, Samples
 from structformer.sampling.mix import parse_mix
 from structformer.training import Listener, RunMode, TrainingOptions, train_ranker, training_options
-from structformer.training.example_order import ExampleOrder, permuted
-from structformer.training.in_batch import negatives_allowed
-from structformer.training.losses import group_softmax, info_nce
-from structformer.training.option_rules import CONCERNS, EVERY_TRAINING
+from structformer.training.data.example_order import ExampleOrder, permuted
+from structformer.training.objectives.losses import group_softmax, info_nce, negatives_allowed
+from structformer.training.run.option_rules import CONCERNS, EVERY_TRAINING
 
 from boats import TINY, boats
 from conftest import write_pages

@@ -23,17 +23,17 @@ from structformer.models.first_tokens import Frame, first_tokens
 from structformer.models.length_batches import length_buckets
 from structformer.models.loading import load_tokenizer
 from structformer.sampling import Example, Samples
-from structformer.training import loop
-from structformer.training.example_order import ExampleOrder
-from structformer.training.gradients import Learning, learn
-from structformer.training.logs import read_log
-from structformer.training.memory import fitted, read_twice, tried
-from structformer.training.objectives import Objective
-from structformer.training.option_defaults import load_ranker, make_objective, resolve
+from structformer.training.data.batching import Prepared
+from structformer.training.data.example_order import ExampleOrder
+from structformer.training.objectives.objectives import Objective
 from structformer.training.options import TrainingOptions
-from structformer.training.planning import measure, steps_of_pairs
-from structformer.training.prepared import Prepared
-from structformer.training.utilisation import ModelArithmetic, peak_of
+from structformer.training.report.logs import read_log
+from structformer.training.report.reporting import ModelArithmetic, peak_of
+from structformer.training.run import loop
+from structformer.training.run.gradients import Learning, learn
+from structformer.training.run.memory import fitted, read_twice, tried
+from structformer.training.run.option_defaults import load_ranker, make_objective, resolve
+from structformer.training.run.planning import measure, steps_of_pairs
 
 from boats import TINY, boats
 
@@ -155,7 +155,7 @@ def test_a_system_that_does_not_say_its_memory_is_taken_to_have_eight_gigabytes(
     objective = objective_of(corpus, "cross-encoder", "softmax")
     objective.batching = replace(objective.batching, batch_tokens=None)
     monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2 << 20}.__getitem__)
-    monkeypatch.setattr("structformer.training.memory._CGROUP", Path("nowhere"))
+    monkeypatch.setattr("structformer.training.run.memory._CGROUP", Path("nowhere"))
     eight = fitted(objective).kept_tokens
     monkeypatch.delattr("os.sysconf")  # as on Windows
     assert fitted(objective).kept_tokens == eight > 0
@@ -325,7 +325,7 @@ def test_the_log_says_which_share_of_a_gpu_s_arithmetic_was_used(corpus, monkeyp
 
 
 def test_a_process_measures_the_part_of_a_step_that_will_be_its_own(monkeypatch):
-    monkeypatch.setattr("structformer.training.planning.learn", lambda *_: None)
+    monkeypatch.setattr("structformer.training.run.planning.learn", lambda *_: None)
     seen: list[int] = []
 
     def prepare(examples, rng):

@@ -13,7 +13,7 @@ from structformer import TrainingOptions, train
 from structformer.errors import ModelError, UsageError
 from structformer.models import RankerOptions, ranker_kind
 from structformer.models.scratch import make_scratch_model
-from structformer.training.logs import read_log
+from structformer.training.report.logs import read_log
 
 from boats import boats
 from conftest import write_pages

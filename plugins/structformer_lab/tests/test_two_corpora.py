@@ -19,10 +19,10 @@ from structformer.retrieval.index import build_index
 from structformer.retrieval.qrels_files import read_qrels
 from structformer.retrieval.run_files import read_run
 from structformer.sampling import Samples
-from structformer.training.finetuning import finetuning_options, held_count, judged_source
-from structformer.training.judged_candidates import JudgedCandidates
-from structformer.training.judged_development import judged_development
-from structformer.training.judging import development_score
+from structformer.training.judged.candidates import JudgedCandidates
+from structformer.training.judged.development import judged_development
+from structformer.training.judged.finetuning import finetuning_options, held_count, judged_source
+from structformer.training.judged.judging import development_score
 
 from conftest import write_pages
 from structformer_lab.experiment import read_experiment

@@ -21,8 +21,8 @@ from structformer.sampling import SamplingOptions
 from structformer.sampling.corpus_counts import Ground
 from structformer.sampling.word_sets import DocumentModel
 from structformer.text.word_vectors import WordVectors, write_word_vectors
-from structformer.training.logs import read_log
 from structformer.training.recipes import training_options
+from structformer.training.report.logs import read_log
 
 from boats import TOPICS, boats
 from structformer_papers.axioms import AXIOMS, ScoredDocument, signs

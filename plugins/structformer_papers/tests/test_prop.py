@@ -14,7 +14,7 @@ from structformer.ingestion import ingest
 from structformer.sampling import SamplingOptions
 from structformer.sampling.collection import CollectionCounts, ShardCounts, counted_words, write_collection
 from structformer.sampling.word_sets import DocumentModel
-from structformer.training.masked import IGNORED, Masker
+from structformer.training.objectives.masked import IGNORED, Masker
 
 from conftest import write_pages
 

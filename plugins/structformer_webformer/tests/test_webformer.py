@@ -15,7 +15,7 @@ from structformer.errors import ModelError
 from structformer.models import RankerOptions, ranker_kind
 from structformer.models.loading import load_encoder, load_tokenizer
 from structformer.models.scratch import make_scratch_model
-from structformer.training.masked import MaskedHead, Masker
+from structformer.training.objectives.masked import MaskedHead, Masker
 
 from conftest import write_pages
 from structformer_webformer.batches import batch_of, draw_masked, shuffled_batches

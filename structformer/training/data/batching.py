@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from random import Random
 from typing import Any
@@ -12,7 +12,11 @@ import numpy as np
 import torch
 
 from structformer.models.length_batches import length_buckets
-from structformer.training.masked import IGNORED, Masker
+from structformer.sampling import Example
+from structformer.training.objectives.masked import IGNORED, Masker
+
+# What one batch of texts, or a whole chunk's losses, come to: a row for each, and the masked words' losses, if any.
+Reading = tuple[torch.Tensor, torch.Tensor | None]
 
 # With torch.compile every shape is compiled once, so lengths are rounded up to few of them.
 COMPILED_MULTIPLE = 32
@@ -100,3 +104,30 @@ def tokens_in(batches: Sequence[TokenBatch]) -> tuple[int, int]:
     """(real tokens, tokens with padding) of the batches."""
     real = sum(int(batch.features["attention_mask"].sum()) for batch in batches)
     return real, sum(batch.features["attention_mask"].numel() for batch in batches)
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A chunk of Examples as the objective wants it, made on the CPU. batches: token batches by kind of text; places:
+    numbers of texts by role; pairs: how many pairs are scored. known: what the first batches were read to already;
+    only: the number of the one batch that is to be read, for itself.
+    """
+
+    examples: list[Example]
+    sizes: list[int]
+    batches: dict[str, list[TokenBatch]]
+    places: dict[str, torch.Tensor] = field(default_factory=dict)
+    pairs: int = 0
+    known: Sequence[Reading] = ()
+    only: int | None = None
+
+    @property
+    def all_batches(self) -> list[tuple[str, TokenBatch]]:
+        """All batches with their kinds, in the order in which they are read."""
+        return [(name, batch) for name, batches in self.batches.items() for batch in batches]
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """(real tokens, tokens with padding)."""
+        counted = [tokens_in(batches) for batches in self.batches.values()]
+        return sum(real for real, _ in counted), sum(padded for _, padded in counted)

@@ -21,21 +21,27 @@ from accelerate import Accelerator
 from structformer.errors import ModelError
 from structformer.models.kinds import Ranker
 from structformer.sampling.held_out import DevelopmentSet
-from structformer.training.checkpoint import Checkpoints, read_optimizer, read_state, read_weights
-from structformer.training.example_order import ExampleOrder
-from structformer.training.gradients import Learning, learn
-from structformer.training.judging import Judge, development_score
-from structformer.training.loader import Loader, Place
-from structformer.training.objectives import Objective
-from structformer.training.option_defaults import ResolvedOptions
+from structformer.training.data.batching import Prepared
+from structformer.training.data.example_order import ExampleOrder
+from structformer.training.data.loader import Loader, Place
+from structformer.training.judged.judging import Judge, development_score
+from structformer.training.objectives.objectives import Objective
 from structformer.training.options import TrainingOptions, TrainingPlan
-from structformer.training.out_of_memory import memory_errors
-from structformer.training.prepared import Prepared
-from structformer.training.process_turns import Turns
-from structformer.training.reporting import Reporter, StepReport
+from structformer.training.report.reporting import ModelArithmetic, Reporter, StepReport, peak_of
+from structformer.training.run.checkpoint import (
+    Checkpoints,
+    module_state,
+    optimizer_state,
+    read_optimizer,
+    read_state,
+    read_weights,
+    set_state,
+)
+from structformer.training.run.gradients import Learning, learn
+from structformer.training.run.memory import memory_errors
+from structformer.training.run.option_defaults import ResolvedOptions
+from structformer.training.run.process_turns import Turns
 from structformer.training.schedule import learning_rate
-from structformer.training.state_dicts import module_state, optimizer_state, set_state
-from structformer.training.utilisation import ModelArithmetic, peak_of
 
 _MAX_GRADIENT_NORM = 1.0
 _SAVE_STEPS = 500  # between checkpoints, with several processes

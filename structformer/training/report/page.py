@@ -13,7 +13,7 @@ from structformer.notebook import box, note
 from structformer.pages import curve, render
 from structformer.sampling import tasks
 from structformer.storage.files import read_json, write_bytes
-from structformer.training.logs import read_log
+from structformer.training.report.logs import read_log
 from structformer.workspace import Workspace, new_file
 
 _WINDOW = 0.05  # of the run, over which the line is a mean

@@ -14,10 +14,9 @@ from safetensors.torch import load_file
 from structformer.errors import ModelError, UsageError
 from structformer.models.sentence_modules import model_file
 from structformer.sampling import Example
-from structformer.training.batching import TokenBatch, in_order
-from structformer.training.masked import MaskedHead
-from structformer.training.objectives import BiEncoderObjective, ObjectiveOptions, Teacher
-from structformer.training.prepared import Prepared, Reading
+from structformer.training.data.batching import Prepared, Reading, TokenBatch, in_order
+from structformer.training.objectives.masked import MaskedHead
+from structformer.training.objectives.objectives import BiEncoderObjective, ObjectiveOptions, Teacher
 
 COCONDENSER = "cocondenser"
 HEAD = "condenser_head.safetensors"

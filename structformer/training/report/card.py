@@ -15,7 +15,7 @@ from structformer.models.base import MINILM_HUB
 from structformer.models.kinds import ranker_kind
 from structformer.models.known_encoders import KNOWN
 from structformer.models.registry import ModelRecord
-from structformer.training.logs import read_log
+from structformer.training.report.logs import read_log
 
 _BARS = "▁▂▃▄▅▆▇█"
 _POINTS = 40

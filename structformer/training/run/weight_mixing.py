@@ -11,7 +11,7 @@ from structformer.models.base import BaseModel, resolve_base_model
 from structformer.models.held_out_verdict import Judged
 from structformer.models.kinds import Ranker, ranker_kind
 from structformer.sampling.held_out import DevelopmentSet
-from structformer.training.judging import (
+from structformer.training.judged.judging import (
     Judge,
     Ranks,
     Weights,

@@ -15,7 +15,7 @@ from structformer.sampling import DEFAULT_TASKS, Samples, needs_attention
 from structformer.sampling.draw_examples import draw, draw_samples
 from structformer.sampling.request import SampleRequest
 from structformer.sampling.sets import Generation, as_flags, drawn_already, others, published, set_digest
-from structformer.training.example_order import ExampleOrder, ExampleSource
+from structformer.training.data.example_order import ExampleOrder, ExampleSource
 from structformer.workspace import Workspace
 
 _NAMED = 3  # other sets that a message names

@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from structformer.training.memory import read_twice
-from structformer.training.objectives import Objective
-from structformer.training.prepared import Prepared, Reading
+from structformer.training.data.batching import Prepared, Reading
+from structformer.training.objectives.objectives import Objective
+from structformer.training.run.memory import read_twice
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ import torch
 from structformer.errors import ModelError
 from structformer.models.kinds import Ranker, RankerOptions, imported, ranker_kind
 from structformer.models.precision import fast_bf16
-from structformer.training.batching import COMPILED_MULTIPLE, Batching
-from structformer.training.masked import MaskedHead
-from structformer.training.objectives import Objective, ObjectiveOptions, Teacher
+from structformer.training.data.batching import COMPILED_MULTIPLE, Batching
+from structformer.training.objectives.masked import MaskedHead
+from structformer.training.objectives.objectives import Objective, ObjectiveOptions, Teacher
 from structformer.training.options import DOCUMENT_TEXT, FREE_ON_RESUME, TrainingOptions
 
 

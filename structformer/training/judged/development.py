@@ -15,9 +15,8 @@ from structformer.sampling import SamplingOptions
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.sampling.view import DocumentView
 from structformer.text.passages import section_passages, with_path
-from structformer.training.candidates import Run, candidate_documents
-from structformer.training.document_texts import DocumentTexts
-from structformer.training.judged_candidates import JudgedCandidates
+from structformer.training.data.document_texts import DocumentTexts
+from structformer.training.judged.candidates import JudgedCandidates, Run, candidate_documents
 from structformer.workspace import Workspace
 
 Qrels = Mapping[str, Mapping[str, int]]

@@ -14,11 +14,18 @@ import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
+from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_model_state_dict,
+    get_optimizer_state_dict,
+    set_model_state_dict,
+    set_optimizer_state_dict,
+)
 
 from structformer.errors import ModelError, WorkspaceError
 from structformer.storage.digests import fast_digest
@@ -178,3 +185,33 @@ def _flat(optimizer: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         for parameter, values in optimizer.items()
         for name, value in values.items()
     }
+
+
+def module_state(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """All weights, on the CPU; of a sharded module they are gathered, so all processes must ask."""
+    return cast(dict[str, torch.Tensor], get_model_state_dict(module, options=_whole()))
+
+
+def optimizer_state(module: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, dict[str, torch.Tensor]]:
+    """The optimizer's tensors by parameter, on the CPU; all processes must ask."""
+    return cast(
+        dict[str, dict[str, torch.Tensor]],
+        get_optimizer_state_dict(module, optimizer, options=_whole()).get("state", {}),
+    )
+
+
+def set_state(
+    module: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    weights: dict[str, torch.Tensor],
+    moments: dict[str, dict[str, torch.Tensor]],
+) -> None:
+    """Put a state back that `module_state` and `optimizer_state` gave."""
+    set_model_state_dict(module, cast(Any, weights), options=_whole())
+    # Of the whole state the first process alone gets anything; of its own part each has the groups.
+    groups = get_optimizer_state_dict(module, optimizer)["param_groups"]
+    set_optimizer_state_dict(module, optimizer, cast(Any, {"state": moments, "param_groups": groups}), options=_whole())
+
+
+def _whole() -> StateDictOptions:
+    return StateDictOptions(full_state_dict=True, cpu_offload=True)

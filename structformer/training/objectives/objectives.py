@@ -19,20 +19,20 @@ from structformer.models.late_interaction import LateInteraction, TokenVectors
 from structformer.models.sentence_modules import DOCUMENT, QUERY
 from structformer.sampling import Example
 from structformer.sampling.tasks import has_long_queries
-from structformer.training.batching import Batching, TokenBatch, in_order, token_batches
-from structformer.training.in_batch import batch_documents, negatives_allowed
-from structformer.training.losses import (
+from structformer.training.data.batching import Batching, Prepared, Reading, TokenBatch, in_order, token_batches
+from structformer.training.objectives.losses import (
+    batch_documents,
     distilled_kl,
     group_softmax,
     info_nce,
     margin_mse,
+    negatives_allowed,
     pairwise_hinge,
     pointwise,
     softmax_hinge,
     target_mse,
 )
-from structformer.training.masked import MaskedHead, Masker
-from structformer.training.prepared import Prepared, Reading
+from structformer.training.objectives.masked import MaskedHead, Masker
 
 SCALE = 20.0  # cosines are multiplied by this before a softmax: a temperature of 0.05
 Teacher = Callable[[Sequence[str], Sequence[str]], torch.Tensor]

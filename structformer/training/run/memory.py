@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -13,13 +13,12 @@ from random import Random
 
 import torch
 
-from structformer.errors import is_out_of_memory
+from structformer.errors import ModelError, is_out_of_memory
 from structformer.models.length_batches import default_batch_tokens
 from structformer.sampling import Example
-from structformer.training.batching import Batching
-from structformer.training.masked import MASKED_SHARE
-from structformer.training.objectives import Objective
-from structformer.training.prepared import Prepared
+from structformer.training.data.batching import Batching, Prepared
+from structformer.training.objectives.masked import MASKED_SHARE
+from structformer.training.objectives.objectives import Objective
 
 _SHARE = 0.5  # of the memory; weights, their moments and what one operation needs take the rest
 # Measured with BERT's shapes: what a layer keeps of a token for each of its dimensions, and where attention weights are
@@ -139,3 +138,17 @@ def read_twice(prepared: Prepared, kept_tokens: int | None) -> int:
         number -= 1
         kept += batches[number]
     return number
+
+
+@contextmanager
+def memory_errors(when: str) -> Iterator[None]:
+    """Raises ModelError in the place of torch's errors about memory. when: where in the run, as "at step 3"."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise ModelError(
+            f"out of memory {when}: use a smaller --batch-tokens (what is learned stays the same), a smaller --batch "
+            "or --max-tokens (--accumulation keeps the step's size), or a smaller --base-model"
+        ) from error

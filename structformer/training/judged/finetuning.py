@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from random import Random
@@ -26,17 +26,15 @@ from structformer.sampling.view import nearly_equal, word_set
 from structformer.storage.digests import sha256_of
 from structformer.storage.files import building_folder, write_json
 from structformer.text.passages import with_path
-from structformer.training.candidates import Run, candidate_documents
-from structformer.training.document_texts import DocumentTexts
-from structformer.training.judged_candidates import JudgedCandidates
-from structformer.training.judged_development import (
+from structformer.training.data.document_texts import DocumentTexts
+from structformer.training.judged.candidates import JudgedCandidates, Run, candidate_documents
+from structformer.training.judged.development import (
     Qrels,
     development_of,
     judged_candidates,
     passages_of,
     relevant_documents,
 )
-from structformer.training.judged_documents import judged_examples, judged_groups
 from structformer.training.options import BOTH
 from structformer.training.request import Source
 from structformer.workspace import Workspace
@@ -242,3 +240,44 @@ def _examples(judged: _Judged, cut: Mapping[str, list[str]], table: PassageTable
             ]
             texts = (positive, *dict.fromkeys(others))
             yield Example(TASK, (query,) * len(texts), texts, document, (-1,) * len(texts))
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedGroup:
+    """A query with the numbers of a relevant document and of the negatives drawn for it. origin: the document's id."""
+
+    query: str
+    origin: str
+    positive: int
+    negatives: tuple[int, ...]
+
+
+def judged_groups(
+    asked: Mapping[str, str],
+    relevant: Mapping[str, Set[str]],
+    numbers: Mapping[str, int],
+    found: Mapping[str, Sequence[int]],
+    *,
+    negatives: int,
+    seed: int,
+) -> list[JudgedGroup]:
+    """A group of each relevant document of each query, with negatives drawn at random from its candidates that are not
+    relevant; of a query without such candidates there is none. found: candidates by query.
+    """
+    groups = []
+    for name, query in asked.items():
+        right = {numbers[document] for document in relevant[name]}
+        others = [number for number in found[name] if number not in right]
+        for document in sorted(relevant[name]) if others else ():
+            drawn = Random(f"judged negatives/{seed}/{name}/{document}").sample(others, min(negatives, len(others)))
+            groups.append(JudgedGroup(query, document, numbers[document], tuple(drawn)))
+    return groups
+
+
+def judged_examples(task: str, groups: Sequence[JudgedGroup], texts: DocumentTexts) -> Iterator[Example]:
+    """The groups as Examples, the positive first. A negative that says what the positive says is left out."""
+    for group in groups:
+        positive = texts[group.positive]
+        others = (texts[number] for number in group.negatives)
+        documents = (positive, *dict.fromkeys(other for other in others if other != positive))
+        yield Example(task, (group.query,) * len(documents), documents, group.origin, (-1,) * len(documents))

@@ -26,15 +26,18 @@ from structformer.sampling import needs_attention
 from structformer.sampling.held_out import DevelopmentSet, development_set
 from structformer.storage.files import replacing_folder
 from structformer.storage.seal import Sealed, seal
-from structformer.training.checkpoint import Checkpoints, read_weights
-from structformer.training.drawing import Wanted, current_samples, nothing_to_learn, without_negatives
-from structformer.training.example_order import ExampleOrder, ExampleSource
-from structformer.training.judging import Judge, Weights, weights_of
-from structformer.training.logs import check_trackers
-from structformer.training.loop import Course, Run
-from structformer.training.memory import fitted, forget_peak
-from structformer.training.objectives import Objective, Teacher
-from structformer.training.option_defaults import (
+from structformer.training.data.drawing import Wanted, current_samples, nothing_to_learn, without_negatives
+from structformer.training.data.example_order import ExampleOrder, ExampleSource
+from structformer.training.judged.judging import Judge, Weights, weights_of
+from structformer.training.objectives.objectives import Objective, Teacher
+from structformer.training.options import BOTH, QUERY, TrainingOptions, TrainingPlan, TrainingResult
+from structformer.training.report.logs import check_trackers
+from structformer.training.report.reporting import Reporter
+from structformer.training.request import RunMode, Source
+from structformer.training.run.checkpoint import Checkpoints, read_weights
+from structformer.training.run.loop import Course, Run
+from structformer.training.run.memory import fitted, forget_peak, memory_errors
+from structformer.training.run.option_defaults import (
     ResolvedOptions,
     checkpoint_layers,
     device_name,
@@ -43,16 +46,12 @@ from structformer.training.option_defaults import (
     make_objective,
     resolve,
 )
-from structformer.training.option_rules import Training, refuse_meaningless
-from structformer.training.options import BOTH, QUERY, TrainingOptions, TrainingPlan, TrainingResult
-from structformer.training.out_of_memory import memory_errors
-from structformer.training.planning import Measured, agreed, make_plan, measure, planned_before
-from structformer.training.process_turns import Turns
-from structformer.training.reporting import Reporter
-from structformer.training.request import RunMode, Source
-from structformer.training.saving import Trained, save_model
-from structformer.training.unfinished import begun_with, write_options
-from structformer.training.weight_mixing import Judging, choose, shares_to_try
+from structformer.training.run.option_rules import Training, refuse_meaningless
+from structformer.training.run.planning import Measured, agreed, make_plan, measure, planned_before
+from structformer.training.run.process_turns import Turns
+from structformer.training.run.saving import Trained, save_model
+from structformer.training.run.unfinished import begun_with, write_options
+from structformer.training.run.weight_mixing import Judging, choose, shares_to_try
 from structformer.workspace import Workspace
 
 _SAVING_SECONDS = 3.0
@@ -370,7 +369,7 @@ def _texts(corpus: Corpus) -> Iterator[str]:
 def _teacher(options: TrainingOptions, workspace: Workspace, device: torch.device) -> Teacher | None:
     if options.teacher is None:
         return None
-    from structformer.training.teacher import CrossEncoderTeacher
+    from structformer.training.objectives.teacher import CrossEncoderTeacher
 
     return CrossEncoderTeacher(workspace, options.teacher, device)
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 
-from structformer.training.prepared import Prepared
+from structformer.training.data.batching import Prepared
 
 Place = tuple[str, int]
 _AHEAD = 4

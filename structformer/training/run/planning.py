@@ -15,16 +15,15 @@ import torch
 
 from structformer.models.base import BaseModel
 from structformer.sampling.held_out import DevelopmentSet
-from structformer.training.checkpoint import read_state
-from structformer.training.example_order import ExampleOrder
-from structformer.training.gradients import Learning, learn
-from structformer.training.judging import NDCG, Judge, Ranks, development_score, measure_of, ranks_on
-from structformer.training.loop import chunk_seed
-from structformer.training.memory import tried
-from structformer.training.objectives import Objective
-from structformer.training.option_defaults import ResolvedOptions
+from structformer.training.data.example_order import ExampleOrder
+from structformer.training.judged.judging import NDCG, Judge, Ranks, development_score, measure_of, ranks_on
+from structformer.training.objectives.objectives import Objective
 from structformer.training.options import TrainingOptions, TrainingPlan
-from structformer.training.out_of_memory import memory_errors
+from structformer.training.run.checkpoint import read_state
+from structformer.training.run.gradients import Learning, learn
+from structformer.training.run.loop import chunk_seed
+from structformer.training.run.memory import memory_errors, tried
+from structformer.training.run.option_defaults import ResolvedOptions
 
 _MEASURED_STEPS = 5
 _BEFORE = "while measuring, before the first step"

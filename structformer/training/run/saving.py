@@ -17,11 +17,11 @@ from structformer.models.base import BaseModel
 from structformer.models.kinds import Ranker
 from structformer.models.registry import ModelRecord, write_record
 from structformer.models.scratch import weights_digest
-from structformer.training.card import write_card
-from structformer.training.checkpoint import Checkpoints
-from structformer.training.memory import peak_memory
-from structformer.training.option_defaults import ResolvedOptions
 from structformer.training.options import BOTH, TrainingOptions, TrainingResult
+from structformer.training.report.card import write_card
+from structformer.training.run.checkpoint import Checkpoints
+from structformer.training.run.memory import peak_memory
+from structformer.training.run.option_defaults import ResolvedOptions
 from structformer.workspace import Workspace
 
 

@@ -1,0 +1,1 @@
+"""Examples to batches: the order they come in, their texts, the loader."""

@@ -1,0 +1,1 @@
+"""What a step learns: losses, masked words, what a teacher says."""

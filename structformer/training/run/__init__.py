@@ -1,0 +1,1 @@
+"""A run: what its options come to, the loop, memory, checkpoints, saving."""
