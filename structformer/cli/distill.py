@@ -44,7 +44,7 @@ def command(
     group."""
     chosen, settings = chosen_options(flags)
     check_corpus(workspace, settings, resume=resume)
-    from structformer.sampling.mix import parse_mix
+    from structformer.sampling.request import parse_mix
     from structformer.training import RunMode, train_ranker, training_options
 
     chosen.update(ranker=ranker, teacher=teacher, mix=parse_mix(task_mix) if task_mix else None)

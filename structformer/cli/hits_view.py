@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from structformer.cli.common import Output, printable
-from structformer.text.language_names import language_name
+from structformer.text.languages import language_name
 
 if TYPE_CHECKING:
     from structformer.retrieval import Hit, Pipeline, Retriever

@@ -117,7 +117,7 @@ def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) 
     `up`, whose commands print lines of progress, says that itself.
     """
     from structformer.corpus import Corpus
-    from structformer.models.encoder_languages import another_encoder
+    from structformer.models.known_encoders import another_encoder
     from structformer.retrieval.encoder_pairs import choose_encoders
     from structformer.retrieval.index import encoders_advice, encoders_to_index
 

@@ -11,10 +11,28 @@ from typing import Any, NamedTuple
 import click
 
 from structformer._version import __version__
-from structformer.cli.commands import COMMANDS
 from structformer.did_you_mean import nearest
 from structformer.errors import StructformerError, is_out_of_memory
 from structformer.extras import needed_for
+
+# Each command's module is imported when it is asked for, so that `--help` is quick. The texts stand here for that
+# reason.
+COMMANDS = {
+    "ingest": "Read documents into the workspace's corpus and reference graph.",
+    "inspect": "Show what was read of a file, a folder or the corpus: tree, links.",
+    "graph": "The links between documents: statistics, dead links, export.",
+    "sample": "Draw training Examples from the corpus.",
+    "train": "Train a ranker on the Examples, within the time given.",
+    "finetune": "Train on queries and judgements of your own.",
+    "distill": "Teach a fast ranker what a trained cross-encoder knows.",
+    "report": "A page with a training run's curves and scores.",
+    "index": "Index the corpus for search.",
+    "search": "Search the index.",
+    "evaluate": "Compare pipelines on judged queries or on held-out structure.",
+    "merge": "Put together what parts of ingest, sample or index made.",
+    "models": "Encoders that are known to serve well as --base-model.",
+    "check": "Compare every file of the workspace with what was written.",
+}
 
 
 class LazyCommand(NamedTuple):

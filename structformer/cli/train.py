@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from structformer.cli.common import Output, WorkspacePath, common_options, save_config, seconds
-from structformer.cli.ranker_options import RankersOption, losses_by_kind
 from structformer.cli.training_view import of_first_process, print_result, watched
+from structformer.models.kinds import RankerKind, ranker_kinds
 from structformer.text.field_docs import field_docs
 
 if TYPE_CHECKING:
     from structformer.training.judged.judging import Judge
     from structformer.training.options import TrainingOptions
+
+
+class RankersOption(click.Option):
+    """An option whose help is made of the kinds of rankers when it is shown: some are plugins', which a command that
+    needs none does not load.
+    """
+
+    def __init__(self, *args: Any, describe: Callable[[Mapping[str, RankerKind]], str], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._describe = describe
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        self.help = self._describe(ranker_kinds())
+        return super().get_help_record(ctx)
+
+
+def losses_by_kind(kinds: Mapping[str, RankerKind]) -> str:
+    """Each kind with its losses."""
+    return "; ".join(f"{name}: {', '.join(kind.losses)}" for name, kind in kinds.items()) + "."
 
 
 def training_flags(function: Any) -> Any:
@@ -186,7 +205,7 @@ def command(
         return
     check_corpus(workspace, settings, recipe=recipe, resume=resume)
     from structformer.query_side import train
-    from structformer.sampling.mix import parse_mix
+    from structformer.sampling.request import parse_mix
     from structformer.training import training_options, unfinished_options
 
     chosen.update(
@@ -247,7 +266,7 @@ def _train_static(
     from structformer.retrieval.encoder_names import STRUCTURE
     from structformer.retrieval.structure import StructureOptions
     from structformer.sampling import needs_attention
-    from structformer.sampling.mix import parse_mix
+    from structformer.sampling.request import parse_mix
     from structformer.static_encoder.contrastive import LearningOptions
     from structformer.workspace import Workspace
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from structformer.corpus.packed_marks import packed_marks, unpacked_marks
-from structformer.document import Document, Link, LinkKind, Section, Source
+from structformer.document import Document, Link, LinkKind, Mark, MarkKind, Section, Source
+
+KINDS = tuple(MarkKind)
+_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
+_HAS_DETAIL = 64
+_CODES = {array(code).itemsize: code for code in "bhiq"}  # signed, by bytes
+_HEADER = 4
 
 LINK = pa.struct(
     [("kind", pa.string()), ("target", pa.string()), ("text", pa.string()), ("start", pa.int32()), ("end", pa.int32())]
@@ -152,3 +159,54 @@ def group_sections(document_rows_: Iterable[Row], section_rows: Iterator[Row]) -
     """Each document's row with its sections' rows, from the two tables read side by side."""
     for row in document_rows_:
         yield row, [next(section_rows) for _ in range(row["sections"])]
+
+
+def packed_marks(marks: Sequence[Mark]) -> tuple[bytes, list[str]]:
+    """The marks as bytes, empty where there are none, and the details of those that have one."""
+    if not marks:
+        return b"", []
+    starts = [mark.start for mark in marks]
+    columns = (
+        [_NUMBERS[mark.kind] + (_HAS_DETAIL if mark.detail else 0) for mark in marks],
+        [mark.depth for mark in marks],
+        [start - before for before, start in zip([0, *starts], starts, strict=False)],
+        [mark.end - mark.start for mark in marks],
+    )
+    arrays = [_narrow(column) for column in columns]
+    header = bytes(each.itemsize for each in arrays)
+    return header + b"".join(map(_bytes, arrays)), [mark.detail for mark in marks if mark.detail]
+
+
+def unpacked_marks(data: bytes, details: Iterable[str]) -> list[Mark]:
+    """The marks of such bytes."""
+    if not data:
+        return []
+    widths = data[:_HEADER]
+    count = (len(data) - _HEADER) // sum(widths)
+    columns = []
+    place = _HEADER
+    for width in widths:
+        column = array(_CODES[width], data[place : place + width * count])
+        if sys.byteorder == "big":
+            column.byteswap()
+        columns.append(column)
+        place += width * count
+    found: list[Mark] = []
+    said = iter(details)
+    start = 0
+    for number, depth, gap, length in zip(*columns, strict=True):
+        start += gap
+        detail = next(said, "") if number & _HAS_DETAIL else ""
+        found.append(Mark(KINDS[number & ~_HAS_DETAIL], start, start + length, depth, detail))
+    return found
+
+
+def _narrow(numbers: list[int]) -> array[int]:
+    most = max(max(numbers), -min(numbers))
+    return array("b" if most < 1 << 7 else "h" if most < 1 << 15 else "i" if most < 1 << 31 else "q", numbers)
+
+
+def _bytes(numbers: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers.tobytes()

@@ -10,7 +10,6 @@ from typing import Any
 from structformer.corpus import Corpus
 from structformer.did_you_mean import checked_options, did_you_mean
 from structformer.errors import ModelError, UsageError
-from structformer.evaluation.by_query import write_by_query
 from structformer.evaluation.judgements import Judgements
 from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.significance import bootstrap_intervals, holm, randomisation_test, t_test
@@ -466,3 +465,13 @@ def _compare(result: Evaluation, how: Comparison) -> None:
 
 def _file_name(text: str) -> str:
     return "-".join("".join(c if c.isalnum() else " " for c in text).split()).lower()
+
+
+def write_by_query(path: Path, result: Evaluation) -> None:
+    """Write every query's score of every row and measure, separated by tabs."""
+    lines = ["\t".join(("query", "row", *result.measures))]
+    for row in result.rows:
+        for query in row.per_query[result.measures[0]]:
+            scores = (f"{row.per_query[measure][query]:.4f}" for measure in result.measures)
+            lines.append("\t".join((query, row.label, *scores)))
+    write_bytes(path, ("\n".join(lines) + "\n").encode())

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from structformer.models.bi_encoder import BiEncoder
     from structformer.models.chosen_base import base_for, usable_base, usable_pair
     from structformer.models.cross_encoder import CrossEncoder
-    from structformer.models.encoder_languages import another_encoder
     from structformer.models.kinds import (
         Card,
         Defaults,
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
         ranker_kind,
         ranker_kinds,
     )
-    from structformer.models.known_encoders import MULTILINGUAL
+    from structformer.models.known_encoders import MULTILINGUAL, another_encoder
     from structformer.models.length_batches import length_buckets
     from structformer.models.loading import load_encoder, load_tokenizer
     from structformer.models.onnx import export_onnx
@@ -44,14 +43,13 @@ _MODULES = {
     "bi_encoder": "BiEncoder",
     "chosen_base": "base_for usable_base usable_pair",
     "cross_encoder": "CrossEncoder",
-    "encoder_languages": "another_encoder",
     "kinds": "Card Defaults Ranker RankerKind RankerOptions imported ranker_kind ranker_kinds",
-    "known_encoders": "MULTILINGUAL",
+    "known_encoders": "MULTILINGUAL another_encoder",
     "length_batches": "length_buckets",
     "loading": "load_encoder load_tokenizer",
     "onnx": "export_onnx",
     "onnx_encoder": "exported",
-    "registry": "ModelRecord RECORD checked_model model_kind read_record trained_models write_record",
+    "registry": "RECORD ModelRecord checked_model model_kind read_record trained_models write_record",
     "scratch": "make_scratch_model",
     "sentence_modules": "model_file",
 }

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import torch
 
-from structformer.models.last_attention import LastAttention
+from structformer.models.attention import LastAttention
 from structformer.models.length_batches import length_buckets
 
 MAX_TOKENS = 512

@@ -13,7 +13,7 @@ from structformer.errors import ModelError, UsageError
 from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.chosen_base import base_for, query_model_for
-from structformer.models.encoder_languages import training_advice
+from structformer.models.known_encoders import training_advice
 from structformer.notebook import Bars, in_notebook, notebook_progress
 from structformer.query_side.log import read_query_log
 from structformer.query_side.objective import QuerySideObjective

@@ -23,9 +23,8 @@ from structformer.extras import TORCH, are_installed, needs, require
 from structformer.graph import ReferenceGraph
 from structformer.models.base import BaseModel, resolve_base_model
 from structformer.models.chosen_base import chosen_base, chosen_query_model
-from structformer.models.encoder_languages import advise, language_advice
 from structformer.models.kinds import RankerKind, ranker_kind
-from structformer.models.known_encoders import MULTILINGUAL
+from structformer.models.known_encoders import MULTILINGUAL, advise, language_advice
 from structformer.models.registry import PASSAGE_ENCODER, checked_model, model_folder, read_record, trained_models
 from structformer.models.sentence_modules import modules_mark
 from structformer.notebook import notebook_progress

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-from structformer.text.language_names import LANGUAGE_NAMES
-from structformer.text.languages import declared_code, declared_variant
+from structformer.text.languages import LANGUAGE_NAMES, declared_code, declared_variant
 
 _TAG = re.compile(r"[a-z]{2,3}(?:[-_][a-z]{4})?(?:[-_](?:[a-z]{2}|[0-9]{3}))?", re.IGNORECASE)
 _SEPARATOR = re.compile(r"[._-]")

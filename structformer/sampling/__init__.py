@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from structformer.sampling.collection import counted_words, left_out
-from structformer.sampling.corpus_counts import Ground, Survey
+from structformer.sampling.collection import Ground, Survey, counted_words, left_out
 from structformer.sampling.draw_examples import sample
 from structformer.sampling.example import Census, Example, SamplingOptions, SetOptions
 from structformer.sampling.held_out import is_held_out
 from structformer.sampling.neighbourhood import CollectionModel, Neighbourhood, PageTexts, Reference, title_and_head
 from structformer.sampling.pages import PageTable, write_pages
-from structformer.sampling.poisson import positive_poisson
 from structformer.sampling.sets import other_flags, set_digest
 from structformer.sampling.store import Samples, Texts, TextWriter
 from structformer.sampling.task import Form, Need, Task
@@ -22,7 +20,13 @@ from structformer.sampling.tasks import (
     tasks,
 )
 from structformer.sampling.view import DocumentView
-from structformer.sampling.word_sets import MEAN_SIZE, DocumentModel, document_model, word_set_examples
+from structformer.sampling.word_sets import (
+    MEAN_SIZE,
+    DocumentModel,
+    document_model,
+    positive_poisson,
+    word_set_examples,
+)
 
 __all__ = [
     "DEFAULT_TASKS",

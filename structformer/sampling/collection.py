@@ -8,8 +8,8 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,6 +21,7 @@ from structformer.corpus import Corpus
 from structformer.corpus.languages import corpus_language
 from structformer.document import Document
 from structformer.sampling.example import SamplingOptions
+from structformer.sampling.neighbourhood import CollectionModel, PageTexts, WordWeights
 from structformer.sampling.view import document_text
 from structformer.storage.files import read_json, write_json
 from structformer.text.languages import ENGLISH
@@ -157,3 +158,25 @@ class CollectionCounts:
         total = int(ends[-1])
         drawn = np.searchsorted(ends, [rng.random() * total for _ in range(count)], side="right")
         return [words[place] for place in drawn.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a survey looks at. weights: for a task that needs attention; collection: for one that needs word counts."""
+
+    pages: PageTexts
+    options: SamplingOptions
+    seed: int
+    weights: WordWeights | None = None
+    collection: CollectionModel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A pass over the corpus. name: tasks with a survey of one name share it; write: puts what it finds into a folder,
+    in one process; read: opens it, in each process that draws.
+    """
+
+    name: str
+    write: Callable[[Ground, Path], None]
+    read: Callable[[Path], Any]

@@ -19,8 +19,7 @@ from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.graph import ReferenceGraph
 from structformer.sampling.by_attention import draw_by_attention, weigh_pages
-from structformer.sampling.collection import CollectionCounts, left_out, with_stop_words, write_collection
-from structformer.sampling.corpus_counts import Ground
+from structformer.sampling.collection import CollectionCounts, Ground, left_out, with_stop_words, write_collection
 from structformer.sampling.example import FROM_PASSAGES, Census, SamplingOptions
 from structformer.sampling.held_out import held_out_share
 from structformer.sampling.negatives import PassageTable, write_passages

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from structformer.errors import UsageError
 from structformer.sampling.example import SamplingOptions, SetOptions
 from structformer.sampling.neighbourhood import WordWeights
 
@@ -66,3 +67,17 @@ class SampleRequest:
             description["held_out"],
             drawn_by=description["attention"],
         )
+
+
+def parse_mix(text: str) -> dict[str, float]:
+    """A task mix from "srr=1,ict=2"; a task without a number weighs 1. Raises UsageError."""
+    mix: dict[str, float] = {}
+    for part in text.split(","):
+        task, _, weight = part.strip().partition("=")
+        try:
+            mix[task] = float(weight or 1)
+        except ValueError:
+            raise UsageError(f"task mix {text!r}: {weight!r} is not a number; write for example srr=1,ict=2") from None
+        if not task or not 0 < mix[task] < 1e6:
+            raise UsageError(f"task mix {text!r}: write for example srr=1,ict=2, weights above 0")
+    return mix

@@ -14,7 +14,23 @@ from structformer.document import word_count
 from structformer.sampling.collection import document_words, left_out
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import CollectionModel, Neighbourhood
-from structformer.sampling.poisson import positive_poisson
+
+
+def positive_poisson(random: Random, mean: float) -> int:
+    """A Poisson number, drawn again while it is zero, as the released code of HARP and PROP draws it."""
+    while True:
+        if count := _poisson(random, mean):
+            return count
+
+
+def _poisson(random: Random, mean: float) -> int:
+    """A Poisson number (Knuth's method)."""
+    limit, product, count = math.exp(-mean), random.random(), 0
+    while product > limit:
+        product *= random.random()
+        count += 1
+    return count
+
 
 MEAN_SIZE = 3.0  # of a set, Poisson distributed
 _PAIRS, _TAKEN = 10, 4  # of a document; those that are learned from in an epoch

@@ -8,13 +8,12 @@ from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from structformer.text.headings import github_slug, is_see_also
-    from structformer.text.language_names import language_name
+    from structformer.text.languages import language_name
     from structformer.text.lexical_analysis import analyzer, any_term_query, spaced
     from structformer.text.lines import lines_of
-    from structformer.text.markup import NO_LANGUAGES, PARTS, Tag, parse_attributes, tokens
+    from structformer.text.markup import NO_LANGUAGES, PARTS, Tag, has_prose, parse_attributes, tokens
     from structformer.text.notes import opening
     from structformer.text.passages import cut_section, query_like, sentences, with_path
-    from structformer.text.prose import has_prose
     from structformer.text.query_like import is_imperative, plain, stands_alone
     from structformer.text.spans import Resolve, Span, spans_of_leaves
     from structformer.text.visible_text import visible
@@ -22,13 +21,12 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "headings": "github_slug is_see_also",
-    "language_names": "language_name",
+    "languages": "language_name",
     "lexical_analysis": "analyzer any_term_query spaced",
     "lines": "lines_of",
-    "markup": "NO_LANGUAGES PARTS Tag parse_attributes tokens",
+    "markup": "NO_LANGUAGES PARTS Tag has_prose parse_attributes tokens",
     "notes": "opening",
     "passages": "cut_section query_like sentences with_path",
-    "prose": "has_prose",
     "query_like": "is_imperative plain stands_alone",
     "spans": "Resolve Span spans_of_leaves",
     "visible_text": "visible",

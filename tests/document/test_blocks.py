@@ -9,8 +9,7 @@ import tarfile
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from structformer.corpus.packed_marks import packed_marks, unpacked_marks
-from structformer.corpus.rows import document_rows, rows_document
+from structformer.corpus.rows import document_rows, packed_marks, rows_document, unpacked_marks
 from structformer.document import INLINE, Block, Document, Mark, MarkKind, Section, Source, block_tree, mark_problems
 from structformer.formats.builder import TreeBuilder
 from structformer.ingestion import read

@@ -18,7 +18,6 @@ from structformer.models.attention import AttentionWeights
 from structformer.models.base import packaged_minilm
 from structformer.sampling import Census, Example, SamplingOptions
 from structformer.sampling.neighbourhood import Neighbourhood, Reference, sentence_spans
-from structformer.sampling.poisson import positive_poisson
 from structformer.sampling.tasks.classic import (
     body_first_selection,
     wiki_link_prediction,
@@ -32,6 +31,7 @@ from structformer.sampling.tasks.harp import (
 )
 from structformer.sampling.tasks.wikiformer import simulated_reranking
 from structformer.sampling.view import DocumentView
+from structformer.sampling.word_sets import positive_poisson
 
 from boats import linked_pages
 from conftest import write_pages

@@ -21,7 +21,7 @@ from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
 from structformer.models.registry import read_record
 from structformer.sampling import Example, Samples
-from structformer.sampling.mix import parse_mix
+from structformer.sampling.request import parse_mix
 from structformer.training import Listener, RunMode, TrainingOptions, train_ranker, training_options
 from structformer.training.data.example_order import ExampleOrder, permuted
 from structformer.training.objectives.losses import group_softmax, info_nce, negatives_allowed

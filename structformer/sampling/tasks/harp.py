@@ -16,9 +16,9 @@ from structformer.document import first_words, word_count
 from structformer.sampling.collection import left_out
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import AnchoredSentence, Neighbourhood, WordWeights
-from structformer.sampling.poisson import positive_poisson
 from structformer.sampling.task import Need, Task
 from structformer.sampling.view import in_random_order, nearly_equal, word_set
+from structformer.sampling.word_sets import positive_poisson
 from structformer.text.stop_words import STOP_WORDS
 
 POISSON_MEAN = 3.0

@@ -19,8 +19,8 @@ from structformer.errors import ModelError, UsageError
 from structformer.models.attention import AttentionWeights
 from structformer.models.base import BaseModel
 from structformer.models.chosen_base import base_for
-from structformer.models.encoder_languages import training_advice
 from structformer.models.kinds import Ranker, ranker_kind
+from structformer.models.known_encoders import training_advice
 from structformer.models.scratch import make_scratch_model
 from structformer.sampling import needs_attention
 from structformer.sampling.held_out import DevelopmentSet, development_set
