@@ -1,4 +1,4 @@
-"""Which arithmetic a machine is quick at."""
+"""Which arithmetic a machine is quick at, and what a training computes in."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ def fast_bf16() -> bool:
             return any("avx512_bf16" in line or "amx_bf16" in line for line in file if line.startswith("flags"))
     except OSError:
         return False
+
+
+def default_precision(*, on_gpu: bool) -> str:
+    """What a training computes in: "bf16" where the device has instructions for it, else "no", float32."""
+    return "bf16" if on_gpu or fast_bf16() else "no"

@@ -9,8 +9,8 @@ from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
 from structformer.retrieval.sample import EvenSample
 from structformer.sampling.held_out import sentence_at
-from structformer.text.passages import sentences
 from structformer.text.query_like import plain, question_text
+from structformer.text.sentence_splitting import sentences
 
 LINK: Final = "link"
 ANCHOR: Final = "anchor"

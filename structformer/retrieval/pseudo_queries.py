@@ -19,7 +19,6 @@ from structformer.retrieval.copies import NO_COPIES, Copies
 from structformer.retrieval.link_texts import ANCHOR, LINK, link_texts
 from structformer.retrieval.sample import EvenSample
 from structformer.retrieval.units import Unit
-from structformer.text.passages import sentences
 from structformer.text.query_like import (
     FEWEST_WORDS,
     MOST_WORDS,
@@ -31,6 +30,7 @@ from structformer.text.query_like import (
     question_text,
     stands_alone,
 )
+from structformer.text.sentence_splitting import sentences
 from structformer.text.stop_words import function_words
 
 OPENING, SENTENCE, HEADING, RELATED = "opening", "sentence", "heading", "related"

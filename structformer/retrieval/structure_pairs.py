@@ -26,8 +26,8 @@ from structformer.sampling.request import SampleRequest
 from structformer.static_encoder.contrastive import Pairs
 from structformer.static_encoder.words import Table, WordNumbers, stacked
 from structformer.storage.files import building_folder
-from structformer.text.passages import sentences
 from structformer.text.query_like import plain
+from structformer.text.sentence_splitting import sentences
 from structformer.workspace import Workspace
 
 PASSAGE = "passage"

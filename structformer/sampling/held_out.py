@@ -13,7 +13,8 @@ from structformer.document import word_count
 from structformer.graph import ReferenceGraph
 from structformer.sampling.example import SamplingOptions
 from structformer.sampling.view import DocumentView
-from structformer.text.passages import Passage, query_like, section_passages, sentences, with_path
+from structformer.text.passages import Passage, query_like, section_passages, with_path
+from structformer.text.sentence_splitting import sentences
 
 _MIN_WORDS = 5
 _SMALLEST_TO_HOLD_OUT = 40

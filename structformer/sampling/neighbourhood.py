@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from structformer.document import word_count
 from structformer.sampling.view import DocumentView
-from structformer.text.passages import sentences
+from structformer.text.sentence_splitting import sentences
 
 
 @dataclass(frozen=True, slots=True)

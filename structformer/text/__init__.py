@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from structformer.text.lines import lines_of
     from structformer.text.markup import NO_LANGUAGES, PARTS, Tag, has_prose, parse_attributes, tokens
     from structformer.text.notes import opening
-    from structformer.text.passages import cut_section, query_like, sentences, with_path
+    from structformer.text.passages import cut_section, query_like, with_path
     from structformer.text.query_like import is_imperative, plain, stands_alone
+    from structformer.text.sentence_splitting import sentences
     from structformer.text.spans import Resolve, Span, spans_of_leaves
     from structformer.text.visible_text import visible
     from structformer.text.word_vectors import WordVectors, learn_word_vectors, read_word_vectors, write_word_vectors
@@ -26,8 +27,9 @@ _MODULES = {
     "lines": "lines_of",
     "markup": "NO_LANGUAGES PARTS Tag has_prose parse_attributes tokens",
     "notes": "opening",
-    "passages": "cut_section query_like sentences with_path",
+    "passages": "cut_section query_like with_path",
     "query_like": "is_imperative plain stands_alone",
+    "sentence_splitting": "sentences",
     "spans": "Resolve Span spans_of_leaves",
     "visible_text": "visible",
     "word_vectors": "WordVectors learn_word_vectors read_word_vectors write_word_vectors",

@@ -12,7 +12,8 @@ from functools import cache
 from importlib.resources import files
 
 from structformer.document import ALPHABETS, SPACELESS, word_count
-from structformer.text.passages import CLOSING, STOPS, query_like
+from structformer.text.passages import query_like
+from structformer.text.sentence_splitting import CLOSING, STOPS
 
 FEWEST_WORDS, MOST_WORDS = 4, 16
 # Words that point to what is elsewhere on the page.

@@ -25,7 +25,8 @@ from structformer.retrieval.metadata import open_facets
 from structformer.retrieval.pipeline import as_pipeline
 from structformer.sampling import sample
 from structformer.text.languages import declared_code, declared_variant, language_of
-from structformer.text.passages import passages, sentences
+from structformer.text.passages import passages
+from structformer.text.sentence_splitting import sentences
 from structformer.text.stop_words import STOP_WORDS, stop_words_of
 
 from conftest import write_pages

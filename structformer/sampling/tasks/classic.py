@@ -21,9 +21,9 @@ from structformer.text.passages import (
     query_like,
     section_passages,
     section_prose,
-    sentences,
     with_path,
 )
+from structformer.text.sentence_splitting import sentences
 
 _KEEP_SENTENCE = 0.1
 _MIN_QUERY_WORDS, _MAX_QUERY_WORDS = 4, 40

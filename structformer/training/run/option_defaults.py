@@ -10,7 +10,7 @@ import torch
 
 from structformer.errors import ModelError
 from structformer.models.kinds import Ranker, RankerOptions, imported, ranker_kind
-from structformer.models.precision import fast_bf16
+from structformer.models.precision import default_precision
 from structformer.training.data.batching import COMPILED_MULTIPLE, Batching
 from structformer.training.objectives.masked import MaskedHead
 from structformer.training.objectives.objectives import Objective, ObjectiveOptions, Teacher
@@ -44,7 +44,7 @@ def resolve(options: TrainingOptions, device: str) -> ResolvedOptions:
         groups=options.groups or defaults.groups,
         learning_rate=options.learning_rate or defaults.learning_rate,
         document_tokens=options.document_tokens or defaults.document_tokens,
-        precision=options.precision or ("bf16" if on_gpu or fast_bf16() else "no"),
+        precision=options.precision or default_precision(on_gpu=on_gpu),
         train_words=on_gpu or options.base_model == "scratch" or bool(options.mlm)
         if options.train_words is None
         else options.train_words,
