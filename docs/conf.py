@@ -16,6 +16,7 @@ extensions = [
     "sphinx_copybutton",
     "command_reference",
     "llms_txt",
+    "package_names",
     "structformer_exports.sphinx",
 ]
 exclude_patterns = ["questions.tsv"]

@@ -46,6 +46,7 @@ NOT_RUN = {
     "{toctree}": "a directive of the site, as above",
     "{glossary}": "a directive of the site, as above",
     "{command-reference}": "a directive of the site, as above",
+    "{package-names}": "a directive of the site, as above",
     "{code-cell}": "a notebook, which `make docs` runs",
 }
 # Pages that are run elsewhere, as a whole.
