@@ -8,7 +8,6 @@ from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from structformer.cli.common import (
-        PROGRESS_LINES,
         Output,
         OutputPath,
         WorkspacePath,
@@ -24,14 +23,16 @@ if TYPE_CHECKING:
     from structformer.cli.evaluate import judged, judged_option, show
     from structformer.cli.hits_view import show_search
     from structformer.cli.ingest import base_url_option
+    from structformer.cli.progress import PROGRESS_LINES
     from structformer.cli.searching import opened, search_options, stale_option
 
 _MODULES = {
-    "common": "PROGRESS_LINES Output OutputPath WorkspacePath common_options force_option named printable "
-    "save_config seconds table threads_option",
+    "common": "Output OutputPath WorkspacePath common_options force_option named printable save_config "
+    "seconds table threads_option",
     "evaluate": "judged judged_option show",
     "hits_view": "show_search",
     "ingest": "base_url_option",
+    "progress": "PROGRESS_LINES",
     "searching": "opened search_options stale_option",
 }
 __all__ = [

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -16,14 +15,11 @@ from typing import Any
 
 import click
 
+from structformer.cli.progress import Report, StageReport, lines_of_stages, progress_bar, progress_of_stages
 from structformer.did_you_mean import nearest
 from structformer.text.visible_text import safe_json, visible
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-_LONG_SECONDS = 15.0  # between lines of progress outside a terminal
-# In a command's environment: a line twice a second, however short the work is, for the program that began it.
-PROGRESS_LINES = "STRUCTFORMER_PROGRESS_LINES"
-_OFTEN_SECONDS = 0.5  # between them for a command that shows them as a bar
 DEFAULT_CONFIG = "structformer.toml"
 REMOTE = "structformer.remote"  # in a context's meta
 _COMMON = ("workspace", "config", "quiet", "verbose", "as_json")
@@ -68,69 +64,19 @@ class Output:
         if self.as_json:
             click.echo(safe_json(value))
 
-    @contextmanager
-    def progress(self, what: str) -> Iterator[Callable[[int, int], None]]:
+    def progress(self, what: str) -> AbstractContextManager[Report]:
         """A progress bar on a terminal; elsewhere a line every tenth of the way."""
-        import sys
+        return progress_bar(what, quiet=self.quiet, verbose=self.verbose)
 
-        if self.quiet or not sys.stderr.isatty():
-            yield self._lines(what)
-            return
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(what, total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total)
-
-    @contextmanager
-    def stages(self) -> Iterator[Callable[[str, int, int], None]]:
+    def stages(self) -> AbstractContextManager[StageReport]:
         """Progress of work in stages, one after the other; called with the stage's name, what is done, and the
         total.
         """
-        with ExitStack() as stack:
-            bars: dict[str, Callable[[int, int], None]] = {}
+        return progress_of_stages(quiet=self.quiet, verbose=self.verbose)
 
-            def report(stage: str, done: int, total: int) -> None:
-                if stage not in bars:
-                    stack.close()
-                    bars[stage] = stack.enter_context(self.progress(stage))
-                bars[stage](done, total)
-
-            yield report
-
-    def lines(self) -> Callable[[str, int, int], None]:
+    def lines(self) -> StageReport:
         """Progress of work in stages as lines, for where a bar cannot be drawn."""
-        shown: dict[str, Callable[[int, int], None]] = {}
-
-        def report(stage: str, done: int, total: int) -> None:
-            shown.setdefault(stage, self._lines(stage))(done, total)
-
-        return report
-
-    def _lines(self, what: str) -> Callable[[int, int], None]:
-        """A line every tenth of the way; without --verbose only where it takes long. The time that is left is reckoned
-        from the first report on: what was done before says nothing of the speed.
-        """
-        begun = last = time.monotonic()
-        shown, before = 0, -1
-        often = PROGRESS_LINES in os.environ
-
-        def show(done: int, total: int) -> None:
-            nonlocal begun, shown, before, last
-            if before < 0:
-                begun, before = time.monotonic(), done
-            tenth = 10 * done // max(1, total)
-            now = time.monotonic()
-            wanted = tenth > shown and (self.verbose or now - last > _LONG_SECONDS)
-            if self.quiet or not (wanted or (often and (done >= total or now - last > _OFTEN_SECONDS))):
-                return
-            shown, last = tenth, now
-            left = duration((now - begun) / (done - before) * (total - done)) if done > before else ""
-            click.echo(f"{what}: {done}/{total}{f', {left} left' if left else ''}", err=True)
-
-        return show
+        return lines_of_stages(quiet=self.quiet, verbose=self.verbose)
 
 
 class WorkspacePath(click.Path):
@@ -358,14 +304,6 @@ def table(head: list[str], rows: list[list[str]]) -> str:
         for row in [head, *rows]
     ]
     return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
-
-
-def duration(seconds: float) -> str:
-    """Seconds in words: 3 min 5 s."""
-    whole = int(seconds)
-    if whole >= 3600:
-        return f"{whole // 3600} h {whole % 3600 // 60} min"
-    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
 
 
 def printable(text: str) -> str:

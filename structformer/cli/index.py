@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from structformer.cli.common import (
-    PROGRESS_LINES,
     Output,
     common_options,
     part_option,
@@ -17,6 +16,7 @@ from structformer.cli.common import (
     say_part,
     threads_option,
 )
+from structformer.cli.progress import PROGRESS_LINES
 from structformer.extras import TORCH, are_installed, needs
 
 if TYPE_CHECKING:

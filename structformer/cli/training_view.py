@@ -10,7 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from structformer.cli.common import Output, duration
+from structformer.cli.common import Output
+from structformer.cli.progress import duration
 
 if TYPE_CHECKING:
     from structformer.training import Listener, TrainingPlan, TrainingResult, TrainingStep

@@ -1,0 +1,90 @@
+"""How far a command is: bars on a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import click
+
+# In a command's environment: a line twice a second, however short the work is, for the program that began it.
+PROGRESS_LINES = "STRUCTFORMER_PROGRESS_LINES"
+_LONG_SECONDS = 15.0  # between lines of progress outside a terminal
+_OFTEN_SECONDS = 0.5  # between them for the program that asked for lines
+Report = Callable[[int, int], None]  # called with what is done, and the total
+StageReport = Callable[[str, int, int], None]  # called with the stage's name too
+
+
+@contextmanager
+def progress_bar(what: str, *, quiet: bool, verbose: bool) -> Iterator[Report]:
+    """A bar on a terminal; elsewhere a line every tenth of the way."""
+    if quiet or not sys.stderr.isatty():
+        yield _lines(what, quiet, verbose)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def progress_of_stages(*, quiet: bool, verbose: bool) -> Iterator[StageReport]:
+    """A bar for each stage, one after the other."""
+    with ExitStack() as stack:
+        bars: dict[str, Report] = {}
+
+        def report(stage: str, done: int, total: int) -> None:
+            if stage not in bars:
+                stack.close()
+                bars[stage] = stack.enter_context(progress_bar(stage, quiet=quiet, verbose=verbose))
+            bars[stage](done, total)
+
+        yield report
+
+
+def lines_of_stages(*, quiet: bool, verbose: bool) -> StageReport:
+    """Lines for each stage."""
+    shown: dict[str, Report] = {}
+
+    def report(stage: str, done: int, total: int) -> None:
+        shown.setdefault(stage, _lines(stage, quiet, verbose))(done, total)
+
+    return report
+
+
+def _lines(what: str, quiet: bool, verbose: bool) -> Report:
+    """A line every tenth of the way; without `verbose` only where it takes long. The time that is left is reckoned from
+    the first report on: what was done before says nothing of the speed.
+    """
+    begun = last = time.monotonic()
+    shown, before = 0, -1
+    often = PROGRESS_LINES in os.environ
+
+    def show(done: int, total: int) -> None:
+        nonlocal begun, shown, before, last
+        if before < 0:
+            begun, before = time.monotonic(), done
+        tenth = 10 * done // max(1, total)
+        now = time.monotonic()
+        wanted = tenth > shown and (verbose or now - last > _LONG_SECONDS)
+        if quiet or not (wanted or (often and (done >= total or now - last > _OFTEN_SECONDS))):
+            return
+        shown, last = tenth, now
+        left = duration((now - begun) / (done - before) * (total - done)) if done > before else ""
+        click.echo(f"{what}: {done}/{total}{f', {left} left' if left else ''}", err=True)
+
+    return show
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words: 3 min 5 s."""
+    whole = int(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
