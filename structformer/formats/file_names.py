@@ -29,7 +29,6 @@ _SOURCE_COPY = re.compile(r"(?:^|/)_sources/.+\.txt$", re.IGNORECASE)
 
 # What formats without a plugin here are, and what to do about them.
 _UNREAD = {
-    **dict.fromkeys((".adoc", ".asciidoc", ".asc"), "AsciiDoc: the example plugin structformer-asciidoc reads it"),
     **dict.fromkeys((".pdf", ".docx", ".pptx", ".xlsx"), "pip install 'structformer[office]'"),
     **dict.fromkeys((".doc", ".odt", ".rtf"), "save it as .docx, HTML or Markdown"),
     **dict.fromkeys((".ppt", ".odp"), "save it as .pptx"),

@@ -1,15 +1,13 @@
-"""AsciiDoc for structformer."""
+"""The AsciiDoc format for structformer."""
 
 from __future__ import annotations
 
 from structformer.formats.protocol import Format
 from structformer.plugins import hookimpl
 
-from structformer_asciidoc.format import AsciiDocFormat
-
-__all__ = ["AsciiDocFormat"]
-
 
 @hookimpl
 def structformer_formats() -> list[Format]:
+    from structformer_asciidoc.format import AsciiDocFormat
+
     return [AsciiDocFormat()]
