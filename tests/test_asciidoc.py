@@ -202,9 +202,9 @@ a,"b, c"
 ,===
 """
     )
-    assert document.root.text == "Ropes\nRope | Use\nHemp | mooring\ntowing\n\nnothing else\n\na | b, c"
+    assert document.root.text == "Ropes\nRope | Use\nHemp |\n\nmooring\ntowing\n\nnothing else\n\na | b, c"
     rows = [(detail, text) for kind, detail, text in blocks(document) if kind == "row"]
-    assert rows == [("header", "Rope | Use"), ("", "Hemp | mooring\ntowing"), ("", "nothing else"), ("", "a | b, c")]
+    assert rows == [("header", "Rope | Use"), ("", "Hemp |\n\nmooring\ntowing"), ("", "nothing else"), ("", "a | b, c")]
 
 
 def test_references_without_text_show_what_they_lead_to():

@@ -35,6 +35,7 @@ _FORMULAS = frozenset("stem latexmath asciimath".split())
 _BREAKS = frozenset(("'''", "<<<", "---", "- - -", "***", "* * *", "+"))
 _CALLOUT = re.compile(r"[ \t]*(?:(?://|#|--|;;)[ \t]*)?(?:<(?:!--)?(?:\d{1,3}|\.)(?:--)?>[ \t]*)+$", re.MULTILINE)
 _TAG = re.compile(r"<[^<>]*>")
+_PLAIN = re.compile(r"\w[^\n]*")  # a cell of one line is a paragraph
 _NOT_ID = re.compile(r"[^\w .-]+")
 _MEDIA = frozenset(("image", "video", "audio"))
 _DEEPEST = 20
@@ -496,14 +497,15 @@ class Blocks:
                 if place:
                     builder.text(" | ")
                 builder.open_mark(MarkKind.CELL)
-                self._cell(cell)
+                self._cell(cell, is_title=is_headed and number == 0)
                 builder.close_mark(MarkKind.CELL)
             builder.close_mark(MarkKind.ROW)
         builder.close_mark(MarkKind.TABLE)
         builder.paragraph()
 
-    def _cell(self, cell: Cell) -> None:
-        if cell.style == "a" and self._depth < _DEEPEST:
+    def _cell(self, cell: Cell, *, is_title: bool) -> None:
+        has_blocks = cell.style == "a" and not is_title and _PLAIN.fullmatch(cell.text) is None
+        if has_blocks and self._depth < _DEEPEST:
             around, delimiters = self._lines, self._delimiters
             self._take(cell.text.split("\n"))
             self._nested(0, len(self._lines))
