@@ -32,7 +32,6 @@ _UNREAD = {
     **dict.fromkeys((".pdf", ".docx", ".pptx", ".xlsx"), "pip install 'structformer[office]'"),
     **dict.fromkeys((".doc", ".odt", ".rtf"), "save it as .docx, HTML or Markdown"),
     **dict.fromkeys((".ppt", ".odp"), "save it as .pptx"),
-    ".org": "Org: export it to Markdown or HTML",
     ".rdoc": "RDoc: export it to HTML",
     ".pod": "POD: export it to HTML",
     ".texi": "Texinfo: build it as HTML",
