@@ -314,6 +314,8 @@ def test_pages_of_an_antora_site_find_each_other(tmp_path):
     assert document.root.text == "See Sails.\n\nA note."
     [link] = document.links()
     assert "modules/rig/pages/sails#top" in list(AsciiDocFormat().resolve(link, document))
+    nav = read_from({"modules/rig/nav.adoc": "* xref:sails.adoc[]\n"}, "modules/rig/nav.adoc")
+    assert "modules/rig/pages/sails" in list(AsciiDocFormat().resolve(next(nav.links()), nav))
     assert "old.adoc" in read_from(files, "modules/rig/pages/sails.adoc").names
 
 

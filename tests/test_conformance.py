@@ -18,6 +18,7 @@ SAMPLES = {
     "wikitext": "Lead [[A|b]] ''i''.\n== One ==\n{| class=x\n! a !! b\n|}\n* [[C]] {{main|D}}\n=== Two ===\n<ref>[http://e.org x]</ref>\n== See also ==\n* [[E]]\n",
     "latex": "\\documentclass{article}\\newcommand{\\x}[1]{<#1>}\\begin{document}\\section{One}\\label{a} \\x{y} $a$ \\ref{a}\n\n\\subsection{Two} \\url{http://e.org}\\end{document}\n",
     "notebook": '{"metadata": {}, "cells": [{"cell_type": "markdown", "source": ["# One\\n", "\\n", "[a](b.md)"]}]}',
+    "org": "#+TITLE: One\nText [[https://e.org][x]], [[*Two]] and *bold*.\n\n* TODO Two :tag:\n:PROPERTIES:\n:CUSTOM_ID: two\n:END:\n- one\n  #+begin_src sh\n  ls\n  #+end_src\n\n| a | b |\n|---+---|\n| 1 | 2 |\n",
     "records": '{"_id": "1", "title": "One", "text": "Text.\\n\\nMore."}\n{"_id": "2", "text": "Two", "url": "http://e.org/2"}\n',
     "rst": "One\n===\n\n.. _a:\n\nTwo\n---\n\nText `x <http://e.org>`_, :ref:`a`.\n\n.. seealso:: :doc:`b`\n",
     "xml": "<article><title>T</title><section id='a'><title>One</title><para>Text <link linkend='a'>x</link>.</para></section></article>\n",

@@ -24,6 +24,7 @@ _SIGNS = re.compile(
     r"|\blink(?:git)?:[^\s\[]+\[|<<[\w-]+(?:,[^>\n]*)?>>",
     re.MULTILINE,
 )
+_MANUAL_PAGE = re.compile(r"\S+\(\d\w*\)\n={4,}\n\nNAME\n-{4}\n")
 _SIGNATURE = b"-----BEGIN PGP"
 
 
@@ -41,6 +42,8 @@ class AsciiDocFormat:
         if not path.lower().endswith((".txt", ".ad", ".asc")) or head.startswith(_SIGNATURE):
             return 0.0
         text = head.decode("utf-8", "replace").replace("\r\n", "\n")
+        if _MANUAL_PAGE.match(text):
+            return 0.95
         return min(0.95, 0.4 * len({match.group()[:3] for match in _SIGNS.finditer(text)}))
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
@@ -80,13 +83,13 @@ class AsciiDocFormat:
         """A section by its id in this document, else in any; a page by its path, with and without its suffix, or as
         Antora names it.
         """
-        target = link.target
-        if not target.startswith("#") and not is_external(target) and ":" in target:
-            module, _, page = target.rpartition(":")
-            target = antora_path(document.source.path, f"{module}:page${page}")
-        yield from link_names(document.id, document.source.path, target)
+        path, target = document.source.path, link.target
+        yield from link_names(document.id, path, target)
         if target.startswith("#"):
             yield f"id:{normalize(target[1:])}{target}"
+        elif not is_external(target):
+            module, _, page = target.rpartition(":")
+            yield from link_names(document.id, path, antora_path(path, f"{module}:page${page}"))
 
 
 def _settle(document: Document, texts: Mapping[str, str]) -> None:

@@ -179,7 +179,11 @@ class Inline:
         builder, text = self._builder, text.replace("\\]", "]")
         if name in ("image", "icon"):
             positional, named = element_attributes(text)
-            builder.add_image(target, named.get("alt") or (positional or [""])[0])
+            alternative = named.get("alt") or (positional or [""])[0]
+            if name == "image":
+                builder.add_image(target, alternative)
+            elif "alt" in named:
+                builder.flow(alternative)
         elif name == "anchor":
             builder.add_anchor(target)
         elif name == "xref" and target:

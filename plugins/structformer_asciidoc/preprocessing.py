@@ -50,7 +50,7 @@ def lines_of(source: SourceFile, attributes: Attributes) -> Iterator[str]:
             if kept and not any(skipping):
                 yield kept
         elif not any(skipping):
-            included = _included(source, directive, attributes, len(open_files))
+            included = _included(directive, attributes, [file for file, _ in open_files])
             _, how = element_attributes(directive[4])
             if included is not None:
                 offset = how.get("leveloffset", "")
@@ -96,13 +96,16 @@ def _compared(text: str) -> bool:
     return (number(left) < number(right)) == ("<" in operator)
 
 
-def _included(source: SourceFile, directive: re.Match[str], attributes: Attributes, nested: int) -> SourceFile | None:
-    target = attributes.spelt_out(directive[3]).strip()
-    is_read = nested < _MOST_NESTED and not is_external(target)
+def _included(directive: re.Match[str], attributes: Attributes, around: list[SourceFile]) -> SourceFile | None:
+    """The file that a directive includes; None where there is none, or where it is around the directive."""
+    source, target = around[-1], attributes.spelt_out(directive[3]).strip()
+    is_read = len(around) < _MOST_NESTED and not is_external(target)
     opened = source.open(antora_path(source.path, target)) if is_read else None
-    if opened is None and "optional" not in directive[4]:
-        source.warn(f"include::{target}: not found: left out")
-    return opened
+    if opened is not None and all(opened.path != file.path for file in around):
+        return opened
+    if "optional" not in directive[4]:
+        source.warn(f"include::{target}: {'not found' if opened is None else 'in itself'}: left out")
+    return None
 
 
 def antora_path(path: str, target: str) -> str:

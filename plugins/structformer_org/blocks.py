@@ -73,11 +73,11 @@ class Blocks:
                 self._define(keyword[1].lower(), keyword[2])
         self._region(self._properties(0, self._document_ids), headlines[0] if headlines else len(lines))
         hidden = 0  # level of a heading that is not to be exported, with all below it
-        for number, end in pairwise([*headlines, len(lines)]):
-            level = len(lines[number]) - len(lines[number].lstrip("*"))
+        for start, end in pairwise([*headlines, len(lines)]):
+            level = len(lines[start]) - len(lines[start].lstrip("*"))
             if hidden and level > hidden:
                 continue
-            hidden = 0 if self._section(number, end, level) else level
+            hidden = 0 if self._section(start, end, level) else level
 
     def _define(self, name: str, value: str) -> None:
         if name in _META:

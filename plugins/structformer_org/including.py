@@ -30,6 +30,8 @@ def lines_of(source: SourceFile) -> Iterator[str]:
             continue
         include = _INCLUDE.fullmatch(line) if "#+" in line else None
         if include is None:
+            if len(open_files) > 1 and _TITLED.match(line.encode()):
+                continue
             if shift and line.startswith("*") and _HEADLINE.match(line):
                 line = "*" * shift + line
             elif not shift and (headline := _HEADLINE.match(line)) is not None:
@@ -39,7 +41,7 @@ def lines_of(source: SourceFile) -> Iterator[str]:
         path, how, options = include[1] or include[2], include[3].split(), dict(_OPTION.findall(include[4]))
         is_piece = "::" in path
         opened = file.open(path) if len(open_files) < _MOST_NESTED and not is_piece else None
-        if opened is None:
+        if opened is None or any(opened.path == each.path for each, _, _ in open_files):
             source.warn(f"#+INCLUDE: {path}: {'only a part of it' if is_piece else 'not found'}: left out")
         elif how and how[0].lower() in ("src", "example", "export"):
             yield f"#+begin_{how[0]} {' '.join(how[1:])}"

@@ -36,7 +36,8 @@ _MARKS = {"*": MarkKind.STRONG, "/": MarkKind.EMPHASIS, "=": MarkKind.CODE_SPAN,
 _CLOSES = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
 _ENTITIES = {"to": "→", "mdash": "—", "ndash": "–", "S": "§", "P": "¶", "slash": "/", "under": "_", "vert": "|"}
 _IMAGE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|avif|bmp|tiff?)\Z", re.IGNORECASE)
-_FILE = re.compile(r"(?:file|attachment):(?://)?|(?=\.{0,2}/|~/)")
+_FOR_EMACS = frozenset("info elisp shell help man attachment gnus mu4e notmuch bbdb docview denote".split())
+_FILE = re.compile(r"file:(?://)?|(?=\.{0,2}/|~/)")
 _SCHEME = re.compile(r"([a-zA-Z][\w+-]*):")
 _CITED = re.compile(r"@([\w:.#$%&+?<>~/-]+)")
 _DEEPEST = 8
@@ -204,10 +205,10 @@ class Inline:
             return f"{path}#{place[1:]}" if place.startswith("#") else path
         if written.startswith("doi:"):
             return f"https://doi.org/{written[4:]}"
-        if scheme is not None and (scheme[1] == "id" or (is_external(written) and scheme[1] != "info")):
-            return written
-        if scheme is not None and " " not in written:
+        if scheme is not None and scheme[1] in _FOR_EMACS:
             return ""
+        if scheme is not None and (scheme[1] == "id" or is_external(written)):
+            return written
         return "#" + written.removeprefix("#")
 
 
