@@ -19,8 +19,9 @@ from pathlib import Path
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from structformer.evaluation.judgements import read_judgements
-from structformer.serving.service import SearchService
-from structformer.serving.tokens import TokenCounter
+
+from structformer_serve.service import SearchService
+from structformer_serve.tokens import TokenCounter
 
 _LIMIT = 4000
 _ADDRESS = re.compile(r"\[([^\]\n]+?)(?:#s\d+)?\]")

@@ -27,7 +27,8 @@ import pyarrow.parquet as pq
 from structformer.graph.incoming import EDGES, IncomingTask, gather, write_incoming
 from structformer.retrieval.metadata import MetadataTable, MetadataWriter, metadata_values, open_facets
 from structformer.retrieval.units import IndexedDocument, IndexedDocuments, document_writer
-from structformer.serving.links import LinkTable
+
+from structformer_serve.links import LinkTable
 
 SHARDS = 64
 LINKS = 10  # a document

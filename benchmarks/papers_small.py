@@ -25,13 +25,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from structformer.cli.demo import installed_pages
 from structformer.errors import ModelError
-from structformer.evaluation.experiment import read_experiment
 from structformer.evaluation.significance import holm, randomisation_test
 from structformer.models.base import resolve_base_model
 from structformer.models.registry import read_record
 from structformer.training.logs import read_log
+
+from structformer_demo.command import installed_pages
+from structformer_lab.experiment import read_experiment
 
 FOLDER = Path(os.environ.get("STRUCTFORMER_PAPERS", ".benchmarks/papers-small"))
 WIKI = "https://dumps.wikimedia.org/simplewiki/latest/simplewiki-latest-pages-articles-multistream.xml.bz2"

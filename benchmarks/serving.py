@@ -141,7 +141,8 @@ def flat(process: subprocess.Popen[str], port: int, queries: list[str], clients:
 def batching(workspace: Path, queries: list[str], clients: int) -> None:
     """Encodings a second of threads that ask at once, gathered and one by one."""
     from structformer import Retriever
-    from structformer.serving.batching import BatchedEncoder
+
+    from structformer_serve.batching import BatchedEncoder
 
     retriever = Retriever.open(workspace)
     encoder = retriever.opened.encoder(retriever.default_pipeline().first.model)[0]

@@ -23,7 +23,8 @@ from structformer import Retriever
 from structformer.evaluation.judgements import read_judgements
 from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.significance import randomisation_test
-from structformer.static_site import export_site
+
+from structformer_serve.static_site import export_site
 
 _DEPTH = 100
 _FIRST_BYTES, _LATER_BYTES, _WIN = 400_000, 100_000, 0.02

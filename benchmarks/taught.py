@@ -48,7 +48,7 @@ from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScore
 from structformer.retrieval.static_scores import CrossFitted
 from structformer.retrieval.structure import IndexStructure
 from structformer.training.batching import Batching
-from structformer.training.resolve import device_name
+from structformer.training.option_defaults import device_name
 from structure import CORPORA, prepared
 
 _CANDIDATES, _TOP = 100, 10

@@ -16,7 +16,7 @@ extensions = [
     "sphinx_copybutton",
     "command_reference",
     "llms_txt",
-    "structformer.adapters.sphinx",
+    "structformer_exports.sphinx",
 ]
 exclude_patterns = ["questions.tsv"]
 

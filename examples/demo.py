@@ -21,9 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
-from structformer.cli.demo_steps import score_table
-from structformer.cli.demo_steps import shown_command as run
 from structformer.errors import StructformerError
+
+from structformer_demo.steps import score_table
+from structformer_demo.steps import shown_command as run
 
 DEMO = Path(os.environ.get("STRUCTFORMER_DEMO", ".demo"))
 QUERY = "show my site in another language"

@@ -18,12 +18,6 @@ from typing import TYPE_CHECKING, Any
 from structformer._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from structformer.api_documents import delete as delete
-    from structformer.api_documents import upsert as upsert
-    from structformer.api_export import export as export
-    from structformer.api_serving import Served as Served
-    from structformer.api_serving import serve as serve
-    from structformer.api_serving import up as up
     from structformer.corpus import Corpus as Corpus
     from structformer.document import Document as Document
     from structformer.document import Link as Link
@@ -50,43 +44,50 @@ if TYPE_CHECKING:
     from structformer.sampling import SamplingOptions as SamplingOptions
     from structformer.sampling import sample as sample
     from structformer.training import TrainingOptions as TrainingOptions
+    from structformer.upserting import delete as delete
+    from structformer.upserting import upsert as upsert
     from structformer.workspace import Workspace as Workspace
+    from structformer_exports.forms import export as export
+    from structformer_serve.served import Served as Served
+    from structformer_serve.served import serve as serve
+    from structformer_serve.served import up as up
 
-# Each name with the package that defines it; `index` is called build_index there, beside the class Index.
+# Each name with the package that defines it; `index` is called build_index there, beside the class Index. Nothing else
+# in the core names a plugin.
 _PUBLIC = {
-    "Corpus": "corpus",
-    "Document": "document",
-    "Filter": "retrieval",
-    "Hit": "retrieval",
-    "Hits": "retrieval",
-    "Limits": "formats",
-    "Link": "document",
-    "LinkKind": "document",
-    "ModelError": "errors",
-    "ReadError": "errors",
-    "ReferenceGraph": "graph",
-    "Retriever": "retrieval",
-    "Samples": "sampling",
-    "SamplingOptions": "sampling",
-    "Section": "document",
-    "Served": "api_serving",
-    "StructformerError": "errors",
-    "TrainingOptions": "training",
-    "UsageError": "errors",
-    "Workspace": "workspace",
-    "WorkspaceError": "errors",
-    "delete": "api_documents",
-    "evaluate": "evaluation",
-    "export": "api_export",
-    "hookimpl": "plugins",
-    "index": "retrieval",
-    "ingest": "ingestion",
-    "read": "ingestion",
-    "sample": "sampling",
-    "serve": "api_serving",
-    "train": "query_side",
-    "up": "api_serving",
-    "upsert": "api_documents",
+    "Corpus": "structformer.corpus",
+    "Document": "structformer.document",
+    "Filter": "structformer.retrieval",
+    "Hit": "structformer.retrieval",
+    "Hits": "structformer.retrieval",
+    "Limits": "structformer.formats",
+    "Link": "structformer.document",
+    "LinkKind": "structformer.document",
+    "ModelError": "structformer.errors",
+    "ReadError": "structformer.errors",
+    "ReferenceGraph": "structformer.graph",
+    "Retriever": "structformer.retrieval",
+    "Samples": "structformer.sampling",
+    "SamplingOptions": "structformer.sampling",
+    "Section": "structformer.document",
+    "Served": "structformer_serve.served",
+    "StructformerError": "structformer.errors",
+    "TrainingOptions": "structformer.training",
+    "UsageError": "structformer.errors",
+    "Workspace": "structformer.workspace",
+    "WorkspaceError": "structformer.errors",
+    "delete": "structformer.upserting",
+    "evaluate": "structformer.evaluation",
+    "export": "structformer_exports.forms",
+    "hookimpl": "structformer.plugins",
+    "index": "structformer.retrieval",
+    "ingest": "structformer.ingestion",
+    "read": "structformer.ingestion",
+    "sample": "structformer.sampling",
+    "serve": "structformer_serve.served",
+    "train": "structformer.query_side",
+    "up": "structformer_serve.served",
+    "upsert": "structformer.upserting",
 }
 _RENAMED = {"index": "build_index"}
 __all__ = ["__version__", *sorted(_PUBLIC)]
@@ -99,7 +100,7 @@ def __getattr__(name: str) -> Any:
         from structformer.extras import needed_for
 
         with needed_for(f"structformer.{name}"):
-            return getattr(importlib.import_module(f"structformer.{_PUBLIC[name]}"), _RENAMED.get(name, name))
+            return getattr(importlib.import_module(_PUBLIC[name]), _RENAMED.get(name, name))
     raise AttributeError(f"module 'structformer' has no attribute {name!r}")
 
 

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 import pluggy
 
+from structformer.did_you_mean import did_you_mean, nearest
 from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.encoding import as_utf8
 from structformer.formats.file_names import is_copied_source, may_be_document
 from structformer.formats.link_names import add_page_suffixes, without_template
 from structformer.formats.protocol import Format, StreamFormat, format_options
-from structformer.near_names import did_you_mean, nearest
 
 GROUP = "structformer"
 # Of the hooks and of what they return. It goes up by one where a plugin that worked would no longer work.
@@ -70,8 +70,15 @@ class Hooks:
         raise AssertionError("a specification is never called")
 
     @hookspec
+    def structformer_sources(self) -> list[Any]:
+        """Kinds of PATHs that are fetched before they are read (structformer.ingestion.Source)."""
+        raise AssertionError("a specification is never called")
+
+    @hookspec
     def structformer_commands(self, app: Any) -> None:
-        """Add commands to the click group `app`."""
+        """Add commands to the click group `app`: `app.add_lazy(name, "module:attribute", help_line)` imports a command
+        when it runs, `app.add_command(command)` takes one as it is.
+        """
 
 
 @dataclass(slots=True)

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from structformer.errors import ModelError, UsageError
 from structformer.retrieval import ENCODER, UNTRAINED, Filter, Hit, Pipeline, Ranking, Retriever, Stage, checked_query
-from structformer.text.headings import is_see_also
-from structformer.text.word_vectors import WordVectors
+from structformer.text import WordVectors, is_see_also
 
 from structformer_agent.choices import CHOICES
 from structformer_agent.judged_relevance import NaiveBayes

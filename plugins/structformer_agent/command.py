@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from structformer.cli.common import common_options, output
-from structformer.cli.hits_view import show_search
-from structformer.cli.searching import opened, search_options, stale_option
+from structformer.cli import Output, common_options, opened, search_options, show_search, stale_option
 
 from structformer_agent.choices import CHOICES
 
@@ -40,9 +38,7 @@ from structformer_agent.choices import CHOICES
 @click.option("--explain", is_flag=True, help="Show each stage's score, the weights, and what brought each hit.")
 @stale_option
 @common_options
-@click.pass_context
 def command(
-    ctx: click.Context,
     query: tuple[str, ...],
     choose: str,
     titles: Path | None,
@@ -56,20 +52,17 @@ def command(
     explain: bool,
     if_stale: str,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> int:
     """Search for QUERY, and again with section titles of the documents found.
 
     Each title, behind the query, is a query of its own; the rankings of all are merged by turns."""
     from structformer.retrieval import Retriever, parse_filter, parse_pipeline
-    from structformer.text.word_vectors import read_word_vectors
+    from structformer.text import read_word_vectors
 
     from structformer_agent.agent import SearchAgent
     from structformer_agent.titles_file import read_titles
 
-    out = output(ctx)
     text = " ".join(query)
     chosen = parse_pipeline(pipeline) if pipeline else None
     where = parse_filter(paths, settings)

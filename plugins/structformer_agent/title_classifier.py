@@ -8,9 +8,9 @@ from random import Random
 
 import numpy as np
 import numpy.typing as npt
+from structformer.document import word_count
 from structformer.retrieval import Retriever
-from structformer.text.passages import query_like, sentences
-from structformer.word_counts import word_count
+from structformer.text import query_like, sentences
 
 _PAIRS = 400
 Encode = Callable[[Sequence[str]], npt.NDArray[np.float32]]  # unit vectors of texts

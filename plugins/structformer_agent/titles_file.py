@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from structformer.errors import UsageError
-from structformer.text.lines import lines_of
+from structformer.text import lines_of
 
 
 def read_titles(path: Path) -> list[str] | dict[str, list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structformer.formats.protocol import Format
+from structformer.formats import Format
 from structformer.plugins import hookimpl
 
 

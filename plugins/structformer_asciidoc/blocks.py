@@ -6,9 +6,8 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from structformer.blocks import MarkKind
-from structformer.document import LinkKind
-from structformer.formats.builder import TreeBuilder
+from structformer.document import LinkKind, MarkKind
+from structformer.formats import TreeBuilder
 
 from structformer_asciidoc.attributes import Attributes, Element
 from structformer_asciidoc.inline import Inline

@@ -10,9 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from structformer.document import Document, Link, Source
-from structformer.formats import FormatOption, SourceFile, TreeBuilder
-from structformer.formats.link_names import is_external, link_names, normalize, path_names
-from structformer.formats.references import name_references
+from structformer.formats import (
+    FormatOption,
+    SourceFile,
+    TreeBuilder,
+    is_external,
+    link_names,
+    name_references,
+    normalize,
+    path_names,
+)
 
 from structformer_asciidoc.attributes import Attributes
 from structformer_asciidoc.blocks import Blocks

@@ -8,10 +8,8 @@ from __future__ import annotations
 import re
 from html import unescape
 
-from structformer.blocks import MarkKind
-from structformer.document import LinkKind
-from structformer.formats.builder import TreeBuilder
-from structformer.formats.references import UNNAMED
+from structformer.document import LinkKind, MarkKind
+from structformer.formats import UNNAMED, TreeBuilder
 
 from structformer_asciidoc.attributes import Attributes, element_attributes
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from structformer.formats.included import included_files
-from structformer.formats.link_names import is_external
-from structformer.formats.source import SourceFile, decode
+from structformer.formats import SourceFile, decode, included_files, is_external
 
 from structformer_asciidoc.attributes import Attributes, element_attributes, number
 

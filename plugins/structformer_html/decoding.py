@@ -10,8 +10,7 @@ import codecs
 import re
 
 import webencodings
-from structformer.formats.encoding import decoded, shown_encoding
-from structformer.formats.source import SourceFile, guess_encoding
+from structformer.formats import SourceFile, decoded, guess_encoding, shown_encoding
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
 _SPACE = b"\t\n\f\r "

@@ -8,14 +8,20 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urljoin
 
-from structformer.blocks import MarkKind
-from structformer.document import Document, Link, LinkKind, Source
-from structformer.formats.builder import TreeBuilder, stem_title
-from structformer.formats.gc_pause import without_garbage_collection
-from structformer.formats.link_names import is_external, link_names, path_candidates, path_names, url_names
-from structformer.formats.protocol import FormatOption
-from structformer.formats.source import SourceFile
-from structformer.text.headings import github_slug
+from structformer.document import Document, Link, LinkKind, MarkKind, Source
+from structformer.formats import (
+    FormatOption,
+    SourceFile,
+    TreeBuilder,
+    is_external,
+    link_names,
+    path_candidates,
+    path_names,
+    stem_title,
+    url_names,
+    without_garbage_collection,
+)
+from structformer.text import github_slug
 
 from structformer_html.class_names import kind_said
 from structformer_html.decoding import decode_page

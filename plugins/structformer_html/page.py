@@ -9,10 +9,9 @@ from functools import partial
 from typing import Protocol
 
 from selectolax.lexbor import LexborNode
-from structformer.blocks import MarkKind
-from structformer.document import LinkKind
-from structformer.formats.builder import TreeBuilder
-from structformer.text.headings import is_see_also
+from structformer.document import LinkKind, MarkKind
+from structformer.formats import TreeBuilder
+from structformer.text import is_see_also
 
 from structformer_html.class_names import is_note_title, language, language_around, note_kind
 from structformer_html.elements import (

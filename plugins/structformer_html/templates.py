@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from structformer.blocks import VERBATIM, MarkKind
-from structformer.document import Document, Section
-from structformer.formats.source import SourceFile
+from structformer.document import VERBATIM, Document, MarkKind, Section
+from structformer.formats import SourceFile
 
 _CLOSED_BY = {"{{": "}}", "{%": "%}", "<%": "%>", "<?php": "?>"}
 _SIGNS = re.compile(r"\{\{|\}\}|\{%|%\}|<%|%>|<\?php|\?>")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from structformer.document import Document
-from structformer.formats.builder import promote_to_root
+from structformer.formats import promote_to_root
 
 _MADE_BY = ("makeinfo", "texi2any")
 _NUMBER = re.compile(r"(?:Appendix\s+)?(?:\d+|[A-Z])(?:\.\d+)*\s+(?=\S)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from structformer.cli.common import OutputPath, common_options, force_option, output
+from structformer.cli import Output, OutputPath, common_options, force_option
 
 from structformer_kernels.ngraphs import NGRAPHS
 
@@ -21,27 +21,22 @@ from structformer_kernels.ngraphs import NGRAPHS
 )
 @force_option("the file that is there")
 @common_options
-@click.pass_context
 def command(
-    ctx: click.Context,
     target: Path,
     size: int,
     force: bool,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> int:
     """Write the corpus's commonest n-graphs to FILE, for train --ranker duet --base-model FILE.
 
     An n-graph is one to five letters in a row of a word. The file is of the form of the list that DUET's authors have
     published."""
     from structformer.corpus import Corpus
-    from structformer.outputs import new_file
+    from structformer.workspace import new_file
 
     from structformer_kernels.ngraphs import commonest_ngraphs, count_ngraphs, write_ngraphs
 
-    out = output(ctx)
     corpus = Corpus.open(workspace)
     with new_file(target, workspace, force=force) as made:
         sections = (section for document in corpus.documents() for section in document.sections())

@@ -11,9 +11,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 from structformer.errors import ModelError
-from structformer.models import RankerOptions
-from structformer.models.cross_encoder import CrossEncoder
-from structformer.models.loading import load_tokenizer
+from structformer.models import CrossEncoder, RankerOptions, load_tokenizer
 
 from structformer_kernels.duet import MAX_WORDS, DuetModel, DuetSizes
 from structformer_kernels.kinds import DUET

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from structformer.errors import UsageError
-from structformer.text.lines import lines_of
+from structformer.text import lines_of
 
 LONGEST_NGRAPH = 5
 NGRAPHS = 2000  # as many as the published list has room for

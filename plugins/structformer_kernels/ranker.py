@@ -16,10 +16,8 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 from structformer.errors import ModelError
-from structformer.models import RankerOptions
-from structformer.models.cross_encoder import CrossEncoder
-from structformer.models.loading import load_encoder, load_tokenizer
-from structformer.text.word_vectors import WordVectors, read_word_vectors
+from structformer.models import CrossEncoder, RankerOptions, load_encoder, load_tokenizer
+from structformer.text import WordVectors, read_word_vectors
 
 from structformer_kernels.kinds import CONV_KNRM, DRMM, KERNELS, KNRM
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar
 
-from structformer.blocks import MarkKind
-from structformer.document import LinkKind, Section
+from structformer.document import LinkKind, MarkKind, Section
 
 from structformer_latex.commands import Handler, by_name
 from structformer_latex.cursor import Cursor, keys

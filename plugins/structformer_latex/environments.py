@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from structformer.blocks import MarkKind
+from structformer.document import MarkKind
 
 from structformer_latex.bibliography import Bibliography
 from structformer_latex.commands import LISTS, MATH, SKIPPED, TABLES, VERBATIM, Handler, by_name

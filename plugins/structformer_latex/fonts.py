@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from structformer.blocks import MarkKind
+from structformer.document import MarkKind
 
 from structformer_latex.commands import Handler, by_name
 from structformer_latex.cursor import Cursor

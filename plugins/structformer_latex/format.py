@@ -10,15 +10,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from structformer.blocks import MarkKind
-from structformer.document import Document, Link, LinkKind, Source
-from structformer.formats.builder import TreeBuilder
-from structformer.formats.encoding import as_utf8
-from structformer.formats.gc_pause import without_garbage_collection
-from structformer.formats.included import without_spans
-from structformer.formats.link_names import link_names, normalize, path_names
-from structformer.formats.references import name_references
-from structformer.formats.source import SourceFile, decode
+from structformer.document import Document, Link, LinkKind, MarkKind, Source
+from structformer.formats import (
+    SourceFile,
+    TreeBuilder,
+    as_utf8,
+    decode,
+    link_names,
+    name_references,
+    normalize,
+    path_names,
+    without_garbage_collection,
+    without_spans,
+)
 
 from structformer_latex.inputs import BODY
 from structformer_latex.reader import TexReader

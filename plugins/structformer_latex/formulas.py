@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from structformer.blocks import MarkKind
+from structformer.document import MarkKind
 
 from structformer_latex.cursor import Cursor
 from structformer_latex.numbering import Numbering

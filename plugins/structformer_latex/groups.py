@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from structformer.blocks import MarkKind
-from structformer.formats.builder import TreeBuilder
+from structformer.document import MarkKind
+from structformer.formats import TreeBuilder
 
 
 class Groups:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from structformer.blocks import MarkKind
-from structformer.formats.builder import TreeBuilder
+from structformer.document import MarkKind
+from structformer.formats import TreeBuilder
 
 from structformer_latex.groups import Groups
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar
 
-from structformer.formats.builder import TreeBuilder
+from structformer.formats import TreeBuilder
 
 from structformer_latex.bibliography import Bibliography
 from structformer_latex.commands import DROPPED, LENGTHS, Handler, by_name

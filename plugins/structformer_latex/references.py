@@ -6,7 +6,7 @@ import re
 from typing import ClassVar
 
 from structformer.document import LinkKind
-from structformer.formats.references import UNNAMED, UNNAMED_TITLE, UNNAMED_WITH_KIND
+from structformer.formats import UNNAMED, UNNAMED_TITLE, UNNAMED_WITH_KIND
 
 from structformer_latex.commands import RANGES, REFERENCES, Handler, by_name
 from structformer_latex.cursor import Cursor, keys

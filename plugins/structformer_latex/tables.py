@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from structformer.blocks import MarkKind
+from structformer.document import MarkKind
 
 from structformer_latex.commands import TABLES
 from structformer_latex.cursor import Cursor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from structformer.blocks import MarkKind
+from structformer.document import MarkKind
 
 from structformer_latex.commands import THEOREMS, Handler, by_name
 from structformer_latex.cursor import Cursor

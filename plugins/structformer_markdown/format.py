@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from markdown_it.token import Token
-from structformer.blocks import MarkKind
-from structformer.document import Document, Link, Source
-from structformer.formats.builder import TreeBuilder
-from structformer.formats.gc_pause import without_garbage_collection
-from structformer.formats.link_names import (
+from structformer.document import Document, Link, MarkKind, Source
+from structformer.formats import (
+    FormatOption,
+    SourceFile,
+    TreeBuilder,
     is_external,
     link_names,
     normalize,
@@ -19,11 +19,10 @@ from structformer.formats.link_names import (
     path_names,
     split_fragment,
     wiki_name,
+    without_garbage_collection,
     without_suffix,
 )
-from structformer.formats.protocol import FormatOption
-from structformer.formats.source import SourceFile
-from structformer.text.prose import has_prose
+from structformer.text import has_prose
 
 from structformer_markdown.dialects import chosen_names, plain_markdown
 from structformer_markdown.dialects.shown import NOTE_MARK, NOTE_MARK_BEGINS

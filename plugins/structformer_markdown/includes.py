@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from structformer.errors import ReadError
-from structformer.formats.source import SourceFile, decode
+from structformer.formats import SourceFile, decode
 
 from structformer_markdown.dialects.page import FENCE
 from structformer_markdown.front_matter import split_front_matter

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import re
 
-from structformer.blocks import INLINE, MarkKind
-from structformer.formats.builder import TreeBuilder
-from structformer.text.markup import PARTS, Tag, tokens
+from structformer.document import INLINE, MarkKind
+from structformer.formats import TreeBuilder
+from structformer.text import PARTS, Tag, tokens
 
 from structformer_markdown.fence_info import language
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from structformer.document import Document, Link, Source
 from structformer.errors import ReadError
-from structformer.formats.source import SourceFile, decode
+from structformer.formats import SourceFile, decode
 
 from structformer_markdown.format import MarkdownFormat
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from structformer.formats.protocol import Format
+from structformer.formats import Format
 from structformer.plugins import hookimpl
 
 _PACKAGES = ("mammoth", "openpyxl", "pptx", "pypdfium2")

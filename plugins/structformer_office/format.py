@@ -17,7 +17,7 @@ from typing import Any
 
 from structformer.document import Document, Link, Source
 from structformer.errors import ReadError
-from structformer.formats.source import SourceFile
+from structformer.formats import SourceFile
 
 from structformer_html.format import HtmlFormat
 from structformer_office.sheets import sheets_html

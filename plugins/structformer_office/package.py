@@ -11,7 +11,7 @@ from collections.abc import Callable
 from io import BytesIO
 
 from structformer.errors import ReadError
-from structformer.formats.encoding import as_utf8
+from structformer.formats import as_utf8
 
 MAX_BYTES = 200_000_000  # of XML, unpacked
 MAX_PARTS = 20_000

@@ -13,9 +13,7 @@ from typing import Any
 
 from structformer.document import Document, Link, Source
 from structformer.errors import ReadError
-from structformer.formats.builder import TreeBuilder, stem_title
-from structformer.formats.link_names import link_names, path_names
-from structformer.formats.source import SourceFile
+from structformer.formats import SourceFile, TreeBuilder, link_names, path_names, stem_title
 
 from structformer_office.pdf_headings import Entry, Heading, by_outline, by_page, by_size, title_by_size
 from structformer_office.pdf_lines import Line, page_lines, without_running_heads

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Callable
 from itertools import pairwise
 
-from structformer.blocks import MarkKind
-from structformer.formats.builder import TreeBuilder
+from structformer.document import MarkKind
+from structformer.formats import TreeBuilder
 
 from structformer_org.inline import Inline
 

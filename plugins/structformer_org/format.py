@@ -9,9 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from structformer.document import Document, Link, Source
-from structformer.formats import SourceFile, TreeBuilder
-from structformer.formats.link_names import link_names, path_names
-from structformer.formats.references import name_references
+from structformer.formats import SourceFile, TreeBuilder, link_names, name_references, path_names
 
 from structformer_org.blocks import Blocks
 from structformer_org.including import lines_of, parts

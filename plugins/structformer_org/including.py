@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from structformer.formats.included import included_files
-from structformer.formats.source import SourceFile, decode
+from structformer.formats import SourceFile, decode, included_files
 
 _INCLUDE = re.compile(
     r"[ \t]*#\+include:[ \t]*(?:\"([^\"\n]+)\"|(\S+))((?:[ \t]+[^\s:]\S*)*)((?:[ \t]+:.*)?)", re.IGNORECASE

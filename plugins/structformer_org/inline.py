@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from html.entities import html5
 
-from structformer.blocks import MarkKind
-from structformer.document import LinkKind
-from structformer.formats.builder import TreeBuilder
-from structformer.formats.link_names import is_external
-from structformer.formats.references import UNNAMED
-from structformer.text.headings import github_slug
+from structformer.document import LinkKind, MarkKind
+from structformer.formats import UNNAMED, TreeBuilder, is_external
+from structformer.text import github_slug
 
 _START = re.compile(
     r"""\[\[(?P<link>(?:[^\[\]\\\n]|\\.|\n){1,2000}+)\](?P<more>[\[\]])

@@ -16,13 +16,24 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
-from structformer.sampling import Census, Example, Need, Task
-from structformer.sampling.collection import counted_words, left_out
-from structformer.sampling.neighbourhood import Neighbourhood, PageTexts, title_and_head
-from structformer.sampling.poisson import positive_poisson
-from structformer.sampling.survey import Ground, Survey
-from structformer.sampling.word_sets import MEAN_SIZE, DocumentModel, document_model
-from structformer.text.word_vectors import WordVectors, learn_word_vectors, read_word_vectors
+from structformer.sampling import (
+    MEAN_SIZE,
+    Census,
+    DocumentModel,
+    Example,
+    Ground,
+    Need,
+    Neighbourhood,
+    PageTexts,
+    Survey,
+    Task,
+    counted_words,
+    document_model,
+    left_out,
+    positive_poisson,
+    title_and_head,
+)
+from structformer.text import WordVectors, learn_word_vectors, read_word_vectors
 
 from structformer_papers.axioms import ScoredDocument, signs
 from structformer_papers.places import Places, write_places

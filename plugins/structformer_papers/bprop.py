@@ -11,12 +11,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from structformer.sampling import Census, Example, Need, Task
-from structformer.sampling.collection import left_out
-from structformer.sampling.neighbourhood import Neighbourhood, title_and_head
-from structformer.sampling.store import Texts, TextWriter
-from structformer.sampling.survey import Ground, Survey
-from structformer.sampling.word_sets import word_set_examples
+from structformer.sampling import (
+    Census,
+    Example,
+    Ground,
+    Need,
+    Neighbourhood,
+    Survey,
+    Task,
+    Texts,
+    TextWriter,
+    left_out,
+    title_and_head,
+    word_set_examples,
+)
 
 _SATURATION = 0.01
 _DIGITS = 4  # values are rounded, so that how texts were batched cannot change which words are drawn

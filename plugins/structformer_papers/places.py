@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import tantivy
-from structformer.sampling.neighbourhood import PageTexts, title_and_head
-from structformer.text.lexical_analysis import analyzer, any_term_query, spaced
+from structformer.sampling import PageTexts, title_and_head
+from structformer.text import analyzer, any_term_query, spaced
 
 _MOST = 1000  # documents that are looked at
 _TEXT, _NUMBER = "text", "number"

@@ -16,11 +16,16 @@ from typing import Any, BinaryIO
 
 from structformer.document import Document, Link, Source
 from structformer.errors import UsageError
-from structformer.formats.builder import TreeBuilder
-from structformer.formats.encoding import as_utf8
-from structformer.formats.link_names import link_names, normalize, url_names
-from structformer.formats.protocol import FormatOption
-from structformer.formats.source import SourceFile, decode
+from structformer.formats import (
+    FormatOption,
+    SourceFile,
+    TreeBuilder,
+    as_utf8,
+    decode,
+    link_names,
+    normalize,
+    url_names,
+)
 
 from structformer_records.layout import NAMES, PACKED, Layout, layout_of, part, pieces
 

@@ -10,14 +10,21 @@ from docutils import nodes
 from docutils.core import publish_doctree
 from docutils.parsers.rst import Directive, directives, roles
 from docutils.parsers.rst.languages import en as english
-from structformer.blocks import MarkKind
-from structformer.document import Document, Link, LinkKind, Source
+from structformer.document import Document, Link, LinkKind, MarkKind, Source
 from structformer.errors import ReadError
-from structformer.formats.builder import TreeBuilder
-from structformer.formats.included import included_files
-from structformer.formats.link_names import is_external, join, link_names, normalize, path_names
-from structformer.formats.references import UNNAMED, name_references
-from structformer.formats.source import SourceFile, decode
+from structformer.formats import (
+    UNNAMED,
+    SourceFile,
+    TreeBuilder,
+    decode,
+    included_files,
+    is_external,
+    join,
+    link_names,
+    name_references,
+    normalize,
+    path_names,
+)
 
 from structformer_rst.glossary import Glossary, term_anchor
 from structformer_rst.option_lines import is_option, without_options

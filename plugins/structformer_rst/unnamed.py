@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from docutils import nodes
-from structformer.formats.link_names import INDEX_STEMS, join, without_suffix
+from structformer.formats import INDEX_STEMS, join, without_suffix
 
 UNNAMED_CLASS = "structformer-unnamed"  # of such references in docutils' tree
 # Pages that Sphinx makes, and what it calls them.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from structformer.blocks import Block, MarkKind
-from structformer.document import Section
+from structformer.document import Block, MarkKind, Section
 
 
 @dataclass(slots=True)

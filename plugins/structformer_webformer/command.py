@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from structformer.cli.common import OutputPath, common_options, force_option, output, threads_option
+from structformer.cli import Output, OutputPath, common_options, force_option, threads_option
 
 
 @click.command("webformer")
@@ -34,9 +34,7 @@ from structformer.cli.common import OutputPath, common_options, force_option, ou
 @force_option("the folder that an earlier command wrote")
 @threads_option
 @common_options
-@click.pass_context
 def command(
-    ctx: click.Context,
     target: Path,
     base_model: str,
     max_tokens: int,
@@ -49,9 +47,7 @@ def command(
     resume: bool,
     force: bool,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> int:
     """Pre-train a base model on the corpus's trees, and write it to FOLDER, for train --base-model FOLDER.
 
@@ -61,7 +57,6 @@ def command(
 
     from structformer_webformer.pretraining import PretrainingOptions, pretrain
 
-    out = output(ctx)
     options = PretrainingOptions(
         base_model, max_tokens, batch_tokens, learning_rate, epochs, max_steps, seed, save_seconds
     )

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 from structformer.errors import ModelError
-from structformer.models.length_batches import length_buckets
-from structformer.training.masked import IGNORED, MaskedHead, Masker
+from structformer.models import length_buckets
+from structformer.training import IGNORED, MaskedHead, Masker
 from torch.nn import Embedding, Linear
 from torch.nn.functional import embedding, embedding_bag
 

@@ -13,15 +13,10 @@ from typing import Any
 import torch
 from structformer.corpus import Corpus
 from structformer.errors import ModelError
-from structformer.models.base import resolve_base_model
-from structformer.models.loading import load_encoder, load_tokenizer
-from structformer.outputs import new_folder
-from structformer.storage.digests import bytes_digest
-from structformer.storage.files import write_json
-from structformer.training.masked import MaskedHead, Masker
-from structformer.training.out_of_memory import memory_errors
-from structformer.training.schedule import learning_rate
-from structformer.workspace import Workspace
+from structformer.models import load_encoder, load_tokenizer, resolve_base_model
+from structformer.storage import bytes_digest, write_json
+from structformer.training import MaskedHead, Masker, learning_rate, memory_errors
+from structformer.workspace import Workspace, new_folder
 
 from structformer_webformer.batches import batch_of, draw_masked, shuffled_batches
 from structformer_webformer.branches import branch_of

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from structformer.training.checkpoint import Checkpoints, read_optimizer, read_state, read_weights
+from structformer.training import Checkpoints, read_optimizer, read_state, read_weights
 
 Losses = list[dict[str, float]]
 

@@ -14,7 +14,7 @@ from html import unescape
 from typing import BinaryIO
 
 from structformer.errors import ReadError
-from structformer.formats.protocol import Frame
+from structformer.formats import Frame
 
 PIECE_BYTES = 8_000_000
 _READ_BYTES = 1 << 20

@@ -6,11 +6,9 @@ import re
 from html import unescape
 from urllib.parse import unquote
 
-from structformer.blocks import MarkKind
-from structformer.document import LinkKind
-from structformer.formats.builder import TreeBuilder
-from structformer.text.headings import is_see_also
-from structformer.text.markup import Tag, tokens
+from structformer.document import LinkKind, MarkKind
+from structformer.formats import TreeBuilder
+from structformer.text import Tag, is_see_also, tokens
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)\.?[ \t]*")
 _LISTS = {"ul": MarkKind.LIST, "ol": MarkKind.LIST, "li": MarkKind.ITEM}

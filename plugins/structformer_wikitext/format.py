@@ -11,13 +11,23 @@ from typing import Any, BinaryIO
 
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError, UsageError
-from structformer.formats.builder import TreeBuilder, stem_title
-from structformer.formats.encoding import as_utf8
-from structformer.formats.gc_pause import without_garbage_collection
-from structformer.formats.link_names import is_external, normalize, path_names, split_fragment, url_names, wiki_name
-from structformer.formats.protocol import FormatOption, Frame
-from structformer.formats.source import SourceFile, decode
-from structformer.text.prose import has_prose
+from structformer.formats import (
+    FormatOption,
+    Frame,
+    SourceFile,
+    TreeBuilder,
+    as_utf8,
+    decode,
+    is_external,
+    normalize,
+    path_names,
+    split_fragment,
+    stem_title,
+    url_names,
+    wiki_name,
+    without_garbage_collection,
+)
+from structformer.text import has_prose
 
 from structformer_wikitext.dump import RawPage, dump_pages, extracted_pages, frame, head_of, kind_of, pieces
 from structformer_wikitext.extracted import read_extracted

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from html import unescape
 
-from structformer.blocks import MarkKind
+from structformer.document import MarkKind
 
 from structformer_wikitext.site import CHARACTERS, HATNOTES, LIST_TEMPLATES, SEE_ALSO_TEMPLATES, TEXT_TEMPLATES, Site
 

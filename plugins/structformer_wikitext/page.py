@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from html import unescape
 from urllib.parse import unquote
 
-from structformer.blocks import MarkKind
-from structformer.document import LinkKind
-from structformer.formats.builder import TreeBuilder
-from structformer.text.markup import Tag, parse_attributes
+from structformer.document import LinkKind, MarkKind
+from structformer.formats import TreeBuilder
+from structformer.text import Tag, parse_attributes
 
 from structformer_wikitext.markup import (
     MARK,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from structformer.blocks import MarkKind
-from structformer.formats.builder import TreeBuilder
-from structformer.text.markup import PARTS
+from structformer.document import MarkKind
+from structformer.formats import TreeBuilder
+from structformer.text import PARTS
 
 _AROUND = {
     MarkKind.ITEM: MarkKind.LIST,

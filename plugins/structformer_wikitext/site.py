@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from html import unescape
 
-from structformer.formats.link_names import normalize
+from structformer.formats import normalize
 
 _FILE_WORDS = (
     "file image media datei bild fichier archivo imagen ficheiro imagem bestand afbeelding immagine plik grafika файл изображение файлове "

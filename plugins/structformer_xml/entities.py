@@ -11,8 +11,7 @@ from functools import lru_cache
 from html.entities import html5
 
 from structformer.errors import ReadError
-from structformer.formats.encoding import as_utf8
-from structformer.formats.source import SourceFile
+from structformer.formats import SourceFile, as_utf8
 
 _REFERENCE = re.compile(rb"&([A-Za-z_:\x80-\xff][\w.:\x80-\xff-]*);")
 _DECLARATION = re.compile(rb"""<!ENTITY\s+([^\s%"'<>]+)\s+(?:"([^"]*)"|'([^']*)')\s*>""")

@@ -10,15 +10,20 @@ from typing import Any
 from lxml import etree
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError
-from structformer.formats.builder import TreeBuilder, stem_title
-from structformer.formats.encoding import as_utf8
-from structformer.formats.gc_pause import without_garbage_collection
-from structformer.formats.included import included_files
-from structformer.formats.link_names import link_names, normalize, path_names
-from structformer.formats.protocol import FormatOption
-from structformer.formats.references import name_references
-from structformer.formats.source import SourceFile
-from structformer.text.headings import github_slug
+from structformer.formats import (
+    FormatOption,
+    SourceFile,
+    TreeBuilder,
+    as_utf8,
+    included_files,
+    link_names,
+    name_references,
+    normalize,
+    path_names,
+    stem_title,
+    without_garbage_collection,
+)
+from structformer.text import github_slug
 
 from structformer_xml.entities import external_entities
 from structformer_xml.including import Inclusions, included_paths

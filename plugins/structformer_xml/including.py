@@ -10,9 +10,7 @@ from typing import Any
 
 from lxml import etree
 from structformer.errors import ReadError
-from structformer.formats.encoding import as_utf8
-from structformer.formats.included import without_spans
-from structformer.formats.source import SourceFile
+from structformer.formats import SourceFile, as_utf8, without_spans
 
 from structformer_xml.parsing import content, parse
 

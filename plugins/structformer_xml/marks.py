@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from structformer.blocks import MarkKind
+from structformer.document import MarkKind
 from structformer.errors import UsageError
 
 _NOTES = "note tip warning caution important"

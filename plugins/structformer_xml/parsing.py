@@ -11,8 +11,7 @@ from typing import Any
 
 from lxml import etree
 from structformer.errors import ReadError
-from structformer.formats.encoding import decoded, shown_encoding
-from structformer.formats.source import SourceFile
+from structformer.formats import SourceFile, decoded, shown_encoding
 
 from structformer_xml.entities import complete
 

@@ -6,11 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from lxml import etree
-from structformer.blocks import INLINE, VERBATIM, MarkKind
-from structformer.document import LinkKind
-from structformer.formats.builder import TreeBuilder
-from structformer.formats.link_names import is_external
-from structformer.formats.references import UNNAMED
+from structformer.document import INLINE, VERBATIM, LinkKind, MarkKind
+from structformer.formats import UNNAMED, TreeBuilder, is_external
 
 from structformer_xml.marks import Part, Parts, parts_of
 from structformer_xml.vocabulary import Vocabulary

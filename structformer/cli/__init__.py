@@ -1,1 +1,59 @@
 """The command line: one module per command, which parses, calls the library and prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from structformer.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from structformer.cli.common import (
+        PROGRESS_LINES,
+        Output,
+        OutputPath,
+        WorkspacePath,
+        common_options,
+        force_option,
+        named,
+        printable,
+        save_config,
+        seconds,
+        table,
+        threads_option,
+    )
+    from structformer.cli.evaluate import judged, judged_option, show
+    from structformer.cli.hits_view import show_search
+    from structformer.cli.ingest import base_url_option
+    from structformer.cli.searching import opened, search_options, stale_option
+
+_MODULES = {
+    "common": "PROGRESS_LINES Output OutputPath WorkspacePath common_options force_option named printable "
+    "save_config seconds table threads_option",
+    "evaluate": "judged judged_option show",
+    "hits_view": "show_search",
+    "ingest": "base_url_option",
+    "searching": "opened search_options stale_option",
+}
+__all__ = [
+    "PROGRESS_LINES",
+    "Output",
+    "OutputPath",
+    "WorkspacePath",
+    "base_url_option",
+    "common_options",
+    "force_option",
+    "judged",
+    "judged_option",
+    "named",
+    "opened",
+    "printable",
+    "save_config",
+    "search_options",
+    "seconds",
+    "show",
+    "show_search",
+    "stale_option",
+    "table",
+    "threads_option",
+]
+__getattr__ = lazy_names(__name__, _MODULES)

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import click
 
-from structformer.cli.common import common_options, output
+from structformer.cli.common import Output, common_options
 from structformer.errors import StructformerError
 
 
 @click.command("check")
 @common_options
-@click.pass_context
-def command(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> int:
+def command(workspace: Path, out: Output) -> int:
     """Compare every file that a command reads with what was written: corpus, graph, Examples, index, models,
     checkpoints, caches.
 
@@ -22,7 +21,6 @@ def command(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_
     from structformer.corpus import Corpus
     from structformer.corpus.checking import check_workspace
 
-    out = output(ctx)
     problems = check_workspace(workspace)
     try:
         corpus = Corpus.open(workspace)

@@ -10,16 +10,19 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
-from structformer.near_names import nearest
-from structformer.text.visible import safe_json, visible
+from structformer.did_you_mean import nearest
+from structformer.text.visible_text import safe_json, visible
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _LONG_SECONDS = 15.0  # between lines of progress outside a terminal
+# In a command's environment: a line twice a second, however short the work is, for the program that began it.
+PROGRESS_LINES = "STRUCTFORMER_PROGRESS_LINES"
 _OFTEN_SECONDS = 0.5  # between them for a command that shows them as a bar
 DEFAULT_CONFIG = "structformer.toml"
 REMOTE = "structformer.remote"  # in a context's meta
@@ -110,8 +113,6 @@ class Output:
         """A line every tenth of the way; without --verbose only where it takes long. The time that is left is reckoned
         from the first report on: what was done before says nothing of the speed.
         """
-        from structformer.serving.progress import PROGRESS_LINES
-
         begun = last = time.monotonic()
         shown, before = 0, -1
         often = PROGRESS_LINES in os.environ
@@ -179,7 +180,7 @@ def force_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
 
 def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--workspace, --config, --quiet, -v and --json, as every command has them."""
+    """--workspace, --config, --quiet, -v and --json, as every command has them; it gets `workspace` and `out`."""
     decorators = (
         click.option(
             "--workspace",
@@ -201,9 +202,15 @@ def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--verbose", "-v", is_flag=True, help="Print more."),
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
     )
+
+    @wraps(function)
+    def command(*, quiet: bool, verbose: bool, as_json: bool, **values: Any) -> Any:
+        return function(out=Output(quiet, verbose, as_json), **values)
+
+    decorated: Callable[..., Any] = command
     for decorate in reversed(decorators):
-        function = decorate(function)
-    return function
+        decorated = decorate(decorated)
+    return decorated
 
 
 def part_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -242,11 +249,6 @@ def say_part(out: Output, part: object, done: str, workspace: Path, *, again: bo
         else f"next, when all parts have ended: structformer merge -w {workspace}"
     )
     return 0
-
-
-def output(ctx: click.Context) -> Output:
-    """The Output of a command's own options."""
-    return Output(ctx.params["quiet"], ctx.params["verbose"], ctx.params["as_json"])
 
 
 def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from structformer.cli.common import common_options, output, save_config
+from structformer.cli.common import Output, common_options, save_config
 from structformer.cli.train import check_corpus, chosen_options, training_flags
 from structformer.cli.training_view import of_first_process, print_result, watched
 
@@ -35,9 +35,7 @@ def command(
     task_mix: str | None,
     resume: bool,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
     **flags: Any,
 ) -> None:
     """Train a ranker to score as a trained cross-encoder does, on the corpus's Examples.
@@ -52,9 +50,8 @@ def command(
     chosen.update(ranker=ranker, teacher=teacher, mix=parse_mix(task_mix) if task_mix else None)
     chosen["loss"] = chosen["loss"] or "margin-mse"
     chosen["name"] = chosen["name"] or f"{ranker}-distilled"
-    out = output(ctx)
     options = training_options(None, chosen, settings)
-    with watched(out, verbose) as listener:
+    with watched(out, out.verbose) as listener:
         result = train_ranker(workspace, options, RunMode(resume=resume, force=flags["force"], listener=listener))
     if of_first_process():
         save_config(ctx, result.folder)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import Output, OutputPath, common_options, output, printable, save_config, table
+from structformer.cli.common import Output, OutputPath, common_options, printable, save_config, table
 from structformer.cli.searching import fresh_index, stale_option
-from structformer.extras import TORCH, are_installed, needed_for, needs
 
 if TYPE_CHECKING:
     from structformer.evaluation.comparison import Evaluation
     from structformer.evaluation.difference import Difference
     from structformer.evaluation.judgements import Judgements
+    from structformer.evaluation.report import Report
 
 _LISTED = 10
 
@@ -133,9 +133,7 @@ def command(
     seed: int,
     if_stale: str,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> int:
     """Compare pipelines: BM25, untrained and trained, dense and hybrid, with significance tests.
 
@@ -149,150 +147,63 @@ def command(
 
     --at-least and --no-worse-than check the first --pipeline, without one the pipeline that `search` uses, and exit
     with 1 where it fails."""
-    from structformer.errors import UsageError
-    from structformer.evaluation.comparison import CAVEAT, evaluate, held_out_judgements
-    from structformer.evaluation.difference import difference, texts_of
-    from structformer.evaluation.gate import gate
-    from structformer.evaluation.measures import parse_measure
-    from structformer.evaluation.page import write_page
-    from structformer.outputs import check_folder, new_folder
-    from structformer.retrieval.retriever import Retriever
-    from structformer.workspace import Workspace, dated_name
+    from structformer.evaluation.report import ReportRequest, report
+    from structformer.workspace import Workspace, check_folder
 
-    out = output(ctx)
     if name is not None and folder is not None:
         raise click.UsageError("--name and --output exclude each other")
-    own = folder is None
-    target = folder or Workspace(workspace).evaluation(name or dated_name())
-    check_folder(target, workspace, force=force, own=own)  # before minutes of work
-    asked = judged(queries, qrels, beir, dataset, topic_parts)
-    if not asked and not held_out_structure and (pipelines or runs or against or diff):
-        raise click.UsageError(
-            "give --queries and --qrels, --beir, --dataset, or --held-out-structure: without them the standard ways "
-            "to search are compared, on openings of documents"
-        )
-    if no_worse_than and (held_out_structure or not asked):
-        raise click.UsageError("--no-worse-than needs judged queries: those drawn from a corpus change with it")
-    names = [name.strip() for name in measures.split(",") if name.strip()]
-    asked_for = gate(at_least, no_worse_than, names, tolerance=tolerance)
-    measured = [str(parse_measure(each)) for each in names]
-    names += dict.fromkeys(bound.measure for bound in asked_for.bounds if bound.measure not in measured)
-    fresh_index(out, workspace, if_stale)
-    parts = [(title, judgements, "") for title, judgements in asked]
-    if held_out_structure:
-        parts += [
-            (f"held-out structure, {kind} queries", judgements, CAVEAT)
-            for kind, judgements in held_out_judgements(workspace).items()
-        ]
-    results: list[Evaluation] = []
-    retriever = Retriever.open(workspace)
-    documents = retriever.documents
-    # Before anything is asked: what is compared may get its vectors only now, and would change what `search` uses.
-    compared = [retriever.pipeline(part) if _is_pipeline(part) else part for part in diff or ()]
-    own_rows = [part for part in compared if not isinstance(part, str)]
-    chosen = [*map(retriever.pipeline, pipelines), *own_rows] if pipelines else None
-    baselines = [retriever.pipeline(each) for each in against]
-    checked = str(chosen[0] if chosen else retriever.default_pipeline())
-    with new_folder(target, workspace, force=force, own=own) as made, out.progress("evaluating") as progress:
-        if not asked and chosen is None:
-            try:
-                results.append(
-                    _openings_compared(out, workspace)(
-                        workspace,
-                        measures=names,
-                        seed=seed,
-                        output=made / "openings" if parts else made,
-                        progress=progress,
-                    )
-                )
-            except UsageError as error:
-                if not parts:
-                    raise
-                out.note(str(error))
-        for number, (title, judgements, caveat) in enumerate(parts):
-            results.append(
-                evaluate(
-                    workspace,
-                    judgements,
-                    pipelines=chosen,
-                    runs=runs,
-                    measures=names,
-                    against=baselines,
-                    title=title,
-                    caveat=caveat,
-                    seed=seed,
-                    output=made if len(parts) + len(results) == 1 else made / f"{number + 1}",
-                    progress=lambda _, done, total: progress(done, total),
-                )
-            )
-        found = [difference(result, *map(str, compared)) for result in results] if compared else []
-        texts = [texts_of(each, documents, 15) for each in found]
-        write_page(made / "report.html", results, list(zip(found, texts, strict=True)))
-        save_config(ctx, made)
-    checks = [
-        (result.title, row.label, each)
-        for result in results
-        if asked_for
-        for row in [result.row(checked)]
-        for each in asked_for.check(result, row, seed=seed)
-    ]
-    out.json(
-        {
-            "folder": str(target),
-            "results": [result.as_dict() for result in results],
-            "differences": [each.as_dict() for each in found],
-            "checks": [
-                {"title": title, "pipeline": checked, "passed": each.passed, "said": each.said, **each.figures}
-                for title, _, each in checks
-            ],
-        }
+    request = ReportRequest(
+        judged(queries, qrels, beir, dataset, topic_parts),
+        held_out_structure,
+        pipelines,
+        runs,
+        against,
+        diff,
+        measures.split(","),
+        at_least,
+        no_worse_than,
+        tolerance,
+        seed,
     )
-    for result in results:
+    request.check()  # before minutes of work
+    if folder or name:
+        check_folder(folder or Workspace(workspace).evaluation(str(name)), workspace, force=force, own=folder is None)
+    fresh_index(out, workspace, if_stale)
+    with out.progress("evaluating") as progress:
+        made = report(
+            workspace,
+            request,
+            folder,
+            name=name,
+            force=force,
+            progress=progress,
+            say=out.note,
+            beside=lambda at: save_config(ctx, at),
+        )
+    out.json(made.as_dict())
+    _show_report(out, made, "the first --pipeline" if pipelines else "what `search` uses")
+    return 0 if made.passed else 1
+
+
+def _show_report(out: Output, made: Report, why: str) -> None:
+    """Say what an evaluation came to. why: how the pipeline that is checked was chosen."""
+    for result in made.results:
         out.result(show(result))
-    for each, its_texts in zip(found, texts, strict=True):
-        out.result(_show_difference(each, its_texts))
-    for caveat in dict.fromkeys(result.caveat for result in results if result.caveat):
+    for each, texts in made.differences:
+        out.result(_show_difference(each, texts))
+    for caveat in dict.fromkeys(result.caveat for result in made.results if result.caveat):
         out.say(caveat)
-    unknown = sorted({document for result in results for document in result.unknown_documents})
-    unasked = sorted({query for result in results for query in result.unasked_queries})
     for what, listed in (
-        ("judged documents are not in the corpus", unknown),
-        ("judged queries are not among the queries", unasked),
+        ("judged documents are not in the corpus", made.unknown_documents),
+        ("judged queries are not among the queries", made.unasked_queries),
     ):
         if listed:
-            out.note(
-                f"{len(listed)} {what}: "
-                f"{printable(', '.join(listed[:_LISTED]))}{' ...' if len(listed) > _LISTED else ''}"
-            )
-    out.say(f"runs and reports: {target / 'report.html'}")
-    why = "the first --pipeline" if pipelines else "what `search` uses"
-    for title, label, check in checks:
-        out.result(
-            printable(
-                f"{'passed' if check.passed else 'failed'}: {f'{title}: ' if len(results) > 1 else ''}"
-                f"{label} ({why}): {check.said}"
-            )
-        )
-    return 1 if unknown or unasked or not all(check.passed for _, _, check in checks) else 0
-
-
-def _openings_compared(out: Output, workspace: Path) -> Callable[..., Evaluation]:
-    """What compares ways to search on openings: with the untrained encoder, or where that cannot be asked, by words and
-    structure, which is said.
-    """
-    from structformer.evaluation.asked_openings import compares_by_structure, evaluate_by_structure
-
-    if compares_by_structure(workspace):
-        left = "pretrained encoders are left out of this comparison"
-        out.note(
-            f"{left}: `structformer index -w {workspace} --encoder structure --encoder base` makes vectors to ask"
-            if are_installed(*TORCH)
-            else needs("comparing pretrained encoders too", TORCH)
-        )
-        return evaluate_by_structure
-    with needed_for("comparing ways to search on openings"):
-        from structformer.evaluation.held_out_openings import evaluate_openings
-    return evaluate_openings
+            more = " ..." if len(listed) > _LISTED else ""
+            out.note(f"{len(listed)} {what}: {printable(', '.join(listed[:_LISTED]))}{more}")
+    out.say(f"runs and reports: {made.folder / 'report.html'}")
+    for title, label, check in made.checks:
+        of = f"{title}: " if len(made.results) > 1 else ""
+        out.result(printable(f"{'passed' if check.passed else 'failed'}: {of}{label} ({why}): {check.said}"))
 
 
 def judged(
@@ -315,17 +226,6 @@ def judged(
     if dataset:
         found.append((dataset, dataset_judgements(dataset)))
     return found
-
-
-def _is_pipeline(text: str) -> bool:
-    from structformer.errors import UsageError
-    from structformer.retrieval.pipeline import parse_pipeline
-
-    try:
-        parse_pipeline(text)
-    except UsageError:
-        return False
-    return True
 
 
 def show(result: Evaluation) -> str:

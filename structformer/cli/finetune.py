@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import common_options, output, save_config
+from structformer.cli.common import Output, common_options, save_config
 from structformer.cli.train import check_corpus, chosen_options, training_flags
 from structformer.cli.training_view import of_first_process, print_result, watched
 
@@ -67,9 +67,7 @@ def command(
     candidates: Path | None,
     resume: bool,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
     **flags: Any,
 ) -> None:
     """Train a model further on queries and judgements of your own, the papers' second setting.
@@ -93,14 +91,13 @@ def command(
         judged_source,
         triples_source,
     )
-    from structformer.training.waiting import made_by_first
+    from structformer.training.process_turns import made_by_first
     from structformer.workspace import Workspace
 
     if candidates and of != DOCUMENTS:
         raise click.UsageError("--candidates goes with --of documents")
     if triples and of == DOCUMENTS:
         raise click.UsageError("--triples hold their texts: --of documents goes with --queries and --qrels")
-    out = output(ctx)
     judged = finetuning_options(Workspace(workspace), model, chosen)
     options = training_options(None, judged, settings)
 
@@ -126,7 +123,7 @@ def command(
     with Workspace(workspace).writing("structformer finetune") if of_first_process() else nullcontext():
         development, judged_by, unknown = made_by_first(written)
         source = Source(Samples.open(workspace, TASK), development, judged_by)
-        with watched(out, verbose) as listener:
+        with watched(out, out.verbose) as listener:
             mode = RunMode(resume=resume, force=flags["force"], listener=listener, unasked=UNASKED)
             result = train_ranker(workspace, options, mode, source=source)
     if of_first_process():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from structformer.cli.common import OutputPath, common_options, force_option, output, printable, table
+from structformer.cli.common import Output, OutputPath, common_options, force_option, printable, table
 
 _SHOWN = 50
 
@@ -20,13 +20,11 @@ def command() -> None:
 
 @command.command("stats")
 @common_options
-@click.pass_context
-def stats(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> None:
+def stats(workspace: Path, out: Output) -> None:
     """Links resolved, external, to other files, unresolved and ambiguous per kind, with examples; degrees of the
     see-also graph."""
     from structformer.graph.views import statistics
 
-    out = output(ctx)
     found = statistics(workspace)
     out.json(found)
     names = ("resolved", "external", "file", "unresolved", "ambiguous", "dead_anchor")
@@ -54,12 +52,10 @@ def stats(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_js
 @command.command("check")
 @click.option("--limit", type=click.IntRange(1), default=_SHOWN, show_default=True, help="Dead links shown.")
 @common_options
-@click.pass_context
-def check(ctx: click.Context, limit: int, workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> int:
+def check(limit: int, workspace: Path, out: Output) -> int:
     """Dead links within the corpus, each with its page and section. Exit code 1 when there are any."""
     from structformer.graph.views import dead_links
 
-    out = output(ctx)
     total = 0
     shown = []
     for link in dead_links(workspace):
@@ -89,16 +85,12 @@ def check(ctx: click.Context, limit: int, workspace: Path, quiet: bool, verbose:
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only links of this kind; may be repeated.")
 @force_option("the file that is there")
 @common_options
-@click.pass_context
 def export(
-    ctx: click.Context,
     target: Path,
     kinds: tuple[str, ...],
     force: bool,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> None:
     """Write the graph: FILE.parquet an edge list of sections, FILE.graphml documents and their references."""
     from structformer.errors import UsageError
@@ -107,7 +99,6 @@ def export(
     writers = {".parquet": export_parquet, ".graphml": export_graphml}
     if target.suffix.lower() not in writers:
         raise UsageError(f"{target}: write to a file that ends in .parquet or .graphml")
-    out = output(ctx)
     count = writers[target.suffix.lower()](workspace, target, kinds=parse_kinds(kinds), force=force)
     out.json({"edges": count, "file": str(target)})
     out.result(f"{count} edges in {target}")

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import Output, common_options, output, part_option, save_config, say_part, threads_option
+from structformer.cli.common import (
+    PROGRESS_LINES,
+    Output,
+    common_options,
+    part_option,
+    save_config,
+    say_part,
+    threads_option,
+)
 from structformer.extras import TORCH, are_installed, needs
 
 if TYPE_CHECKING:
@@ -72,9 +80,7 @@ def command(
     query_model: str,
     part: str | None,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> int:
     """Index the corpus's sections for search by words (BM25) and by meaning.
 
@@ -82,12 +88,11 @@ def command(
     pretrained one's vectors come beside it. Texts that were indexed before keep their vectors, and an
     interrupted run resumes. Beside a pretrained encoder the hybrid's weights are learned from the corpus's own opening
     sentences, from 20 of them on."""
-    from structformer.parts import Part
+    from structformer.engines.job_parts import Part
     from structformer.retrieval.index import build_index
-    from structformer.retrieval.parts import index_part
+    from structformer.retrieval.job_parts import index_part
     from structformer.workspace import Workspace
 
-    out = output(ctx)
     request: dict[str, Any] = {
         "encoders": None if not encoders else [encoder for encoder in encoders if encoder != "none"],
         "language": language,
@@ -112,10 +117,9 @@ def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) 
     `up`, whose commands print lines of progress, says that itself.
     """
     from structformer.corpus import Corpus
-    from structformer.models.reading import another_encoder
+    from structformer.models.encoder_languages import another_encoder
     from structformer.retrieval.encoder_pairs import choose_encoders
     from structformer.retrieval.index import encoders_advice, encoders_to_index
-    from structformer.serving.progress import PROGRESS_LINES
 
     corpus = Corpus.open(workspace)
     choose_encoders(workspace, request.pop("base_model"), request.pop("query_model"))

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import (
-    Output,
-    common_options,
-    output,
-    part_option,
-    printable,
-    read_mapping,
-    save_config,
-    say_part,
-)
+from structformer.cli.common import Output, common_options, part_option, printable, read_mapping, save_config, say_part
 
 if TYPE_CHECKING:
     from structformer.corpus.site import Site
     from structformer.ingestion.accounting import Account
     from structformer.ingestion.report import IngestReport
     from structformer.ingestion.request import IngestRequest
+    from structformer.ingestion.source_kinds import SourceKind
     from structformer.workspace import Workspace
 
 base_url_option = click.option(
@@ -36,9 +27,17 @@ base_url_option = click.option(
     "generator's settings say, in PATH or up to two folders above it]",
 )
 _NONE = "none"  # for --base-url
-_WEBSITE = re.compile(r"https?://", re.IGNORECASE)
 _SHOWN = 20
 _NAMED = 5  # of each kind of file that is no document
+
+
+def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of the kinds of sources that plugins supply."""
+    from structformer.ingestion.source_kinds import source_kinds
+
+    for kind in source_kinds().values():
+        function.__click_params__ = [*getattr(function, "__click_params__", []), *reversed(kind.options)]  # type: ignore[attr-defined]
+    return function
 
 
 @click.command("ingest")
@@ -101,21 +100,7 @@ _NAMED = 5  # of each kind of file that is no document
     help="What records' parts are called where the names are unusual: id=key,title=t,text=html,url=u.",
 )
 @click.option("--dataset", metavar="ID", help="Read the documents of an ir_datasets id, as PATHs are read.")
-@click.option(
-    "--max-pages",
-    type=click.IntRange(1),
-    default=10_000,
-    show_default=True,
-    help="Of a website, ask for so many pages at most.",
-)
-@click.option(
-    "--crawl-delay",
-    type=click.FloatRange(0, 3600),
-    default=1.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Pause before each request to a website; longer where its robots.txt asks for it.",
-)
+@_options_of_sources
 @base_url_option
 @click.option(
     "--url-rule",
@@ -129,6 +114,7 @@ _NAMED = 5  # of each kind of file that is no document
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     paths: tuple[str, ...],
     add: bool,
     replace_sources: bool,
@@ -146,16 +132,13 @@ def command(
     options: tuple[str, ...],
     fields: str | None,
     dataset: str | None,
-    max_pages: int,
-    crawl_delay: float,
     base_url: str | None,
     url_rule: str | None,
     fresh: bool,
     part: str | None,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
+    **of_sources: Any,
 ) -> int:
     """Read the documents under each PATH (a folder or a file) into the workspace's corpus and reference graph.
 
@@ -173,12 +156,13 @@ def command(
     given, the settings of a site generator up to two folders above: those that were read are named. Exit code: 0 done,
     warnings or not; 1 nothing could be read; 2 a usage error."""
     from structformer.corpus.site import FOLDER, MIRROR, Site
+    from structformer.engines.job_parts import Part
     from structformer.formats.limits import Limits
     from structformer.ingestion.ingesting import build_corpus
-    from structformer.ingestion.parts import ingest_part
+    from structformer.ingestion.job_parts import ingest_part
     from structformer.ingestion.request import Execution, IngestRequest
+    from structformer.ingestion.source_kinds import kind_of
     from structformer.ingestion.walk import FileFilter
-    from structformer.parts import Part
     from structformer.storage.files import writing_errors
     from structformer.workspace import Workspace
 
@@ -192,18 +176,20 @@ def command(
         raise click.UsageError("--url-rule goes with --base-url")
     address = "" if base_url in (None, _NONE) else base_url
     site = Site(address, url_rule or FOLDER) if base_url is not None or url_rule else None
-    out = output(ctx)
     limits = Limits(file_bytes=int(max_file_mb * 1_000_000), seconds=timeout)
     given = _options(options, mapping)
     if fields:
         given["fields"] = fields
     place = Workspace(workspace)
-    websites = [path for path in paths if is_website(path)]
-    if websites and dry_run:
-        raise click.UsageError("--dry-run looks at files; a website has none yet")
-    if websites and part is not None:
-        raise click.UsageError("--part reads files: fetch the website without it, then name the folder of its pages")
-    folders = _website_folders(websites, place)
+    kinds = {path: kind for path in paths if (kind := kind_of(path)) is not None}
+    for kind in kinds.values():
+        if dry_run:
+            raise click.UsageError(f"--dry-run looks at files; a {kind.name} has none yet")
+        if part is not None:
+            raise click.UsageError(
+                f"--part reads files: fetch the {kind.name} without it, then name the folder of its pages"
+            )
+    folders = {path: kind.folder(path, place) for path, kind in kinds.items()}
     read = tuple(folders.get(path) or Path(path) for path in paths)
     if dataset:
         read = (*read, _fetched(out, dataset, place))
@@ -228,8 +214,8 @@ def command(
                 with writing_errors(folder):
                     folder.mkdir(parents=True, exist_ok=True)
             request.sources(place)  # what is refused is refused before anything is fetched
-        for address in folders:
-            _fetch(out, address, place, max_pages, crawl_delay)
+        for address, kind in kinds.items():
+            _fetch(out, kind, address, place, of_sources)
 
     def slow(path: str, seconds: float) -> None:
         out.note(f"reading {printable(path)}: {seconds:.0f} s so far")
@@ -385,43 +371,18 @@ def _fetched(out: Output, dataset: str, workspace: Workspace) -> Path:
         )
 
 
-def is_website(path: str) -> bool:
-    """Whether a PATH is a website's address."""
-    return _WEBSITE.match(path) is not None
-
-
-def _website_folders(addresses: Sequence[str], workspace: Workspace) -> dict[str, Path]:
-    """The folders that the pages of websites are kept in."""
-    if not addresses:
-        return {}
-    from structformer.extras import require
-
-    require("reading a website", "httpx", "protego")
-    from structformer.ingestion.website import website_folder
-
-    return {address: website_folder(address, workspace.websites.resolve()) for address in addresses}
-
-
-def _fetch(out: Output, address: str, workspace: Workspace, max_pages: int, delay: float) -> None:
-    """Fetch the pages of a website, and say what became of its addresses."""
-    from structformer.ingestion.website import website_pages
-
+def _fetch(out: Output, kind: SourceKind, address: str, workspace: Workspace, values: Mapping[str, Any]) -> None:
+    """Fetch what a PATH names, and say what came of it."""
     with workspace.writing("structformer ingest"), out.stages() as progress:
-        crawl = website_pages(
-            address,
-            workspace.websites.resolve(),
-            max_pages=max_pages,
-            delay=delay,
-            progress=lambda done, total: progress("fetching pages", done, total),
-        )
-    shown = crawl.problems if out.verbose else crawl.problems[:_SHOWN]
+        fetched = kind.fetch(address, workspace, values, progress)
+    shown = fetched.problems if out.verbose else fetched.problems[:_SHOWN]
     for page, why in shown:
         out.note(f"{printable(page)}: {printable(why)}")
-    if len(crawl.problems) > len(shown):
-        out.note(f"... {len(crawl.problems) - len(shown)} more; --verbose shows them")
-    if crawl.stopped:
-        out.note(f"{printable(address)}: {crawl.stopped}")
-    out.result(f"{printable(address)}: {crawl}; in {crawl.folder}")
+    if len(fetched.problems) > len(shown):
+        out.note(f"... {len(fetched.problems) - len(shown)} more; --verbose shows them")
+    if fetched.remark:
+        out.note(f"{printable(address)}: {fetched.remark}")
+    out.result(f"{printable(address)}: {fetched.summary}")
 
 
 def _options(given: tuple[str, ...], mapping: Path | None) -> dict[str, str]:

@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from structformer.blocks import Block, inline_marks
-from structformer.cli.common import common_options, output, printable, read_mapping
-from structformer.document import Document
+from structformer.cli.common import Output, common_options, printable, read_mapping
+from structformer.document import Block, Document, inline_marks
 
 _DOCUMENTS = 20
 _SHOWN = 60  # characters of a block
@@ -28,9 +27,7 @@ _SHOWN = 60  # characters of a block
 @click.option("--mapping", type=click.Path(path_type=Path), help="A vocabulary of your own for XML, as TOML.")
 @click.option("--limit", type=click.IntRange(1), default=_DOCUMENTS, show_default=True, help="Documents shown.")
 @common_options
-@click.pass_context
 def command(
-    ctx: click.Context,
     source: str | None,
     tree: bool,
     links: bool,
@@ -41,14 +38,11 @@ def command(
     mapping: Path | None,
     limit: int,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> None:
     """Show what is read of PATH: a file or folder, read now, or the id of a document in the corpus. Without PATH, the
     corpus.
     """
-    out = output(ctx)
     if suggest_mapping:
         click.echo(_suggested_mapping(source, format_ or "xml"), nl=False)
         return
@@ -57,7 +51,7 @@ def command(
     documents = _documents(source, format_, workspace, {"mapping": read_mapping(mapping)} if mapping else {})
     for document in islice(documents, limit):
         total += 1
-        if as_json:
+        if out.as_json:
             shown.append(_as_dict(document))
         else:
             for line in _lines(document, tree or not (links or text or blocks), links, text, blocks):

@@ -6,29 +6,53 @@ import importlib
 import os
 import sqlite3
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from structformer._version import __version__
 from structformer.cli.commands import COMMANDS
+from structformer.did_you_mean import nearest
 from structformer.errors import StructformerError, is_out_of_memory
 from structformer.extras import needed_for
-from structformer.near_names import nearest
+
+
+class LazyCommand(NamedTuple):
+    """A command that is not imported yet."""
+
+    target: str
+    """ "package.module:attribute" of a click command."""
+    help_line: str
+    section: str
+    """The heading that `--help` lists it under."""
 
 
 class LazyGroup(click.Group):
     """Knows its commands' names and short helps, and imports a command when it is run."""
 
+    def __init__(self, *arguments: Any, **values: Any) -> None:
+        super().__init__(*arguments, **values)
+        self._lazy: dict[str, LazyCommand] = {}
+        for name, help_line in COMMANDS.items():
+            self.add_lazy(name, f"structformer.cli.{name}:command", help_line)
+
+    def add_lazy(self, name: str, target: str, help_line: str, section: str = "Commands") -> None:
+        """Add a command that is imported when it runs. target: "package.module:attribute" of a click command;
+        help_line, section: where and how `--help` lists it. The first command of a name stays.
+        """
+        self._lazy.setdefault(name, LazyCommand(target, help_line, section))
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         self._add_plugin_commands()
-        return [*COMMANDS, *sorted(set(super().list_commands(ctx)) - set(COMMANDS))]
+        return [*self._lazy, *sorted(set(super().list_commands(ctx)) - set(self._lazy))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in COMMANDS:
-            command: click.Command = importlib.import_module(f"structformer.cli.{cmd_name}").command
+        if cmd_name not in COMMANDS:
+            self._add_plugin_commands()
+        if cmd_name in self._lazy:
+            module, _, attribute = self._lazy[cmd_name].target.partition(":")
+            command: click.Command = getattr(importlib.import_module(module), attribute)
             return command
-        self._add_plugin_commands()
         return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -51,9 +75,15 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self._add_plugin_commands()
-        added = {name: command.get_short_help_str(formatter.width) for name, command in sorted(self.commands.items())}
-        with formatter.section("Commands"):
-            formatter.write_dl([*COMMANDS.items(), *added.items()])
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self._lazy.items():
+            sections.setdefault(command.section, []).append((name, command.help_line))
+        for name, added in sorted(self.commands.items()):
+            if name not in self._lazy:
+                sections["Commands"].append((name, added.get_short_help_str(formatter.width)))
+        for title, rows in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def _add_plugin_commands(self) -> None:
         if not getattr(self, "_plugins_asked", False):

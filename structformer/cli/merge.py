@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from structformer.cli.common import common_options, output
+from structformer.cli.common import Output, common_options
 
 
 @click.command("merge")
@@ -27,9 +27,7 @@ def command(
     workers: int | None,
     engine: str,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> int:
     """Put together what parts of ingest, sample or index made (--part I/N).
 
@@ -37,16 +35,15 @@ def command(
     from structformer.cli.index import show_index
     from structformer.cli.ingest import show_report
     from structformer.cli.sample import show_samples
-    from structformer.ingestion.parts import COMMAND as INGEST
-    from structformer.ingestion.parts import merge_ingest
-    from structformer.parts import PartsFolder
-    from structformer.retrieval.parts import COMMAND as INDEX
-    from structformer.retrieval.parts import merge_index
-    from structformer.sampling.parts import COMMAND as SAMPLE
-    from structformer.sampling.parts import merge_samples
+    from structformer.engines.job_parts import PartsFolder
+    from structformer.ingestion.job_parts import COMMAND as INGEST
+    from structformer.ingestion.job_parts import merge_ingest
+    from structformer.retrieval.job_parts import COMMAND as INDEX
+    from structformer.retrieval.job_parts import merge_index
+    from structformer.sampling.job_parts import COMMAND as SAMPLE
+    from structformer.sampling.job_parts import merge_samples
     from structformer.workspace import Workspace
 
-    out = output(ctx)
     place = Workspace(workspace)
     there = [name for name in (INGEST, SAMPLE, INDEX) if PartsFolder(place.parts, name).begun]
     if not there:

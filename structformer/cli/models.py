@@ -7,21 +7,19 @@ from pathlib import Path
 
 import click
 
-from structformer.cli.common import common_options, output
+from structformer.cli.common import Output, common_options
 
 
 @click.command("models")
 @common_options
-@click.pass_context
-def command(ctx: click.Context, workspace: Path, quiet: bool, verbose: bool, as_json: bool) -> None:
+def command(workspace: Path, out: Output) -> None:
     """Sentence encoders that are known to serve well as `--base-model NAME`, from the hub: megabytes of weights,
     dimensions, languages, licence, a figure with its source where one is known, and the prompts that go before texts.
     Figures of other sources are of other tests. Any other that sentence-transformers loads
     will do too. Then pairs: a query model that encodes queries into the vector space of a larger base.
     """
-    from structformer.models.known import KNOWN, PAIRS
+    from structformer.models.known_encoders import KNOWN, PAIRS
 
-    out = output(ctx)
     smaller = {pair.documents: pair.queries for pair in PAIRS}
     out.json([{**asdict(each), "query_model": smaller.get(each.name, "")} for each in KNOWN.values()])
     width = max(map(len, KNOWN))

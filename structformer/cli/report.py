@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from structformer.cli.common import OutputPath, common_options, force_option, output
+from structformer.cli.common import Output, OutputPath, common_options, force_option
 
 
 @click.command("report")
@@ -19,16 +19,12 @@ from structformer.cli.common import OutputPath, common_options, force_option, ou
 )
 @force_option("the file that --output names")
 @common_options
-@click.pass_context
 def command(
-    ctx: click.Context,
     model: str,
     target: Path | None,
     force: bool,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> None:
     """Write a self-contained page with the curves, scores and options of MODEL, a name in the workspace or a folder.
 
@@ -36,7 +32,6 @@ def command(
     """
     from structformer.training.page import write_report
 
-    out = output(ctx)
     path = write_report(workspace, model, target, force=force)
     out.json({"page": str(path)})
     out.result(str(path))

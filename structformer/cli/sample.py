@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import (
-    Output,
-    common_options,
-    output,
-    part_option,
-    printable,
-    save_config,
-    say_part,
-    table,
-)
+from structformer.cli.common import Output, common_options, part_option, printable, save_config, say_part, table
 from structformer.text.field_docs import field_docs
 
 if TYPE_CHECKING:
@@ -81,22 +72,19 @@ def command(
     seed: int,
     part: str | None,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> int:
     """Draw training Examples, groups of query-document pairs, from the corpus's trees and its reference graph.
 
     srr, rwi, ati, ltm: Wikiformer's four tasks. rqp, qdm, rdp, acm: HARP's, from hyperlinks. ict, bfs, wlp, rop: the
     classics. bprop: B-PROP's. ares-hard, ares-strict, ares-titles: ARES's."""
-    from structformer.parts import Part
+    from structformer.engines.job_parts import Part
     from structformer.sampling import DEFAULT_TASKS, SamplingOptions, needs_attention
     from structformer.sampling.draw_examples import draw_samples
-    from structformer.sampling.parts import sample_part
+    from structformer.sampling.job_parts import sample_part
     from structformer.sampling.request import SampleRequest
     from structformer.workspace import Workspace
 
-    out = output(ctx)
     given = {
         "min_words": min_words,
         "negatives": negatives,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from structformer.cli.common import Output, common_options, output
+from structformer.cli.common import Output, common_options
 from structformer.cli.hits_view import show_hits, show_search
 from structformer.cli.searching import opened, search_options, stale_option
 
@@ -36,9 +36,7 @@ class _Search(click.Command):
 @click.option("--explain", is_flag=True, help="Show each stage's score and the weights.")
 @stale_option
 @common_options
-@click.pass_context
 def command(
-    ctx: click.Context,
     query: tuple[str, ...],
     count: int,
     pipeline: str | None,
@@ -49,9 +47,7 @@ def command(
     explain: bool,
     if_stale: str,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
 ) -> int:
     """Search the index for QUERY and show the best sections.
 
@@ -59,7 +55,6 @@ def command(
     from structformer.retrieval.hits import parse_filter
     from structformer.retrieval.pipeline import parse_pipeline
 
-    out = output(ctx)
     text = " ".join(query)
     chosen = parse_pipeline(pipeline) if pipeline else None
     where = parse_filter(paths, settings)
@@ -68,7 +63,7 @@ def command(
             raise click.UsageError(
                 "--engine searches by words and meaning, and cannot be combined with other options yet"
             )
-        return _search_engine(out, engine, workspace, text, count, explain or verbose)
+        return _search_engine(out, engine, workspace, text, count, explain or out.verbose)
     retriever, used = opened(out, workspace, chosen, if_stale)
     hits = retriever.search(text, count, used, where=where, group=group)
     show_search(out, retriever, text, used, hits, explain=explain, where=where)

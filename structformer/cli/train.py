@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import Output, WorkspacePath, common_options, output, save_config, seconds
+from structformer.cli.common import Output, WorkspacePath, common_options, save_config, seconds
 from structformer.cli.ranker_options import RankersOption, losses_by_kind
 from structformer.cli.training_view import of_first_process, print_result, watched
 from structformer.text.field_docs import field_docs
@@ -164,9 +164,7 @@ def command(
     resume: bool,
     dry_run: bool,
     workspace: Path,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
+    out: Output,
     **flags: Any,
 ) -> None:
     """Train a ranker on what the corpus itself says, within the time given, and save it in the workspace.
@@ -184,14 +182,13 @@ def command(
         asked = {**chosen, "recipe": recipe, "side": side, "query-log": query_log, "dev-queries": dev_queries}
         asked |= {"dev-workspace": dev_workspace, "dev-candidates": dev_candidates}
         asked |= {"dev-qrels": dev_qrels, "resume": resume or None, "dry-run": dry_run or None, "set": settings or None}
-        _train_static(ctx, trainer, str(ranker), asked, task_mix, workspace, force=flags["force"])
+        _train_static(ctx, out, trainer, str(ranker), asked, task_mix, workspace, force=flags["force"])
         return
     check_corpus(workspace, settings, recipe=recipe, resume=resume)
     from structformer.query_side import train
     from structformer.sampling.mix import parse_mix
     from structformer.training import training_options, unfinished_options
 
-    out = output(ctx)
     chosen.update(
         ranker=ranker,
         side=side,
@@ -210,7 +207,7 @@ def command(
         and all(value is None for key, value in chosen.items() if key not in ("name", "max_seconds", "threads"))
     ):
         options = unfinished_options(workspace, options)
-    with watched(out, verbose) as listener:
+    with watched(out, out.verbose) as listener:
         result = train(
             workspace,
             options,
@@ -236,6 +233,7 @@ def _own_trainer(ranker: str | None) -> Any:
 
 def _train_static(
     ctx: click.Context,
+    out: Output,
     trainer: Any,
     ranker: str,
     asked: dict[str, Any],
@@ -268,7 +266,6 @@ def _train_static(
         from structformer.models.base import resolve_base_model
 
         weights = AttentionWeights(resolve_base_model("auto", "cross-encoder").location, Workspace(workspace).cache)
-    out = output(ctx)
     with out.stages() as progress:
         record = trainer(
             Workspace(workspace),

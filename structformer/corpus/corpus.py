@@ -81,7 +81,7 @@ class Corpus:
         return f"Corpus({self.document_count} documents, {self.section_count} sections, {str(self.folder)!r})"
 
     def _repr_html_(self) -> str:
-        from structformer.corpus.notebook import corpus_html
+        from structformer.notebook import corpus_html
 
         return corpus_html(self)
 

@@ -11,7 +11,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Sequence
 
-from structformer.blocks import Mark, MarkKind
+from structformer.document import Mark, MarkKind
 
 KINDS = tuple(MarkKind)
 _NUMBERS = {kind: number for number, kind in enumerate(KINDS)}

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urljoin
 
+from structformer.did_you_mean import did_you_mean
 from structformer.document import Document
 from structformer.errors import UsageError
 from structformer.formats.link_names import INDEX_STEMS, without_order, without_suffix, without_template
-from structformer.near_names import did_you_mean
 from structformer.storage.files import read_json, write_json
 
 # x.md is /x/, /x, /x.html, or where it lies; in a mirror the first folder is the host.

@@ -6,11 +6,11 @@ import importlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from structformer.did_you_mean import did_you_mean
 from structformer.engines.cluster import DaskEngine, RayEngine
 from structformer.engines.engine import Engine, Work
 from structformer.engines.local import LocalEngine
 from structformer.errors import UsageError
-from structformer.near_names import did_you_mean
 from structformer.plugins import load_plugins
 
 

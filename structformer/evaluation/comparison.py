@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from structformer.corpus import Corpus
+from structformer.did_you_mean import checked_options, did_you_mean
 from structformer.errors import ModelError, UsageError
 from structformer.evaluation.by_query import write_by_query
 from structformer.evaluation.judgements import Judgements
@@ -17,9 +18,7 @@ from structformer.extras import TORCH, are_installed
 from structformer.graph import ReferenceGraph
 from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import read_record, trained_models
-from structformer.near_names import did_you_mean
-from structformer.notebook_progress import notebook_progress
-from structformer.option_names import checked_options
+from structformer.notebook import notebook_progress
 from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
 from structformer.retrieval.index import encoder_place
 from structformer.retrieval.opened import searches_without_torch
@@ -126,7 +125,7 @@ class Evaluation:
         return len(next(iter(self.rows[0].per_query.values()))) if self.rows else 0
 
     def _repr_html_(self) -> str:
-        from structformer.evaluation.notebook import evaluation_html
+        from structformer.notebook import evaluation_html
 
         return evaluation_html(self)
 

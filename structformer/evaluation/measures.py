@@ -9,9 +9,9 @@ from typing import Any
 
 import ir_measures
 
+from structformer.did_you_mean import nearest
 from structformer.errors import UsageError
 from structformer.extras import require
-from structformer.near_names import nearest
 from structformer.plugins import load_plugins
 from structformer.retrieval.qrels_files import Qrel
 

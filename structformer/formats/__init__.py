@@ -2,28 +2,74 @@
 
 from __future__ import annotations
 
-from structformer.formats.builder import TreeBuilder
+from structformer.formats.builder import TreeBuilder, promote_to_root, stem_title
+from structformer.formats.encoding import BOMS, as_utf8, decoded, shown_encoding
+from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.included import included_files, without_spans
 from structformer.formats.limits import Limits
+from structformer.formats.link_names import (
+    INDEX_STEMS,
+    is_external,
+    join,
+    link_names,
+    normalize,
+    path_candidates,
+    path_names,
+    split_fragment,
+    url_names,
+    wiki_name,
+    without_suffix,
+)
 from structformer.formats.protocol import (
     CompositeFormat,
     Format,
     FormatOption,
     FragmentFormat,
+    Frame,
     ListingFormat,
     StreamFormat,
+    format_options,
 )
-from structformer.formats.source import Neighbours, SourceFile, decode
+from structformer.formats.references import UNNAMED, UNNAMED_TITLE, UNNAMED_WITH_KIND, name_references
+from structformer.formats.source import Neighbours, SourceFile, decode, guess_encoding
 
 __all__ = [
+    "BOMS",
+    "INDEX_STEMS",
+    "UNNAMED",
+    "UNNAMED_TITLE",
+    "UNNAMED_WITH_KIND",
     "CompositeFormat",
     "Format",
     "FormatOption",
     "FragmentFormat",
+    "Frame",
     "Limits",
     "ListingFormat",
     "Neighbours",
     "SourceFile",
     "StreamFormat",
     "TreeBuilder",
+    "as_utf8",
     "decode",
+    "decoded",
+    "format_options",
+    "guess_encoding",
+    "included_files",
+    "is_external",
+    "join",
+    "link_names",
+    "name_references",
+    "normalize",
+    "path_candidates",
+    "path_names",
+    "promote_to_root",
+    "shown_encoding",
+    "split_fragment",
+    "stem_title",
+    "url_names",
+    "wiki_name",
+    "without_garbage_collection",
+    "without_spans",
+    "without_suffix",
 ]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from structformer.blocks import VERBATIM, Mark, MarkKind
-from structformer.document import Document, Link, LinkKind, Section, Source
+from structformer.document import VERBATIM, Document, Link, LinkKind, Mark, MarkKind, Section, Source
 from structformer.formats.link_names import INDEX_STEMS
 from structformer.text.headings import Slugs, github_slug, is_see_also
 

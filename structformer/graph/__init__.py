@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from structformer.graph.graph import ReferenceGraph, build_graph, write_graph
+from structformer.graph.incoming import NOWHERE
 
-__all__ = ["ReferenceGraph", "build_graph", "write_graph"]
+__all__ = ["NOWHERE", "ReferenceGraph", "build_graph", "write_graph"]

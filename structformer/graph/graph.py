@@ -136,7 +136,7 @@ class ReferenceGraph:
         return f"ReferenceGraph({self.see_also_edges} see-also edges, {str(self.folder)!r})"
 
     def _repr_html_(self) -> str:
-        from structformer.graph.notebook import graph_html
+        from structformer.notebook import graph_html
 
         return graph_html(self)
 

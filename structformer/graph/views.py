@@ -14,15 +14,15 @@ from typing import Any
 import pyarrow as pa
 
 from structformer.corpus import Corpus
+from structformer.did_you_mean import did_you_mean
 from structformer.document import LinkKind
 from structformer.errors import UsageError
 from structformer.graph.graph import ReferenceGraph
 from structformer.graph.name_tables import NameTables
 from structformer.graph.resolution import format_of, resolve_link
-from structformer.near_names import did_you_mean
-from structformer.outputs import new_file
 from structformer.storage.parquet import parquet_writer
-from structformer.text.visible import visible
+from structformer.text.visible_text import visible
+from structformer.workspace import new_file
 
 _LISTED = 20_000
 EXPORT = pa.schema(

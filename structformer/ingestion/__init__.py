@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
-from structformer.ingestion.ingesting import ingest, read
-from structformer.ingestion.report import IngestReport
-from structformer.ingestion.walk import FileFilter
+from typing import TYPE_CHECKING
 
-__all__ = ["FileFilter", "IngestReport", "ingest", "read"]
+from structformer.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from structformer.ingestion.accounting import Fate
+    from structformer.ingestion.ingesting import ingest, read
+    from structformer.ingestion.report import IngestReport
+    from structformer.ingestion.source_kinds import Fetched, SourceKind, kind_of
+    from structformer.ingestion.walk import FileFilter
+    from structformer.ingestion.warc import page_name
+
+_MODULES = {
+    "accounting": "Fate",
+    "ingesting": "ingest read",
+    "report": "IngestReport",
+    "source_kinds": "Fetched SourceKind kind_of",
+    "walk": "FileFilter",
+    "warc": "page_name",
+}
+__all__ = ["Fate", "Fetched", "FileFilter", "IngestReport", "SourceKind", "ingest", "kind_of", "page_name", "read"]
+__getattr__ = lazy_names(__name__, _MODULES)

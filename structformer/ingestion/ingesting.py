@@ -21,14 +21,16 @@ from structformer._version import __version__
 from structformer.corpus import Corpus, manifest_value, write_other_files
 from structformer.corpus.shards import ShardInfo, is_shard_name, path_order
 from structformer.corpus.site import GIVEN, Site, read_site, write_site
+from structformer.did_you_mean import checked_options
 from structformer.document import Document
 from structformer.engines import Engine, Work, get_engine
+from structformer.engines.job_parts import WHOLE, Part
 from structformer.errors import ReadError, UsageError, WorkspaceError
 from structformer.formats.limits import Limits
 from structformer.formats.protocol import StreamFormat
 from structformer.formats.source import SourceFile
 from structformer.graph import ReferenceGraph, write_graph
-from structformer.ingestion.given import given_shards
+from structformer.ingestion.given_documents import given_shards
 from structformer.ingestion.page import write_ingest_page
 from structformer.ingestion.ranges import pieces, ranges
 from structformer.ingestion.reading import Reader, Status
@@ -41,9 +43,7 @@ from structformer.ingestion.sources import folder_of
 from structformer.ingestion.survey import Ignored, SourceFiles, SurveyedFile, cut, survey
 from structformer.ingestion.unpacking_limits import Clock
 from structformer.ingestion.walk import FileFilter
-from structformer.notebook_progress import notebook_progress
-from structformer.option_names import checked_options
-from structformer.parts import WHOLE, Part
+from structformer.notebook import notebook_progress
 from structformer.plugins import Plugins, load_plugins
 from structformer.storage.files import remove, write_bytes, write_json
 from structformer.workspace import Source, Workspace

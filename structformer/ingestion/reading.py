@@ -28,7 +28,7 @@ from structformer.ingestion.archives import (
     split_compression,
     unpack,
 )
-from structformer.ingestion.taken import Taken, place
+from structformer.ingestion.included_files import Taken, place
 from structformer.ingestion.unpacking_limits import Budget
 from structformer.plugins import Plugins
 

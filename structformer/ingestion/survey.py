@@ -18,9 +18,9 @@ from structformer.formats.limits import Limits
 from structformer.formats.protocol import CompositeFormat
 from structformer.formats.source import SourceFile
 from structformer.ingestion.archives import archive_kind, split_compression
+from structformer.ingestion.included_files import Taken, place
 from structformer.ingestion.reading import ARCHIVE, head_of
 from structformer.ingestion.sources import folder_of
-from structformer.ingestion.taken import Taken, place
 from structformer.ingestion.walk import FileFilter, FolderFiles, Found, display_path, link_problem, walk
 from structformer.plugins import Plugins
 from structformer.workspace import Source

@@ -2,18 +2,89 @@
 
 from __future__ import annotations
 
-from structformer.models.kinds import Card, Defaults, Ranker, RankerKind, RankerOptions, ranker_kind, ranker_kinds
-from structformer.models.registry import ModelRecord, read_record, trained_models
+from typing import TYPE_CHECKING
 
+from structformer.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from structformer.models.base import resolve_base_model
+    from structformer.models.bi_encoder import BiEncoder
+    from structformer.models.chosen_base import base_for, usable_base, usable_pair
+    from structformer.models.cross_encoder import CrossEncoder
+    from structformer.models.encoder_languages import another_encoder
+    from structformer.models.kinds import (
+        Card,
+        Defaults,
+        Ranker,
+        RankerKind,
+        RankerOptions,
+        imported,
+        ranker_kind,
+        ranker_kinds,
+    )
+    from structformer.models.known_encoders import MULTILINGUAL
+    from structformer.models.length_batches import length_buckets
+    from structformer.models.loading import load_encoder, load_tokenizer
+    from structformer.models.onnx import export_onnx
+    from structformer.models.onnx_encoder import exported
+    from structformer.models.registry import (
+        RECORD,
+        ModelRecord,
+        checked_model,
+        model_kind,
+        read_record,
+        trained_models,
+        write_record,
+    )
+    from structformer.models.scratch import make_scratch_model
+    from structformer.models.sentence_modules import model_file
+
+_MODULES = {
+    "base": "resolve_base_model",
+    "bi_encoder": "BiEncoder",
+    "chosen_base": "base_for usable_base usable_pair",
+    "cross_encoder": "CrossEncoder",
+    "encoder_languages": "another_encoder",
+    "kinds": "Card Defaults Ranker RankerKind RankerOptions imported ranker_kind ranker_kinds",
+    "known_encoders": "MULTILINGUAL",
+    "length_batches": "length_buckets",
+    "loading": "load_encoder load_tokenizer",
+    "onnx": "export_onnx",
+    "onnx_encoder": "exported",
+    "registry": "ModelRecord RECORD checked_model model_kind read_record trained_models write_record",
+    "scratch": "make_scratch_model",
+    "sentence_modules": "model_file",
+}
 __all__ = [
+    "MULTILINGUAL",
+    "RECORD",
+    "BiEncoder",
     "Card",
+    "CrossEncoder",
     "Defaults",
     "ModelRecord",
     "Ranker",
     "RankerKind",
     "RankerOptions",
+    "another_encoder",
+    "base_for",
+    "checked_model",
+    "export_onnx",
+    "exported",
+    "imported",
+    "length_buckets",
+    "load_encoder",
+    "load_tokenizer",
+    "make_scratch_model",
+    "model_file",
+    "model_kind",
     "ranker_kind",
     "ranker_kinds",
     "read_record",
+    "resolve_base_model",
     "trained_models",
+    "usable_base",
+    "usable_pair",
+    "write_record",
 ]
+__getattr__ = lazy_names(__name__, _MODULES)

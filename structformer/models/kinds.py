@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
 from structformer.extras import needed_for
-from structformer.near_names import did_you_mean
 from structformer.plugins import load_plugins
 from structformer.workspace import checked_name
 

@@ -16,12 +16,12 @@ import numpy.typing as npt
 import torch
 from safetensors.torch import load_file, save_file
 
+from structformer.did_you_mean import did_you_mean
 from structformer.errors import ModelError
 from structformer.models.first_tokens import Frame, first_tokens
 from structformer.models.kinds import RankerOptions
 from structformer.models.length_batches import length_buckets
 from structformer.models.loading import load_encoder, load_tokenizer
-from structformer.near_names import did_you_mean
 
 QUERY_TOKENS = 32
 DOCUMENT_TOKENS = 256

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from structformer.did_you_mean import nearest
 from structformer.errors import ModelError
-from structformer.models.judged import Judged, is_used, recorded, verdict
+from structformer.models.held_out_verdict import Judged, is_used, recorded, verdict
 from structformer.models.kinds import ranker_kind
-from structformer.near_names import nearest
 from structformer.storage.files import read_json, write_json
 from structformer.storage.seal import Sealed
 from structformer.workspace import Workspace

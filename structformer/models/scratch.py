@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from structformer.did_you_mean import did_you_mean
 from structformer.errors import ModelError
 from structformer.models.loading import quiet_transformers
-from structformer.near_names import did_you_mean
 
 # (layers, width, heads) of Turc et al. 2019, "Well-Read Students Learn Better", table 1, and BERT-base.
 SIZES = {"tiny": (2, 128, 2), "mini": (4, 256, 4), "small": (4, 512, 8), "base": (12, 768, 12)}

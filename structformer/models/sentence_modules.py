@@ -16,7 +16,7 @@ from typing import Any
 
 from structformer.errors import ModelError
 from structformer.models.base import hub_in_reach, is_offline, pinned
-from structformer.models.known import KNOWN, pooling_of
+from structformer.models.known_encoders import KNOWN, pooling_of
 from structformer.models.registry import PASSAGE_ENCODER
 
 QUERY_TOKENS = 64

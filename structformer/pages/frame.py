@@ -8,11 +8,11 @@ import time
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from structformer._version import __version__
-from structformer.text.visible import visible
+from structformer.text.visible_text import visible
 
 
 def _finalize(value: Any) -> Any:
@@ -21,10 +21,10 @@ def _finalize(value: Any) -> Any:
 
 
 @cache
-def environment(folder: str = "pages") -> Environment:
-    """The templates of a folder of structformer/templates."""
+def environment(package: str = "structformer", folder: str = "templates/pages") -> Environment:
+    """The templates in a package's folder, and the frame that they may extend."""
     found = Environment(
-        loader=PackageLoader("structformer", f"templates/{folder}"),
+        loader=ChoiceLoader([PackageLoader(package, folder), PackageLoader("structformer", "templates/pages")]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_finalize,
@@ -36,12 +36,11 @@ def environment(folder: str = "pages") -> Environment:
     return found
 
 
-def render(template: str, *, title: str, about: str, **values: Any) -> bytes:
+def render(template: str, *, title: str, about: str, templates: Environment | None = None, **values: Any) -> bytes:
     """A page of a template. title: what it is of; about: what it shows. Both are shown on top, with the time and the
-    version.
+    version. templates: those of a plugin.
     """
     made = time.strftime("%Y-%m-%d %H:%M")
-    text = (
-        environment().get_template(template).render(title=title, about=about, made=made, version=__version__, **values)
-    )
+    page = (templates or environment()).get_template(template)
+    text = page.render(title=title, about=about, made=made, version=__version__, **values)
     return text.encode("utf-8", "backslashreplace")

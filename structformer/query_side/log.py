@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from structformer.document import word_count
 from structformer.errors import UsageError
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS
 from structformer.retrieval.pseudo_queries import LOG, MOST_PSEUDO_QUERIES, PseudoQuery
 from structformer.retrieval.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
 from structformer.retrieval.sample import EvenSample
 from structformer.text.query_like import plain
-from structformer.word_counts import word_count
 
 _AGREEING = 3  # documents that dense and lexical search each find first, the hybrid's first among them
 _LONGEST = 1000  # characters of a query; what is longer was pasted

@@ -8,13 +8,13 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 from structformer.corpus import Corpus
+from structformer.did_you_mean import checked_options
 from structformer.errors import ModelError, UsageError
 from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.chosen_base import base_for, query_model_for
-from structformer.models.reading import training_advice
-from structformer.notebook_progress import Bars, in_notebook, notebook_progress
-from structformer.option_names import checked_options
+from structformer.models.encoder_languages import training_advice
+from structformer.notebook import Bars, in_notebook, notebook_progress
 from structformer.query_side.log import read_query_log
 from structformer.query_side.objective import QuerySideObjective
 from structformer.query_side.training_queries import ROUND_TRIP, training_queries
@@ -30,11 +30,11 @@ from structformer.retrieval.structure import IndexStructure
 from structformer.retrieval.units import IndexedDocuments, Units
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.batching import Batching
-from structformer.training.concerns import Training, asks_for_both_sides, refuse_meaningless
 from structformer.training.judging import Judge
+from structformer.training.option_defaults import device_name
+from structformer.training.option_rules import Training, asks_for_both_sides, refuse_meaningless
 from structformer.training.options import BOTH, QUERY, Listener, TrainingOptions, TrainingResult, TrainingStep
 from structformer.training.request import RunMode, Source
-from structformer.training.resolve import device_name
 from structformer.training.trainer import train_ranker
 from structformer.training.unfinished import begun_with
 from structformer.workspace import Workspace

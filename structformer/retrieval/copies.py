@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from structformer.document import pieces_of
 from structformer.errors import WorkspaceError
 from structformer.retrieval.units import Unit, Units
-from structformer.word_counts import pieces_of
 
 COPIES = "copies.npy"  # of an index: (documents,) the first document that each is a copy of
 ALIKE = 0.94  # share of the characters of two documents that stand in lines which both have

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from structformer.near_names import nearest
+from structformer.did_you_mean import nearest
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.as_you_type import slips
 from structformer.retrieval.hits import Filter

@@ -98,7 +98,7 @@ class Hits(list[Hit]):
         self.confident = confident and bool(self)
 
     def _repr_html_(self) -> str:
-        from structformer.retrieval.notebook import hits_html
+        from structformer.notebook import hits_html
 
         return hits_html(self)
 

@@ -17,18 +17,18 @@ import numpy as np
 from structformer._version import __version__
 from structformer.corpus import Corpus
 from structformer.corpus.languages import corpus_languages
+from structformer.did_you_mean import checked_options
 from structformer.errors import ModelError, WorkspaceError
 from structformer.extras import TORCH, are_installed, needs, require
 from structformer.graph import ReferenceGraph
 from structformer.models.base import BaseModel, resolve_base_model
 from structformer.models.chosen_base import chosen_base, chosen_query_model
+from structformer.models.encoder_languages import advise, language_advice
 from structformer.models.kinds import RankerKind, ranker_kind
-from structformer.models.known import MULTILINGUAL
-from structformer.models.reading import advise, language_advice
+from structformer.models.known_encoders import MULTILINGUAL
 from structformer.models.registry import PASSAGE_ENCODER, checked_model, model_folder, read_record, trained_models
 from structformer.models.sentence_modules import modules_mark
-from structformer.notebook_progress import notebook_progress
-from structformer.option_names import checked_options
+from structformer.notebook import notebook_progress
 from structformer.retrieval.approximate import (
     APPROXIMATE_FROM,
     FEWEST,

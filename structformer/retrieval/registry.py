@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
-from structformer.near_names import did_you_mean
 from structformer.plugins import load_plugins
 from structformer.retrieval.stage import Stage, StageKind, Value
 from structformer.retrieval.stages import BUILT_IN

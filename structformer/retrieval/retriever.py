@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from structformer.did_you_mean import checked_options
 from structformer.errors import UsageError
-from structformer.option_names import checked_options
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.copies import Sayings
 from structformer.retrieval.descriptions import ITSELF

@@ -7,9 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
 
-from structformer.blocks import MarkKind
+from structformer.document import MARKS, SPACELESS, MarkKind, pieces_of
 from structformer.text.passages import Part
-from structformer.word_counts import MARKS, SPACELESS, pieces_of
 
 _WORDS = 40
 _LINES, _LINE = 6, 200  # of code; characters of one line

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.corpus import Corpus
+from structformer.document import word_count
 from structformer.graph import ReferenceGraph
 from structformer.retrieval.copies import Copies
 from structformer.retrieval.pseudo_queries import ALL_SOURCES, SOURCES, PseudoQuery, draw_pseudo_queries
@@ -27,7 +28,6 @@ from structformer.static_encoder.words import Table, WordNumbers, stacked
 from structformer.storage.files import building_folder
 from structformer.text.passages import sentences
 from structformer.text.query_like import plain
-from structformer.word_counts import word_count
 from structformer.workspace import Workspace
 
 PASSAGE = "passage"

@@ -2,26 +2,64 @@
 
 from __future__ import annotations
 
+from structformer.sampling.collection import counted_words, left_out
+from structformer.sampling.corpus_counts import Ground, Survey
 from structformer.sampling.draw_examples import sample
 from structformer.sampling.example import Census, Example, SamplingOptions, SetOptions
 from structformer.sampling.held_out import is_held_out
-from structformer.sampling.store import Samples
+from structformer.sampling.neighbourhood import CollectionModel, Neighbourhood, PageTexts, Reference, title_and_head
+from structformer.sampling.pages import PageTable, write_pages
+from structformer.sampling.poisson import positive_poisson
+from structformer.sampling.sets import other_flags, set_digest
+from structformer.sampling.store import Samples, Texts, TextWriter
 from structformer.sampling.task import Form, Need, Task
-from structformer.sampling.tasks import DEFAULT_TASKS, document_examples, needs_attention, tasks
+from structformer.sampling.tasks import (
+    DEFAULT_TASKS,
+    document_examples,
+    drawn_examples,
+    generator,
+    needs_attention,
+    tasks,
+)
+from structformer.sampling.view import DocumentView
+from structformer.sampling.word_sets import MEAN_SIZE, DocumentModel, document_model, word_set_examples
 
 __all__ = [
     "DEFAULT_TASKS",
+    "MEAN_SIZE",
     "Census",
+    "CollectionModel",
+    "DocumentModel",
+    "DocumentView",
     "Example",
     "Form",
+    "Ground",
     "Need",
+    "Neighbourhood",
+    "PageTable",
+    "PageTexts",
+    "Reference",
     "Samples",
     "SamplingOptions",
     "SetOptions",
+    "Survey",
     "Task",
+    "TextWriter",
+    "Texts",
+    "counted_words",
     "document_examples",
+    "document_model",
+    "drawn_examples",
+    "generator",
     "is_held_out",
+    "left_out",
     "needs_attention",
+    "other_flags",
+    "positive_poisson",
     "sample",
+    "set_digest",
     "tasks",
+    "title_and_head",
+    "word_set_examples",
+    "write_pages",
 ]

@@ -12,14 +12,15 @@ from typing import Any
 
 from structformer._version import __version__
 from structformer.corpus import Corpus
+from structformer.did_you_mean import checked_options
 from structformer.engines import Engine
+from structformer.engines.job_parts import Part
 from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.graph import ReferenceGraph
-from structformer.option_names import checked_options
-from structformer.parts import Part
 from structformer.sampling.by_attention import draw_by_attention, weigh_pages
 from structformer.sampling.collection import CollectionCounts, left_out, with_stop_words, write_collection
+from structformer.sampling.corpus_counts import Ground
 from structformer.sampling.example import FROM_PASSAGES, Census, SamplingOptions
 from structformer.sampling.held_out import held_out_share
 from structformer.sampling.negatives import PassageTable, write_passages
@@ -39,7 +40,6 @@ from structformer.sampling.shard_drawing import (
     run_tasks,
 )
 from structformer.sampling.store import PartWriter, Samples
-from structformer.sampling.survey import Ground
 from structformer.sampling.task import Need, Task
 from structformer.sampling.tasks import DEFAULT_TASKS, chosen_tasks
 from structformer.storage.files import building_folder, read_json, write_json

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from structformer.did_you_mean import checked_fields
 from structformer.errors import UsageError
-from structformer.option_names import checked_fields
 
 DEFAULT_NEGATIVES = 7
 INNER = ("auto", "own", "subtree")

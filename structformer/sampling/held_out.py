@@ -9,11 +9,11 @@ from itertools import islice
 from random import Random
 
 from structformer.corpus import Corpus
+from structformer.document import word_count
 from structformer.graph import ReferenceGraph
 from structformer.sampling.example import SamplingOptions
 from structformer.sampling.view import DocumentView
 from structformer.text.passages import Passage, query_like, section_passages, sentences, with_path
-from structformer.word_counts import word_count
 
 _MIN_WORDS = 5
 _SMALLEST_TO_HOLD_OUT = 40

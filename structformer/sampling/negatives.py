@@ -10,6 +10,7 @@ from random import Random
 import tantivy
 
 from structformer.corpus import Corpus
+from structformer.document import word_count
 from structformer.graph import ReferenceGraph
 from structformer.sampling.example import Example, SamplingOptions
 from structformer.sampling.held_out import is_held_out
@@ -17,7 +18,6 @@ from structformer.sampling.task import Form, Task
 from structformer.sampling.view import DocumentView, nearly_equal, word_set
 from structformer.text.lexical_analysis import analyzer, any_term_query, spaced
 from structformer.text.passages import section_passages, with_path
-from structformer.word_counts import word_count
 
 _FIELD = "text"
 _BOOSTS = {_FIELD: 1.0, "path": 0.2}

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol
 
+from structformer.document import word_count
 from structformer.sampling.view import DocumentView
 from structformer.text.passages import sentences
-from structformer.word_counts import word_count
 
 
 @dataclass(frozen=True, slots=True)

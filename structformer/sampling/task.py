@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Flag, StrEnum, auto
 from typing import Any
 
+from structformer.sampling.corpus_counts import Survey
 from structformer.sampling.example import Example
-from structformer.sampling.survey import Survey
 from structformer.workspace import checked_name
 
 

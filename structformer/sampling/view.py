@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from structformer.document import Document, Section
+from structformer.document import Document, Section, has_words, word_count
 from structformer.sampling.example import SamplingOptions
 from structformer.text.headings import is_see_also
 from structformer.text.lexical_analysis import spaced
-from structformer.word_counts import has_words, word_count
 
 _WORD = re.compile(r"\w+")
 _DRAWS = 64

@@ -10,11 +10,11 @@ from random import Random
 
 import numpy as np
 
+from structformer.document import word_count
 from structformer.sampling.collection import document_words, left_out
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import CollectionModel, Neighbourhood
 from structformer.sampling.poisson import positive_poisson
-from structformer.word_counts import word_count
 
 MEAN_SIZE = 3.0  # of a set, Poisson distributed
 _PAIRS, _TAKEN = 10, 4  # of a document; those that are learned from in an epoch

@@ -2,6 +2,10 @@
 
 Nothing here loads torch or a pretrained model."""
 
-from structformer.static_encoder.encoder import StaticEncoder
+from __future__ import annotations
 
-__all__ = ["StaticEncoder"]
+from structformer.static_encoder.encoder import StaticEncoder, unit
+from structformer.static_encoder.starting_vectors import signed
+from structformer.static_encoder.words import LONGEST, OF_UNSPACED, SATURATION, words_of
+
+__all__ = ["LONGEST", "OF_UNSPACED", "SATURATION", "StaticEncoder", "signed", "unit", "words_of"]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, vstack
 
-from structformer.word_counts import MARKS, UNSPACED
+from structformer.document import MARKS, UNSPACED
 
 LENGTHS = (3, 4, 5)  # of n-grams, in characters, the blanks before and after a word among them
 LONGEST = 40  # characters of a word; what is longer is a digest or a path

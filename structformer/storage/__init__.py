@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
+from structformer.storage.digests import bytes_digest, sha256_of
 from structformer.storage.files import read_json, replacing_folder, write_bytes, write_json, writing_errors
-from structformer.storage.seal import Sealed, seal
+from structformer.storage.parquet import numbers, parquet_writer
+from structformer.storage.seal import SEAL, Sealed, seal, seal_of
 
-__all__ = ["Sealed", "read_json", "replacing_folder", "seal", "write_bytes", "write_json", "writing_errors"]
+__all__ = [
+    "SEAL",
+    "Sealed",
+    "bytes_digest",
+    "numbers",
+    "parquet_writer",
+    "read_json",
+    "replacing_folder",
+    "seal",
+    "seal_of",
+    "sha256_of",
+    "write_bytes",
+    "write_json",
+    "writing_errors",
+]

@@ -1,1 +1,68 @@
 """Strings and nothing but strings: names, headings, passages, words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from structformer.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from structformer.text.headings import github_slug, is_see_also
+    from structformer.text.language_names import language_name
+    from structformer.text.lexical_analysis import analyzer, any_term_query, spaced
+    from structformer.text.lines import lines_of
+    from structformer.text.markup import NO_LANGUAGES, PARTS, Tag, parse_attributes, tokens
+    from structformer.text.notes import opening
+    from structformer.text.passages import cut_section, query_like, sentences, with_path
+    from structformer.text.prose import has_prose
+    from structformer.text.query_like import is_imperative, plain, stands_alone
+    from structformer.text.spans import Resolve, Span, spans_of_leaves
+    from structformer.text.visible_text import visible
+    from structformer.text.word_vectors import WordVectors, learn_word_vectors, read_word_vectors, write_word_vectors
+
+_MODULES = {
+    "headings": "github_slug is_see_also",
+    "language_names": "language_name",
+    "lexical_analysis": "analyzer any_term_query spaced",
+    "lines": "lines_of",
+    "markup": "NO_LANGUAGES PARTS Tag parse_attributes tokens",
+    "notes": "opening",
+    "passages": "cut_section query_like sentences with_path",
+    "prose": "has_prose",
+    "query_like": "is_imperative plain stands_alone",
+    "spans": "Resolve Span spans_of_leaves",
+    "visible_text": "visible",
+    "word_vectors": "WordVectors learn_word_vectors read_word_vectors write_word_vectors",
+}
+__all__ = [
+    "NO_LANGUAGES",
+    "PARTS",
+    "Resolve",
+    "Span",
+    "Tag",
+    "WordVectors",
+    "analyzer",
+    "any_term_query",
+    "cut_section",
+    "github_slug",
+    "has_prose",
+    "is_imperative",
+    "is_see_also",
+    "language_name",
+    "learn_word_vectors",
+    "lines_of",
+    "opening",
+    "parse_attributes",
+    "plain",
+    "query_like",
+    "read_word_vectors",
+    "sentences",
+    "spaced",
+    "spans_of_leaves",
+    "stands_alone",
+    "tokens",
+    "visible",
+    "with_path",
+    "write_word_vectors",
+]
+__getattr__ = lazy_names(__name__, _MODULES)

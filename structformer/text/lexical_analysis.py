@@ -14,7 +14,7 @@ from typing import Protocol
 
 import tantivy
 
-from structformer.word_counts import ALPHABETS, UNSPACED
+from structformer.document import ALPHABETS, UNSPACED
 
 _STEMMED = {
     "ar": "arabic",

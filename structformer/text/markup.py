@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 
-from structformer.blocks import MarkKind
+from structformer.document import MarkKind
 
 _TAG = re.compile(
     r"""<(?P<close>/?)(?P<name>[a-zA-Z][a-zA-Z0-9:.-]*)(?P<attributes>(?:[^"'<>]|"[^"]*"|'[^']*'){0,65536}?)/?>""",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from structformer.blocks import Block, MarkKind
+from structformer.document import Block, MarkKind
 
 _LABELS = {"seealso": "See also"}
 _KIND = re.compile(r"[^\W_][\w .+#-]{0,39}")

@@ -6,8 +6,7 @@ is about."""
 
 from __future__ import annotations
 
-from structformer.document import Document
-from structformer.word_counts import first_words, word_count
+from structformer.document import Document, first_words, word_count
 
 _OPENING_WORDS = 70
 _HEADING_WORDS = 50

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from structformer.blocks import Block, MarkKind
-from structformer.document import Section
-from structformer.word_counts import cut_words, word_count
+from structformer.document import Block, MarkKind, Section, cut_words, word_count
 
 _FULL_STOPS = "。！？।॥؟۔።։"  # that end a sentence whatever follows
 STOPS = (".", "!", "?", *_FULL_STOPS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from structformer.word_counts import word_count
+from structformer.document import word_count
 
 _NO_PROSE = re.compile(r"\s*(?:#(?!#{0,5} )|//|--|/\*|;|%|@|\$|\.\.?/|[\w.-]+\s*[:=]\s)")
 _HEADING = re.compile(r"\s*#{1,6} ")

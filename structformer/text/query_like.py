@@ -11,8 +11,8 @@ import unicodedata
 from functools import cache
 from importlib.resources import files
 
+from structformer.document import ALPHABETS, SPACELESS, word_count
 from structformer.text.passages import CLOSING, STOPS, query_like
-from structformer.word_counts import ALPHABETS, SPACELESS, word_count
 
 FEWEST_WORDS, MOST_WORDS = 4, 16
 # Words that point to what is elsewhere on the page.

@@ -6,8 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from structformer.blocks import Block, Mark, MarkKind, inline_marks
-from structformer.document import Link, Section
+from structformer.document import Block, Link, Mark, MarkKind, Section, inline_marks
 
 Resolve = Callable[[Link], str]  # the address that a link leads to; "" for none
 

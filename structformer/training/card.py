@@ -13,7 +13,7 @@ from structformer.corpus import Corpus
 from structformer.corpus.languages import corpus_languages
 from structformer.models.base import MINILM_HUB
 from structformer.models.kinds import ranker_kind
-from structformer.models.known import KNOWN
+from structformer.models.known_encoders import KNOWN
 from structformer.models.registry import ModelRecord
 from structformer.training.logs import read_log
 

@@ -27,15 +27,15 @@ from structformer.training.gradients import Learning, learn
 from structformer.training.judging import Judge, development_score
 from structformer.training.loader import Loader, Place
 from structformer.training.objectives import Objective
+from structformer.training.option_defaults import ResolvedOptions
 from structformer.training.options import TrainingOptions, TrainingPlan
 from structformer.training.out_of_memory import memory_errors
 from structformer.training.prepared import Prepared
+from structformer.training.process_turns import Turns
 from structformer.training.reporting import Reporter, StepReport
-from structformer.training.resolve import ResolvedOptions
 from structformer.training.schedule import learning_rate
 from structformer.training.state_dicts import module_state, optimizer_state, set_state
 from structformer.training.utilisation import ModelArithmetic, peak_of
-from structformer.training.waiting import Turns
 
 _MAX_GRADIENT_NORM = 1.0
 _SAVE_STEPS = 500  # between checkpoints, with several processes

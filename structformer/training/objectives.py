@@ -10,13 +10,13 @@ from typing import Any
 
 import torch
 
+from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
 from structformer.models.bi_encoder import BiEncoder, Prompt
 from structformer.models.cross_encoder import LONG_QUERY_TOKENS, QUERY_TOKENS, CrossEncoder
 from structformer.models.kinds import DISTILLING, ranker_kind
 from structformer.models.late_interaction import LateInteraction, TokenVectors
 from structformer.models.sentence_modules import DOCUMENT, QUERY
-from structformer.near_names import did_you_mean
 from structformer.sampling import Example
 from structformer.sampling.tasks import has_long_queries
 from structformer.training.batching import Batching, TokenBatch, in_order, token_batches

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from structformer.did_you_mean import checked_fields, did_you_mean
 from structformer.errors import UsageError
-from structformer.models.judged import Judged, is_used
+from structformer.models.held_out_verdict import Judged, is_used
 from structformer.models.kinds import ranker_kind, ranker_kinds
-from structformer.near_names import did_you_mean
-from structformer.option_names import checked_fields
 from structformer.training.schedule import SCHEDULES
 from structformer.workspace import checked_name
 
@@ -262,7 +261,7 @@ class TrainingResult:
     side: str = BOTH
 
     def _repr_html_(self) -> str:
-        from structformer.training.notebook import run_html
+        from structformer.training.page import run_html
 
         return run_html(self.folder, str(self.plan.measure))
 

@@ -9,12 +9,12 @@ from typing import Any
 from structformer.errors import ModelError
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import RECORD, ModelRecord, model_folder
-from structformer.outputs import new_file
+from structformer.notebook import box, note
 from structformer.pages import curve, render
 from structformer.sampling import tasks
 from structformer.storage.files import read_json, write_bytes
 from structformer.training.logs import read_log
-from structformer.workspace import Workspace
+from structformer.workspace import Workspace, new_file
 
 _WINDOW = 0.05  # of the run, over which the line is a mean
 
@@ -39,6 +39,19 @@ def write_report(
     with new_file(target, workspace, force=force) as made:
         made.write_bytes(page)
     return target
+
+
+def run_html(folder: Path, measure: str) -> str:
+    """The run in a model's folder. measure: of the held-out score."""
+    log = read_log(folder / "training.jsonl")
+    record = folder / RECORD
+    verdict = ModelRecord(**read_json(record)).verdict if record.exists() else "This run is not finished."
+    scored = [(line["step"], line["development"]) for line in log if "development" in line]
+    parts = [str(curve(scored, scored, "step", f"held-out {measure}"))] if scored else []
+    for name in sorted({name for line in log for name in line["losses"]}):
+        points = [(line["step"], line["losses"][name]) for line in log if name in line["losses"]]
+        parts.append(str(curve(points, points, "step", f"loss, {name}")))
+    return box(f"Training run {folder.name}", note(verdict), *parts)
 
 
 def _page(model: str, log: list[dict[str, Any]], record: dict[str, Any] | None) -> bytes:

@@ -22,9 +22,9 @@ from structformer.training.judging import NDCG, Judge, Ranks, development_score,
 from structformer.training.loop import chunk_seed
 from structformer.training.memory import tried
 from structformer.training.objectives import Objective
+from structformer.training.option_defaults import ResolvedOptions
 from structformer.training.options import TrainingOptions, TrainingPlan
 from structformer.training.out_of_memory import memory_errors
-from structformer.training.resolve import ResolvedOptions
 
 _MEASURED_STEPS = 5
 _BEFORE = "while measuring, before the first step"

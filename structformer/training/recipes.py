@@ -10,8 +10,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
-from structformer.near_names import did_you_mean
 from structformer.sampling import SetOptions
 from structformer.training.options import TrainingOptions
 

@@ -20,8 +20,8 @@ from structformer.models.scratch import weights_digest
 from structformer.training.card import write_card
 from structformer.training.checkpoint import Checkpoints
 from structformer.training.memory import peak_memory
+from structformer.training.option_defaults import ResolvedOptions
 from structformer.training.options import BOTH, TrainingOptions, TrainingResult
-from structformer.training.resolve import ResolvedOptions
 from structformer.workspace import Workspace
 
 

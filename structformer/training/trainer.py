@@ -19,16 +19,14 @@ from structformer.errors import ModelError, UsageError
 from structformer.models.attention import AttentionWeights
 from structformer.models.base import BaseModel
 from structformer.models.chosen_base import base_for
+from structformer.models.encoder_languages import training_advice
 from structformer.models.kinds import Ranker, ranker_kind
-from structformer.models.reading import training_advice
 from structformer.models.scratch import make_scratch_model
 from structformer.sampling import needs_attention
 from structformer.sampling.held_out import DevelopmentSet, development_set
 from structformer.storage.files import replacing_folder
 from structformer.storage.seal import Sealed, seal
 from structformer.training.checkpoint import Checkpoints, read_weights
-from structformer.training.choosing import Judging, choose, shares_to_try
-from structformer.training.concerns import Training, refuse_meaningless
 from structformer.training.drawing import Wanted, current_samples, nothing_to_learn, without_negatives
 from structformer.training.example_order import ExampleOrder, ExampleSource
 from structformer.training.judging import Judge, Weights, weights_of
@@ -36,12 +34,7 @@ from structformer.training.logs import check_trackers
 from structformer.training.loop import Course, Run
 from structformer.training.memory import fitted, forget_peak
 from structformer.training.objectives import Objective, Teacher
-from structformer.training.options import BOTH, QUERY, TrainingOptions, TrainingPlan, TrainingResult
-from structformer.training.out_of_memory import memory_errors
-from structformer.training.planning import Measured, agreed, make_plan, measure, planned_before
-from structformer.training.reporting import Reporter
-from structformer.training.request import RunMode, Source
-from structformer.training.resolve import (
+from structformer.training.option_defaults import (
     ResolvedOptions,
     checkpoint_layers,
     device_name,
@@ -50,9 +43,16 @@ from structformer.training.resolve import (
     make_objective,
     resolve,
 )
+from structformer.training.option_rules import Training, refuse_meaningless
+from structformer.training.options import BOTH, QUERY, TrainingOptions, TrainingPlan, TrainingResult
+from structformer.training.out_of_memory import memory_errors
+from structformer.training.planning import Measured, agreed, make_plan, measure, planned_before
+from structformer.training.process_turns import Turns
+from structformer.training.reporting import Reporter
+from structformer.training.request import RunMode, Source
 from structformer.training.saving import Trained, save_model
 from structformer.training.unfinished import begun_with, write_options
-from structformer.training.waiting import Turns
+from structformer.training.weight_mixing import Judging, choose, shares_to_try
 from structformer.workspace import Workspace
 
 _SAVING_SECONDS = 3.0

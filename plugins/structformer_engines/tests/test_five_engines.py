@@ -12,8 +12,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from structformer.checks.example_corpus import example_workspace
-from structformer.checks.search_engines import check_search_engine
 from structformer.errors import UsageError, WorkspaceError
 from structformer.models.base import packaged_minilm
 from structformer.retrieval import OpenedIndex, Retriever, build_index
@@ -28,6 +26,8 @@ from structformer.search_engines import (
 from structformer.workspace import Workspace
 
 from rest_engine import StandIn, serving
+from structformer_devkit.example_corpus import example_workspace
+from structformer_devkit.search_engines import check_search_engine
 
 REST = ["opensearch", "elasticsearch"]
 PACKAGES = {

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 import torch
 from structformer import Retriever, TrainingOptions, train
-from structformer.adapters.exporting import export_word_vectors
-from structformer.checks.rankers import check_ranker
 from structformer.errors import ModelError
 from structformer.retrieval.index import build_index
 from structformer.retrieval.pipeline import lexical, rerank
 from structformer.text.word_vectors import read_word_vectors
 
 from boats import TINY, boats
+from structformer_devkit.rankers import check_ranker
+from structformer_exports.exporting import export_word_vectors
 from structformer_kernels.kinds import KINDS
 from structformer_kernels.ranker import KernelRanker
 

@@ -5,7 +5,7 @@ it is.
 from __future__ import annotations
 
 from structformer.errors import UsageError
-from structformer.formats.source import SourceFile
+from structformer.formats import SourceFile
 
 from structformer_markdown.dialects import (
     attributes,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from structformer.errors import ReadError
-from structformer.formats.source import SourceFile
+from structformer.formats import SourceFile
 
 from structformer_markdown.front_matter import parse_yaml
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from structformer.formats.source import SourceFile
+from structformer.formats import SourceFile
 
 from structformer_markdown.dialects.page import Page
 

@@ -18,7 +18,7 @@ from structformer.models.attention import AttentionWeights
 from structformer.models.first_pieces import first_piece_attention
 from structformer.models.scratch import make_scratch_model
 from structformer.sampling import SamplingOptions
-from structformer.sampling.survey import Ground
+from structformer.sampling.corpus_counts import Ground
 from structformer.sampling.word_sets import DocumentModel
 from structformer.text.word_vectors import WordVectors, write_word_vectors
 from structformer.training.logs import read_log

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from typing import Any
 
+from structformer.did_you_mean import did_you_mean
 from structformer.document import Document
 from structformer.errors import StructformerError, UsageError, WorkspaceError
-from structformer.near_names import did_you_mean
 from structformer.plugins import load_plugins
 from structformer.sampling.example import Census, Example, SamplingOptions
 from structformer.sampling.task import Task

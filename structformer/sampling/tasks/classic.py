@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
+from structformer.document import word_count
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import Neighbourhood
 from structformer.sampling.task import Form, Need, Task
@@ -23,7 +24,6 @@ from structformer.text.passages import (
     sentences,
     with_path,
 )
-from structformer.word_counts import word_count
 
 _KEEP_SENTENCE = 0.1
 _MIN_QUERY_WORDS, _MAX_QUERY_WORDS = 4, 40

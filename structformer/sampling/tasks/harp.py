@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations, islice
 from random import Random
 
+from structformer.document import first_words, word_count
 from structformer.sampling.collection import left_out
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import AnchoredSentence, Neighbourhood, WordWeights
@@ -19,7 +20,6 @@ from structformer.sampling.poisson import positive_poisson
 from structformer.sampling.task import Need, Task
 from structformer.sampling.view import in_random_order, nearly_equal, word_set
 from structformer.text.stop_words import STOP_WORDS
-from structformer.word_counts import first_words, word_count
 
 POISSON_MEAN = 3.0
 _QDM_PAIRS = 10  # of one query, at most, in the released code

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
+from structformer.document import word_count
 from structformer.sampling.example import Census, Example
 from structformer.sampling.task import Task
 from structformer.sampling.view import DocumentView, in_random_order
 from structformer.text.passages import section_passages
-from structformer.word_counts import word_count
 
 
 def two_spans(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from itertools import islice
 from random import Random
 
+from structformer.document import word_count
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import Neighbourhood
 from structformer.sampling.task import Need, Task
 from structformer.sampling.view import DocumentView, in_random_order, nearly_equal, word_set
-from structformer.word_counts import word_count
 
 _FAILED_DRAWS = 32  # in a row, after which there are hardly any other titles
 _MAX_QUERIES = 64

@@ -1,0 +1,77 @@
+"""What the demos share: commands that are shown as they run, the files of judged queries, and the table at the end."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from structformer.errors import WorkspaceError
+
+__all__ = ["judged_files", "score_table", "shown_command"]
+
+# What `evaluate` calls its rows, and what a demo does.
+ROWS = {
+    "BM25": "words: BM25",
+    "dense untrained": "meaning: MiniLM, pretrained",
+    "RRF untrained": "both, by reciprocal rank fusion",
+    "structure and words": "structformer: words and structure, nothing pretrained",
+    "hybrid untrained": "structformer: words, structure and MiniLM",
+}
+# The same by the encoder that was trained, under whatever name.
+_TRAINED = {"hybrid": "structformer: the same, trained"}
+
+
+def shown_command(*arguments: str, title: bool = True, output: bool = True) -> str:
+    """Run a structformer command and give what it printed. title: show the command; output: show what it prints. Raises
+    WorkspaceError where the command fails.
+    """
+    if title:
+        click.secho(f"\n$ {shlex.join(['structformer', *arguments])}", bold=True)
+    lines = []
+    command = [sys.executable, "-m", "structformer", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.append(line)
+            if output:
+                click.echo(line, nl=False)
+    if process.returncode:
+        raise WorkspaceError(f"the command above ended with {process.returncode}")
+    return "".join(lines)
+
+
+def judged_files(folder: Path, queries: Mapping[str, str], answers: Mapping[str, Iterable[str]]) -> list[str]:
+    """Write queries.jsonl and qrels.tsv, as BEIR has them, of queries and the documents that answer each, by the
+    queries' ids; gives the options of `evaluate` that name them.
+    """
+    asked, judged = folder / "queries.jsonl", folder / "qrels.tsv"
+    lines = [json.dumps({"_id": key, "text": text}) + "\n" for key, text in queries.items()]
+    asked.write_text("".join(lines), encoding="utf-8")
+    rows = [f"{key}\t{document}\t1\n" for key in queries for document in sorted(answers[key])]
+    judged.write_text("query-id\tcorpus-id\tscore\n" + "".join(rows), encoding="utf-8")
+    return ["--queries", str(asked), "--qrels", str(judged)]
+
+
+def score_table(report: str, *, uses_trained: bool = True) -> str:
+    """The table of what `evaluate --json` printed. uses_trained: whether the search uses the trained encoder."""
+    result: dict[str, Any] = json.loads(report)["results"][0]
+    rows = {row["label"]: row for row in result["rows"]}
+    names = dict(ROWS)
+    for label in rows:
+        if label not in ROWS and (name := _TRAINED.get(re.split(r"[^a-z]", label)[0])):
+            names[label] = name + ("" if uses_trained else " (not in use: see below)")
+    lines = [f"{'':56}nDCG@10   right page first   against BM25"]
+    for label, name in names.items():
+        if label in rows:
+            row = rows[label]
+            scores, against = row["scores"], row["against"].get("vs BM25")
+            versus = f"{against['difference']:+.3f} (p = {against['p']:.4f})" if against else ""
+            lines.append(f"{name:56}{scores['nDCG@10']:7.3f}{scores['Success@1']:17.0%}    {versus}".rstrip())
+    return "\n".join(lines)

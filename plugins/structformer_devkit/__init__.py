@@ -1,0 +1,20 @@
+"""The rules that plugins keep, as checks: `structformer plugins check`, or pytest; and the package of a new plugin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from structformer.lazy_names import lazy_names
+from structformer.plugins import hookimpl
+
+if TYPE_CHECKING:
+    from structformer_devkit.formats import RULES, Broken, Sample, check_format
+
+__all__ = ["RULES", "Broken", "Sample", "check_format"]
+__getattr__ = lazy_names(__name__, {"formats": "RULES Broken Sample check_format"})
+
+
+@hookimpl
+def structformer_commands(app: Any) -> None:
+    help_line = "The installed plugins; check one, or begin your own."
+    app.add_lazy("plugins", "structformer_devkit.command:command", help_line, "Plugins")

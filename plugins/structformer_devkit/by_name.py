@@ -1,0 +1,186 @@
+"""The checks of one thing by its name, or of all that a plugin supplies."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+from structformer.did_you_mean import nearest
+from structformer.engines import Engine
+from structformer.errors import UsageError
+from structformer.evaluation import own_measures
+from structformer.extras import needed_for
+from structformer.models import ranker_kinds
+from structformer.plugins import load_plugins
+from structformer.retrieval.registry import stage_kinds
+from structformer.sampling import tasks
+from structformer.search_engines import search_engines
+
+from structformer_devkit.formats import RULES, Broken, Sample, check_format
+
+
+@dataclass(slots=True)
+class Checked:
+    """What the check of a thing found. samples: how many files a format was checked with. No rules: it was not checked,
+    and the remarks say why.
+    """
+
+    kind: str
+    name: str
+    rules: Sequence[str] = ()
+    broken: list[Broken] = field(default_factory=list)
+    samples: int = 0
+    remarks: list[str] = field(default_factory=list)
+
+
+def check(name: str, given: Sequence[str], app: click.Command) -> list[Checked]:
+    """Check what has that name, be it a format, a task, a ranker, a stage, a search engine or a command; else all that
+    the plugin of that name supplies.
+
+    given: files and folders of samples for formats, or the place for a search engine. Raises UsageError where there is
+    no such thing, the plugin is disabled, or what is given is not there.
+    """
+    names = _names(app)
+    kinds = [kind for kind, its in names.items() if name in its]
+    if not kinds:
+        known = (each for its in names.values() for each in its)
+        return _plugin(name, given, known)
+    if given and not {"format", "search engine"}.intersection(kinds):
+        raise UsageError(f"{name} is a {kinds[0]}: a format is checked with files, and a search engine in a place")
+    return [_CHECKS[kind](name, given, app) if kind in _CHECKS else _without_rules(kind, name) for kind in kinds]
+
+
+def _names(app: click.Command) -> dict[str, Collection[str]]:
+    """The names of all that is installed, by kind. What plugins supply is looked at here, so their errors are known."""
+    plugins = load_plugins()
+    engines = plugins.supplied("structformer_engines", "engine", Engine)  # type: ignore[type-abstract]
+    return {
+        "format": plugins.formats,
+        "task": tasks(),
+        "ranker": ranker_kinds(),
+        "stage": stage_kinds(),
+        "search engine": search_engines(),
+        "command": app.list_commands(click.Context(app)) if isinstance(app, click.Group) else (),
+        "engine": engines,
+        "measure": own_measures(),
+    }
+
+
+def _plugin(name: str, given: Sequence[str], known: Iterable[str]) -> list[Checked]:
+    """All that a plugin supplies. known: the names of what is no plugin."""
+    plugins = load_plugins()
+    plugin = next((each for each in plugins.installed if each.name == name), None)
+    if plugin is None:
+        *kinds, last = (*_CHECKS, "plugin")
+        meant = nearest(name, sorted({*known, *(each.name for each in plugins.installed)}))
+        cure = f"did you mean {meant}?" if meant else "see structformer plugins list"
+        raise UsageError(f"no {', '.join(kinds)} or {last} {name!r} is installed; {cure}")
+    if plugin.error:
+        raise UsageError(f"the plugin {name} is disabled: {plugin.error}")
+    own = click.Group()
+    if add := getattr(plugins.manager.get_plugin(name), "structformer_commands", None):
+        add(own)
+    supplied = {**plugin.supplies, "command": list(own.commands)}
+    if not any(supplied.values()):
+        raise UsageError(f"the plugin {name} supplies nothing that could be checked")
+    if given and not supplied.get("format"):
+        raise UsageError(f"the plugin {name} supplies no format, so it takes no sample files")
+    _check_paths(given)
+    return [_part(kind, each, given, own) for kind, names in supplied.items() for each in names]
+
+
+def _part(kind: str, name: str, given: Sequence[str], own: click.Group) -> Checked:
+    """The check of one of the things that a plugin supplies, or why there is none."""
+    if kind not in _CHECKS:
+        return _without_rules(kind, name)
+    try:
+        return _CHECKS[kind](name, given if kind == "format" else (), own)
+    except UsageError as error:
+        return Checked(kind, name, remarks=[f"the {kind} {name} is not checked: {error}"])
+
+
+def _without_rules(kind: str, name: str) -> Checked:
+    return Checked(kind, name, remarks=[f"the {kind} {name} is not checked: its kind has no rules"])
+
+
+def _check_paths(given: Sequence[str]) -> None:
+    if missing := [path for path in given if not Path(path).exists()]:
+        raise UsageError(f"{missing[0]} does not exist")
+
+
+def _format(name: str, given: Sequence[str], app: click.Command) -> Checked:
+    format = load_plugins().formats[name]
+    _check_paths(given)
+    named = [Path(each) for each in given]
+    files = [path for each in named for path in (sorted(each.rglob("*")) if each.is_dir() else [each])]
+    chosen = [
+        path for path in files if path.is_file() and (path in named or path.name.lower().endswith(format.suffixes))
+    ]
+    if given and not chosen:
+        raise UsageError(f"no file there ends in {' or '.join(format.suffixes)}")
+    broken = check_format(format, [Sample(path.name, path.read_bytes()) for path in chosen])
+    if given:
+        return Checked("format", name, list(RULES), broken, len(chosen))
+    remark = "no samples given: only what holds without any is checked; give files of the format"
+    without = [each for each in broken if each.rule != "reads_its_samples"]
+    return Checked("format", name, list(RULES), without, 0, [remark])
+
+
+def _task(name: str, given: Sequence[str], app: click.Command) -> Checked:
+    from structformer_devkit.tasks import TASK_RULES, check_task
+
+    return Checked("task", name, TASK_RULES, check_task(tasks()[name]))
+
+
+def _ranker(name: str, given: Sequence[str], app: click.Command) -> Checked:
+    with needed_for("the check of a ranker"):
+        from structformer_devkit.rankers import RANKER_RULES, check_ranker
+
+    return Checked("ranker", name, RANKER_RULES, check_ranker(ranker_kinds()[name]))
+
+
+def _stage(name: str, given: Sequence[str], app: click.Command) -> Checked:
+    from structformer_devkit.stages import STAGE_RULES, check_stage
+
+    kind = stage_kinds()[name]
+    if kind.model:
+        return Checked("stage", name, remarks=[f"the stage {name} uses a model, so it is not run here"])
+    return Checked("stage", name, STAGE_RULES, check_stage(kind))
+
+
+def _search_engine(name: str, given: Sequence[str], app: click.Command) -> Checked:
+    from structformer_devkit.search_engines import SEARCH_ENGINE_RULES, check_search_engine
+
+    engine = search_engines()[name]
+    if len(given) > 1:
+        raise UsageError(f"{name} is a search engine: name one place, {' or '.join(engine.places)}")
+    with tempfile.TemporaryDirectory(prefix="structformer-") as folder:
+        place = given[0] if given else str(Path(folder) / "index")
+        if engine.folder(place) is None and not given:
+            raise UsageError(
+                f"{name} takes a place that holds no index, to write ten pages to: structformer plugins check {name} "
+                f"{engine.places[0]}"
+            )
+        return Checked("search engine", name, SEARCH_ENGINE_RULES, check_search_engine(engine, place))
+
+
+def _command(name: str, given: Sequence[str], app: click.Command) -> Checked:
+    rule = "it has a help text"
+    command = app.get_command(click.Context(app), name) if isinstance(app, click.Group) else None
+    silent = command is None or not command.get_short_help_str()
+    return Checked(
+        "command", name, [rule], [Broken(rule, name, "the command says nothing of itself")] if silent else []
+    )
+
+
+_CHECKS: Mapping[str, Callable[[str, Sequence[str], click.Command], Checked]] = {
+    "format": _format,
+    "task": _task,
+    "ranker": _ranker,
+    "stage": _stage,
+    "search engine": _search_engine,
+    "command": _command,
+}

@@ -1,0 +1,71 @@
+"""The rules that every ranker keeps."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import torch
+from structformer.corpus import Corpus
+from structformer.models import RankerKind, RankerOptions, imported, make_scratch_model
+from structformer.sampling import Example, document_examples
+from structformer.training import Objective, ObjectiveOptions
+
+from structformer_devkit.example_corpus import example_workspace
+from structformer_devkit.formats import Broken
+
+_QUERIES = ("mend the rudder", "clean the sail")
+_DOCUMENTS = ("The rudder steers the boat.", "A sail that is not cleaned rots.")
+RANKER_RULES = ("it scores pairs", "saved and loaded it scores the same", "it can be trained", "it scores all with all")
+
+
+def check_ranker(kind: RankerKind) -> list[Broken]:
+    """Score, save, load and train one step with a tiny random base model; empty when every rule is kept."""
+    with tempfile.TemporaryDirectory(prefix="structformer-") as folder:
+        try:
+            return list(_broken(kind, Path(folder)))
+        except Exception as error:  # a check that cannot be carried out is a rule broken
+            return [Broken("it runs", kind.name, f"raises {type(error).__name__}: {error}")]
+
+
+def _broken(kind: RankerKind, folder: Path) -> Iterator[Broken]:
+    corpus = Corpus.open(example_workspace(folder))
+    texts = [section.text for document in corpus.documents() for section in document.sections()]
+    make_scratch_model(lambda: texts, folder / "base", size="tiny", seed=0, vocabulary=500)
+    ranker = kind.start(str(folder / "base"), RankerOptions(document_tokens=64))
+    scores = ranker.score(_QUERIES, _DOCUMENTS)
+    if scores.shape != (2,) or not np.isfinite(scores).all():
+        yield Broken("it scores pairs", kind.name, f"two pairs gave {scores!r}")
+    if not kind.joint and (found := ranker.score_all(_QUERIES, _DOCUMENTS)).shape != (2, 2):
+        yield Broken("it scores all with all", kind.name, f"two queries and two documents gave the shape {found.shape}")
+    saved = folder / "saved"
+    saved.mkdir()
+    ranker.save(saved)
+    again = kind.load(str(saved)).score(_QUERIES, _DOCUMENTS)
+    if np.abs(again - scores).max() > 1e-5:
+        yield Broken("saved and loaded it scores the same", kind.name, f"{scores} before, {again} after")
+    examples = _examples(corpus)
+    for loss in (loss for loss in kind.losses if loss not in ("margin-mse", "kl")):  # these need a teacher
+        objective: Objective = imported(kind.objective)(
+            ranker, ObjectiveOptions(loss, group_size=4, document_tokens=64)
+        )
+        losses, _ = objective(objective.prepare(examples, Random(0)))
+        if losses.shape != (len(examples),) or not torch.isfinite(losses).all():
+            yield Broken("it can be trained", loss, f"{len(examples)} Examples gave losses {losses!r}")
+            continue
+        torch.autograd.backward(losses.mean())
+        if not any(
+            parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in ranker.model.parameters()
+        ):
+            yield Broken("it can be trained", loss, "no weight has a gradient")
+        objective.zero_grad(set_to_none=True)
+
+
+def _examples(corpus: Corpus) -> list[Example]:
+    return list(
+        islice((example for document in corpus.documents() for example in document_examples(document, ["srr"])), 4)
+    )

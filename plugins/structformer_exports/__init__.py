@@ -1,0 +1,27 @@
+"""A workspace's search in other libraries, one thin module each behind an extra of its name; exports in other tools'
+forms; models to the hub and from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from structformer.lazy_names import lazy_names
+from structformer.plugins import hookimpl
+
+if TYPE_CHECKING:
+    from structformer_exports.forms import Exported, export
+
+__all__ = ["Exported", "export"]
+__getattr__ = lazy_names(__name__, {"forms": "Exported export"})
+
+_COMMANDS = {
+    "export": "Export a model for onnxruntime, the Examples or the corpus.",
+    "push": "Send a model and its card to the hub.",
+    "pull": "Fetch a model from the hub into the workspace.",
+}
+
+
+@hookimpl
+def structformer_commands(app: Any) -> None:
+    for name, help_line in _COMMANDS.items():
+        app.add_lazy(name, f"structformer_exports.commands.{name}:command", help_line, "Exchange")

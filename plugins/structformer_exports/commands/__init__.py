@@ -1,0 +1,1 @@
+"""The commands `export`, `push` and `pull`."""

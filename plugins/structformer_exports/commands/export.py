@@ -1,0 +1,165 @@
+"""`structformer export`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+from structformer.cli import Output, OutputPath, common_options, force_option
+from structformer.workspace import Workspace
+
+from structformer_exports.forms import FORMS, Asked, Form
+
+
+def _form_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An option for each form, and its place."""
+    for form in reversed(FORMS):
+        kind: dict[str, Any] = {"is_flag": True} if form.in_model else {"type": OutputPath()}
+        function = click.option(form.option, form.name.replace("-", "_"), help=form.help, **kind)(function)
+    return function
+
+
+@click.command("export")
+@click.argument("model", required=False)
+@_form_options
+@click.option(
+    "--int8", is_flag=True, help="With --onnx: also write 8-bit weights: about twice as fast, scores within about 0.01."
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="sample.KEY=VALUE",
+    help="With --datasets, --training-rows and --qry-pos-neg: Examples drawn with this option, as for train.  "
+    "[default: the defaults]",
+)
+@click.option(
+    "--queries",
+    type=click.Path(path_type=Path),
+    help="With --write-beir: queries to write there too, as BEIR and TREC have them.",
+)
+@click.option("--qrels", type=click.Path(path_type=Path), help="With --write-beir: their judgements.")
+@click.option(
+    "--base-url", default="", help="With --docsearch and --site: URL prefix of the documents whose pages are not known."
+)
+@click.option("--title", default="", help="With --site: the page's title.  [default: the names of what was read]")
+@click.option(
+    "--engine",
+    metavar="NAME:PLACE",
+    help="Write the index to a search engine; `structformer plugins list` shows the engines and their addresses.",
+)
+@force_option("what an earlier export wrote, or over the file that is there")
+@common_options
+def command(
+    model: str | None,
+    int8: bool,
+    settings: tuple[str, ...],
+    queries: Path | None,
+    qrels: Path | None,
+    base_url: str,
+    title: str,
+    engine: str | None,
+    force: bool,
+    workspace: Path,
+    out: Output,
+    **targets: Any,
+) -> None:
+    """Export MODEL (a name in the workspace, or base, the untrained encoder) for onnxruntime or as a folder of its own,
+    the Examples, or the corpus.
+
+    On a CPU the search uses a model's exported file from then on; that needs structformer[onnx].
+    """
+    from structformer.evaluation import read_judgements
+
+    asked_for = [form for form in FORMS if targets[form.name.replace("-", "_")]]
+    _check(asked_for, model, engine, {"int8": int8, "chosen": settings, "judgements": queries or qrels})
+    if bool(queries) != bool(qrels):
+        raise click.UsageError("--queries and --qrels go together, with --write-beir")
+    place = Workspace(workspace)
+    judged = read_judgements(queries, qrels) if queries and qrels else None
+    chosen = _named_set(out, workspace, settings) if any("chosen" in form.takes for form in asked_for) else None
+    written: list[tuple[str, int, str]] = []  # where, how many, of what
+    for form in asked_for:
+        target = place.path if form.in_model else targets[form.name.replace("-", "_")]
+        made = form.write(Asked(place, target, model or "", base_url, title, judged, chosen, int8, force))
+        if form.in_model:
+            _show_model(out, workspace, str(model), made.path)
+            continue
+        written.append((str(made.path), made.count, made.what))
+        if judged is not None and "judgements" in form.takes:
+            written.append((str(target), len(judged.queries), "queries"))
+        if made.remark:
+            out.note(made.remark)
+    if engine:
+        written.append(_to_engine(workspace, engine))
+    if written:
+        out.json([{"path": path, "count": count, "what": what} for path, count, what in written])
+    for path, count, what in written:
+        out.result(f"{path}: {count} {what}")
+
+
+def _check(asked_for: list[Form], model: str | None, engine: str | None, given: dict[str, Any]) -> None:
+    """Raise UsageError on what does not go together."""
+
+    def options(field: str, between: str) -> str:
+        *before, last = [form.option for form in FORMS if field in form.takes]
+        return f"{', '.join(before)}{between if before else ''}{last}"
+
+    if any("model" in form.takes for form in asked_for) != (model is not None):
+        raise click.UsageError(
+            f"say what to export MODEL to: {options('model', ', ')}"
+            if model
+            else f"{options('model', ' and ')} export a model: name it"
+        )
+    flags = {"int8": "--int8 goes", "chosen": "--set goes", "judgements": "--queries and --qrels go together,"}
+    for field, value in given.items():
+        if value and not any(field in form.takes for form in asked_for):
+            raise click.UsageError(f"{flags[field]} with {options(field, ' and ')}")
+    if not asked_for and not engine:
+        every = ", ".join(f"MODEL {form.option}" if "model" in form.takes else form.option for form in FORMS)
+        raise click.UsageError(f"say what to export: {every}, --engine")
+
+
+def _to_engine(workspace: Path, engine: str) -> tuple[str, int, str]:
+    """Write the index to a search engine."""
+    from structformer.retrieval.index import default_encoders
+    from structformer.retrieval.retriever import Retriever
+    from structformer.search_engines import folder_of, open_engine, without_password, write_engine
+    from structformer.workspace import check_place
+
+    if (folder := folder_of(engine)) is not None:
+        check_place(folder, workspace)
+    # The one that the search uses, else one whose vectors are made now.
+    used = Retriever.open(workspace).default_pipeline().encoder
+    encoders = [used] if used else default_encoders(Workspace(workspace))
+    if not encoders:
+        raise click.UsageError("an engine's index needs vectors: run structformer index with an encoder")
+    with closing(open_engine(engine)) as index:
+        count = write_engine(workspace, index, encoders[0])
+    return without_password(engine), count, f"passages, with vectors of {encoders[0]}"
+
+
+def _named_set(out: Output, workspace: Path, settings: tuple[str, ...]) -> dict[str, Any]:
+    """The options of the set of Examples that is exported, said where there are others."""
+    from structformer.sampling import Samples, other_flags
+    from structformer.training import training_options
+
+    if wrong := [setting for setting in settings if not setting.startswith("sample.")]:
+        raise click.UsageError(f"--set {wrong[0]}: only options of sampling mean something here, sample.KEY=VALUE")
+    chosen = training_options(None, {}, settings).sampling
+    flags, beside = other_flags(workspace, Samples.open(workspace, chosen=chosen).manifest)
+    if beside:
+        listed = ", ".join(each or "the default options" for each in beside)
+        out.note(f"the Examples are those drawn with {flags or 'the default options'}, not those with {listed}")
+    return chosen
+
+
+def _show_model(out: Output, workspace: Path, model: str, path: Path) -> None:
+    from structformer.models import model_kind
+
+    out.json({"file": str(path), "bytes": path.stat().st_size})
+    of = f" ({model_kind(workspace, model)})" if model != "base" else ""
+    out.result(f"{path}, {path.stat().st_size / 1e6:.0f} MB{of}; the search uses it on a CPU: it starts sooner")

@@ -1,0 +1,224 @@
+"""The forms that a corpus, its Examples or a model is exported in, each declared once: the command's options and
+`structformer.export` are made of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from structformer.did_you_mean import checked_options, did_you_mean
+from structformer.errors import UsageError
+from structformer.workspace import Workspace
+
+if TYPE_CHECKING:
+    from structformer.evaluation import Judgements
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked for beside the form. A form that does not take one of these is refused with it."""
+
+    workspace: Workspace
+    target: Path
+    """The folder or file to write; the model's own folder for the form that is written there."""
+    model: str = ""
+    """A name in the workspace, or base, the untrained encoder."""
+    base_url: str = ""
+    """What precedes the ids of documents whose addresses are not known."""
+    title: str = ""
+    """Of the page; the names of what was read if it is empty."""
+    judgements: Judgements | None = None
+    """Queries and judgements to write beside the corpus."""
+    chosen: Mapping[str, Any] | None = None
+    """Options of the set of Examples; those that `Samples.open` opens if there are none."""
+    int8: bool = False
+    """Also in 8 bits."""
+    force: bool = False
+    """Write over an earlier export."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written."""
+
+    path: Path
+    count: int
+    what: str
+    """What was counted, as "documents"."""
+    remark: str = ""
+    """What to know of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form of export."""
+
+    name: str
+    """In Python."""
+    option: str
+    """On the command line."""
+    help: str
+    write: Callable[[Asked], Exported]
+    takes: tuple[str, ...] = ()
+    """The fields of Asked that mean something to it, beside workspace, target and force."""
+    in_model: bool = False
+    """Whether it is written into the model's folder, and takes no target."""
+
+
+def _onnx(asked: Asked) -> Exported:
+    from structformer_exports.onnx_models import export_model
+
+    return Exported(export_model(asked.workspace, asked.model, int8=asked.int8), 1, "model")
+
+
+def _static(asked: Asked) -> Exported:
+    from structformer_exports.static_embedding import export_static
+
+    return Exported(asked.target, export_static(asked.workspace, asked.model, asked.target, force=asked.force), "words")
+
+
+def _of_examples(function: str, what: str) -> Callable[[Asked], Exported]:
+    def write(asked: Asked) -> Exported:
+        from structformer_exports import exporting
+
+        export = getattr(exporting, function)
+        count = export(asked.workspace.path, asked.target, chosen=asked.chosen, force=asked.force)
+        return Exported(asked.target, count, what)
+
+    return write
+
+
+def _beir(asked: Asked) -> Exported:
+    from structformer_exports.exporting import export_beir
+
+    count = export_beir(asked.workspace.path, asked.target, asked.judgements, force=asked.force)
+    return Exported(asked.target, count, "documents")
+
+
+def _docsearch(asked: Asked) -> Exported:
+    from structformer_exports.exporting import export_docsearch
+
+    made = export_docsearch(asked.workspace.path, asked.target, base_url=asked.base_url, force=asked.force)
+    have = "1 document has" if made.bare == 1 else f"{made.bare:,} documents have"
+    remark = f"{have} no known address: the url of their records is a path; say what precedes it: --base-url URL"
+    return Exported(asked.target, made.records, "records", remark if made.bare else "")
+
+
+def _site(asked: Asked) -> Exported:
+    from structformer_serve.static_site import export_site
+
+    made = export_site(
+        asked.workspace.path, asked.target, base_url=asked.base_url, title=asked.title, force=asked.force
+    )
+    without = "words alone: the index has no vectors of the static encoder"
+    how = f"words and meaning (vectors of {made.words} words)" if made.words else without
+    remark = f"{made.files} files, {made.bytes / 1e6:.1f} MB, searched by {how}"
+    return Exported(asked.target, made.documents, "documents", remark)
+
+
+def _word_vectors(asked: Asked) -> Exported:
+    from structformer_exports.exporting import export_word_vectors
+
+    return Exported(asked.target, export_word_vectors(asked.workspace.path, asked.target, force=asked.force), "words")
+
+
+_OF_EXAMPLES = ("chosen",)
+FORMS = (
+    Form("onnx", "--onnx", "Write onnx/model.onnx into MODEL's folder.", _onnx, ("model", "int8"), in_model=True),
+    Form(
+        "static",
+        "--static",
+        "Write MODEL, a static encoder such as structure, as a folder that needs no workspace; sentence-transformers "
+        "loads it too.",
+        _static,
+        ("model",),
+    ),
+    Form(
+        "datasets",
+        "--datasets",
+        "Write the Examples as a folder for datasets.load_dataset.",
+        _of_examples("export_datasets", "Examples"),
+        _OF_EXAMPLES,
+    ),
+    Form(
+        "training-rows",
+        "--training-rows",
+        "Write the Examples as sentence-transformers' training rows.",
+        _of_examples("export_training_rows", "rows"),
+        _OF_EXAMPLES,
+    ),
+    Form(
+        "qry-pos-neg",
+        "--qry-pos-neg",
+        "Write the Examples as triples in three text files, qry.txt, pos.txt and neg.txt, where line n of each is of "
+        "triple n.",
+        _of_examples("export_qry_pos_neg", "triples"),
+        _OF_EXAMPLES,
+    ),
+    Form("beir", "--write-beir", "Write the corpus as a BEIR folder.", _beir, ("judgements",)),
+    Form(
+        "docsearch",
+        "--docsearch",
+        "Write the corpus as DocSearch records, JSON lines.",
+        _docsearch,
+        ("base_url",),
+    ),
+    Form(
+        "site",
+        "--site",
+        "Write a search page that needs no server: a folder for any web server of files.",
+        _site,
+        ("base_url", "title"),
+    ),
+    Form(
+        "word-vectors",
+        "--write-word-vectors",
+        "Learn word vectors from the corpus (word2vec) and write them as text.",
+        _word_vectors,
+    ),
+)
+
+
+@checked_options(to="target", folder="target", path="target", kind="form", format="form")
+def export(
+    form: str,
+    target: str | Path | None = None,
+    workspace: str | Path | Workspace = ".structformer",
+    *,
+    model: str | None = None,
+    base_url: str = "",
+    title: str = "",
+    judgements: Judgements | None = None,
+    int8: bool = False,
+    force: bool = False,
+) -> Exported:
+    """Write the corpus, the Examples or a model in a form that other programs read.
+
+    form: "site", a search page that needs no server; "docsearch", records as JSON lines; "beir", with `judgements` as
+    BEIR has them; "datasets", "training-rows" and "qry-pos-neg", the Examples; "word-vectors"; or, of a `model`,
+    "static", a folder of its own, and "onnx", beside the model, with `int8` also in 8 bits. target: the folder or file
+    to write. base_url: of "site" and "docsearch", what precedes the ids of documents whose addresses are not known.
+    force: also over an earlier export.
+
+    Raises UsageError on an unknown form, an option that does not go with it, and a target that must not be written;
+    WorkspaceError without what is exported."""
+    chosen = next((each for each in FORMS if each.name == form), None)
+    if chosen is None:
+        raise UsageError(f"no form {form!r}; {did_you_mean(form, [each.name for each in FORMS])}")
+    if "model" in chosen.takes and model is None:
+        raise UsageError(f"{form!r} exports a model: name it with model=NAME")
+    if chosen.in_model and target is not None:
+        raise UsageError(f"{form!r} is written into the model's folder: leave target out")
+    if not chosen.in_model and target is None:
+        raise UsageError(f"{form!r} is written to a target: name the folder or file")
+    given = {"model": model, "base_url": base_url, "title": title, "judgements": judgements, "int8": int8}
+    for name, value in given.items():
+        if value and name not in chosen.takes:
+            forms = " and ".join(each.name for each in FORMS if name in each.takes)
+            raise UsageError(f"{name} goes with {forms}, not with {form!r}")
+    place = Workspace(workspace)
+    asked = Asked(place, Path(target or place.path), model or "", base_url, title, judgements, None, int8, force)
+    return chosen.write(asked)

@@ -1,0 +1,61 @@
+"""Haystack: `StructformerRetriever(workspace="...")` is a component with the input `query` and the output `documents`.
+
+Needs structformer[haystack].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from haystack import Document, component, default_from_dict, default_to_dict
+from structformer.retrieval.hits import Filter
+from structformer.retrieval.retriever import Retriever
+
+from structformer_exports.hit import content, metadata
+
+
+@component
+class StructformerRetriever:
+    """Finds a workspace's best sections as Haystack documents. The index is opened when the component warms up or first
+    runs.
+    """
+
+    def __init__(self, workspace: str = ".structformer", top_k: int = 10, pipeline: str | None = None) -> None:
+        self.workspace = workspace
+        self.top_k = top_k
+        self.pipeline = pipeline
+        self._retriever: Retriever | None = None
+
+    def warm_up(self) -> None:
+        """Open the index. Raises WorkspaceError when it is missing, broken or older than the corpus."""
+        if self._retriever is None:
+            self._retriever = Retriever.open(self.workspace)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For Haystack's serialisation."""
+        found: dict[str, Any] = default_to_dict(
+            self, workspace=self.workspace, top_k=self.top_k, pipeline=self.pipeline
+        )
+        return found
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> StructformerRetriever:
+        """From Haystack's serialisation."""
+        made: StructformerRetriever = default_from_dict(cls, data)
+        return made
+
+    @component.output_types(documents=list[Document])
+    def run(
+        self, query: str, top_k: int | None = None, paths: list[str] | None = None, where: dict[str, str] | None = None
+    ) -> dict[str, list[Document]]:
+        """Search. paths, where: as `structformer search --path --where`."""
+        self.warm_up()
+        assert self._retriever is not None
+        hits = self._retriever.search(
+            query, top_k or self.top_k, self.pipeline, where=Filter(tuple(paths or ()), where or {})
+        )
+        return {
+            "documents": [
+                Document(id=hit.address, content=content(hit), meta=metadata(hit), score=hit.score) for hit in hits
+            ]
+        }

@@ -1,0 +1,26 @@
+"""A hit as other libraries' documents have it: content, and metadata of plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from structformer.retrieval.hits import Hit
+from structformer.text import with_path
+
+
+def content(hit: Hit) -> str:
+    """The passage with its breadcrumb in front, so that it can be read alone."""
+    return with_path(hit.breadcrumb, hit.text)
+
+
+def metadata(hit: Hit) -> dict[str, Any]:
+    """Where the passage is and what it scored; the document's own metadata first."""
+    return {
+        **hit.metadata,
+        "document_id": hit.document_id,
+        "title": hit.title,
+        "path": list(hit.path),
+        "anchor": hit.anchor,
+        "score": hit.score,
+        "scores": dict(hit.scores),
+    }

@@ -1,0 +1,62 @@
+"""Exporting a workspace's models for onnxruntime, so that the search needs no torch."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from structformer.errors import ModelError
+from structformer.models import checked_model, ranker_kind, ranker_kinds, read_record
+from structformer.retrieval.encoder_names import UNTRAINED
+from structformer.retrieval.index import encoder_place
+from structformer.retrieval.opened import query_encoder_folder
+from structformer.storage import seal, seal_of, writing_errors
+from structformer.workspace import Workspace
+
+
+def export_model(workspace: str | Path | Workspace, name: str, *, int8: bool = False) -> Path:
+    """Write a model's ONNX file, with `int8` one with 8-bit weights too; gives the one that the search will use.
+
+    name: of a trained model, or "base" for the untrained bi-encoder, whose export is kept in the workspace's cache.
+    Raises ModelError on an unknown model or one of a kind that cannot be exported, MissingPackage without
+    structformer[onnx].
+    """
+    workspace = Workspace(workspace)
+    if name == UNTRAINED:
+        return _export_base(workspace, int8)
+    folder = workspace.model(name)
+    kind = ranker_kind(read_record(workspace, name).kind)
+    if not kind.exported:
+        able = ", ".join(each for each, its in ranker_kinds().items() if its.exported)
+        why = "" if kind.needs_torch else ", which runs without torch as it is"
+        raise ModelError(f"{name} is a {kind.name} model{why}; {able} models can be exported")
+    from structformer.models import export_onnx
+
+    with workspace.writing("structformer export"):
+        checked_model(workspace, name)
+        path = export_onnx(kind.load(str(folder)), folder, int8=int8)
+        names = [file.relative_to(folder).as_posix() for file in sorted(path.parent.iterdir()) if file.is_file()]
+        seal(folder, names, to=seal_of("onnx"))
+    return path
+
+
+def _export_base(workspace: Workspace, int8: bool) -> Path:
+    from structformer.models import BiEncoder, export_onnx
+
+    final = query_encoder_folder(workspace, UNTRAINED)
+    # Not a name that writers of the workspace tidy away: this needs no lock.
+    making = final.with_name(f"making-{os.getpid()}")
+    with writing_errors(final):
+        making.mkdir(parents=True)
+        try:
+            encoder = BiEncoder.load(encoder_place(workspace, UNTRAINED).queries)
+            encoder.tokenizer.save_pretrained(making)
+            encoder.model.config.save_pretrained(making)
+            encoder.save_modules(making)
+            path = export_onnx(encoder, making, int8=int8)
+            shutil.rmtree(final, ignore_errors=True)
+            os.replace(making, final)
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+    return final / path.relative_to(making)

@@ -1,0 +1,334 @@
+"""HTML: main content, headings, links and anchors, encodings, hopeless pages."""
+
+from __future__ import annotations
+
+import pytest
+from structformer import Corpus, ReferenceGraph, read
+from structformer.document import MarkKind
+from structformer.formats.source import SourceFile
+
+from reading import links, one, outline, text
+from structformer_html.format import HtmlFormat
+
+
+def test_a_page():
+    page = """<html lang="en"><head><title>Page - The Site</title><style>x</style></head><body><nav>menu</nav>
+    <h1 id="top">Page</h1><p>One <b>two</b>.</p><h2>See also</h2><ul><li><a href="b.html">the next</a></li></ul><script>no()</script></body></html>"""
+    document = one(page, "html")
+    assert outline(document) == [(0, "Page"), (1, "See also")]
+    assert (document.title, document.language, document.root.text) == ("Page", "en", "One two.")
+    assert links(document) == [("see_also", "b.html", "the next")]
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("<nav>menu menu</nav><main><h1>T</h1><p>the content of it</p></main><footer>foot</footer>", "main"),
+        ("<div role=navigation>menu</div><article><h1>T</h1><p>the content of it</p></article>", "article"),
+        (
+            "<div class=sidebar>s</div><div id=mw-content-text><div class=toc>toc</div><h1>T</h1><p>the content of it</p></div>",
+            "mediawiki",
+        ),
+        (
+            "<div class='sphinxsidebar'>menu</div><div class=body role=main><section id=a><h1>T<a class=headerlink href='#a'>¶</a></h1><p>the content of it</p>"
+            "</section></div>",
+            "sphinx",
+        ),
+        (
+            "<article class='md-content__inner md-typeset'><h1>T</h1><p>the content of it</p></article><aside>x</aside>",
+            "mkdocs-material",
+        ),
+        ("<p>the content of it</p>", "body"),
+    ],
+)
+def test_the_content_of_a_page_by_who_made_it(body, told):
+    document = one(f"<html><body>{body}</body></html>", "html")
+    assert document.metadata["content"] == told
+    assert document.root.text == "the content of it"
+
+
+def test_a_page_that_is_all_navigation_is_not_navigation():
+    assert text(one("<body><nav><h1>Map</h1><a href='a'>the way</a></nav></body>", "html")).endswith("Map\nthe way")
+
+
+def test_ids_name_the_heading_that_they_stand_before_or_around():
+    page = "<h1>T</h1><p>a</p><section id=around><h2 id=own>One</h2><p id=inside>b</p></section><a name=before></a><h2>Two</h2><p>c</p>"
+    sections = {section.title: section.anchors for section in one(page, "html").sections()}
+    assert sections["One"] == ("around", "own", "inside")
+    assert sections["Two"] == ("before",)
+
+
+def test_aria_headings_tables_terms_and_code():
+    page = """<h1>T</h1><div role="heading" aria-level="2">Part</div><table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>
+    <dl><dt>term</dt><dd>meaning</dd></dl><pre>x  =\n  1</pre>"""
+    document = one(page, "html")
+    assert outline(document) == [(0, "T"), (1, "Part")]
+    assert document.root.children[0].text == "a | b\n1 | 2\n\nterm\nmeaning\n\nx  =\n  1"
+
+
+def test_related_pages_by_class_by_term_and_by_rel():
+    page = """<head><link rel="related" href="r.html"></head><h1>T</h1><div class="admonition seealso"><a href="a.html">a</a></div>
+    <dl><dt>See Also:</dt><dd><a href="b.html">b</a></dd><dt>Since:</dt><dd><a href="c.html">c</a></dd></dl><p>See also <a href="d.html">d</a>.</p>"""
+    assert {(kind, target) for kind, target, _ in links(one(page, "html"))} == {
+        ("see_also", "r.html"),
+        ("see_also", "a.html"),
+        ("see_also", "b.html"),
+        ("hyperlink", "c.html"),
+        ("see_also", "d.html"),
+    }
+
+
+def test_base_and_canonical_address():
+    page = "<head><base href='../docs/'><link rel=canonical href='https://www.site.org/docs/page.html'></head><h1>T</h1><a href='x.html'>x</a>"
+    document = one(page, "html")
+    assert links(document) == [("hyperlink", "../docs/x.html", "x")]
+    assert "//site.org/docs/page" in document.names
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding", "title"),
+    [
+        ('<meta charset="windows-1251"><h1>Привет</h1>'.encode("cp1251"), "windows-1251", "Привет"),
+        ("<h1>Über</h1>".encode(), "utf-8", "Über"),
+        (b"\xff\xfe" + "<h1>Sechzehn</h1>".encode("utf-16-le"), "utf-16le", "Sechzehn"),
+        ('<?xml version="1.0" encoding="iso-8859-2"?><html><h1>ł</h1>'.encode("iso8859-2"), "iso-8859-2", "ł"),
+        (
+            b"<!-- " + b"x" * 2000 + b" --><meta charset=shift_jis><h1>" + "日本".encode("shift_jis") + b"</h1>",
+            "shift_jis",
+            "日本",
+        ),
+        (b"<h1>plain</h1>", "windows-1252", "plain"),
+        ("<title>結び方</title><h1>結び方</h1>".encode("utf-16-le"), "utf-16le", "結び方"),
+        ("<title>Größe</title><h1>Größe</h1>".encode("utf-16-be"), "utf-16be", "Größe"),
+        ("<meta charset=iso-2022-jp><h1>港の案内</h1>".encode("iso2022_jp"), "iso-2022-jp", "港の案内"),
+        ("<h1>港の案内</h1>".encode("iso2022_jp"), "iso-2022-jp", "港の案内"),
+        # Microsoft's circled digit, half-width katakana, the yen sign in the Roman set.
+        (b"<meta charset=csISO2022JP><h1>\x1b$B-!\x1b(I1\x1b(J\\\x1b(B5</h1>", "iso-2022-jp", "①ｱ¥5"),
+        ("<meta charset=iso-2022-jp><h1>港の案内</h1>".encode(), "utf-8", "港の案内"),  # wrongly declared
+        ("<meta charset=iso-2022-kr><h1>매듭</h1>".encode("iso2022_kr"), "iso-2022-kr", "매듭"),
+        ("<meta charset=hz-gb-2312><h1>绳结指南</h1>".encode("hz"), "hz-gb-2312", "绳结指南"),
+    ],
+)
+def test_encodings(data, encoding, title):
+    document = one(data, "html")
+    assert (document.metadata["encoding"], document.title) == (encoding, title)
+
+
+def test_nothing_is_lost_below_deep_nesting_or_after_the_end():
+    source = SourceFile(
+        "deep.html", b"<body>" + b"<div>" * 50_000 + b"<h1>Head</h1>deep word" + b"</div>" * 50_000 + b"<p>tail"
+    )
+    [document] = HtmlFormat().read(source, {})
+    assert "deep word" in text(document)
+    assert "tail" in text(document)
+    assert source.warnings == ["nested over 2000 elements deep: read by BeautifulSoup"]
+    assert "after" in text(one("<html><body><p>x</p></body></html><p>after the end", "html"))
+
+
+def test_a_link_in_a_link_ends_it_and_headings_in_headings_stand_apart():
+    document = one("<h1>A <h2>B</h2></h1><a href=1>one <a href=2>two</a>", "html")
+    assert [title for _, title in outline(document)][-1] == "B"
+    assert [(target, shown) for _, target, shown in links(document)] == [("1", "one"), ("2", "two")]
+
+
+def test_empty_pages_give_no_document():
+    assert list(read(b" \n", format="html")) == []
+
+
+def test_blank_lines_within_code_stay_and_those_around_it_go():
+    document = one("<p>before</p><pre><a href=u>\n\none\n</a>\n\ntwo\n<br></pre><p>after</p><pre><br></pre>", "html")
+    assert document.root.text == "before\n\none\n\n\ntwo\n\nafter"
+    assert links(document) == [("hyperlink", "u", "one")]
+
+
+def test_notes_beside_the_text_are_content_lists_of_links_are_not():
+    page = """<main><h1>T</h1><p>The text of the page stands here.</p><aside class="starlight-aside">Mind <a href="x.html">the gap</a> when you
+    leave.</aside><aside><a href="a.html">Elsewhere</a> <a href="b.html">Nowhere</a></aside></main><aside>of the site</aside>"""
+    document = one(f"<html><body>{page}</body></html>", "html")
+    assert document.root.text == "The text of the page stands here.\n\nMind the gap when you leave."
+    assert links(document) == [("hyperlink", "x.html", "the gap")]
+    footnote = '<p>Text.</p><aside class="footnote brackets" id="id4" role="doc-footnote">A note.</aside>'
+    document = one(f"<html><body>{footnote}</body></html>", "html")
+    assert document.root.text == "Text.\n\nA note."
+    assert "id4" in document.root.anchors
+
+
+def test_a_page_that_is_a_list_of_contents_has_that_as_its_content():
+    head = '<html><head><title>Commands</title></head><body id="docContent"><div class="navheader"><a href="a.html">Prev</a></div>'
+    listed = '<div class="toc"><dl><dt><a href="x.html">ALTER</a> - change the definition of a table</dt></dl></div>'
+    document = one(f"{head}{listed}<div class=navfooter>Next</div></body></html>", "html")
+    assert document.root.text == "ALTER - change the definition of a table"
+    document = one(f"{head}<h2>2.1. Joins</h2><p>{'A page of text. ' * 20}</p>{listed}</body></html>", "html")
+    assert outline(document) == [(0, "Commands"), (1, "2.1. Joins")]
+    assert "ALTER" not in text(document)
+    assert links(document) == []
+
+
+def test_formulas_are_read_once_whatever_shows_them():
+    page = (
+        "<h1>T</h1><p>Energy <script type='math/tex'>e=mc^2</script>, <span class=katex><math><semantics><mi>m</mi>"
+        "<annotation encoding='application/x-tex'>m</annotation></semantics></math><span class=katex-html>m</span></span></p>"
+    )
+    for parser in ("lexbor", "beautifulsoup"):
+        assert one(page, "html", parser=parser).root.text == "Energy e=mc^2, m"
+
+
+def test_a_heading_that_leads_back_to_its_contents_has_no_link():
+    assert links(one("<h1>T</h1><h2><a class=toc-backref href='#id2'>Part</a></h2><p>text</p>", "html")) == []
+
+
+# As Furo writes it for a short page beside a long list of pages, where the content is less than its share of the text.
+FURO = """<!doctype html><html lang="en"><head><title>Knots - Sailing 1.0</title></head><body>
+<svg xmlns="http://www.w3.org/2000/svg" style="display: none;"><symbol id="svg-toc" viewBox="0 0 24 24"><title>Contents</title>
+<svg stroke="currentColor"><path d="M408 442h480"/></svg></symbol><symbol id="svg-menu"><title>Menu</title></symbol></svg>
+<a class="skip-to-content muted-link" href="#furo-main-content">Skip to content</a>
+<div class="page"><header class="mobile-header"><div class="header-left"><label class="nav-overlay-icon" for="__navigation">
+<span class="icon"><svg><use href="#svg-menu"></use></svg></span></label></div>
+<div class="header-center"><a href="index.html"><div class="brand">Sailing 1.0</div></a></div></header>
+<aside class="sidebar-drawer">SIDEBAR</aside><div class="main"><div class="content"><div class="article-container">
+<a href="#" class="back-to-top muted-link"><svg viewBox="0 0 24 24"><path d="M13 20h-2V8"/></svg><span>Back to top</span></a>
+<article role="main" id="furo-main-content"><section id="knots"><h1>Knots<a class="headerlink" href="#knots">¶</a></h1>
+<p>Tie them well.</p></section></article></div></div></div></div></body></html>"""
+
+
+@pytest.mark.parametrize("parser", ["lexbor", "beautifulsoup"])
+def test_what_a_theme_puts_around_a_short_page_is_not_its_text(parser):
+    page = FURO.replace("SIDEBAR", "".join(f"<p><a href='{n}.html'>Of boats and knots {n}</a></p>" for n in range(40)))
+    document = one(page, "html", parser=parser)
+    assert document.metadata["content"] == "body"
+    assert (document.title, text(document)) == ("Knots", "Knots\nTie them well.")
+    assert not links(document)
+
+
+@pytest.mark.parametrize("parser", ["lexbor", "beautifulsoup"])
+def test_of_a_drawing_the_words_that_are_drawn_are_read(parser):
+    drawing = """<svg role="img"><title>A boat's rig</title><desc>Mast and boom.</desc><g><title>node 1</title>
+    <text>jib</text></g></svg>"""
+    page = f"<body><main><h1>Rig <a href='#rig'><svg><title>Link</title></svg></a></h1><p>See it: {drawing}.</p></main></body>"
+    for content in ("main", "all"):
+        document = one(page, "html", content=content, parser=parser)
+        assert outline(document) == [(0, "Rig")]
+        assert text(document).split() == ["Rig", "See", "it:", "jib."]
+        assert not links(document)
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "<a href='#content' class='visually-hidden-focusable'>Skip to main content</a>",
+        "<div role='region'><a class='skipToContent_fXgn' href='#__docusaurus_skip'>Weiter</a></div>",
+        "<ul><li><a href='#content'>Jump to the content</a></li><li><a href='#search'>Skip to search</a></li></ul>",
+        "<a href='#content'>Aller au contenu</a>",
+        "<a href='#content'>跳到主要內容</a>",
+    ],
+)
+@pytest.mark.parametrize("parser", ["lexbor", "beautifulsoup"])
+def test_a_link_past_the_navigation_is_not_text(link, parser):
+    document = one(f"<body>{link}<div id=content><h1>T</h1><p>Text.</p></div></body>", "html", parser=parser)
+    assert (text(document), links(document)) == ("T\nText.", [])
+
+
+@pytest.mark.parametrize("parser", ["lexbor", "beautifulsoup"])
+def test_links_and_headers_of_the_content_stay(parser):
+    later = "<h1>T</h1><p>Text. <a href='#end'>Skip to main points</a></p>"
+    assert text(one(f"<body>{later}</body>", "html", parser=parser)) == "T\nText. Skip to main points"
+    elsewhere = "<p><a href='#skippers'>Skippers</a> <a href='skip.html'>Skip to content</a></p>"
+    assert text(one(f"<body>{elsewhere}</body>", "html", parser=parser)).endswith("Skippers Skip to content")
+    byline = "<article><header><p>By a sailor</p></header><p>Text.</p></article>"
+    title = f"<body><header><h1>Knots</h1><p>A book</p></header><aside>{'x ' * 200}</aside>{byline}</body>"
+    assert text(one(title, "html", parser=parser)) == "Knots\nA book\n\nBy a sailor\n\nText."
+    plain = "<body><header><p>By a sailor</p></header><p>Text.</p></body>"
+    assert text(one(plain, "html", parser=parser)).endswith("By a sailor\n\nText.")
+
+
+PAGES = [
+    "<html lang=en><head><title>T</title><link rel=canonical href='/x'></head><body><nav>menu</nav><main><h1 id=a>One</h1>"
+    "<p>Text <a href='b.html'>a</a> and <b>more</b>.</p><ul><li>x</li><li>y</li></ul><table><tr><td>a</td><td>b</td></tr></table>"
+    "<h2>Two</h2><pre>x\n  y</pre><dl><dt>term</dt><dd>meaning</dd></dl></main><footer>foot</footer></body></html>",
+    "<html><body><article><h1>See also</h1><p><a href=a>A</a><br>line<img src=i.png alt=Boat></p></article></body></html>",
+    "<p>no frame at all</p><h3 id=x>Deep</h3>text &amp; more<!-- not this --><script>nor()</script>",
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("content", ["main", "all"])
+def test_both_engines_read_a_page_alike(page, content):
+    one_, two = (one(page, "html", content=content, parser=parser) for parser in ("lexbor", "beautifulsoup"))
+    assert outline(one_) == outline(two)
+    assert [section.text for section in one_.sections()] == [section.text for section in two.sections()]
+    assert links(one_) == links(two)
+    assert (one_.title, one_.names, one_.language) == (two.title, two.names, two.language)
+
+
+def test_a_page_nested_too_deep_is_read_by_beautifulsoup():
+    deep = "<div>" * 30_000 + "<h1>Title</h1><p>text <a href=x>there</a></p>" + "</div>" * 30_000
+    source = SourceFile("a.html", deep.encode())
+    [document] = HtmlFormat().read(source, {})
+    assert source.warnings == ["nested over 2000 elements deep: read by BeautifulSoup"]
+    assert (document.title, document.root.text) == ("Title", "text there")
+    assert links(document) == [("hyperlink", "x", "there")]
+
+
+def test_of_a_page_of_jekyll_tags_are_carried_out_and_variables_left_out():
+    source = """---
+title: Oars
+---
+<html><body><main><h1>{{ page.title }}</h1>
+{% if page.old %}<p>An old page.</p>{% else %}<p>A new one.</p>{% endif %}
+<p>See <a href="{% link boats/hulls.md %}">hulls</a> and <a href="{{ '/sails' | relative_url }}">sails</a>{{ site.mark }}.
+An oar {{ unknown }}moves a boat, and much more than that is said of it here, in words of its own.</p>
+{% comment %}<p>Not this.</p>{% endcomment %}
+{% highlight ruby %}
+a < b
+{% endhighlight %}
+{% raw %}<p>Shown: {{ as it is }}</p>{% endraw %}
+</main></body></html>"""
+    [document] = HtmlFormat().read(SourceFile("docs/oars.html", source.encode()), {})
+    text = "\n".join(section.text for section in document.sections())
+    assert document.title == "Oars"
+    assert "An old page." in text
+    assert "An oar moves a boat" in text
+    assert "Shown: {{ as it is }}" in text
+    for left_out in ("A new one", "unknown", "Not this", "{%", "site.mark"):
+        assert left_out not in text
+    assert [(link.target, link.text) for link in document.links()] == [
+        ("/boats/hulls.md", "hulls"),
+        ("/sails", "sails"),
+    ]
+    [code] = [mark for section in document.sections() for mark in section.marks if mark.kind is MarkKind.CODE]
+    assert code.detail == "ruby"
+    plain = source.partition("---\n<html>")[2].replace("{{ page.title }}", "Oars")
+    [other] = HtmlFormat().read(SourceFile("docs/oars.html", f"<html>{plain}".encode()), {})
+    assert "{{ unknown }}" in "".join(section.text for section in other.sections())  # no front matter: it is text
+
+
+REDIRECT = """<!doctype html><html><head><title>Redirecting</title><link rel="canonical" href="https://e.org/knots.html">
+<meta http-equiv="Refresh" content="0; url=TARGET"></head><body><h1>Redirecting…</h1>
+<a href="TARGET">Click here if you are not redirected.</a></body></html>"""
+
+
+def test_a_page_that_only_leads_to_another_is_a_name_of_that_one(run, tmp_path):
+    pages = {
+        "knots.html": "<h1>Knots</h1><p>A bowline holds.</p>",
+        "rope.html": "<h1>Rope</h1><p>See <a href='old/bowline.html'>the old page</a>.</p>",
+        "old/bowline.html": REDIRECT.replace("TARGET", "../knots.html"),
+        "news.html": "<head><meta http-equiv=refresh content=300></head><h1>News</h1><p>This page is read again.</p>",
+    }
+    for name, page in pages.items():
+        (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "docs" / name).write_text(page, encoding="utf-8")
+    made = run("ingest", tmp_path / "docs", "-w", tmp_path / "w")
+    assert "3 documents, 3 sections" in made.out + made.err
+    assert "1 of 1 links within the corpus resolved" in made.out + made.err
+    corpus = Corpus.open(tmp_path / "w")
+    graph = ReferenceGraph.open(tmp_path / "w", corpus)
+    titles = {number: corpus.document_at(number).title for number in range(corpus.document_count)}
+    assert [(titles[edge["source_document"]], titles[edge["target_document"]]) for edge in graph.edges()] == [
+        ("Rope", "Knots")
+    ]
+
+
+@pytest.mark.parametrize("body", [f"<p>{'word ' * 80}</p>", "<a href='next.html'>next</a> <a href='other.html'>o</a>"])
+def test_a_page_that_leads_on_but_says_more_is_a_document(body):
+    page = f"<head><meta http-equiv=refresh content='3; url=next.html'></head><h1>T</h1>{body}"
+    assert one(page, "html").title == "T"

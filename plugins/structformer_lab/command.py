@@ -1,0 +1,178 @@
+"""`structformer experiment`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from structformer.cli import (
+    Output,
+    OutputPath,
+    WorkspacePath,
+    common_options,
+    force_option,
+    judged,
+    judged_option,
+    save_config,
+    seconds,
+    show,
+)
+from structformer.did_you_mean import did_you_mean
+
+
+@click.command("experiment")
+@click.argument("experiments", nargs=-1, required=True, metavar="NAME_OR_FILE...")
+@judged_option
+@click.option(
+    "--max-time", metavar="TIME", help="Time for each training, for example 2m.  [default: what the experiment says]"
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A key of docs/options.md for every training, over what the experiment says; LABEL.KEY=VALUE for the rows of "
+    "a label. base_model and size are where rows begin that name no base_model of their own.",
+)
+@click.option("--rows", default="", metavar="LABELS", help="Only the rows of these labels, between commas.")
+@click.option(
+    "--measures",
+    default="",
+    metavar="LIST",
+    help="Measures of ir-measures between commas, instead of the experiment's.",
+)
+@click.option(
+    "--train-from",
+    type=WorkspacePath(),
+    help="The workspace whose Examples rows learn from that name none: the papers train on Wikipedia and judge "
+    "elsewhere.  [default: the judged workspace]",
+)
+@click.option(
+    "--train-queries", type=click.Path(path_type=Path), help="Judged queries to fine-tune on; else half of all."
+)
+@click.option("--train-qrels", type=click.Path(path_type=Path), help="The judgements of --train-queries.")
+@click.option(
+    "--train-candidates",
+    type=click.Path(path_type=Path),
+    help="A TREC run file of --train-queries, from whose documents negatives are drawn; else BM25's.",
+)
+@click.option(
+    "--candidates",
+    type=click.Path(path_type=Path),
+    help="A TREC run file whose documents the rows put in order, instead of BM25's.",
+)
+@click.option(
+    "--file",
+    "given",
+    multiple=True,
+    metavar="NAME=PATH",
+    help="A file that rows need, by the name in their pipelines: titles, judged and others of the experiment agent.",
+)
+@click.option(
+    "--output",
+    "folder",
+    type=OutputPath(),
+    help="Where tables and runs go, a folder for each experiment.  [default: WORKSPACE/experiments]",
+)
+@force_option("an earlier experiment of that name in --output")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of training, of halving the queries, and of the test."
+)
+@common_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    experiments: tuple[str, ...],
+    queries: Path | None,
+    qrels: Path | None,
+    beir: Path | None,
+    dataset: str | None,
+    topic_parts: str,
+    max_time: str | None,
+    settings: tuple[str, ...],
+    rows: str,
+    measures: str,
+    train_from: Path | None,
+    train_queries: Path | None,
+    train_qrels: Path | None,
+    train_candidates: Path | None,
+    candidates: Path | None,
+    given: tuple[str, ...],
+    folder: Path | None,
+    force: bool,
+    seed: int,
+    workspace: Path,
+    out: Output,
+) -> None:
+    """Train and compare the variants of one experiment or more; each gets a table as Markdown, JSON and a page.
+
+    Wikiformer's: zero-shot and finetuned (table 2, and with --candidates table 3), long-texts (table 4), ablation and
+    ablation-finetuned (table 5), sizes (figure 4). HARP's: harp (table 2), harp-ensemble (table 3), harp-ablation
+    (table 4), few-shot and many-queries (figure 3). fandom: ColBERT re-ranking and retrieving. agent: the section-title
+    agent (figures 2 and 3). A FILE of your own is TOML, see docs/evaluation.md. A killed experiment resumes with the
+    row where it was."""
+    from structformer.evaluation import write_page
+    from structformer.workspace import Workspace, check_folder, new_folder
+
+    from structformer_lab.experiment import read_experiment
+    from structformer_lab.row_training import RowTraining
+    from structformer_lab.running import run_experiment
+
+    asked_for = [measure.strip() for measure in measures.split(",") if measure.strip()]
+    whole = [read_experiment(name) for name in experiments]
+    labels = frozenset[str]().union(*(row.names for experiment in whole for row in experiment.rows))
+    read = [experiment.narrowed(asked_for, rows) for experiment in whole]
+    asked = judged(queries, qrels, beir, dataset, topic_parts)
+    if len(asked) != 1:
+        raise click.UsageError("give --queries and --qrels, --beir, or --dataset")
+    if (train_queries is None) != (train_qrels is None):
+        raise click.UsageError("--train-queries and --train-qrels go together")
+    if train_candidates and not train_queries:
+        raise click.UsageError("--train-candidates goes with --train-queries")
+    files = _named_files(given, [text for experiment in read for row in experiment.rows for text in row.texts])
+    learned = judged(train_queries, train_qrels, None, None, topic_parts)
+    Workspace(workspace).state()  # raises: without a workspace nothing is written
+    own = folder is None
+    targets = [(folder or Workspace(workspace).experiments) / Path(name).stem for name in experiments]
+    for target in targets:
+        check_folder(target, workspace, force=force or own, own=own)  # before hours of work
+    results = []
+    for target, experiment in zip(targets, read, strict=True):
+        placed = new_folder(target, workspace, force=force or own, own=own)
+        with placed as made, out.progress(experiment.title) as progress:
+            result = run_experiment(
+                workspace,
+                asked[0][1],
+                experiment,
+                RowTraining(settings, seconds(max_time) if max_time else None, seed, train_from, labels),
+                train_on=learned[0][1] if learned else None,
+                candidates=candidates,
+                train_candidates=train_candidates,
+                files=files,
+                output=made,
+                say=lambda text: out.note(text) if out.verbose or " left out: " in text else None,
+                progress=lambda _, done, total: progress(done, total),
+            )
+            write_page(made / "report.html", [result])
+            save_config(ctx, made)
+        results.append(result)
+        out.result(show(result))
+        if result.caveat:
+            out.say(result.caveat)
+    out.json([result.as_dict() for result in results])
+    out.say(f"tables: {', '.join(map(str, targets))}")
+
+
+def _named_files(given: tuple[str, ...], pipelines: list[str]) -> dict[str, str]:
+    """Files by name from NAME=PATH. Raises UsageError on a name that no row has, or a file that is not there."""
+    from structformer_lab.row_places import files_of
+
+    known, found = files_of(pipelines), {}
+    for each in given:
+        name, _, path = each.partition("=")
+        if name not in known:
+            raise click.UsageError(f"--file {each}: no row needs {name!r}; {did_you_mean(name, known)}")
+        if not Path(path).exists():
+            raise click.UsageError(f"--file {each}: no such file")
+        found[name] = path
+    return found

@@ -1,0 +1,256 @@
+"""Experiments: variants of training and search, described in one TOML file, each trained, searched with and compared in
+one table.
+
+    title = "Which tasks help"
+    measures = ["nDCG@10", "RR@10"]
+    baseline = "all tasks"
+
+    [[rows]]
+    label = "all tasks"
+    pipeline = "lexical[k=100] >> rerank:{model}[k=50]"
+
+    [rows.train]
+    ranker = "cross-encoder"
+    mix = { srr = 1, rwi = 1, ati = 1, ltm = 1 }
+    max_seconds = 600
+
+A row without [rows.train] trains nothing; `from = "WORKSPACE"` in it learns from another workspace's corpus. `{model}`
+in a pipeline is the row's own model; `{candidates}` is what the rows put in order: the first 100 documents by BM25, or
+the run file that the command names. `budget` is the seconds that each training
+has, the same for all rows, unless a row says otherwise.
+
+A row with `finetune = true`, or with a table of options, is trained on judged queries after that: on those given to
+train on, else on half of the queries, and then all rows are judged on the other half. A `finetune` without
+[rows.train] starts from the base model of its `ranker`. `finetune.of = "documents"` learns from whole documents, with
+negatives from the candidates, as such rows are judged; else from passages. `finetune.queries = N` takes N queries;
+`queries = [5, 10]` in a row makes one row of each. A row with `ensemble = [LABEL, ...]`, and no
+pipeline, averages the ranks of those rows. `sizes = [100, 1000]` makes one row of each number of
+query-document pairs.
+
+`checkpoint = "org/name"` in a row takes a published ranker for its `{model}`. `{NAME}` in a pipeline is the file that
+the command gives for NAME, and `{NAME?}` one that may be missing; `{base}` is the base model before any training. Rows
+whose checkpoint or file is not to be had are left out."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from structformer.did_you_mean import did_you_mean
+from structformer.errors import UsageError
+from structformer.evaluation import parse_measure
+from structformer.training import DOCUMENTS, PASSAGES, TrainingOptions
+
+_TOP = {"title", "measures", "baseline", "rows", "description", "budget"}
+_ROW = {"label", "pipeline", "train", "finetune", "sizes", "queries", "ensemble", "checkpoint"}
+_TUNING = {field.name for field in fields(TrainingOptions)} - {"sampling", "recipe", "mix", "name", "train_from"} | {
+    "queries",
+    "negatives",
+    "of",
+}
+# The same documents for all rows, one unit each.
+CANDIDATES = "lexical[k=100, of=documents]"
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentRow:
+    """One variant. train: options of TrainingOptions, None for a row that trains nothing. finetune: those of a training
+    on judged queries after that, with `queries`, `negatives` and `of`; None for none. family: the label in the file,
+    where that makes several rows. checkpoint: a published ranker, a folder or hub name, in the place of a trained one.
+    """
+
+    label: str
+    pipeline: str
+    train: Mapping[str, Any] | None = None
+    finetune: Mapping[str, Any] | None = None
+    ensemble: tuple[str, ...] = ()
+    family: str = ""
+    checkpoint: str = ""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Its label, and its family's."""
+        return frozenset((self.label, self.family or self.label))
+
+    def is_called(self, name: str) -> bool:
+        """Whether a name is the row's, or its family's."""
+        return name in self.names
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts that may speak of files."""
+        return [self.pipeline, *(value for value in (self.finetune or {}).values() if isinstance(value, str))]
+
+    @property
+    def model(self) -> str:
+        """The name of the row's model in the workspace."""
+        plain = "-".join("".join(c if c.isalnum() else " " for c in self.label.lower()).split())
+        return f"experiment-{plain}-{hashlib.sha256(self.label.encode()).hexdigest()[:6]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """An experiment as its file has it. baselines: labels of the rows that the others are compared with. budget:
+    seconds of each training, None for the trainer's own default.
+    """
+
+    title: str
+    rows: list[ExperimentRow]
+    measures: list[str] = field(default_factory=lambda: ["nDCG@10", "RR@10", "Success@1"])
+    baselines: list[str] = field(default_factory=list)
+    budget: float | None = None
+
+    def narrowed(self, measures: Sequence[str] = (), rows: str = "") -> Experiment:
+        """The same with other measures, where any are given, and with the rows alone that a list names, where one does:
+        labels between commas, ensembles with what they are made of. Raises UsageError on what there is not.
+        """
+        for measure in measures:
+            parse_measure(measure)
+        named = set(_labels(rows, self.rows)) if rows else {row.label for row in self.rows}
+        kept = {row.label for row in self.rows if any(map(row.is_called, named))}
+        kept |= {member for row in self.rows if row.label in kept for member in row.ensemble}
+        return replace(
+            self,
+            measures=list(measures) or self.measures,
+            rows=[row for row in self.rows if row.label in kept],
+            baselines=[baseline for baseline in self.baselines if baseline in kept],
+        )
+
+
+def _labels(text: str, rows: Iterable[ExperimentRow]) -> list[str]:
+    """The labels in a list of them between commas, which labels may hold too: the longest at each place."""
+    known = {name for row in rows for name in row.names}
+    parts = [part.strip() for part in text.split(",")]
+    found = []
+    while parts:
+        ends = (end for end in range(len(parts), 0, -1) if ", ".join(parts[:end]) in known)
+        if (end := next(ends, None)) is None:
+            raise UsageError(f"no row {parts[0]!r}; {did_you_mean(parts[0], sorted(known), between='; ')}")
+        found.append(", ".join(parts[:end]))
+        parts = parts[end:]
+    return found
+
+
+def experiment_names() -> list[str]:
+    """The experiments that come with the package."""
+    folder = files("structformer_lab").joinpath("experiments")
+    return sorted(path.name.removesuffix(".toml") for path in folder.iterdir() if path.name.endswith(".toml"))
+
+
+def read_experiment(name: str) -> Experiment:
+    """An experiment of the package by its name, or a TOML file. Raises UsageError naming what is wrong in it."""
+    try:
+        if name in experiment_names():
+            text = files("structformer_lab").joinpath("experiments", f"{name}.toml").read_text(encoding="utf-8")
+        else:
+            text = Path(name).read_text(encoding="utf-8")
+        value = tomllib.loads(text)
+    except OSError as error:
+        meant = did_you_mean(name, experiment_names(), more=", or give the path of a TOML file")
+        raise UsageError(f"no experiment {name!r} ({error.strerror or error}); {meant}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{name}: {error}") from error
+    _known(value, _TOP, name)
+    rows: list[ExperimentRow] = []
+    for number, row in enumerate(value.get("rows", []), 1):
+        where = f"{name}, row {number}"
+        _known(row, _ROW, where)
+        members = row.get("ensemble", [])
+        if members and isinstance(members, list) and isinstance(row.get("label"), str) and len(row) == 2:
+            if unknown := [member for member in members if member not in {each.label for each in rows}]:
+                raise UsageError(f"{where}: no row above has the label {unknown[0]!r}")
+            rows.append(ExperimentRow(row["label"], "", ensemble=tuple(members)))
+            continue
+        if members or not isinstance(row.get("label"), str) or not isinstance(row.get("pipeline"), str):
+            raise UsageError(f"{where}: a row needs a label and a pipeline, or a label and an ensemble of others")
+        rows += _sized(row, where)
+    if not rows:
+        raise UsageError(f"{name} has no [[rows]]")
+    labels = [row.label for row in rows]
+    if len(set(labels)) < len(labels):
+        raise UsageError(
+            f"{name}: two rows have the label {next(label for label in labels if labels.count(label) > 1)!r}"
+        )
+    given = value.get("baseline", [])
+    baselines = [given] if isinstance(given, str) else list(given)
+    for baseline in filter(None, baselines):
+        if baseline not in labels:
+            raise UsageError(f"{name}: the baseline {baseline!r} is not the label of a row")
+    budget = value.get("budget")
+    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int | float) or budget <= 0):
+        raise UsageError(f"{name}: budget is {budget!r}: it must be seconds")
+    measures = value.get("measures") or Experiment("", []).measures
+    return Experiment(value.get("title", Path(name).stem), rows, measures, list(filter(None, baselines)), budget)
+
+
+def _sized(row: Mapping[str, Any], where: str) -> list[ExperimentRow]:
+    train, finetune = _training(row, where), _tuning(row, where)
+    label, pipeline = row["label"], row["pipeline"]
+    if asked := row.get("queries"):
+        if finetune is None or row.get("sizes"):
+            raise UsageError(f"{where}: queries go with finetune, and not with sizes")
+        return [
+            ExperimentRow(f"{label}, {count} queries", pipeline, train, {**finetune, "queries": count}, family=label)
+            for count in asked
+        ]
+    if not row.get("sizes"):
+        return [ExperimentRow(label, pipeline, train, finetune, checkpoint=_checkpoint(row, where))]
+    if train is None:
+        raise UsageError(f"{where}: sizes go with [rows.train]")
+    return [
+        ExperimentRow(
+            f"{label}, {size} pairs",
+            pipeline,
+            {**train, "max_pairs": size, "max_steps": "none", "max_seconds": "none"},
+            finetune,
+            family=label,
+        )
+        for size in row["sizes"]
+    ]
+
+
+def _checkpoint(row: Mapping[str, Any], where: str) -> str:
+    name = row.get("checkpoint", "")
+    if not isinstance(name, str) or (name and (row.get("train") is not None or row.get("finetune"))):
+        raise UsageError(f"{where}: a checkpoint is a folder or a hub name, in the place of train and finetune")
+    return name
+
+
+def _training(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
+    """The options of a row's training, `from` under its name among them."""
+    given = row.get("train")
+    if not isinstance(given, dict | None):
+        raise UsageError(f"{where}: train is {given!r}: it must be a table of options")
+    if given is None or "from" not in given:
+        return given
+    return {**{name: value for name, value in given.items() if name != "from"}, "train_from": given["from"]}
+
+
+def _tuning(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
+    """The options of a row's fine-tuning."""
+    given = row.get("finetune", False)
+    if not isinstance(given, bool | dict):
+        raise UsageError(f"{where}: finetune is {given!r}: it must be true, or a table of options")
+    if given is False:
+        return None
+    options = {} if given is True else given
+    _known(options, _TUNING, f"{where}, finetune")
+    if row.get("train") is not None and "base_model" in options:
+        raise UsageError(f"{where}, finetune: it starts from what train has made, so base_model goes without train")
+    for name in ("queries", "negatives"):
+        if name in options and (not isinstance(options[name], int) or options[name] < 1):
+            raise UsageError(f"{where}, finetune: {name} is {options[name]!r}: it must be a number of at least 1")
+    if options.get("of", PASSAGES) not in (PASSAGES, DOCUMENTS):
+        raise UsageError(f"{where}, finetune: of is {options['of']!r}: it must be {PASSAGES} or {DOCUMENTS}")
+    return options
+
+
+def _known(value: Mapping[str, Any], known: set[str], where: str) -> None:
+    unknown = sorted(set(value) - known)
+    if unknown:
+        raise UsageError(f"{where}: no key {', '.join(unknown)}; {did_you_mean(unknown, sorted(known))}")

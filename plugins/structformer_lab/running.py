@@ -1,0 +1,309 @@
+"""Running an experiment: every row's model trained, all rows searched with and compared on the same queries."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from structformer.corpus import Corpus
+from structformer.errors import ModelError, UsageError
+from structformer.evaluation import Evaluation, Judgements, development_digests, evaluate, named_development, said_of
+from structformer.models import base_for, read_record
+from structformer.retrieval.encoder_names import UNTRAINED_OF
+from structformer.retrieval.opened import has_ranking_head
+from structformer.retrieval.pipeline import parse_pipeline
+from structformer.retrieval.run_files import read_run
+from structformer.sampling import set_digest
+from structformer.storage import sha256_of, write_json
+from structformer.training import (
+    DEVELOPMENT,
+    DOCUMENTS,
+    PASSAGES,
+    UNASKED,
+    Listener,
+    RunMode,
+    TrainingOptions,
+    candidate_documents,
+    finetuning_options,
+    judged_source,
+    relevant_documents,
+    scratch_model,
+    train_ranker,
+    training_options,
+)
+from structformer.workspace import Workspace
+
+from structformer_lab.experiment import CANDIDATES, Experiment, ExperimentRow
+from structformer_lab.row_places import BASE, checkpoint_folder, filled, filled_values
+from structformer_lab.row_training import RowTraining, shared
+
+_ASKED_FOR = "experiment.json"
+NEGATIVES = 7  # of a judged query, where a row says no other number
+_HELD_OUT = 0.0  # all queries are learned from: other ones judge the rows
+
+
+@dataclass(frozen=True, slots=True)
+class _TrainOn:
+    """Judged queries to fine-tune on, and the run file that negatives are drawn from, None for BM25's documents."""
+
+    judgements: Judgements
+    run: Path | None
+
+
+def run_experiment(
+    workspace: str | Path | Workspace,
+    judgements: Judgements,
+    experiment: Experiment,
+    training: RowTraining | None = None,
+    *,
+    train_on: Judgements | None = None,
+    candidates: Path | None = None,
+    train_candidates: Path | None = None,
+    files: Mapping[str, str] | None = None,
+    output: Path | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Evaluation:
+    """Train what the rows ask for and compare them. train_on: judged queries to fine-tune on, half of `judgements` when
+    there are none. candidates: the run file that rows put in order; train_candidates: that of the queries in
+    `train_on`. files: those that rows need, by the names that their pipelines have for them.
+
+    A row whose model is there already, trained with the same options on this corpus, is not trained again, so that a
+    killed experiment goes on where it was. A row that has nothing to train on is left out and named. Raises UsageError
+    when no row is left."""
+    workspace = Workspace(workspace)
+    training = training or RowTraining()
+    if training.max_seconds is None:
+        training = replace(training, max_seconds=experiment.budget)
+    rows = experiment.rows
+    judged = judgements
+    _check_options(workspace, rows, training)
+    _check_collection(workspace, judgements, candidates)
+    learned = None
+    if train_on is not None:
+        _check_collection(workspace, train_on, train_candidates)
+        learned = _TrainOn(train_on, train_candidates)
+    elif any(row.finetune is not None for row in rows):
+        half, judged = split_queries(judgements, training.seed)
+        learned = _TrainOn(half, candidates)
+    first = f'run("{candidates}")' if candidates else CANDIDATES
+    kept: list[ExperimentRow] = []
+    caveats: list[str] = []
+
+    def leave_out(row: ExperimentRow, why: object) -> None:
+        caveats.append(f"{row.label} left out: {why}")
+        say(caveats[-1])
+
+    for number, row in enumerate(rows, 1):
+        say(f"row {number} of {len(rows)}: {row.label}")
+        try:
+            searched = str(checkpoint_folder(row.checkpoint)) if row.checkpoint else _searched(row)
+            places = {**(files or {}), "candidates": first, "model": searched}
+            if BASE in row.pipeline:
+                base, location = _untrained(workspace, training.of_row(row, rows))
+                places["base"] = f'"{UNTRAINED_OF}{location}"'
+                if not has_ranking_head(location):
+                    caveats.append(
+                        f"{row.label}: {base} has no ranking head, so these are the scores of a random head."
+                    )
+            settled = replace(row, pipeline=filled(row.pipeline, places), finetune=filled_values(row.finetune, places))
+            _trained(workspace, settled, training.of_row(row, rows), learned, say)
+        except ModelError as error:
+            leave_out(row, error)
+            continue
+        kept.append(settled)
+    there = {row.label for row in kept}
+    ensembles = {}
+    for row in (row for row in kept if row.ensemble):
+        if missing := [label for label in row.ensemble if label not in there]:
+            leave_out(row, f"it needs the row {', '.join(missing)}")
+        else:
+            ensembles[row.label] = row.ensemble
+    kept = [row for row in kept if not row.ensemble]
+    if not kept:
+        raise UsageError("; ".join(["no row could be trained", *caveats]))
+    pipelines = [parse_pipeline(row.pipeline) for row in kept]
+    by_label = {row.label: pipeline for row, pipeline in zip(kept, pipelines, strict=True)}
+    baseline = [by_label[label] for label in experiment.baselines if label in by_label]
+    return evaluate(
+        workspace,
+        judged,
+        pipelines=pipelines,
+        labels=[row.label for row in kept],
+        ensembles=ensembles,
+        against=baseline,
+        measures=experiment.measures,
+        title=experiment.title,
+        caveat="\n\n".join(caveats),
+        seed=training.seed,
+        output=output,
+        progress=progress,
+        standard=False,
+    )
+
+
+def _check_options(workspace: Workspace, rows: Sequence[ExperimentRow], training: RowTraining) -> None:
+    """Raises UsageError on settings that rows cannot take, and on judged queries of another collection; WorkspaceError
+    where a corpus to learn from is missing: before anything is trained.
+    """
+    if training.train_from is not None:
+        Corpus.open(training.train_from)
+    read = set()
+    for row in rows:
+        options = _first_options(row, training.of_row(row, rows))
+        if options is None:
+            continue
+        if options.train_from is not None:
+            Corpus.open(options.train_from)
+        named = tuple(getattr(options, name) for name in DEVELOPMENT)
+        if named not in read:
+            read.add(named)
+            named_development(workspace, options)
+
+
+def _check_collection(workspace: Workspace, judged: Judgements, run: Path | None) -> None:
+    """Raises UsageError on judgements or a run of another collection, before hours of training are spent on them."""
+    corpus = Corpus.open(workspace)
+    numbers = {name: number for number, name in enumerate(corpus.document_ids())}
+    asked = judged.asked()
+    relevant_documents(asked, judged.qrels, numbers)
+    if run is not None:
+        candidate_documents(workspace, corpus, asked, numbers, read_run(run)[1])
+
+
+def split_queries(judgements: Judgements, seed: int) -> tuple[Judgements, Judgements]:
+    """Half of the judged queries to train on, the other half to judge by; which is which depends on their ids and the
+    seed alone.
+    """
+
+    def half(name: str) -> int:
+        return hashlib.sha256(f"half/{seed}/{name}".encode()).digest()[0] % 2
+
+    parts = [
+        Judgements(
+            {name: text for name, text in judgements.queries.items() if half(name) == side},
+            {name: grades for name, grades in judgements.qrels.items() if half(name) == side},
+            subtopics=judgements.subtopics,
+        )
+        for side in (0, 1)
+    ]
+    return parts[0], parts[1]
+
+
+def _searched(row: ExperimentRow) -> str:
+    return row.model if row.finetune is None else f"{row.model}-finetuned"
+
+
+def _untrained(workspace: Workspace, how: RowTraining) -> tuple[str, str]:
+    """(name, location) of the cross-encoder's base model, before any training. Raises ModelError."""
+    options = training_options(None, {"ranker": "cross-encoder", "seed": how.seed}, how.of_base())
+    base = base_for(workspace, options.base_model, options.ranker)
+    if not base.scratch:
+        return base.name, base.location
+    corpus = Corpus.open(options.train_from or how.train_from or workspace)
+    return base.name, scratch_model(workspace.cache, corpus, options)
+
+
+def _first_options(row: ExperimentRow, how: RowTraining) -> TrainingOptions | None:
+    """The options of the row's training on structure, None where it has none."""
+    if row.train is None:
+        return None
+    elsewhere = {"train_from": str(how.train_from)} if how.train_from is not None else {}
+    chosen = {**elsewhere, **row.train, "name": row.model, "seed": how.seed}
+    if how.max_seconds is not None and "max_seconds" not in row.train:
+        chosen["max_seconds"] = how.max_seconds
+    return training_options(chosen.pop("recipe", None), chosen, how.of_training(row))
+
+
+def _trained(
+    workspace: Workspace,
+    row: ExperimentRow,
+    how: RowTraining,
+    train_on: _TrainOn | None,
+    say: Callable[[str], None],
+) -> None:
+    listener = Listener(note=say)
+    options = _first_options(row, how)
+    if options is not None:
+        asked: dict[str, Any] = {
+            "options": asdict(options),
+            "samples": set_digest(Corpus.open(options.train_from or workspace), options.sampling),
+            "development": development_digests(workspace, options),
+        }
+
+        def train() -> None:
+            development = named_development(workspace, options)
+            if development is not None:
+                say(said_of(development))
+            unasked = shared(options, how.of_training(row))
+            mode = RunMode(force=True, listener=listener, unasked=unasked, development=development)
+            train_ranker(workspace, options, mode)
+
+        _once(workspace, row.model, asked, train)
+    if row.finetune is None or train_on is None:
+        return
+    judged = train_on.judgements
+    tuning = {"max_seconds": how.max_seconds, **row.finetune, "seed": how.seed, "name": f"{row.model}-finetuned"}
+    negatives, count = tuning.pop("negatives", NEGATIVES), tuning.pop("queries", None)
+    of = tuning.pop("of", PASSAGES)
+    run = train_on.run if of == DOCUMENTS else None
+    if count is not None:
+        judged = some_queries(judged, count, how.seed)
+    settled = finetuning_options(workspace, row.model if row.train is not None else None, tuning)
+    tuned: TrainingOptions = training_options(None, settled, how.of_finetuning(row))
+    asked = {
+        "options": asdict(tuned),
+        "corpus": Corpus.open(workspace).fingerprint,
+        "queries": judged.queries,
+        "qrels": judged.qrels,
+        "negatives": negatives,
+        "of": of,
+        "held_out": _HELD_OUT,
+        "candidates": sha256_of(run) if run else "",
+        "base": read_record(workspace, row.model).fingerprint if row.train is not None else "",
+    }
+
+    def finetune() -> None:
+        found = read_run(run)[1] if run else None
+        source, _ = judged_source(
+            workspace,
+            judged.queries,
+            judged.qrels,
+            negatives=negatives,
+            seed=how.seed,
+            of=of,
+            run=found,
+            held_out=_HELD_OUT,
+        )
+        unasked = {**UNASKED, **shared(tuned, how.of_finetuning(row))}
+        train_ranker(workspace, tuned, RunMode(force=True, listener=listener, unasked=unasked), source=source)
+
+    _once(workspace, f"{row.model}-finetuned", asked, finetune)
+
+
+def some_queries(judgements: Judgements, count: int, seed: int) -> Judgements:
+    """So many of the judged queries; more hold those of fewer."""
+
+    def place(name: str) -> str:
+        return hashlib.sha256(f"some/{seed}/{name}".encode()).hexdigest()
+
+    names = sorted(judgements.asked(), key=place)[:count]
+    return Judgements(
+        {name: judgements.queries[name] for name in names},
+        {name: judgements.qrels[name] for name in names},
+        subtopics=judgements.subtopics,
+    )
+
+
+def _once(workspace: Workspace, name: str, asked: Mapping[str, Any], make: Callable[[], object]) -> None:
+    """Make a model unless it is there, made for the same."""
+    digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()
+    path = workspace.model(name) / _ASKED_FOR
+    if path.exists() and json.loads(path.read_text(encoding="utf-8")).get("digest") == digest:
+        return
+    make()
+    write_json(path, {"digest": digest})

@@ -1,0 +1,119 @@
+"""Every experiment of the package runs to its end on two small corpora of the papers' shape: all rows trained for a step
+with a tiny model on an encyclopedia with links, and judged on passages without headings or links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structformer.engines import Work
+from structformer.evaluation.judgements import Judgements, read_judgements, write_judgements
+from structformer.graph import build_graph
+from structformer.ingestion import ingest
+from structformer.models.base import packaged_minilm
+from structformer.models.registry import read_record
+from structformer.retrieval.index import build_index
+from structformer.workspace import Workspace
+
+from boats import LINKED, linked_pages
+from conftest import write_pages
+from structformer_lab.experiment import experiment_names, read_experiment
+from structformer_lab.row_training import RowTraining
+from structformer_lab.running import run_experiment
+
+TINY = [
+    *("base_model=scratch", "size=tiny", "max_steps=1", "max_seconds=none", "document_tokens=48", "groups=2"),
+    *("sample.min_words=5", "sample.min_document_words=5", "sample.min_frequency=1", "sample.keep_short=1.0"),
+    "precision=no",
+]
+ON_A_WIKI = ("agent", "fandom")  # their papers ask the wiki itself
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(packaged_minilm() is None, reason="structformer[offline] is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def wiki(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve pages with sections, links in sentences, and see-also lists."""
+    folder = tmp_path_factory.mktemp("wiki")
+    pages = {
+        f"{topic}.md": f"{linked_pages()[f'{topic}.md']}\n## See also\n\n- [{before}]({before}.md)\n"
+        for before, topic in zip((LINKED[-1], *LINKED), LINKED, strict=False)
+    }
+    write_pages(folder / "pages", pages)
+    ingest(folder / "pages", folder / "w")
+    build_graph(folder / "w")
+    build_index(folder / "w", encoders=["base"])
+    return folder / "w"
+
+
+@pytest.fixture(scope="module")
+def marco(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A passage for each topic in MS MARCO's own TSV."""
+    folder = tmp_path_factory.mktemp("marco")
+    lines = [
+        f"D{number}\thttps://boats.example/{topic}\tAll about the {topic}\tClean the {topic} twice a year with fresh water and "
+        f"oil it before the winter. A {topic} that nobody oils will rust and break.\n"
+        for number, topic in enumerate(LINKED)
+    ]
+    write_pages(folder, {"docs/msmarco-docs.tsv": "".join(lines)})
+    ingest(folder / "docs", folder / "w")
+    build_index(folder / "w", encoders=["base"])
+    return folder / "w"
+
+
+@pytest.fixture
+def topics(marco, tmp_path) -> Judgements:
+    """TREC's topics and judgements of the passages."""
+    asked = "".join(
+        f"<top>\n<num> Number: {number}\n<title> clean the {topic}\n<desc> Description:\nHow is the {topic} cleaned?\n</top>\n"
+        for number, topic in enumerate(LINKED)
+    )
+    write_pages(
+        tmp_path, {"topics.txt": asked, "qrels.txt": "".join(f"{number} 0 D{number} 1\n" for number in range(12))}
+    )
+    return read_judgements(tmp_path / "topics.txt", tmp_path / "qrels.txt")
+
+
+def here(work: Work, tasks: Iterable[Any], engine: object) -> Iterator[Any]:
+    """Draws Examples without the processes, which take longer to begin than these corpora to be drawn from."""
+    module, _, function = work.function.partition(":")
+    return (getattr(import_module(module), function)(task, lambda item: None) for task in tasks)
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_an_experiment_of_the_package_runs_to_its_end(name, wiki, marco, topics, tmp_path, monkeypatch):
+    monkeypatch.setattr("structformer.models.base.hub_in_reach", lambda: False)
+    monkeypatch.setattr("structformer.sampling.shard_drawing.mapped", here)
+    experiment = read_experiment(name)
+    said: list[str] = []
+    # A row that names its own base takes another one by its label alone.
+    named = [row for row in experiment.rows if "base_model" in {**(row.train or {}), **(row.finetune or {})}]
+    settings = [*TINY, *(f"{row.label}.base_model=scratch" for row in named)]
+    on, judged, how, files = marco, topics, RowTraining(settings, train_from=wiki), {"webformer": "its folder"}
+    if name in ON_A_WIKI:
+        judged = Judgements({t: f"clean the {t}" for t in LINKED}, {t: {f"{t}.md": 1, "jib.md": 0} for t in LINKED})
+        on, how = wiki, RowTraining(TINY)
+        write_judgements(tmp_path, judged)
+        files = {"judged": str(tmp_path / "qrels.txt"), "titles": str(tmp_path / "titles.tsv")}
+        (tmp_path / "titles.tsv").write_text("".join(f"{topic}\tCare of the {topic}\n" for topic in LINKED))
+    result = run_experiment(on, judged, experiment, how, files=files, output=tmp_path / "out", say=said.append)
+    without = {row.label for row in experiment.rows if row.checkpoint}
+    assert {line.partition(" left out: ")[0] for line in said if " left out: " in line} == without
+    assert [row.label for row in result.rows] == [row.label for row in experiment.rows if row.label not in without]
+    for row in experiment.rows:
+        if row.train is not None and row.finetune is not None:
+            tuned = read_record(on, f"{row.model}-finetuned")
+            assert tuned.base_location == str(Workspace(on).model(row.model)), "what was learned before is kept"
+    assert set(result.measures) == {measure for row in result.rows for measure in row.scores}
+    for row in result.rows:
+        compared = {f"vs {label}" for label in experiment.baselines if label != row.label}
+        assert set(row.tests) == compared
+        assert all(set(by_measure) == set(result.measures) for by_measure in row.tests.values())
+        assert all(low <= row.scores[measure] <= high for measure, (low, high) in row.intervals.items())
+    assert (tmp_path / "out" / "report.md").exists()

@@ -1,0 +1,267 @@
+"""What the parts of a LaTeX document's text are: lists, tables, theorems, code, formulas, words that stand out."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from structformer.document import INLINE, Block, Document, MarkKind, Section, mark_problems
+
+from reading import Folder, one
+from structformer_latex.format import LatexFormat
+
+
+def parts(page: str) -> list[object]:
+    """The blocks of a page of one section as nested lists: kinds with their details, and the texts of the leaves."""
+    root = one(page, "latex").root
+    assert not root.children
+    assert not list(mark_problems(root.text, root.marks))
+    return shown(root, root.blocks)
+
+
+def shown(section: Section, blocks: list[Block]) -> list[object]:
+    found: list[object] = []
+    for block in blocks:
+        name = f"{block.kind.value} {block.detail}".strip()
+        words = section.text[block.start : block.end]
+        if block.kind is MarkKind.PARAGRAPH:
+            found.append(words)
+        else:
+            found.append((name, words) if block.is_leaf else [name, *shown(section, block.children)])
+    return found
+
+
+def spans(page: str | Document) -> list[tuple[str, str]]:
+    document = one(page, "latex") if isinstance(page, str) else page
+    return [
+        (mark.kind.value, section.text[mark.start : mark.end])
+        for section in document.sections()
+        for mark in section.marks
+        if mark.kind in INLINE
+    ]
+
+
+def test_lists_in_lists():
+    page = r"""Take: \begin{itemize}
+\item a rope
+\begin{enumerate}[start=3] \item new \item[b)] or old \end{enumerate}
+of hemp
+\item a post\footnote{Of oak.}
+\end{itemize}
+and pull."""
+    assert parts(page) == [
+        "Take:",
+        [
+            "list",
+            ["item", "a rope", ["list 3", ["item", "new"], ["item", "b) or old"]], "of hemp"],
+            ["item", "a post"],
+        ],
+        "Of oak.",
+        "and pull.",
+    ]
+
+
+def test_terms_and_what_they_mean():
+    page = r"""\begin{description}
+\item[Bight] a loop
+\item[Bend] joins ropes: \begin{itemize}\item two \end{itemize}
+\end{description}"""
+    assert parts(page) == [
+        [
+            "definitions",
+            ["term", "Bight"],
+            ["definition", "a loop"],
+            ["term", "Bend"],
+            ["definition", "joins ropes:", ["list", ["item", "two"]]],
+        ]
+    ]
+
+
+def test_a_table_that_floats_with_its_caption_and_column_titles():
+    page = r"""\begin{table}[h]\caption{Strength of \emph{knots}}
+\begin{tabular}{lc}
+\toprule
+Knot & Strength \\
+     & in \% \\ \midrule
+Bowline & \\
+{\bf Eight} & \shortstack{60 \\ or 70} \\
+\bottomrule
+\end{tabular}
+\end{table}"""
+    assert parts(page) == [
+        [
+            "table",
+            ["caption", "Strength of knots"],
+            ["row header", ["cell", "Knot"], ["cell", "Strength"]],
+            ["row header", ["cell"], ["cell", "in %"]],
+            ["row", ["cell", "Bowline"], ["cell"]],
+            ["row", ["cell", "Eight"], ["cell", "60", "or 70"]],
+        ]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "kinds"),
+    [
+        (r"\hline a & b \\ \hline c & d \\ e & f \\ \hline", ["row header", "row", "row"]),
+        (r"\hline a & b \\ \hline c & d \\ \hline", ["row header", "row"]),
+        (r"\hline a & b \\ \hline c & d \\ \hline e & f \\ \hline", ["row", "row", "row"]),
+        (r"a & b \\ c & d \\", ["row", "row"]),
+        (r"\caption{C}\\ a & b \tabularnewline[2pt] \midrule c & d", ["caption", "row header", "row"]),
+    ],
+)
+def test_column_titles_stand_above_a_rule_of_their_own(rows, kinds):
+    [table] = parts(rf"\begin{{longtable}}{{ll}} {rows} \end{{longtable}}")
+    assert [part if isinstance(part, str) else part[0] for part in table] == ["table", *kinds]
+
+
+def test_a_table_within_a_cell_breaks_its_lines():
+    page = r"\begin{tabular}{ll} \begin{tabular}{c} a \\ b \end{tabular} & c \\ d & e \end{tabular}"
+    assert parts(page) == [["table", ["row", ["cell", "a", "b"], ["cell", "c"]], ["row", ["cell", "d"], ["cell", "e"]]]]
+
+
+def test_a_figure_has_the_words_of_its_image_and_its_caption():
+    page = r"""\begin{figure*}[t]\includegraphics[width=3cm, alt={A rope}]{rope.png}
+\caption{The rope\label{r}}\end{figure*} See \cref{r}."""
+    assert parts(page) == [["figure", "A rope", ["caption", "The rope"]], "See Figure 1."]
+
+
+def test_code_has_the_language_that_its_environment_names():
+    page = r"""\lstset{basicstyle=\small, language=Python}
+\begin{lstlisting}
+if a:
+
+    b()
+\end{lstlisting}
+\begin{lstlisting}[numbers=left,language={[LaTeX]TeX}]
+\a
+\end{lstlisting}
+\begin{minted}[linenos]{Rust}
+let a;
+\end{minted}
+\begin{minted}{text}
+plain
+\end{minted}
+\begin{verbatim}
+a & b
+\end{verbatim}"""
+    assert parts(page) == [
+        ("code python", "if a:\n\n    b()"),
+        ("code tex", "\\a"),
+        ("code rust", "let a;"),
+        ("code", "plain"),
+        ("code", "a & b"),
+    ]
+
+
+def test_theorems_are_notes_of_their_kind():
+    page = r"""\newtheorem{thm}{Theorem}\newtheorem{satz}{Hauptsatz}
+\begin{thm}[Gauss]\label{g} If \[ x = y \] then \begin{itemize}\item $y$\end{itemize}\end{thm}
+\begin{proof} By \ref{g}. \end{proof}
+\begin{satz} Ja. \end{satz}"""
+    assert parts(page) == [
+        ["note theorem", "Theorem 1 (Gauss). If", ("formula", "x = y"), "then", ["list", ["item", "$y$"]]],
+        ["note proof", "Proof. By 1."],
+        ["note hauptsatz", "Hauptsatz 1. Ja."],
+    ]
+
+
+def test_boxes_and_quotations():
+    page = r"""\begin{alertblock}{Beware of \emph{knots}} They slip.
+
+All do.\end{alertblock}
+\begin{tcolorbox}[title=T] Framed. \end{tcolorbox}
+\begin{quote} Quoted. \end{quote} Not."""
+    assert parts(page) == [
+        ["note important", ["title", "Beware of knots"], "They slip.", "All do."],
+        ["note note", "Framed."],
+        ["quote", "Quoted."],
+        "Not.",
+    ]
+
+
+def test_a_list_of_references():
+    page = r"\begin{thebibliography}{9} \bibitem{a} Ashley. \bibitem{b} Day. \end{thebibliography} After."
+    [references] = one(page, "latex").root.children
+    assert shown(references, references.blocks) == [["list", ["item", "Ashley."], ["item", "Day."]], "After."]
+
+
+def test_words_that_stand_out():
+    page = r"""\newcommand{\term}[1]{\emph{#1}}\newcommand{\cmd}[1]{\texttt{#1}}
+A \term{knot in \textbf{two} ropes}, {\it often \bf twice}, by \cmd{tie}, \verb|a_b| or \lstinline{c d}, for $n^2$ and \(m\)."""
+    assert spans(page) == [
+        ("emphasis", "knot in two ropes"),
+        ("strong", "two"),
+        ("emphasis", "often twice"),
+        ("strong", "twice"),
+        ("code_span", "tie"),
+        ("code_span", "a_b"),
+        ("code_span", "c d"),
+        ("formula_span", "$n^2$"),
+        ("formula_span", "$m$"),
+    ]
+
+
+def test_what_stands_out_ends_with_its_group_its_environment_or_its_paragraph():
+    page = r"""\begin{tabular}{ll} \bf a & b \\ \bf c & {\bf d} e \end{tabular}
+\begin{center}\bf Title\end{center} plain {\em first
+
+second} third \emph{fourth} \em fifth \emph x"""
+    assert spans(page) == [
+        *(("strong", words) for words in ("a", "c", "d", "Title")),
+        ("emphasis", "first"),
+        ("emphasis", "fourth"),
+    ]
+
+
+def test_a_title_has_no_marks():
+    document = one(r"\section{On \emph{knots} in \verb|C|} Tie \emph{one}.", "latex")
+    assert [section.title for section in document.root.children] == ["On knots in C"]
+    assert spans(document) == [("emphasis", "one")]
+
+
+def test_marks_move_with_the_numbers_that_references_show():
+    page = r"""\section{One}\label{one}
+See \cref{one} and \emph{then \ref{two} again}, \textbf{\ref{nowhere}} and \texttt{x}.
+\begin{tabular}{ll} \ref{one} & a \\ \ref{nowhere} b & \nameref{two} \end{tabular}
+\section{Two}\label{two}"""
+    section = one(page, "latex").root.children[0]
+    assert not list(mark_problems(section.text, section.marks))
+    assert shown(section, section.blocks) == [
+        "See Section 1 and then 2 again, and x.",
+        ["table", ["row", ["cell", "1"], ["cell", "a"]], ["row", ["cell", "b"], ["cell", "Two"]]],
+    ]
+    assert [text for _, text in spans(one(page, "latex"))] == ["then 2 again", "x"]
+
+
+def test_files_that_a_document_takes_in_stand_where_they_are_taken_in():
+    files = Folder(
+        {
+            "main.tex": r"\documentclass{article}\begin{document}\begin{itemize}\input{items}\end{itemize}\end{document}",
+            "items.tex": r"\item a \item b",
+        }
+    )
+    [document] = LatexFormat().read(files.source("main.tex"), {})
+    assert shown(document.root, document.root.blocks) == [["list", ["item", "a"], ["item", "b"]]]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        r"\emph{" * 40_000 + "x",
+        r"{\em {\bf " * 20_000 + "x",
+        r"\begin{itemize}\item " * 10_000 + "x" + r"\end{itemize}" * 10_000,
+        r"\begin{tabular}{l} a & " * 8_000,
+        r"\begin{tabular}{l}" + r"a & \\ \midrule " * 20_000,
+        "$a " * 50_000,
+        "$\\$" * 50_000,
+        "\\%" * 100_000,
+    ],
+    ids=["emph", "groups", "lists", "tables", "rows", "formulas", "signs", "percents"],
+)
+def test_hostile_nesting_is_read_in_linear_time(page):
+    start = time.process_time()
+    document = one(page, "latex")
+    assert time.process_time() - start < 10
+    for section in document.sections():
+        assert not list(mark_problems(section.text, section.marks))

@@ -1,0 +1,437 @@
+"""The Markdown of site generators: what their readers see, from the smallest pages."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from structformer import Document, read
+from structformer.document import MarkKind
+from structformer.errors import UsageError
+from structformer.formats.source import SourceFile
+from structformer.ingestion import ingest
+
+from reading import Folder, links, outline
+from structformer_markdown.dialects import DIALECTS, plain_markdown
+from structformer_markdown.format import MarkdownFormat
+
+
+def page(text: str, path: str = "page.md", others: dict[str, str] | None = None, **options: str) -> Document:
+    """A page among its neighbours."""
+    [document] = MarkdownFormat().read(Folder({path: text, **(others or {})}).source(path), options)
+    return document
+
+
+def mdx(text: str) -> Document:
+    return page(text, "page.mdx")
+
+
+def text(markdown: str, path: str = "page.md", others: dict[str, str] | None = None) -> str:
+    return page(markdown, path, others).root.text
+
+
+def targets(document: Document) -> list[tuple[str, str]]:
+    """(target, anchor text) of every link."""
+    return [(target, shown) for _, target, shown in links(document)]
+
+
+CODE = "{: .x} {{< x >}} {{ x }} {% x %} {props.x} {/* x */} <Note> :::note ![[x]] {{Compat}} [!INCLUDE x]"
+
+
+@pytest.mark.parametrize("path", ["page.md", "page.mdx"])
+def test_code_is_never_changed(path):
+    block = f"```\n{CODE}\nimport a from 'b';\n!!! note\n```\n"
+    assert text(f"# T\n\n{block}", path) == f"{CODE}\nimport a from 'b';\n!!! note"
+    assert text(f"# T\n\nA `{CODE}` b.\n", path) == f"A {CODE} b."
+    assert text(f"# T\n\n- item\n\n  ```\n  {CODE}\n  ```\n", path) == f"item\n{CODE}"
+
+
+def test_indented_code_is_code_but_in_mdx():
+    assert text("# T\n\nText.\n\n    {% if x %} {: .y}\n") == "Text.\n\n{% if x %} {: .y}"
+
+
+# kramdown
+
+
+def test_attribute_lists_of_kramdown_are_no_text():
+    assert text("A para.\n{: .note .info}\n") == "A para."
+    assert text("{: .note}\n**Stop**{:.title} it, *now*{: #now}.\n") == "Stop it, now."
+
+
+def test_names_that_kramdown_gives_are_anchors():
+    found = page("# T\n\n### H\n{: #own}\n\nText.\n{: #para}\n\n{: #before}\n## Next\n\nUnder\n---\n{: #line .x}\n")
+    assert [section.anchors for section in found.sections()][1:] == [
+        ("own", "h", "para"),
+        ("before", "next"),
+        ("line", "under"),
+    ]
+
+
+def test_places_of_contents_are_no_text():
+    assert text("* TOC\n{:toc}\n\nText.\n\n1. Contents\n{:toc .x}\n") == "Text."
+    assert text("[TOC]\n\nText.\n\n[[_TOC_]]\n") == "Text."
+
+
+def test_comments_of_kramdown_are_no_text():
+    assert text("A {::comment}gone{:/comment}b{::nomarkdown} c{:/}\n") == "A b c"
+
+
+# MDX
+
+
+def test_what_stands_between_components_is_markdown():
+    found = mdx(
+        "<Note>\nUse **x** and [y](z).\n</Note>\n\n<Steps>\n1. Install the [CLI](https://v) **now**.\n</Steps>\n"
+    )
+    assert found.root.text == "Use x and y.\n\nInstall the CLI now."
+    assert targets(found) == [("z", "y"), ("https://v", "CLI")]
+    assert targets(mdx('- <Link id="x"/> Only [v](./x.md)\n')) == [("./x.md", "v")]
+
+
+def test_components_in_markdown_hold_markdown_too_but_html_does_not():
+    assert targets(page("<Note>\nUse [y](z).\n</Note>\n")) == [("z", "y")]
+    assert text("<DIV>\nUse **x**.\n</DIV>\n") == "Use **x**."
+
+
+def test_labels_and_titles_of_components_are_text_and_their_addresses_links():
+    found = mdx(
+        '<Tabs>\n<TabItem label="Apple">\n\nRed.\n\n</TabItem>\n</Tabs>\n\n'
+        '<LinkCard title="Go" href="/z/" description="Far away" />\n\n<Card title="Stay" href={`/here`}>\nNear.\n</Card>\n'
+    )
+    assert found.root.text == "Apple\n\nRed.\n\nGo Far away\n\nStay\n\nNear."
+    assert targets(found) == [("/z/", "Go"), ("/here", "Stay")]
+
+
+def test_tabs_have_the_labels_that_their_parent_lists():
+    tabs = '<Tabs values={[{label: "Linux and macOS", value: \'unix\'}]}>\n<TabItem value="unix">\nRun it.\n</TabItem>\n</Tabs>\n'
+    assert mdx(tabs).root.text == "Linux and macOS\n\nRun it."
+
+
+def test_content_of_components_is_no_code_for_being_indented():
+    found = mdx(
+        '<Accordions>\n  <Accordion title="A">\n    See [b](c).\n\n    - one\n      - two\n\n    ```js\n      let x\n    ```\n'
+        "  </Accordion>\n</Accordions>\n"
+    )
+    assert found.root.text == "A\n\nSee b.\n\none\ntwo\n\n  let x"
+    assert targets(found) == [("c", "b")]
+
+
+def test_components_in_a_line_leave_their_text():
+    found = mdx(
+        'Press <Kbd>x</Kbd> and see <Link to="/q">the *q* page</Link>.\n\n<Note>One.</Note>\n<Note>Two.</Note>\n'
+    )
+    assert found.root.text == "Press x and see the q page.\n\nOne.\n\nTwo."
+    assert targets(found) == [("/q", "the q page")]
+
+
+def test_targets_in_angle_brackets_and_badges_in_headings_are_no_components():
+    found = page('# T\n\n<Note>x</Note> [a](<Path To File.md>) [b]\n\n[b]: <Other.md>\n\n## H <Badge text="New" />\n')
+    assert targets(found) == [("Path To File.md", "a"), ("Other.md", "b")]
+    assert found.root.children[0].anchors == ("h",)
+
+
+def test_imports_exports_and_expressions_are_no_text():
+    found = mdx(
+        'import {\n A\n} from "x"\nexport const C = () => {\n  return <b>no</b>;\n};\n\n# T\n\nYes {props.value} and '
+        "{list.map((x) => <li>{x}</li>)}{'this'}.\n\nexport const D = [\n  {a: 1},\n];\n\nEnd.\n"
+    )
+    assert (found.title, found.root.text) == ("T", "Yes and this.\n\nEnd.")
+
+
+def test_words_that_look_like_imports_stay():
+    assert text("# T\n\nYou may\nimport your 'things'\nexport them.\n") == "You may import your 'things' export them."
+
+
+def test_comments_of_mdx_are_anchors_behind_headings_and_nothing_elsewhere():
+    found = page("# T\n\n## 使用法 {/*usage*/}\n\nA {/* not\n\nthis */}b.\n")
+    assert (found.root.children[0].anchors, found.root.children[0].title) == (("usage", "使用法"), "使用法")
+    assert "not" not in found.root.children[0].text
+
+
+def test_html_in_mdx_holds_markdown_and_its_expressions_are_no_text():
+    found = mdx(
+        '<div style={{a: 1}} className="x">\n**bold** [k](l)\n</div>\n\n<img src={require(\'./a.png\')} alt="A" />\n'
+    )
+    assert found.root.text == "bold k\n\nA"
+    assert targets(found) == [("l", "k"), ("./a.png", "A")]
+
+
+def test_formulas_in_mdx_keep_their_braces():
+    assert mdx("So $\\frac{a}{b}$ is {x} small.\n").root.text == "So $\\frac{a}{b}$ is small."
+
+
+# containers
+
+
+@pytest.mark.parametrize(
+    ("opening", "first"),
+    [
+        (":::note[Your *title*]{.cls}", "Your title"),
+        (":::note[A [link](x) in it]", "A link in it"),
+        ("::: tip Mind the gap {open}", "Mind the gap"),
+        (':::note{title="Given"}', "Given"),
+        (":::warning", "Warning:"),
+        ("::: details", ""),
+    ],
+)
+def test_a_container_begins_with_its_title_or_what_it_is(opening, first):
+    assert text(f"{opening}\n\nText.\n\n:::\n") == f"{first}\n\nText.".strip()
+
+
+def test_classes_in_braces_are_no_text():
+    assert text("A lead. {.lead}\n\nA [span]{.mark} here.\n") == "A lead.\n\nA span here."
+
+
+# templates
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        '---\ntitle: \'{{ replace .Name "-" " " | title }}\'\n---\n\nText.\n',
+        "---\nlayout: x\n---\n{% for post in site.posts %}{{ post.title }}: {{ post.excerpt }}{% endfor %} all\n",
+    ],
+)
+def test_a_template_is_no_document(template):
+    source = Folder({"archetypes/x.md": template}).source("archetypes/x.md")
+    assert list(MarkdownFormat().read(source, {})) == []
+    assert source.warnings == ["a template that its site fills in: not a document"]
+
+
+def test_a_page_with_variables_and_shortcodes_is_no_template():
+    assert page("---\ntitle: T\n---\n{{ site.x }}\n").title == "T"
+    assert page("{{< hero >}}\n{{< cards >}}\n", "content/_index.md").root.text == ""
+    assert targets(page("- [a]({{ '/docs/a/' | relative_url }})\n- [b]({{ '/docs/b/' | relative_url }})\n"))
+
+
+# Liquid
+
+
+def test_targets_in_liquid_are_links():
+    found = page('# T\n\n[a]({{ "/docs/x/" | relative_url }}) [b]({{ site.baseurl }}/b/) [c]({% link d/x.md %})\n')
+    assert targets(found) == [("/docs/x/", "a"), ("/b/", "b"), ("/d/x.md", "c")]
+
+
+def test_a_variable_that_begins_a_target_is_the_configurations_or_leads_outside(tmp_path):
+    files = {"docs/_docs/h.md": "# T\n\nSee [#1] {{ x }}.\n\n[#1]: {{ site.repository }}/issues/1\n"}
+    known = page(files["docs/_docs/h.md"], "docs/_docs/h.md", {"docs/_config.yml": "repository: https://h.ub/j\n"})
+    assert (known.root.text, targets(known)) == ("See #1 .", [("https://h.ub/j/issues/1", "#1")])
+    counts = resolved(tmp_path, files)
+    assert (counts["external"], counts["unresolved"]) == (1, 0)
+
+
+def test_a_configuration_that_is_no_yaml_or_nested_without_end_is_none():
+    for configuration in ("[" * 50_000, "a: [", "- x", "\x00"):
+        found = page("# T\n\n[a]({{ site.x }}/1) {{ y }}\n", others={"_config.yml": configuration})
+        assert targets(found) == [("//{{site.x}}/1", "a")]
+
+
+def resolved(folder: Path, files: dict[str, str]) -> dict[str, int]:
+    """How many links of a folder lead where."""
+    for path, content in files.items():
+        (folder / "in" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "in" / path).write_text(content)
+    return ingest(folder / "in", folder / "w").links["hyperlink"]
+
+
+def test_of_a_condition_the_first_branch_stays():
+    assert text("# T\n\n{% if a %}yes{% elsif b %}or{% else %}no{% endif %}.\n") == "yes."
+    assert text("# T\n\n{% unless a %}A{% if b %}B{% else %}C{% endif %}{% else %}D{% endunless %}\n") == "AB"
+    assert text("# T\n\n{% case x %}{% when 1 %}one{% when 2 %}two{% endcase %} {% else %}end\n") == "one end"
+
+
+def test_variables_of_a_loop_and_of_the_site_go_and_others_stay():
+    loop = "{% for d in site.docs %}- {{ d.title }} is here\n{% endfor %}"
+    assert text(f"# T\n\nWords that stand here.\n\n{loop}\nVersion {{{{ site.version }}}} of {{{{ name }}}}.\n") == (
+        "Words that stand here.\n\nis here\n\nVersion  of {{ name }}."
+    )
+
+
+def test_code_between_tags_of_liquid_is_code_and_raw_text_stays():
+    assert text("# T\n\n{% highlight ruby %}\ndef x\n  {{ y }}\n{% endhighlight %}\n") == "def x\n  {{ y }}"
+    assert text("# T\n\n{% raw %}A {{ y }} b.{% endraw %} {% comment %}no{% endcomment %}\n") == "A {{ y }} b."
+
+
+# Hugo and GitBook
+
+
+def test_words_of_shortcodes_stay():
+    assert text('use {{< glossary_tooltip text="pods" term_id="pod" >}} now\n') == "use pods now"
+    assert [title for _, title in outline(page('# T\n\n## {{% heading "prerequisites" %}}\n'))] == [
+        "T",
+        "prerequisites",
+    ]
+    assert text('{{< tab "Linux" >}}\n\nText.\n\n{{< /tab >}}\n') == "Linux\n\nText."
+
+
+def test_addresses_of_shortcodes_are_links():
+    found = page(
+        '# T\n\n{{< card title="T" link="/l" >}}\n\n{{< button href="/x" >}}Get *it*{{< /button >}} '
+        '[r]({{< relref "a/b.md#c" >}})\n\n{{< figure src="a.png" alt="A plan" >}}\n'
+    )
+    assert targets(found) == [("/l", "T"), ("/x", "Get it"), ("a/b.md#c", "r"), ("a.png", "A plan")]
+
+
+def test_code_in_a_shortcode_is_code():
+    assert text('{{< highlight go "linenos=1" >}}\nx := {{ .a }}\n*y*\n{{< /highlight >}}\n') == "x := {{ .a }}\n*y*"
+
+
+def test_addresses_in_lower_case_are_found_unless_two_pages_differ_by_case_alone(tmp_path):
+    files = {
+        "functions/GetRemote.md": "# Get\n\nText.\n",
+        "functions/one.md": "# One\n\n[a](/functions/getremote/) [b](/Functions/One/)\n",
+    }
+    assert resolved(tmp_path / "1", files)["resolved"] == 2
+    counts = resolved(tmp_path / "2", files | {"functions/GETRemote.md": "# Other\n\nText.\n"})
+    assert (counts["resolved"], counts["ambiguous"]) == (1, 1)
+
+
+def test_blocks_of_gitbook_keep_their_titles():
+    found = page(
+        '{% tabs %}\n{% tab title="npm" %}\nRun it.\n{% endtab %}\n{% endtabs %}\n\n{% hint style="info" %}\nMind.\n'
+        '{% endhint %}\n\n{% embed url="https://x.y" %}\n'
+    )
+    assert found.root.text == "npm\n\nRun it.\n\nInfo: Mind.\n\nhttps://x.y"
+    assert targets(found) == [("https://x.y", "https://x.y")]
+
+
+# mdBook, Obsidian, DocFX, VitePress, MDN
+
+
+def test_captions_of_listings_are_text():
+    listing = (
+        '<Listing number="1-1" file-name="a.rs" caption="A program with `x`">\n\n```rust\nfn x\n```\n\n</Listing>\n'
+    )
+    assert text(listing) == "Listing 1-1: A program with x\n\nfn x"
+
+
+def test_what_obsidian_embeds_is_an_image_or_a_link():
+    found = page("A ![[plan.png|300]] b ![[Note#Part|shown]].\n\n> [!info]- Folded\n> Text.\n")
+    assert found.root.text == "A b shown.\n\nInfo: Folded Text."
+    assert links(found) == [("embed", "plan.png", ""), ("hyperlink", "Note#Part", "shown")]
+
+
+def test_marks_of_docfx_are_no_text():
+    found = page(
+        ':::image type="content" source="a/b.png" alt-text="A plan":::\n\n::: zone pivot="x"\n\nText [!INCLUDE x].\n\n'
+        '::: zone-end\n\n> [!div class="next"]\n> [Next](n.md)\n\n> [!VIDEO https://v.w/x]\n'
+    )
+    assert found.root.text == "A plan\n\nText .\n\nNext\n\nhttps://v.w/x"
+    assert targets(found)[:2] == [("a/b.png", "A plan"), ("n.md", "Next")]
+
+
+def test_an_include_of_docfx_may_stand_in_a_line():
+    assert text("Use [!INCLUDE [p](includes/p.md)] now.\n", others={"includes/p.md": "The *Product*\n"}) == (
+        "Use The Product now."
+    )
+
+
+def test_snippets_of_vitepress_are_code():
+    snippet = {"docs/snippets/a.js": "let a = {x};\n"}
+    assert text("# T\n\n<<< @/snippets/a.js{1 js:line-numbers} [name]\n", "docs/g/page.md", snippet) == "let a = {x};"
+
+
+def test_macros_of_mdn_are_links_with_their_words():
+    found = page(
+        'Read {{domxref("Document.cookie", "cookies")}} of {{HTMLElement("abbr")}}, {{Glossary("x","y")}} and '
+        '{{jsxref("Array.prototype.map()")}}.\n\n{{Compat}} {{EmbedLiveSample("a", 1)}}\n',
+        "files/ja/web/page/index.md",
+    )
+    assert found.root.text == "Read cookies of <abbr>, y and Array.prototype.map()."
+    assert targets(found) == [
+        ("/ja/docs/Web/API/Document/cookie", "cookies"),
+        ("/ja/docs/Web/HTML/Reference/Elements/abbr", "<abbr>"),
+        ("/ja/docs/Glossary/x", "y"),
+        ("/ja/docs/Web/JavaScript/Reference/Global_Objects/Array/map", "Array.prototype.map()"),
+    ]
+
+
+# the choice of dialects
+
+
+def test_dialects_may_be_chosen():
+    both = "A para.\n{: .x}\n\n{{< x >}}\n"
+    assert page(both).root.text == "A para."
+    assert page(both, dialect="kramdown").root.text == "A para.\n\n{{< x >}}"
+    assert page(both, dialect="kramdown, hugo").root.text == "A para."
+    assert page(both, dialect="none").root.text == "A para. {: .x}\n\n{{< x >}}"
+
+
+def test_an_unknown_dialect_is_refused_in_words():
+    with pytest.raises(UsageError, match=r"no Markdown dialect 'jekil'; choose from: attributes, .*, none"):
+        list(read(b"x", format="markdown", dialect="jekil"))
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "{% if a %}",
+        "{% raw %}",
+        "{{",
+        '<A b="',
+        "<A b={",
+        "\n<Tab>\n",
+        "{/*",
+        "\nexport const a = (",
+        "\nimport {",
+        "{{< a >}}",
+        '{{< a b="',
+        '{{domxref("',
+        '<Listing a="',
+        "\n{: #a}",
+        "` `` ",
+        "\\",
+        "![[",
+        ":::image ",
+        " ",
+        "$",
+    ],
+)
+def test_hostile_pages_take_linear_time(unit):
+    text = f"<Aa> {{% {{{{ ::: {unit * 20_000} end"
+    start = time.process_time()
+    plain_markdown(text, SourceFile("a.mdx", b""), ",".join(dialect.name for dialect in DIALECTS))
+    assert time.process_time() - start < 4
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "said"),
+    [
+        (":::warning[Mind *it*]\nText.\n:::", "warning", "Mind it\n\nText."),
+        ("::: {.callout-tip}\nText.\n:::", "tip", "Tip: Text."),
+        ('!!! note inline end "Mind"\n    Text.', "note", "Mind\n\nText."),
+        ("/// danger\nText.\n///", "danger", "Danger: Text."),
+        ('{% hint style="info" %}\nText.\n{% endhint %}', "info", "Info: Text."),
+    ],
+)
+def test_an_admonition_is_a_note_and_what_follows_it_is_not(source, kind, said):
+    document = page(f"Before.\n\n{source}\n\nAfter.\n")
+    root = document.root
+    assert root.text == f"Before.\n\n{said}\n\nAfter."
+    [note] = [block for block in root.blocks if block.kind is MarkKind.NOTE]
+    assert (note.detail, root.text[note.start : note.end]) == (kind, said)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("- :::note\n  x\n  :::\n- y", "Note: x"),
+        ("> :::tip[Title]\n> x\n>\n> y\n> :::\n> z", "Title\n\nx\n\ny"),
+        (":::note\n- :::tabs\n  x\n  :::\n- y\n\n:::\nz", "Note:\n\nx\ny"),
+        ("- a\n\n    /// note | T\n    x\n    ///\n- b", "T\nx"),
+        (":::info # Title\nx\n:::\ny", "Title\n\nx"),
+        (":::note\nx\n    :::\ny", "Note: x"),  # where an end is not, it is code
+    ],
+)
+def test_an_admonition_may_stand_in_what_is_around_it(source, said):
+    root = page(source).root
+    [note] = [block for top in root.blocks for block in top.walk() if block.kind is MarkKind.NOTE]
+    assert root.text[note.start : note.end] == said
+    assert "<!--" not in root.text
+
+
+def test_a_comment_that_looks_like_a_note_does_no_harm():
+    root = page("a\n\n<!--note-->\n\nb\n\n<!--/note-->\n\n<!--note x title-->\n").root
+    assert (root.text, root.marks) == ("a\n\nb", [])
+    assert text("a\n\n<!--/structformer-note-->\n\n<!--structformer-note x title-->") == "a"

@@ -1,0 +1,31 @@
+"""Serving a search: the page, the API, MCP, the box for other sites, answers, feedback, a site without a server. Needs
+structformer[serve]."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from structformer.lazy_names import lazy_names
+from structformer.plugins import hookimpl
+
+if TYPE_CHECKING:
+    from structformer_serve.http.options import ServerOptions
+    from structformer_serve.served import Served, serve, up
+
+__all__ = ["Served", "ServerOptions", "serve", "up"]
+__getattr__ = lazy_names(__name__, {"served": "Served serve up", "http.options": "ServerOptions"})
+
+_COMMANDS = {
+    "up": "From files to a search page, which gets better while it is used.",
+    "serve": "Serve the search: a page, an API, MCP, a box for other sites.",
+    "ask": "Answer a question from the documents, by a language model of yours.",
+    "mcp": "Give assistants the search over standard input and output.",
+    "feedback": "What people searched for on the page, as a report and as judgements.",
+    "gaps": "What people ask and the documents do not answer.",
+}
+
+
+@hookimpl
+def structformer_commands(app: Any) -> None:
+    for name, help_line in _COMMANDS.items():
+        app.add_lazy(name, f"structformer_serve.commands.{name}:command", help_line, "Search page")

@@ -1,0 +1,457 @@
+"""The application: routes of the pages, the API, DocSearch's wire form, MCP, health and metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import islice
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+import anyio
+from anyio.to_thread import run_sync
+from mcp.server.transport_security import TransportSecuritySettings
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import BaseModel, ValidationError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+from structformer.errors import StructformerError, UsageError
+
+from structformer_serve import docsearch
+from structformer_serve.answer_stream import AnswerStreams
+from structformer_serve.asking import Asking, search_request
+from structformer_serve.assets import ROBOTS, STATIC, static
+from structformer_serve.comparison import Comparison
+from structformer_serve.feedback import FeedbackLog
+from structformer_serve.generation import WORDS
+from structformer_serve.http import strict_json
+from structformer_serve.http.access import EVERYTHING, Access
+from structformer_serve.http.error_pages import for_browsers
+from structformer_serve.http.guard import Guard, Metrics, log, problem
+from structformer_serve.http.options import ServerOptions
+from structformer_serve.http.strict_json import StrictJson
+from structformer_serve.language_model import language_model
+from structformer_serve.mcp_server import mcp_server
+from structformer_serve.openapi import openapi
+from structformer_serve.pages import COMPARE, PageMaker
+from structformer_serve.readiness import Readiness
+from structformer_serve.schemas import (
+    MAX_QUERY,
+    AskRequest,
+    FeedbackRequest,
+    SearchAnswer,
+    SearchRequest,
+    SectionRequest,
+)
+from structformer_serve.service import NotThere, SearchService
+
+T = TypeVar("T")
+_LISTS = frozenset({"path", "where"})
+_FOR_EVER = "public, max-age=31536000, immutable"
+_SHORTLY = "public, max-age=300"
+_POLL_SECONDS = 1.0
+_LISTED = 1000  # documents of /llms.txt
+
+
+class Application:
+    """A server's application over a search service. asgi: what a server such as uvicorn runs."""
+
+    def __init__(self, service: SearchService, options: ServerOptions | None = None, *, watch: bool = True) -> None:
+        """watch: whether newer indexes are taken over as they come."""
+        self.service = service
+        self.options = options or ServerOptions()
+        self.metrics = Metrics()
+        self._asking = (
+            Asking(service, language_model(self.options.ask, self.options.ask_model)) if self.options.ask else None
+        )
+        self._answers = AnswerStreams()
+        self._pages = PageMaker(service, self.options.root, self._asking.host if self._asking else "")
+        self._log = self._feedback_log() if self.options.feedback else None
+        self._readiness = Readiness(self._in_thread, self._tiny_search)
+        self._watch = watch
+        self._limiter: anyio.CapacityLimiter | None = None
+        self._mcp = mcp_server(service)
+        self._mcp.streamable_http_app(  # for its session manager alone
+            streamable_http_path="/mcp",
+            stateless_http=True,
+            json_response=True,
+            max_request_body_size=self.options.body_bytes,
+            # The guard has looked at Host and Origin already, by the server's own names.
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )
+        self._starlette = Starlette(
+            routes=self._routes(),
+            middleware=[Middleware(_Failures, root=self.options.root)],
+            lifespan=self._lifespan,
+            exception_handlers={HTTPException: self._not_found},
+        )
+        self.asgi = Guard(self._starlette, self.options, self.metrics)
+
+    def _feedback_log(self) -> FeedbackLog:
+        return FeedbackLog(
+            self.service.workspace,
+            most_bytes=1_000_000 * self.options.feedback_mb,
+            months=self.options.feedback_months,
+            dropped=lambda reason: self.metrics.feedback_dropped.labels(reason).inc(),
+        )
+
+    def _routes(self) -> list[BaseRoute]:
+        return [
+            Route("/", self._search_page),
+            Route("/read/{id:path}", self._read_page),
+            Route("/preview/{id:path}", self._preview),
+            Route("/robots.txt", _robots),
+            Route("/favicon.ico", _icon),
+            Route("/feedback", self._feedback_form, methods=["POST"]),
+            Route("/static/{name}", self._static),
+            Route("/widget.js", self._widget),
+            Route("/api/search", self._search),
+            Route("/api/section/{id:path}", self._section),
+            Route("/api/document/{id:path}", self._document),
+            Route("/api/status", self._status),
+            Route("/api/ask", self._ask, methods=["POST"]),
+            Route("/api/feedback", self._feedback, methods=["POST"]),
+            Route("/1/indexes/{index}/queries", self._docsearch, methods=["POST"]),
+            Route("/1/indexes/{index}/query", self._docsearch_one, methods=["POST"]),
+            # Only POST: GET would open a stream that never ends, and without sessions there is nothing to say in it.
+            Route("/mcp", StrictJson(self._mcp.session_manager.handle_request), methods=["POST"]),
+            Route("/openapi.json", self._openapi),
+            Route("/llms.txt", self._llms),
+            Route("/healthz", _healthy),
+            Route("/readyz", self._ready),
+            Route("/metrics", self._metrics),
+        ]
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        self._limiter = anyio.CapacityLimiter(self.options.threads)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._mcp.session_manager.run())
+            group = await stack.enter_async_context(anyio.create_task_group())
+            if self._watch:
+                group.start_soon(self._look_for_newer)
+            yield
+            group.cancel_scope.cancel()
+
+    async def _look_for_newer(self) -> None:
+        while True:
+            await anyio.sleep(_POLL_SECONDS)
+            try:
+                if await run_sync(self.service.refresh):
+                    self.metrics.swaps.inc()
+            except StructformerError:
+                continue  # what is served stays served
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """What a thread gives, within the time that a request may take. Raises TimeoutError."""
+        with anyio.fail_after(self.options.seconds):
+            return await run_sync(work, limiter=self._limiter, abandon_on_cancel=True)
+
+    async def _search(self, request: Request) -> Response:
+        asked = SearchRequest.model_validate(_query(request))
+        return _json(await self._found(asked, _access(request)))
+
+    async def _found(self, asked: SearchRequest, access: Access) -> SearchAnswer:
+        await self._encoded(asked)
+        answer = await self._in_thread(lambda: self.service.search(asked, access))
+        self._keep(asked, answer)
+        return answer
+
+    async def _compared(self, asked: SearchRequest, access: Access) -> tuple[SearchAnswer, Comparison | None]:
+        await self._encoded(asked)
+        answer, comparison = await self._in_thread(lambda: self.service.compare(asked, access))
+        self._keep(asked, answer)
+        return answer, comparison
+
+    async def _encoded(self, asked: SearchRequest) -> None:
+        """Wait until the query is encoded, without a thread."""
+        with anyio.fail_after(self.options.seconds):
+            for vector in self.service.encoding(asked):
+                await asyncio.wrap_future(vector)
+
+    def _keep(self, asked: SearchRequest, answer: SearchAnswer) -> None:
+        """Keep a search as feedback, where that is wanted."""
+        if self._log is not None and not (asked.typing or asked.partial):
+            self._log.add(
+                {
+                    "event": "search",
+                    "query": asked.q,
+                    "index": answer.index,
+                    "shown": [hit.document for hit in answer.hits],
+                }
+            )
+
+    async def _section(self, request: Request) -> Response:
+        asked = SectionRequest.model_validate(_query(request))
+        access, name = _access(request), _id(request)
+        return _json(
+            await self._in_thread(
+                lambda: self.service.section(
+                    name, access, section=asked.section, anchor=asked.anchor, children=asked.children
+                )
+            )
+        )
+
+    async def _document(self, request: Request) -> Response:
+        access, name = _access(request), _id(request)
+        return _json(await self._in_thread(lambda: self.service.document(name, access)))
+
+    async def _status(self, request: Request) -> Response:
+        return _json(self.service.status(_access(request)))
+
+    async def _ask(self, request: Request) -> Response:
+        """An answer in words, by the language model that the server was given."""
+        asked, access = AskRequest.model_validate(await _body(request)), _access(request)
+        search = search_request(asked)
+        if self._asking is None:
+            raise NotThere("this server asks no language model: see --ask")
+        found = await self._found(search, access)
+        return self._answers.response(self._asking.answer(asked, found, access))
+
+    async def _feedback(self, request: Request) -> Response:
+        asked = FeedbackRequest.model_validate(await _body(request))
+        if self._log is None:
+            raise NotThere("this server keeps no feedback: see --feedback")
+        self._log.add(asked.model_dump(exclude_none=True))
+        return Response(status_code=204)
+
+    async def _feedback_form(self, request: Request) -> Response:
+        """The button below the results, for browsers without JavaScript."""
+        form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), max_num_fields=5))
+        asked = SearchRequest.model_validate({"q": form.get("q", "")})
+        if self._log is None:
+            raise NotThere("this server keeps no feedback: see --feedback")
+        self._log.add({"event": "not_found", "query": asked.q, "shown": []})
+        return RedirectResponse(f"{self.options.root}/", 303)
+
+    async def _docsearch(self, request: Request) -> Response:
+        searches = docsearch.requests_of(await _body(request))
+        access = _access(request)
+        base = str(request.base_url).rstrip("/") + self.options.root
+        found = await self._in_thread(lambda: [self._as_docsearch(each, access, base) for each in searches])
+        return _json({"results": found})
+
+    async def _docsearch_one(self, request: Request) -> Response:
+        [search] = docsearch.requests_of({"requests": [await _body(request)]})
+        access, base = _access(request), str(request.base_url).rstrip("/") + self.options.root
+        return _json(await self._in_thread(lambda: self._as_docsearch(search, access, base)))
+
+    def _as_docsearch(self, search: docsearch.Search, access: Access, base: str) -> dict[str, Any]:
+        if search.request is None:
+            return docsearch.nothing(search)
+        return docsearch.answer(search, self.service.search(search.request, access), base)
+
+    async def _openapi(self, request: Request) -> Response:
+        return _json(openapi(self.service.title, self.options.root, self.service.current.pipelines))
+
+    async def _llms(self, request: Request) -> Response:
+        """What there is, for language models: https://llmstxt.org. A thousand documents; `start` goes on from there."""
+        access = _access(request)
+        start = _start(request.query_params.get("start", "0"))
+
+        def text() -> str:
+            root = self.options.root
+            lines = [f"# {self.service.title}", "", "Search: /api/search?q=WORDS. MCP: /mcp", "", "## Documents", ""]
+            found = islice(self.service.documents(access, start=start), _LISTED + 1)
+            for number, (name, title, url) in enumerate(found):
+                if number == _LISTED:
+                    lines += ["", f"[More documents]({root}/llms.txt?start={start + _LISTED})"]
+                    break
+                lines.append(f"- [{title or name}]({url or f'{root}/read/{name}'})")
+            return "\n".join(lines) + "\n"
+
+        made = await self._in_thread(text)
+        return Response(made.encode("utf-8", "backslashreplace"), media_type="text/plain; charset=utf-8")
+
+    async def _ready(self, request: Request) -> Response:
+        """Whether a search that is asked now would be answered; if not, why, in a word."""
+        reason = "draining" if self.asgi.draining else "busy" if self.asgi.busy else await self._readiness.reason()
+        return PlainTextResponse(f"{reason or 'ready'}\n", 503 if reason else 200, {"cache-control": "no-store"})
+
+    def _tiny_search(self) -> None:
+        """A search by words that finds something, if there is anything to find."""
+        name, title, _ = next(iter(self.service.documents(EVERYTHING)), ("", "", ""))
+        word = re.search(r"\w+", f"{title} {name}")
+        query = word[0][:MAX_QUERY] if word else "a"
+        self.service.search(SearchRequest(q=query, k=1, pipeline=WORDS), EVERYTHING)
+
+    async def _metrics(self, request: Request) -> Response:
+        return Response(generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    async def _static(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in STATIC:
+            raise NotThere(f"no file {name!r}")
+        kept = _FOR_EVER if "v" in request.query_params else _SHORTLY
+        return Response(
+            static(name),
+            media_type=f"{STATIC[name]}; charset=utf-8",
+            headers={"cache-control": kept, "access-control-allow-origin": "*"},
+        )
+
+    async def _widget(self, request: Request) -> Response:
+        return Response(
+            static("widget.js"),
+            media_type="text/javascript; charset=utf-8",
+            headers={"cache-control": _SHORTLY, "access-control-allow-origin": "*"},
+        )
+
+    async def _search_page(self, request: Request) -> Response:
+        access = _access(request)
+        given = _query(request)
+        values = {key: value for key, value in given.items() if key in SearchRequest.model_fields}
+        if not str(values.get("q", "")).strip():
+            folder, start = str(given.get("folder", "")), _start(given.get("start", "0"))
+            return _html(await self._in_thread(lambda: self._pages.home(access, folder, start)))
+        try:
+            asked = SearchRequest.model_validate({**values, "explain": True, "group": True, "typing": False})
+        except ValidationError as error:
+            message = f"This cannot be searched for: {_reasons(error)}."
+            return _html(await self._in_thread(lambda: self._pages.invalid(access, message)), 400)
+        if COMPARE in given.items():
+            answer, comparison = await self._compared(asked, access)
+        else:
+            answer, comparison = await self._found(asked, access), None
+        return _html(await self._in_thread(lambda: self._pages.search(access, asked, answer, comparison)))
+
+    async def _preview(self, request: Request) -> Response:
+        """A section as the page shows it beside the results."""
+        asked = SectionRequest.model_validate(_query(request))
+        access, name = _access(request), _id(request)
+        return _html(await self._in_thread(lambda: self._pages.preview(access, name, asked.section or 0)))
+
+    async def _read_page(self, request: Request) -> Response:
+        access, name = _access(request), _id(request)
+        try:
+            return _html(await self._in_thread(lambda: self._pages.read(access, name)))
+        except NotThere:
+            page = self._pages.message(access, "Not there", "There is no such document: it may have been removed.")
+            return _html(page, 404)
+
+    async def _not_found(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        names = {404: "not_found", 405: "wrong_method"}
+        headers = {name.replace("-", "_"): value for name, value in (error.headers or {}).items()}
+        answer = problem(error.status_code, names.get(error.status_code, "refused"), str(error.detail), **headers)
+        return for_browsers(answer, request.scope, self.options.root)
+
+
+class _Failures:
+    """Turns what can go wrong into answers; nothing of a user's is a server error."""
+
+    def __init__(self, app: Any, root: str) -> None:
+        self._app = app
+        self._root = root
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def watched(message: Any) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except (ValidationError, UsageError, NotThere, TimeoutError, ValueError, StructformerError) as error:
+            if begun:
+                raise
+            await for_browsers(_failure(error), scope, self._root)(scope, receive, send)
+        except Exception:  # our own fault: it goes to the log, not to the client
+            log.exception("a request failed")
+            if begun:
+                raise
+            fault = problem(500, "fault", "the server made a mistake; its log has more")
+            await for_browsers(fault, scope, self._root)(scope, receive, send)
+
+
+def _failure(error: Exception) -> Response:
+    if isinstance(error, ValidationError):
+        return problem(422, "invalid", _reasons(error))
+    if isinstance(error, NotThere):
+        return problem(404, "not_found", str(error)[:300])
+    if isinstance(error, UsageError):
+        return problem(422, "invalid", str(error)[:300])
+    if isinstance(error, TimeoutError):
+        return problem(503, "timeout", "it took too long", retry_after="2")
+    if isinstance(error, StructformerError):
+        return problem(503, "unavailable", "the index cannot be read at the moment", retry_after="5")
+    return problem(400, "invalid", "the request cannot be read")
+
+
+async def _robots(request: Request) -> Response:
+    return PlainTextResponse(ROBOTS, headers={"cache-control": _SHORTLY})
+
+
+async def _icon(request: Request) -> Response:
+    """For browsers that ask for it where a page names none."""
+    return Response(static("icon.svg"), media_type=STATIC["icon.svg"], headers={"cache-control": _SHORTLY})
+
+
+def _start(given: str) -> int:
+    """Raises UsageError."""
+    if not given.isdecimal() or len(given) > 12:
+        raise UsageError("start is a number of documents")
+    return int(given)
+
+
+async def _healthy(request: Request) -> Response:
+    return PlainTextResponse("ok\n")
+
+
+def _query(request: Request) -> dict[str, Any]:
+    """Query parameters as a model takes them: lists where several are meant, the rest once. Raises UsageError."""
+    found: dict[str, Any] = {}
+    for key, value in request.query_params.multi_items():
+        if key in _LISTS:
+            found.setdefault(key, []).append(value)
+        elif key in found:
+            raise UsageError(f"{key[:50]} is given twice")
+        else:
+            found[key] = value
+    return found
+
+
+async def _body(request: Request) -> Any:
+    """The body as JSON. Raises UsageError."""
+    try:
+        return strict_json.parse(await request.body())
+    except ValueError:
+        raise UsageError("the body is not JSON") from None
+
+
+def _id(request: Request) -> str:
+    name: str = request.path_params["id"]
+    return name
+
+
+def _access(request: Request) -> Access:
+    found: Access = request.scope["state"]["access"]
+    return found
+
+
+def _reasons(error: ValidationError) -> str:
+    return "; ".join(
+        f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}"[:200] for each in error.errors()[:5]
+    )
+
+
+def _json(value: BaseModel | dict[str, Any]) -> Response:
+    """JSON in ASCII, since texts may hold half of a surrogate pair, which has no other form."""
+    plain = value.model_dump() if isinstance(value, BaseModel) else value
+    text = json.dumps(plain, ensure_ascii=True, separators=(",", ":"), default=str)
+    return Response(text, media_type="application/json", headers={"cache-control": "no-store"})
+
+
+def _html(page: bytes, status: int = 200) -> Response:
+    return Response(page, status, media_type="text/html; charset=utf-8", headers={"cache-control": "no-store"})

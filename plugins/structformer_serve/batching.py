@@ -1,0 +1,97 @@
+"""Queries of requests that come at once are encoded together; vectors of queries that come again are kept."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import Future
+from queue import Empty, SimpleQueue
+
+import numpy as np
+import numpy.typing as npt
+from structformer.retrieval.opened import QueryEncoder
+
+Vector = npt.NDArray[np.float32]
+_BATCH = 32
+_KEPT = 4096
+
+
+class BatchedEncoder:
+    """An encoder for many threads: while one batch is encoded, the queries that come are gathered for the next.
+
+    Nothing is waited for, so a query that comes alone is encoded at once. sizes: how many queries each batch had, the
+    last thousand. With batch=1 every query goes alone, for comparison."""
+
+    def __init__(self, encoder: QueryEncoder, *, batch: int = _BATCH, kept: int = _KEPT) -> None:
+        self._encoder = encoder
+        self._batch = batch
+        self._kept_most = kept
+        self._kept: OrderedDict[str, Vector] = OrderedDict()
+        self._lock = threading.Lock()
+        self._queue: SimpleQueue[tuple[str, Future[Vector]] | None] = SimpleQueue()
+        self.batches = self.encoded = 0
+        self._thread = threading.Thread(target=self._work, name="query-encoder", daemon=True)
+        self._thread.start()
+
+    def encode_queries(self, queries: Sequence[str]) -> Vector:
+        """(queries, dimensions) float32, unit length."""
+        found = [self.submit(query) for query in queries]
+        return np.stack([each.result() for each in found])
+
+    def submit(self, query: str) -> Future[Vector]:
+        """The query's vector, when it is there; asked for again at once, it is kept."""
+        return self._known(query) or self._asked(query)
+
+    def close(self) -> None:
+        """End the thread, after what was asked of it."""
+        self._queue.put(None)
+
+    def _known(self, query: str) -> Future[Vector] | None:
+        with self._lock:
+            vector = self._kept.get(query)
+            if vector is None:
+                return None
+            self._kept.move_to_end(query)
+        future: Future[Vector] = Future()
+        future.set_result(vector)
+        return future
+
+    def _asked(self, query: str) -> Future[Vector]:
+        future: Future[Vector] = Future()
+        self._queue.put((query, future))
+        return future
+
+    def _work(self) -> None:
+        while (first := self._queue.get()) is not None:
+            batch = [first]
+            ended = False
+            while len(batch) < self._batch:
+                try:
+                    item = self._queue.get_nowait()
+                except Empty:
+                    break
+                if item is None:
+                    ended = True
+                    break
+                batch.append(item)
+            self._encode(batch)
+            if ended:
+                return
+
+    def _encode(self, batch: list[tuple[str, Future[Vector]]]) -> None:
+        queries = list(dict.fromkeys(query for query, _ in batch))
+        try:
+            vectors = dict(zip(queries, self._encoder.encode_queries(queries), strict=True))
+        except Exception as error:  # goes to whoever waits for the batch
+            for _, future in batch:
+                future.set_exception(error)
+            return
+        self.batches += 1
+        self.encoded += len(queries)
+        with self._lock:
+            self._kept.update(vectors)
+            while len(self._kept) > self._kept_most:
+                self._kept.popitem(last=False)
+        for query, future in batch:
+            future.set_result(vectors[query])

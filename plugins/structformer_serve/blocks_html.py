@@ -1,0 +1,233 @@
+"""A section's text as HTML: its lists, tables, code and notes as what they are. All that the text says is escaped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from markupsafe import Markup, escape
+from structformer.document import Block, MarkKind, Section
+from structformer.text import Resolve, Span, opening, spans_of_leaves, visible
+
+_SPANS = {
+    MarkKind.EMPHASIS: ("<em>", "</em>"),
+    MarkKind.STRONG: ("<strong>", "</strong>"),
+    MarkKind.CODE_SPAN: ("<code>", "</code>"),
+    MarkKind.FORMULA_SPAN: ('<code class="formula">', "</code>"),
+}
+_NAME = re.compile(r"[a-z0-9][a-z0-9.+#_-]{0,39}")  # of a language
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_DEEPEST = 40  # blocks in blocks
+_LONG = 40  # characters of a cell that wants room
+_COLOURED = frozenset("warning caution attention important danger error tip hint".split())  # notes
+
+
+def section_html(section: Section, resolve: Resolve | None = None) -> Markup:
+    """The text of a section. resolve: gives a link's address; without it links are plain text."""
+    blocks = section.blocks
+    writer = _Writer(section.text, spans_of_leaves(section, blocks, resolve))
+    writer.blocks(blocks)
+    return Markup("").join(writer.parts)
+
+
+class _Writer:
+    def __init__(self, text: str, spans: dict[int, list[Span]]) -> None:
+        self._text = text
+        self._spans = spans
+        self._depth = 0
+        self._begins: dict[int, int] = {}  # where leaves begin whose first words are said otherwise
+        self.parts: list[Markup] = []
+
+    def _add(self, markup: str) -> None:
+        """Markup of ours, never of a text."""
+        self.parts.append(Markup(markup))
+
+    def _plain(self, start: int, end: int) -> None:
+        if start < end:
+            self.parts.append(escape(visible(self._text[start:end])))
+
+    def _within(self, start: int, end: int, spans: Sequence[Span]) -> None:
+        for span in spans:
+            if span.end <= start:
+                continue
+            self._plain(start, span.start)
+            if span.kind is None:
+                self.parts.append(Markup('<a href="{}">').format(span.address))
+                opening, closing = "", "</a>"
+            else:
+                opening, closing = _SPANS[span.kind]
+            self._add(opening)
+            self._within(max(start, span.start), span.end, span.children)
+            self._add(closing)
+            start = span.end
+        self._plain(start, end)
+
+    def _leaf(self, block: Block) -> None:
+        start = self._begins.get(block.start, block.start)
+        self._within(start, block.end, self._spans.get(block.start, ()))
+
+    def blocks(self, blocks: Iterable[Block]) -> None:
+        """Blocks, one after the other; what is too deep in others as if it stood in none."""
+        self._depth += 1
+        for block in blocks:
+            if self._depth <= _DEEPEST:
+                self._block(block)
+            else:
+                for leaf in block.walk():
+                    if leaf.is_leaf:
+                        self._block(leaf)
+        self._depth -= 1
+
+    def _content(self, block: Block) -> None:
+        """What is in a part: a single paragraph as its text alone."""
+        if len(block.children) == 1 and block.children[0].kind is MarkKind.PARAGRAPH:
+            self._leaf(block.children[0])
+        else:
+            self.blocks(block.children)
+
+    def _in(self, tag: str, block: Block, attributes: str = "") -> None:
+        self._add(f"<{tag}{attributes}>")
+        self._content(block)
+        self._add(f"</{tag}>")
+
+    def _block(self, block: Block) -> None:
+        match block.kind:
+            case MarkKind.PARAGRAPH:
+                self._add("<p>")
+                self._plain(self._indented(block.start), block.start)
+                self._leaf(block)
+                self._add("</p>")
+            case MarkKind.LIST:
+                self._list(block)
+            case MarkKind.DEFINITIONS:
+                self._definitions(block)
+            case MarkKind.TABLE:
+                self._table(block)
+            case MarkKind.CODE | MarkKind.RAW:
+                self._code(block)
+            case MarkKind.FORMULA:
+                self._add('<pre class="formula"><code class="formula">')
+                self._leaf(block)
+                self._add("</code></pre>")
+            case MarkKind.QUOTE:
+                self._add("<blockquote>")
+                self.blocks(block.children)
+                self._add("</blockquote>")
+            case MarkKind.NOTE:
+                self._note(block)
+            case MarkKind.FIGURE:
+                self._figure(block)
+            case MarkKind.TITLE:
+                self._in("p", block, ' class="note-title"') if self._is_line(block) else self.blocks(block.children)
+            case _:  # a caption of nothing
+                self._in("div", block)
+
+    def _indented(self, start: int) -> int:
+        """Where the white space in front of a paragraph's first line begins: without marks it may be code."""
+        begins = start
+        while begins > 0 and self._text[begins - 1] in " \t":
+            begins -= 1
+        return begins if begins == 0 or self._text[begins - 1] == "\n" else start
+
+    def _is_line(self, block: Block) -> bool:
+        return all(child.kind is MarkKind.PARAGRAPH for child in block.children)
+
+    def _list(self, block: Block) -> None:
+        ordered = bool(block.detail)
+        first = f' start="{int(block.detail)}"' if ordered and _NUMBER.fullmatch(block.detail) else ""
+        tag = "ol" if ordered else "ul"
+        self._add(f"<{tag}{first}>" if first != ' start="1"' else f"<{tag}>")
+        for child in block.children:
+            if child.kind is MarkKind.ITEM:
+                self._in("li", child)
+            else:
+                self._add('<li class="plain">')
+                self._block(child)
+                self._add("</li>")
+
+        self._add(f"</{tag}>")
+
+    def _definitions(self, block: Block) -> None:
+        self._add("<dl>")
+        for child in block.children:
+            if child.kind in (MarkKind.TERM, MarkKind.DEFINITION):
+                self._in("dt" if child.kind is MarkKind.TERM else "dd", child)
+            else:
+                self._add("<dd>")
+                self._block(child)
+                self._add("</dd>")
+
+        self._add("</dl>")
+
+    def _table(self, block: Block) -> None:
+        captions = [child for child in block.children if child.kind is MarkKind.CAPTION]
+        rows = [child for child in block.children if child.kind is not MarkKind.CAPTION]
+        self._add('<div class="wide"><table>')
+        if captions:
+            self._add("<caption>")
+            for caption in captions:
+                self._content(caption)
+                self._add(" " if caption is not captions[-1] else "")
+            self._add("</caption>")
+        heads = 0
+        while heads < len(rows) and rows[heads].kind is MarkKind.ROW and rows[heads].detail:
+            heads += 1
+        for tag, some in (("thead", rows[:heads]), ("tbody", rows[heads:])):
+            if some:
+                self._add(f"<{tag}>")
+                for row in some:
+                    self._row(row)
+                self._add(f"</{tag}>")
+        self._add("</table></div>")
+
+    def _row(self, row: Block) -> None:
+        self._add("<tr>")
+        if row.kind is not MarkKind.ROW:
+            self._add("<td>")
+            self._block(row)
+            self._add("</td>")
+        for cell in row.children if row.kind is MarkKind.ROW else ():
+            if row.detail and cell.children:
+                self._in("th", cell, ' scope="col"')
+            elif cell.kind is MarkKind.CELL:
+                self._in("td", cell, ' class="long"' if cell.end - cell.start > _LONG else "")
+            else:
+                self._add("<td>")
+                self._block(cell)
+                self._add("</td>")
+        self._add("</tr>")
+
+    def _code(self, block: Block) -> None:
+        language = block.detail if _NAME.fullmatch(block.detail) else ""
+        self._add('<div class="code"><pre><code' + (f' class="language-{language}"' if language else "") + ">")
+        self._leaf(block)
+        self._add("</code></pre>")
+        if language:
+            self._add(f'<div class="tools"><span>{language}</span></div>')
+        self._add("</div>")
+
+    def _note(self, block: Block) -> None:
+        label, title, content, begins = opening(self._text, block)
+        if begins:
+            self._begins[content[0].start] = begins
+        # Of the kinds only those that the page's style knows: others may be its names for something else.
+        kind = f" {block.detail}" if block.detail in _COLOURED else ""
+        self._add(f'<aside role="note" class="note{kind}">')
+        if title is not None:
+            self._block(title)
+        elif label:
+            self.parts.append(Markup('<p class="note-title">{}</p>').format(label))
+        self.blocks(content)
+        self._add("</aside>")
+
+    def _figure(self, block: Block) -> None:
+        captions = [child for child in block.children if child.kind is MarkKind.CAPTION]
+        self._add("<figure>")
+        self.blocks(child for child in block.children if child.kind is not MarkKind.CAPTION)
+        if captions:
+            self._add("<figcaption>")
+            for caption in captions:
+                self._content(caption)
+                self._add(" " if caption is not captions[-1] else "")
+            self._add("</figcaption>")
+        self._add("</figure>")

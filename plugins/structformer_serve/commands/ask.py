@@ -1,0 +1,69 @@
+"""`structformer ask`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from structformer.cli import Output, common_options, printable
+
+from structformer_serve.commands.ask_options import ask_options
+from structformer_serve.commands.serve import check_packages
+
+
+@click.command("ask")
+@click.argument("question")
+@ask_options
+@common_options
+def command(
+    question: str,
+    ask: str,
+    ask_model: str,
+    workspace: Path,
+    out: Output,
+) -> int:
+    """Answer QUESTION from the documents by the language model at --ask, with the sections that say so.
+
+    Exit code 1 where nothing found is confident, so that no model is asked, or where the model cannot be asked."""
+    check_packages()
+    from pydantic import ValidationError
+
+    from structformer_serve.asking import Asking, search_request
+    from structformer_serve.http.access import EVERYTHING
+    from structformer_serve.language_model import language_model
+    from structformer_serve.schemas import AskRequest
+    from structformer_serve.service import SearchService
+
+    if not ask:
+        raise click.UsageError("--ask URL says which model to ask, for example http://localhost:11434/v1")
+    model = language_model(ask, ask_model)
+    try:
+        asked = AskRequest(q=question)
+        request = search_request(asked)
+    except ValidationError as error:
+        raise click.UsageError(f"QUESTION: {error.errors()[0]['msg']}") from None
+    service = SearchService(workspace)
+    found = service.search(request, EVERYTHING)
+    text, sections, last = "", {}, ("", dict[str, Any]())
+    for name, given in Asking(service, model).answer(asked, found, EVERYTHING):
+        if name == "text":
+            text += given["text"]
+            if not out.as_json:
+                click.echo(printable(given["text"]), nl=False)
+        elif name == "sections":
+            sections = {each["number"]: each for each in given["sections"]}
+        else:
+            last = name, given
+    ended, given = last
+    cited = [sections[number] for number in given.get("cited", ())]
+    out.json({"question": question, "answer": text, "sections": cited, "message": given.get("message", "")})
+    if text:
+        out.result("")
+    for each in cited:
+        out.result(
+            printable(f"[{each['number']}] {each['title']}  {each['url'] or each['read'].removeprefix('/read/')}")
+        )
+    if said := given.get("message") or given.get("note"):
+        out.note(said)
+    return 0 if ended == "done" else 1

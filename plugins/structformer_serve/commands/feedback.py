@@ -1,0 +1,79 @@
+"""`structformer feedback`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from structformer.cli import Output, OutputPath, common_options, force_option, printable, table
+
+
+@click.command("feedback")
+@click.option(
+    "--judgements",
+    type=OutputPath(),
+    help="Write what was opened as judgements, a folder for `evaluate --beir` and `finetune`.",
+)
+@click.option(
+    "--least",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="For --judgements: how often a document must have been opened for a query.",
+)
+@click.option("--write-query-log", type=OutputPath(), help="Write the queries, one a line, for `train --query-log`.")
+@force_option("the file that is there, and over judgements that an earlier run wrote")
+@common_options
+def command(
+    judgements: Path | None,
+    least: int,
+    write_query_log: Path | None,
+    force: bool,
+    workspace: Path,
+    out: Output,
+) -> None:
+    """What people searched for on the page (`serve --feedback`): what is asked most, finds nothing, or is never opened.
+
+    People open what comes first, so judgements of what they opened tell which of the documents shown is better, and
+    nothing of those that were never shown."""
+    from structformer.workspace import Workspace
+
+    from structformer_serve import feedback
+
+    Workspace(workspace).state()
+    skipped = feedback.Skipped()
+    found = feedback.searches(Workspace(workspace), skipped)
+    told = {**feedback.report(found), "skipped": skipped.lines}
+    if judgements is not None:
+        judged = feedback.write_click_judgements(judgements, found, workspace, least=least, force=force)
+        told["judgements"] = {"folder": str(judgements), "queries": len(judged.queries)}
+    if write_query_log is not None:
+        count = feedback.write_query_log(write_query_log, found, workspace, force=force)
+        told["query_log"] = {"file": str(write_query_log), "queries": count}
+    out.json(told)
+    if skipped.lines:
+        out.note(f"lines that are not events, skipped: {skipped.lines}; the first: {skipped.first}")
+    if not found:
+        out.result("nothing was searched for yet, or it was not kept: serve with --feedback")
+        return
+    out.result(f"{told['searches']} searches, {told['queries']} queries, {told['clicks']} documents opened")
+    for name, title in (
+        ("without_result", "found nothing, or not what was meant"),
+        ("never_opened", "shown and never opened"),
+        ("most", "asked most"),
+    ):
+        _show(out, title, told[name] if out.verbose else told[name][:10])
+    for key, what in (("judgements", "folder"), ("query_log", "file")):
+        if key in told:
+            out.result(f"\n{told[key][what]}: {told[key]['queries']} queries")
+
+
+def _show(out: Any, title: str, rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        return
+    cells = [
+        [printable(row["query"])[:60], str(row["searches"]), str(row["clicks"]), str(row["nothing"] + row["not_found"])]
+        for row in rows
+    ]
+    out.result("\n" + table([title, "searches", "opened", "nothing"], cells))

@@ -1,0 +1,121 @@
+"""`structformer gaps`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from structformer.cli import Output, OutputPath, common_options, force_option, printable, table
+
+if TYPE_CHECKING:
+    from structformer_serve.gaps import Gap
+
+_SHOWN = 10
+_SHOWN_VERBOSE = 100
+
+
+@click.command("gaps")
+@click.option("--output", "target", type=OutputPath(), help="Write a page with all of them, for a browser.")
+@click.option(
+    "--least",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Fewest searches in a group. 2 leaves out what was asked only once, so by one person.",
+)
+@click.option(
+    "--alike",
+    type=click.FloatRange(0, 1),
+    default=0.5,
+    show_default=True,
+    help="The least cosine of two questions of one group: higher for more and smaller groups.",
+)
+@force_option("the file that --output names")
+@common_options
+def command(
+    target: Path | None,
+    least: int,
+    alike: float,
+    force: bool,
+    workspace: Path,
+    out: Output,
+) -> None:
+    """What people ask and the documents do not answer, grouped by meaning, with the nearest page.
+
+    Looks at the searches that `serve --feedback` keeps. A question is a gap where nobody opened a document for it and
+    the index of today has no confident answer, or where people said that nothing fits. An index without a pretrained
+    encoder's vectors, or of a small corpus, is never unsure: there a question counts that finds nothing, or that people
+    said is not answered."""
+    from structformer.pages import environment, render
+    from structformer.retrieval.retriever import Retriever
+    from structformer.workspace import Workspace, check_file, new_file
+
+    from structformer_serve import feedback
+    from structformer_serve.gaps import Asked, find_gaps, knows_confidence
+
+    if target is not None:
+        check_file(target, workspace, force=force)  # before the work
+    skipped = feedback.Skipped()
+    Workspace(workspace).state()
+    searches = [each for each in feedback.searches(Workspace(workspace), skipped) if any(map(str.isalnum, each.query))]
+    unopened = [
+        Asked(each.query, each.asked, each.lost)
+        for each in searches
+        if (each.asked or each.lost) and each.lost >= each.clicks.total()
+    ]
+    retriever = Retriever.open(workspace)
+    sure = knows_confidence(retriever)
+    if not sure:
+        out.note(
+            "this index cannot tell how sure an answer is: only what finds nothing, or was said to be missing, counts"
+        )
+    with out.progress("asking again") as progress:
+        found = find_gaps(retriever, unopened, alike=alike, progress=progress)
+    gaps = [gap for gap in found if max(gap.searches, gap.not_found) >= least]
+    counts = {
+        "searches": sum(each.asked for each in searches),
+        "queries": len(searches),
+        "unanswered": sum(gap.searches for gap in gaps),
+    }
+    if target is not None:
+        about = "Questions that end without an opened document and without a confident answer. Who asked is not kept."
+        templates = environment("structformer_serve", "templates/reports")
+        title = "What the documents do not answer"
+        page = render("gaps.html", title=title, about=about, templates=templates, gaps=gaps, counts=counts)
+        with new_file(target, workspace, force=force) as made:
+            made.write_bytes(page)
+    out.json(
+        {
+            **counts,
+            "knows_confidence": sure,
+            "skipped": skipped.lines,
+            "page": None if target is None else str(target),
+            "gaps": [gap.as_dict() for gap in gaps],
+        }
+    )
+    if skipped.lines:
+        out.note(f"lines that are not events, skipped: {skipped.lines}; the first: {skipped.first}")
+    if not searches:
+        out.result("nothing was searched for yet, or it was not kept: serve with --feedback")
+    else:
+        out.result(_shown(gaps, counts, _SHOWN_VERBOSE if out.verbose else _SHOWN))
+    if target is not None:
+        out.result(str(target))
+
+
+def _shown(gaps: list[Gap], counts: dict[str, int], most: int) -> str:
+    said = f"{counts['unanswered']} of {counts['searches']} searches have no answer: {len(gaps)} groups of questions"
+    if not gaps:
+        return said
+    rows = [
+        [
+            printable(gap.question)[:60],
+            str(gap.searches),
+            str(len(gap.asked)),
+            printable(gap.nearest.address if gap.nearest else "-")[:60],
+        ]
+        for gap in gaps[:most]
+    ]
+    more = f"\n{len(gaps) - most} more: --verbose, --json or --output" if len(gaps) > most else ""
+    return f"{said}\n\n{table(['asked', 'searches', 'wordings', 'nearest'], rows)}{more}"

@@ -1,0 +1,27 @@
+"""`structformer mcp`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from structformer.cli import Output, common_options
+
+from structformer_serve.commands.serve import check_packages, export_encoder
+
+
+@click.command("mcp")
+@click.option("--title", default="", help="What the documents are called.  [default: the folder's name]")
+@common_options
+def command(title: str, workspace: Path, out: Output) -> None:
+    """Give assistants the search over standard input and output (Model Context Protocol): search, read, outline.
+
+    \b
+    {"mcpServers": {"docs": {"command": "structformer", "args": ["mcp", "-w", "/path/to/workspace"]}}}
+    """
+    check_packages()
+    from structformer_serve.mcp_server import mcp_server
+    from structformer_serve.service import SearchService, Serving
+
+    export_encoder(out, workspace)
+    mcp_server(SearchService(workspace, Serving(title))).run("stdio")

@@ -1,0 +1,227 @@
+"""`structformer serve`."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+from structformer.cli import Output, common_options
+
+from structformer_serve.commands.ask_options import ask_options
+
+if TYPE_CHECKING:
+    from structformer_serve.http.listening import Listening
+    from structformer_serve.http.options import ServerOptions
+
+_PACKAGES = ("starlette", "uvicorn", "mcp", "prometheus_client")
+
+
+def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of `serve` and `up`."""
+    decorators = (
+        click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 for all."),
+        click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any free one."),
+        click.option("--title", default="", help="What the page is headed with.  [default: the folder's name]"),
+        click.option(
+            "--host-name",
+            "hosts",
+            multiple=True,
+            metavar="NAME",
+            help="A host name that the server answers to, beside this machine's own; it refuses others. "
+            "'*' for any. May be repeated.",
+        ),
+        click.option(
+            "--cors",
+            multiple=True,
+            metavar="ORIGIN",
+            help="A site whose pages may ask, as https://docs.example.org, or *. May be repeated.",
+        ),
+        click.option(
+            "--tokens",
+            type=click.Path(path_type=Path),
+            help="A TOML file of [[tokens]], each with the documents that it may see.",
+        ),
+        click.option(
+            "--rate",
+            type=click.FloatRange(0),
+            default=20.0,
+            show_default=True,
+            help="Requests a second for each client, 0 for any number; not on loopback.",
+        ),
+        click.option(
+            "--connections",
+            type=click.IntRange(0),
+            help="Connections of one client at once, 0 for any number.  [default: 64; from this machine any number]",
+        ),
+        click.option("--root", default="", metavar="PATH", help="What a proxy puts in front of all paths, as /search."),
+        click.option(
+            "--feedback",
+            is_flag=True,
+            help="Keep searches and what is opened, in the workspace, without who asked; the page says so.",
+        ),
+        click.option(
+            "--feedback-mb",
+            type=click.IntRange(1),
+            default=50,
+            show_default=True,
+            help="For --feedback: megabytes in a month, after which nothing more of it is kept.",
+        ),
+        click.option(
+            "--feedback-months",
+            type=click.IntRange(0),
+            default=12,
+            show_default=True,
+            help="For --feedback: months that are kept beside the current one; older ones are deleted.",
+        ),
+        click.option("--log", "logs", is_flag=True, help="A JSON line for each request, without its query."),
+        click.option("--log-queries", is_flag=True, help="With the texts of queries in the log."),
+    )
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return ask_options(function)
+
+
+def server_threads_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """--threads of a command that serves. what: they are for."""
+    return click.option("--threads", type=click.IntRange(1, 256), help=f"{what}  [default: one a core]")
+
+
+def server_options(values: dict[str, Any]) -> ServerOptions:
+    """ServerOptions from the values of `serving_options`. Raises UsageError."""
+    from structformer_serve.http.access import Tokens, read_tokens
+    from structformer_serve.http.options import ServerOptions
+
+    tokens = values.pop("tokens")
+    values.pop("logs")
+    values["threads"] = values["threads"] or os.cpu_count() or 1
+    return ServerOptions(
+        **{**values, "hosts": tuple(values["hosts"]), "cors": tuple(values["cors"])},
+        tokens=read_tokens(tokens) if tokens else Tokens(),
+    )
+
+
+def check_packages() -> None:
+    """Raise MissingPackage where the extra is not installed."""
+    from structformer.extras import require
+
+    require("serving", *_PACKAGES)
+
+
+def log_requests(wanted: bool) -> None:
+    """Write a line for each request to standard error, where that is wanted."""
+    log = logging.getLogger("structformer.serve")
+    log.setLevel(logging.INFO if wanted else logging.WARNING)
+    log.propagate = False
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    log.handlers = [handler]
+
+
+@click.command("serve")
+@serving_options
+@server_threads_option("Searches at once.")
+@click.option(
+    "--pipeline",
+    "pipelines",
+    multiple=True,
+    metavar="NAME=SPEC",
+    help='A pipeline that requests may name beside "best" and "words". May be repeated.',
+)
+@click.option(
+    "--export/--no-export",
+    default=True,
+    show_default=True,
+    help="Export the encoder for onnxruntime first, so that the server needs no torch.",
+)
+@common_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    workspace: Path,
+    pipelines: tuple[str, ...],
+    export: bool,
+    out: Output,
+    **values: Any,
+) -> None:
+    """Serve the workspace's search: a page, an API (/openapi.json), MCP for assistants (/mcp), and a box for any site
+    (/widget.js).
+
+    A newer index is taken over while requests go on. On SIGTERM what was asked is still answered."""
+    check_packages()
+    from structformer_serve.service import Serving, checked_pipelines
+
+    title = values.pop("title")
+    serving = Serving(title, checked_pipelines(pipelines), feedback=values["feedback"])
+    log_requests(values["logs"] or values["log_queries"])
+    options, on = listen(ctx, out, server_options(values))
+    if export:
+        export_encoder(out, workspace)
+    serve(out, workspace, serving, options, on)
+
+
+def listen(ctx: click.Context, out: Output, options: ServerOptions) -> tuple[ServerOptions, Listening]:
+    """Open the port before anything slow is done, or take the one that was handed over. Where nobody has chosen the
+    port and it is taken, one of the next serves. Raises UsageError.
+    """
+    from structformer_serve.http.listening import listening, listening_near
+
+    chosen = ctx.get_parameter_source("port") is not ParameterSource.DEFAULT
+    on = (listening if chosen else listening_near)(options.host, options.port)
+    if on.handed_over:
+        return replace(options, host=on.host, port=on.port), on
+    if on.port != options.port and options.port:
+        out.note(f"port {options.port} is in use by another program: this page takes {on.port}")
+        options = replace(options, port=on.port)
+    return options, on
+
+
+def serve(out: Output, workspace: Path, serving: Any, options: ServerOptions, on: Listening) -> None:
+    """Serve until a signal comes."""
+    from structformer_serve.app import Application
+    from structformer_serve.http.server import run
+    from structformer_serve.service import SearchService
+
+    service = SearchService(workspace, serving)
+
+    def ready(address: str) -> None:
+        out.json({"address": address, "index": service.current.id})
+        out.result(f"{address}  (MCP: {address}mcp, API: {address}openapi.json; Ctrl-C ends it)")
+        say_who_may_ask(out, options)
+
+    run(Application(service, options), ready, on)
+
+
+def say_who_may_ask(out: Output, options: ServerOptions) -> None:
+    """What a server that other machines reach answers to, and whom."""
+    from structformer_serve.http.options import ANY_NAME
+
+    if options.on_loopback:
+        return
+    if ANY_NAME in options.hosts:
+        out.note("it answers to any name: pages of other sites can ask it by giving themselves this machine's address")
+    else:
+        names = ", ".join(sorted(options.names))
+        out.note(f"it answers to this machine's addresses and to {names}; --host-name NAME adds a name, '*' any")
+    if not options.tokens:
+        out.note("everybody who reaches this machine may search: --tokens FILE says who")
+
+
+def export_encoder(out: Output, workspace: Path) -> None:
+    """Export what encodes queries by a process of its own, so that this one needs no torch; where that cannot be, the
+    model itself is loaded.
+    """
+    from structformer_serve.background_steps import Command
+    from structformer_serve.exports import missing_exports
+
+    for name in missing_exports(workspace):
+        out.note(f"exporting {name} for onnxruntime, once")
+        code, last = Command("export", name, "--onnx", "--int8", "-w", str(workspace), "-q").run(lambda line: None)
+        if code:
+            out.note(f"it could not be exported ({last or '?'}); torch is loaded instead")

@@ -1,0 +1,198 @@
+"""`structformer up`."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from structformer.cli import Output, base_url_option, common_options, seconds
+from structformer.errors import UsageError, WorkspaceError
+from structformer.extras import TORCH, require
+
+from structformer_serve.commands.serve import (
+    check_packages,
+    listen,
+    log_requests,
+    say_who_may_ask,
+    server_options,
+    server_threads_option,
+    serving_options,
+)
+from structformer_serve.commands.steps_view import StepsView
+
+if TYPE_CHECKING:
+    from structformer.workspace import Workspace
+
+_KEPT = "what is done is kept, and the same command goes on from there"
+
+
+@click.command("up")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.option(
+    "--train",
+    "train_time",
+    default="5m",
+    show_default=True,
+    help="How long to train on the documents: 90s, 5m, none.",
+)
+@click.option("--watch", is_flag=True, help="Read again what changes, and search it at once.")
+@click.option("--open/--no-open", "open_page", default=True, show_default=True, help="Open the page in a browser.")
+@click.option(
+    "--base-model",
+    metavar="NAME",
+    default="",
+    help="The pretrained encoder that follows: a folder, a name on the hub (`structformer models` lists some) or auto.",
+)
+@click.option(
+    "--query-model",
+    metavar="NAME",
+    default="",
+    help="A smaller encoder for queries, which shares the vector space of --base-model; auto: none.",
+)
+@base_url_option
+@serving_options
+@server_threads_option(
+    "Searches at once, and cores that indexing and training compute with. Two commands at once that each take all are "
+    "slower than one after the other."
+)
+@common_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    paths: tuple[str, ...],
+    train_time: str,
+    watch: bool,
+    open_page: bool,
+    base_model: str,
+    query_model: str,
+    base_url: str | None,
+    workspace: Path,
+    out: Output,
+    **values: Any,
+) -> None:
+    """From files to a search page: read each PATH as `ingest` does, serve them, and make the search better while it is
+    used.
+
+    A PATH may be a website's address, as for `ingest`: begun again, only what changed is fetched.
+
+    The search begins with words and with meaning learned from the documents alone; where torch is installed, a
+    pretrained encoder follows, and training. What was done before is not done again."""
+    check_packages()
+    from structformer.ingestion import kind_of
+    from structformer.models import another_encoder, usable_base, usable_pair
+    from structformer.retrieval.encoder_pairs import choose_encoders
+    from structformer.workspace import Workspace
+
+    from structformer_serve.background_steps import Improver
+    from structformer_serve.service import SearchService, Serving
+
+    seconds(train_time, "--train")  # a wrong time fails before the work begins
+    if watch:
+        require("--watch", "watchfiles")
+    files = [Path(path) for path in paths if kind_of(path) is None]
+    if watch and not files:
+        raise click.UsageError("--watch looks at files; a website has none")
+    place = Workspace(workspace)
+    if base_model or query_model:
+        require("--base-model" if base_model else "--query-model", *TORCH)
+        if base_model:
+            usable_base(base_model)  # a wrong one fails before anything is read
+        usable_pair(place, base_model, query_model)
+    title, threads = values.pop("title"), values["threads"]
+    logs = values["logs"] or values["log_queries"]
+    log_requests(logs)
+    options, on = listen(ctx, out, server_options(values))
+    view = StepsView(out, bars=not logs)
+    try:
+        _first_index(view, place, paths, base_url, threads)
+        choose_encoders(place, base_model, query_model)
+        service = SearchService(place, Serving(title, feedback=options.feedback))
+    except KeyboardInterrupt:
+        view.say(f"\nStopped: {_KEPT}.")
+        raise
+    train = None if train_time.lower() == "none" else train_time
+    improver = Improver(
+        service,
+        files,
+        train=train,
+        watch=watch,
+        threads=threads,
+        say=view.say,
+        show=view,
+        advice=another_encoder("up", place, *paths),
+    )
+
+    def ready(address: str) -> None:
+        out.json({"address": address})
+        out.result(f"{address}  (Ctrl-C ends it)")
+        say_who_may_ask(out, options)
+        if open_page:
+            click.launch(address)
+        improver.start()
+
+    from structformer_serve.app import Application
+    from structformer_serve.http.server import run
+
+    try:
+        run(Application(service, options), ready, on)
+    finally:
+        doing = service.doing
+        improver.end()
+        view.close()
+        view.say(f"Stopped while it was {_in_words(doing.step)}: {_KEPT}." if doing else "Stopped.")
+
+
+def _in_words(step: str) -> str:
+    """A step in the midst of a sentence, without its limits."""
+    return (step[:1].lower() + step[1:]).partition(",")[0]
+
+
+def _first_index(
+    view: StepsView, workspace: Workspace, paths: tuple[str, ...], base_url: str | None, threads: int | None
+) -> None:
+    """Read the files, and make what they are searched with at once: words, and meaning as far as the documents
+    themselves teach it; unless there is more already.
+    """
+    from structformer_serve.background_steps import first_search, threads_given
+
+    was_there = workspace.path.exists()
+
+    def read() -> None:
+        given = () if base_url is None else ("--base-url", base_url)  # kept in the corpus for what is read later
+        try:
+            _run(view, workspace, f"Reading {', '.join(paths)}", "ingest", *given, *paths)
+        except WorkspaceError:
+            if not was_there and _is_empty(workspace):
+                shutil.rmtree(workspace.path, ignore_errors=True)
+            raise
+
+    def index(encoder: str | None) -> None:
+        step = "Indexing their words, and what they teach of meaning" if encoder else "Indexing what has changed"
+        chosen = ("--encoder", encoder) if encoder else ()
+        _run(view, workspace, step, "index", *threads_given(threads), *chosen)
+
+    first_search(workspace, read, index, view.say)
+
+
+def _is_empty(workspace: Workspace) -> bool:
+    """Whether all was read and it came to nothing."""
+    from structformer.corpus import Corpus
+
+    try:
+        return Corpus.open(workspace).document_count == 0
+    except WorkspaceError:
+        return False
+
+
+def _run(view: StepsView, workspace: Workspace, step: str, *arguments: str) -> None:
+    """Run a command, showing what it says. Raises UsageError or WorkspaceError where it fails."""
+    from structformer_serve.background_steps import Command, follow
+    from structformer_serve.progress import StepProgress
+
+    code, why = follow(Command(*arguments, "-w", str(workspace.path)), StepProgress(step), view, view.say)
+    if code:
+        kind = UsageError if code == UsageError.exit_code else WorkspaceError
+        raise kind(why or f"{step}: it failed")

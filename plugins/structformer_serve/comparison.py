@@ -1,0 +1,116 @@
+"""The trained and the untrained search side by side: what training moved."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from structformer.errors import ModelError, WorkspaceError
+from structformer.extras import TORCH, are_installed
+from structformer.models import exported
+from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
+from structformer.retrieval.opened import OpenedIndex, query_encoder_folder
+from structformer.retrieval.pipeline import as_pipeline, hybrid
+from structformer.retrieval.stage import Pipeline
+
+from structformer_serve.schemas import FoundDocument, SearchAnswer
+
+COMPARED = 10  # documents of each search
+_NAMES = {ENCODER: "trained", UNTRAINED: "untrained"}  # of the searches, by their encoders
+_OTHER = {ENCODER: UNTRAINED, UNTRAINED: ENCODER}
+Moved = Literal["same", "up", "down", "new", "gone"]
+
+
+def other_search(opened: OpenedIndex, used: Pipeline) -> tuple[str, Pipeline] | None:
+    """The untrained search beside the trained one, or the other way round, with its name; None where the index has the
+    vectors of one of them alone, or what encodes the other's queries is not at hand.
+    """
+    other = _OTHER.get(used.encoder)
+    if other is None:
+        return None
+    try:
+        at_hand = opened.index.has_vectors(other) and (
+            are_installed(*TORCH) or exported(query_encoder_folder(opened.workspace, other)) is not None
+        )
+    except (ModelError, WorkspaceError):
+        return None
+    return (_NAMES[other], as_pipeline(hybrid(other))) if at_hand else None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A document at its place in one list. elsewhere: its place in the other one, None where that does not find it.
+    trained: whether this is the trained search's list. moved: what training did with it.
+    """
+
+    hit: FoundDocument
+    place: int
+    elsewhere: int | None
+    trained: bool
+
+    @property
+    def moved(self) -> Moved:
+        if self.elsewhere is None or self.elsewhere > COMPARED:
+            return "new" if self.trained else "gone"
+        if self.place == self.elsewhere:
+            return "same"
+        return "up" if (self.place < self.elsewhere) == self.trained else "down"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What one search finds first. used: whether it is the one that the page uses."""
+
+    name: str
+    used: bool
+    places: list[Placed]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Both searches' lists; how the trained one's differs is said of each of its documents."""
+
+    trained: Listed
+    untrained: Listed
+
+    @property
+    def lists(self) -> tuple[Listed, Listed]:
+        return self.trained, self.untrained
+
+    @property
+    def in_words(self) -> str:
+        """What training moved, in a sentence."""
+        counts = Counter(each.moved for each in self.trained.places)
+        if counts.keys() <= {"same"}:
+            return "Both searches find the same documents in the same order."
+        words = {"new": "new", "up": "moved up", "down": "moved down", "same": "in the same place"}
+        said = ", ".join(f"{counts[kind]} {word}" for kind, word in words.items() if counts[kind])  # type: ignore[index]
+        return f"Of the first {len(self.trained.places)} documents of the trained search: {said}."
+
+
+def compared(
+    searches: Sequence[tuple[Pipeline, SearchAnswer, Sequence[int]]], number: Callable[[FoundDocument], int]
+) -> Comparison:
+    """What two searches found, the one that the page uses first. Each has its pipeline, its answer, and the numbers of
+    all documents that it found, best first. number: of a hit's document; copies have the number of the first of them.
+    """
+    (used, first, of_used), (other, second, of_other) = searches
+    lists = (_listed(used, first, of_other, number, used=True), _listed(other, second, of_used, number, used=False))
+    return Comparison(*(lists if used.encoder == ENCODER else lists[::-1]))
+
+
+def _listed(
+    pipeline: Pipeline,
+    answer: SearchAnswer,
+    elsewhere: Sequence[int],
+    number: Callable[[FoundDocument], int],
+    *,
+    used: bool,
+) -> Listed:
+    """elsewhere: what the other search found."""
+    places = {document: place for place, document in enumerate(elsewhere, 1)}
+    trained = pipeline.encoder == ENCODER
+    found = [Placed(hit, place, places.get(number(hit)), trained) for place, hit in enumerate(answer.hits, 1)]
+    return Listed(_NAMES[pipeline.encoder], used, found)

@@ -1,0 +1,134 @@
+"""DocSearch's wire form, so that search boxes made for it can ask this server: what @docsearch/js sends and reads.
+
+The form is not a published contract; this is what versions 3 to 5 of the box use."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from pydantic import ValidationError
+from structformer.errors import UsageError
+
+from structformer_serve.schemas import MAX_QUERY, Found, FoundDocument, SearchAnswer, SearchRequest
+
+_MOST = 10  # searches of one request
+_DEFAULT_HITS = 20
+_LEVELS = 7
+_WHOLE_WORDS = 3  # from which on a query is searched for by its meaning too
+_TAGS = ("<mark>", "</mark>")
+_OPENING = re.compile(
+    r"""<(?P<element>mark|em|strong|b|i|u|span)( class=(?P<quote>["'])[A-Za-z0-9_ -]{1,80}(?P=quote))?>"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One search. request: None for one without words, which finds nothing; tags: what is put around matching words."""
+
+    index: str
+    query: str
+    hits: int
+    request: SearchRequest | None
+    tags: tuple[str, str]
+
+
+def requests_of(body: Any) -> list[Search]:
+    """The searches of a request's body. Raises UsageError."""
+    listed = body.get("requests") if isinstance(body, Mapping) else None
+    if not isinstance(listed, list) or not 0 < len(listed) <= _MOST:
+        raise UsageError(f"the body has `requests`, one to {_MOST} searches")
+    return [_search(each) for each in listed]
+
+
+def _search(value: Any) -> Search:
+    if not isinstance(value, Mapping):
+        raise UsageError("a search is an object with `query`")
+    given = value.get("params", {})
+    named = dict(parse_qsl(given)) if isinstance(given, str) else dict(given) if isinstance(given, Mapping) else {}
+    named = {**{key: each for key, each in value.items() if key != "params"}, **named}
+    query = str(named.get("query", ""))[:MAX_QUERY]
+    try:
+        hits = max(1, min(100, int(named.get("hitsPerPage", _DEFAULT_HITS))))
+    except (TypeError, ValueError, OverflowError):  # the last for infinity
+        raise UsageError("hitsPerPage is a whole number") from None
+    try:
+        # Each section is a hit there, and each keystroke a search: of the first words as beginnings, then of all of it.
+        request = SearchRequest(q=query, k=hits, group=False, typing=len(query.split()) < _WHOLE_WORDS, partial=True)
+    except ValidationError:
+        request = None
+    tags = str(named.get("highlightPreTag", _TAGS[0])), str(named.get("highlightPostTag", _TAGS[1]))
+    index = str(named.get("indexName", "") or "")
+    return Search(index[:100], query, hits, request, tags if _are_plain(tags) else _TAGS)
+
+
+def _are_plain(tags: tuple[str, str]) -> bool:
+    """Whether the tags are those of an element that only marks words: the box puts them into its page."""
+    opening = _OPENING.fullmatch(tags[0])
+    return opening is not None and tags[1] == f"</{opening['element']}>"
+
+
+def nothing(search: Search) -> dict[str, Any]:
+    """The answer to a search without words."""
+    return _result(search, [], 0)
+
+
+def answer(search: Search, found: SearchAnswer, base: str = "") -> dict[str, Any]:
+    """An answer in DocSearch's form. base: where this server is, for documents without an address of their own."""
+    return _result(search, [_hit(each, search, base) for each in found.hits], round(found.milliseconds))
+
+
+def _result(search: Search, hits: list[dict[str, Any]], milliseconds: int) -> dict[str, Any]:
+    return {
+        "hits": hits,
+        "nbHits": len(hits),
+        "page": 0,
+        "nbPages": 1,
+        "hitsPerPage": search.hits,
+        "exhaustiveNbHits": True,
+        "query": search.query,
+        "params": "",
+        "index": search.index,
+        "processingTimeMS": milliseconds,
+    }
+
+
+def _hit(found: FoundDocument, search: Search, base: str) -> dict[str, Any]:
+    titles = [found.document_title, *found.path[1:]][:_LEVELS]
+    levels = {f"lvl{level}": titles[level] if level < len(titles) else None for level in range(_LEVELS)}
+    kind = f"lvl{len(titles) - 1}" if not found.snippet else "content"
+    url = found.url or base + found.read
+    marked = _marked(found, search.tags)
+    shown = {
+        "hierarchy": {name: _value(html.escape(title)) for name, title in levels.items() if title is not None},
+        "content": _value(marked, bool(found.highlights)),
+    }
+    return {
+        "objectID": f"{found.document}#{found.section}",
+        "url": url,
+        "url_without_anchor": url.partition("#")[0],
+        "anchor": found.anchor or None,
+        "type": kind,
+        "hierarchy": levels,
+        "content": found.snippet or None,
+        "_highlightResult": shown,
+        "_snippetResult": shown,
+    }
+
+
+def _value(text: str, matches: bool = False) -> dict[str, Any]:
+    return {"value": text, "matchLevel": "full" if matches else "none", "matchedWords": []}
+
+
+def _marked(found: Found, tags: tuple[str, str]) -> str:
+    """The snippet as HTML with the query's words between the tags: boxes put it into their page as it is."""
+    parts: list[str] = []
+    place = 0
+    for start, end in found.highlights:
+        parts += [html.escape(found.snippet[place:start]), tags[0], html.escape(found.snippet[start:end]), tags[1]]
+        place = end
+    return "".join([*parts, html.escape(found.snippet[place:])])

@@ -1,0 +1,264 @@
+"""What people search for and open, kept in the workspace where that is asked for: as judgements, as a query log, and as
+a report of what is not found.
+
+Kept are the time, the query, the ids shown and the one opened; no address, no cookie, nothing of who asked."""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import math
+import os
+import re
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from structformer.errors import UsageError
+from structformer.workspace import Workspace, new_file, new_folder
+
+if TYPE_CHECKING:
+    from structformer.evaluation import Judgements
+
+log = logging.getLogger("structformer.serve")
+_LONGEST = 50  # rows of the report's lists
+_SECONDS_BETWEEN_REMARKS = 60.0
+_MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
+
+
+class FeedbackLog:
+    """Appends what happened to the workspace's log, a file a month.
+
+    Best effort: what cannot be kept is dropped and counted, the log says so once a minute, and no request fails."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        most_bytes: int = 50_000_000,
+        months: int = 12,
+        dropped: Callable[[str], object] = lambda reason: None,
+    ) -> None:
+        """most_bytes: of a month; months: kept beside the current one; dropped: called for each event that is not kept,
+        with the reason: "full" at the limit, or "error".
+        """
+        self._folder = workspace.feedback
+        self._most_bytes = most_bytes
+        self._months = months
+        self._dropped = dropped
+        self._lock = threading.Lock()
+        self._cleaned = ""  # the month in which old files were last looked for
+        self._said = -math.inf
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Append an event, with the time to the minute."""
+        now = time.gmtime()
+        month = time.strftime("%Y-%m", now)
+        line = json.dumps({"time": time.strftime("%Y-%m-%dT%H:%MZ", now), **event}, ensure_ascii=False)
+        with self._lock:
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                if self._cleaned != month:
+                    self._cleaned = month
+                    self._delete_old(month)
+                self._append(self._folder / f"{month}.jsonl", line.encode("utf-8", "replace") + b"\n")
+            except OSError as error:
+                self._drop("error", f"{error.strerror or error}: {self._folder}")
+
+    def _append(self, path: Path, line: bytes) -> None:
+        # A workspace may be a stranger's, and what is appended must not go elsewhere.
+        if self._folder.is_symlink():
+            raise OSError(errno.ELOOP, "it is a link")
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+        try:
+            size = os.fstat(descriptor).st_size
+            if size + len(line) > self._most_bytes:
+                self._drop("full", f"{path} has reached its limit of {self._most_bytes // 1_000_000} MB: --feedback-mb")
+                return
+            # Whoever was killed while writing, or met the end of the disk, left half a line.
+            line = b"\n" + line if size and _last_byte(descriptor, size) != b"\n" else line
+            # One call, so that lines of several servers do not mix.
+            if os.write(descriptor, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        finally:
+            os.close(descriptor)
+
+    def _delete_old(self, month: str) -> None:
+        for path in self._folder.glob("*.jsonl"):
+            if _MONTH.fullmatch(path.stem) and _months(month) - _months(path.stem) > self._months:
+                path.unlink(missing_ok=True)
+
+    def _drop(self, reason: str, message: str) -> None:
+        self._dropped(reason)
+        if time.monotonic() - self._said >= _SECONDS_BETWEEN_REMARKS:
+            self._said = time.monotonic()
+            log.warning("feedback is not kept at the moment: %s", message)
+
+
+def _last_byte(descriptor: int, size: int) -> bytes:
+    os.lseek(descriptor, size - 1, os.SEEK_SET)  # where it is written does not depend on it: O_APPEND
+    return os.read(descriptor, 1)
+
+
+def _months(month: str) -> int:
+    year, _, number = month.partition("-")
+    return 12 * int(year) + int(number)
+
+
+@dataclass(slots=True)
+class Skipped:
+    """Lines that are not events. first: where the first one is."""
+
+    lines: int = 0
+    first: str = ""
+
+    def add(self, place: str) -> None:
+        """Count one."""
+        self.lines += 1
+        self.first = self.first or place
+
+
+def events(workspace: Workspace, skipped: Skipped | None = None) -> Iterator[dict[str, Any]]:
+    """All events in order. Lines that are none are left out, and counted in `skipped`: a server that was killed, or
+    a full disk, leaves half of one.
+    """
+    for path in sorted(workspace.feedback.glob("*.jsonl")):
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                event = _event(line)
+                if event is not None:
+                    yield event
+                elif skipped is not None:
+                    skipped.add(f"{path}, line {number}")
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(event, dict):
+        return None
+    shown, document = event.get("shown") or [], event.get("document")
+    texts = (event.get("event"), event.get("query"), "" if document is None else document)
+    if not isinstance(shown, list) or not all(isinstance(each, str) for each in (*texts, *shown)):
+        return None
+    return event
+
+
+@dataclass(slots=True)
+class Searches:
+    """What was done with one query, in whatever case and spacing it was written. above: how often a document was shown
+    above the one that was opened; lost: how often it was said that nothing fits.
+    """
+
+    query: str
+    asked: int = 0
+    empty: int = 0
+    lost: int = 0
+    clicks: Counter[str] = field(default_factory=Counter)
+    above: Counter[str] = field(default_factory=Counter)
+
+
+def searches(workspace: Workspace, skipped: Skipped | None = None) -> list[Searches]:
+    """What was done with each query, the most asked first. skipped: counts the lines that are not events."""
+    found: dict[str, Searches] = {}
+    for event in events(workspace, skipped):
+        text = " ".join(event["query"].split())
+        its = found.setdefault(text.lower(), Searches(text))
+        kind, shown, document = event["event"], event.get("shown") or [], event.get("document")
+        if kind == "search":
+            its.asked += 1
+            its.empty += not shown
+        elif kind == "not_found":
+            its.lost += 1
+        elif kind == "click" and document:
+            its.clicks[document] += 1
+            if document in shown:
+                its.above.update(dict.fromkeys(shown[: shown.index(document)], 1))
+    return sorted(found.values(), key=lambda each: (-each.asked - each.clicks.total(), each.query))
+
+
+def judgements_from_clicks(found: list[Searches], *, least: int = 1) -> Judgements:
+    """Queries with the documents opened for them as relevant, and those shown above and passed over as not.
+
+    A document is relevant that was opened at least so many times, and more often than it was passed over. Source:
+    Joachims, KDD 2002, section 2 ("click > skip above"). People open what ranks high, so what is never shown is never
+    found relevant: such judgements say which of what was shown is better, not what is missing. Raises UsageError
+    without a click."""
+    from structformer.evaluation import Judgements  # with pandas, which a server needs not
+
+    queries: dict[str, str] = {}
+    qrels: dict[str, dict[str, int]] = {}
+    for each in found:
+        grades = {name: 1 for name, count in each.clicks.items() if count >= least and count > each.above[name]}
+        if grades:
+            name = f"q{len(queries) + 1}"
+            queries[name] = each.query
+            qrels[name] = {**{other: 0 for other in sorted(each.above) if other not in grades}, **grades}
+    if not queries:
+        raise UsageError("no document was opened from the search yet: there is nothing to judge by")
+    return Judgements(queries, qrels)
+
+
+def write_query_log(
+    path: Path, found: list[Searches], workspace: str | Path | Workspace | None = None, *, force: bool = False
+) -> int:
+    """Write the queries, one a line, as often as `train --query-log` counts them: once. Gives their number. Raises
+    UsageError without a query, or where the file must not be written (outputs.py).
+    """
+    asked = [each.query for each in found if each.asked or each.clicks]
+    if not asked:
+        raise UsageError("nothing to write: nothing was searched for yet, or it was not kept (serve --feedback)")
+    with new_file(path, workspace, force=force) as made:
+        made.write_bytes("".join(f"{query}\n" for query in asked).encode())
+    return len(asked)
+
+
+def write_click_judgements(
+    folder: Path,
+    found: list[Searches],
+    workspace: str | Path | Workspace | None = None,
+    *,
+    least: int = 1,
+    force: bool = False,
+) -> Judgements:
+    """Write `judgements_from_clicks` as a folder for `evaluate --beir` and `finetune`. Raises UsageError where it must
+    not be written (outputs.py).
+    """
+    from structformer.evaluation import write_judgements
+
+    judged = judgements_from_clicks(found, least=least)
+    with new_folder(folder, workspace, force=force) as made:
+        write_judgements(made, judged)
+    return judged
+
+
+def report(found: list[Searches]) -> dict[str, Any]:
+    """What is asked for most, what finds nothing, and what nobody opens."""
+    by_need: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for each in found:
+        row = {
+            "query": each.query,
+            "searches": each.asked,
+            "clicks": each.clicks.total(),
+            "nothing": each.empty,
+            "not_found": each.lost,
+        }
+        by_need["most"].append(row)
+        if each.empty or each.lost:
+            by_need["without_result"].append(row)
+        elif each.asked and not each.clicks:
+            by_need["never_opened"].append(row)
+    by_need["without_result"].sort(key=lambda row: (-row["nothing"] - row["not_found"], row["query"]))
+    return {
+        "searches": sum(each.asked for each in found),
+        "queries": len(found),
+        "clicks": sum(each.clicks.total() for each in found),
+        **{name: by_need[name][:_LONGEST] for name in ("most", "without_result", "never_opened")},
+    }

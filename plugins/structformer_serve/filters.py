@@ -1,0 +1,70 @@
+"""The filters beside the results: each with what it finds and the address that sets or removes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from structformer_serve.schemas import FacetCounts, SearchAnswer, SearchRequest
+from structformer_serve.versions import is_version, newest_first
+
+_LABELS = {"path": "Part"}
+_VERSIONS = frozenset({"version", "versions", "release"})
+_FIRST = {"version": 0, "versions": 0, "release": 0, "language": 1, "lang": 1}  # the others as the answer has them
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """The addresses of one query's pages. kept: what all of them have."""
+
+    root: str
+    query: str
+    kept: Mapping[str, str]
+
+    def __call__(self, path: Sequence[str], where: Sequence[str], *, q: str = "", **others: int) -> str:
+        """q: another query."""
+        pairs = [("q", q or self.query), *(("path", each) for each in path), *(("where", each) for each in where)]
+        return f"{self.root}/?{urlencode([*pairs, *self.kept.items(), *others.items()])}"
+
+
+def facet_links(answer: SearchAnswer, request: SearchRequest, address: Addresses) -> list[dict[str, Any]]:
+    """The facets with a link for each value. Versions come first, the newest on top, then languages."""
+    found = []
+    versions = {each.value for facet in answer.facets if facet.name.lower() in _VERSIONS for each in facet.values}
+    for facet in sorted(answer.facets, key=lambda each: _FIRST.get(each.name.lower(), 2)):
+        if facet.name == "path" and not request.path and {each.value for each in facet.values} == versions:
+            continue  # folders that are versions, which the documents say themselves
+        values = []
+        for value, count in _in_order(facet):
+            path, where = list(request.path), list(request.where)
+            setting = f"{value}/*" if facet.name == "path" else f"{facet.name}={value}"
+            its = path if facet.name == "path" else where
+            if chosen := setting in its:
+                its.remove(setting)
+            else:
+                its.append(setting)
+            values.append({"value": value, "count": count, "address": address(path, where), "chosen": chosen})
+        if len(values) > 1 or any(value["chosen"] for value in values):
+            found.append({"label": _LABELS.get(facet.name, facet.name.replace("_", " ")), "choices": values})
+    return found
+
+
+def _in_order(facet: FacetCounts) -> list[tuple[str, int]]:
+    counts = {each.value: each.count for each in facet.values}
+    versions = facet.name.lower() in _VERSIONS or (facet.name == "path" and all(map(is_version, counts)))
+    names = newest_first(counts) if versions else counts
+    return [(name, counts[name]) for name in names]
+
+
+def chips(request: SearchRequest, address: Addresses) -> list[dict[str, str]]:
+    """What is set, each with the address without it."""
+    found = []
+    for setting in request.path:
+        rest = [each for each in request.path if each != setting]
+        found.append({"label": setting, "without": address(rest, request.where)})
+    for setting in request.where:
+        rest = [each for each in request.where if each != setting]
+        found.append({"label": setting.partition("=")[2] or setting, "without": address(request.path, rest)})
+    return found

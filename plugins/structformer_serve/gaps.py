@@ -1,0 +1,172 @@
+"""What people ask and the documents do not answer, grouped by meaning."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from structformer.retrieval.hits import Hit
+from structformer.retrieval.retriever import Retriever
+from structformer.retrieval.stage import Pipeline
+
+ALIKE = 0.5  # the least cosine of two questions of one group
+_HITS = 5  # documents that are looked at
+_LEADERS = 100  # of one document that a question is compared with
+_CHUNK = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that ended without a document being opened. searches: how often it was asked; not_found: how often
+    somebody said that nothing fits.
+    """
+
+    query: str
+    searches: int
+    not_found: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Questions that mean the same, the most asked first, and what comes nearest to the first of them; None where
+    nothing does.
+    """
+
+    asked: tuple[Asked, ...]
+    nearest: Hit | None
+
+    @property
+    def question(self) -> str:
+        """The most asked of them."""
+        return self.asked[0].query
+
+    @property
+    def searches(self) -> int:
+        """How often all of them were asked."""
+        return sum(each.searches for each in self.asked)
+
+    @property
+    def not_found(self) -> int:
+        """How often somebody said that nothing fits."""
+        return sum(each.not_found for each in self.asked)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON types."""
+        nearest = self.nearest
+        return {
+            "question": self.question,
+            "searches": self.searches,
+            "not_found": self.not_found,
+            "asked": [
+                {"query": each.query, "searches": each.searches, "not_found": each.not_found} for each in self.asked
+            ],
+            "nearest": None
+            if nearest is None
+            else {
+                "document": nearest.document_id,
+                "path": list(nearest.path),
+                "anchor": nearest.anchor,
+                "url": nearest.url,
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Unanswered:
+    asked: Asked
+    hits: Sequence[Hit]
+
+
+def find_gaps(
+    retriever: Retriever,
+    asked: Sequence[Asked],
+    *,
+    pipeline: Pipeline | None = None,
+    alike: float = ALIKE,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Gap]:
+    """Those of the questions that the index of today does not answer with confidence, or that somebody said are not
+    answered, as groups, the most asked first. Every question is asked again, since what was missing may be written now.
+
+    Groups are led by their most asked question. Another joins the leader that it is most like, if the cosine of the two
+    is at least `alike` and both have a document among their first hits; or one with the same words. So each is compared
+    with a bounded number of others. Without vectors only the same words make a group.
+    """
+    used = retriever.pipeline(pipeline)
+    ordered = sorted(asked, key=lambda each: (-each.searches, -each.not_found, each.query))
+    found = list(_unanswered(retriever, ordered, used, progress))
+    vectors = None
+    if used.encoder and found:
+        encoder, _, _ = retriever.opened.encoder(used.encoder)
+        vectors = np.asarray(encoder.encode_queries([each.asked.query for each in found]), np.float32)
+    groups = _Groups(vectors, alike)
+    for number, each in enumerate(found):
+        terms = frozenset(retriever.opened.lexical.terms(each.asked.query))
+        groups.add(number, terms - retriever.opened.stop_terms or terms, _documents(each.hits))
+    gaps = [
+        Gap(tuple(found[number].asked for number in members), next(iter(found[members[0]].hits), None))
+        for members in groups.members.values()
+    ]
+    return sorted(gaps, key=lambda gap: (-gap.searches, -gap.not_found, gap.question))
+
+
+def knows_confidence(retriever: Retriever, pipeline: Pipeline | None = None) -> bool:
+    """Whether the search can tell that what it finds may not be the answer: that takes vectors, and a corpus large
+    enough to learn it from.
+    """
+    encoder = retriever.pipeline(pipeline).encoder
+    return bool(encoder) and retriever.opened.floor(encoder) > 0
+
+
+def _unanswered(
+    retriever: Retriever, asked: Sequence[Asked], pipeline: Pipeline, progress: Callable[[int, int], None]
+) -> Iterator[_Unanswered]:
+    for start in range(0, len(asked), _CHUNK):
+        part = asked[start : start + _CHUNK]
+        rankings = retriever.rank([each.query for each in part], pipeline)
+        for each, ranking in zip(part, rankings, strict=True):
+            hits = retriever.hits(ranking, _HITS, group=True, sections=0)
+            if not hits or each.not_found or not retriever.is_confident(each.query, hits, pipeline):
+                yield _Unanswered(each, hits)
+        progress(start + len(part), len(asked))
+
+
+def _documents(hits: Iterable[Hit]) -> list[str]:
+    """The documents that were found, in all languages: of two questions about one page each shows its own."""
+    return [name for hit in hits for name in (hit.document_id, *(each.document_id for each in hit.also_in))]
+
+
+class _Groups:
+    """Groups by their leaders' numbers. members: a leader's, itself first."""
+
+    def __init__(self, vectors: npt.NDArray[np.float32] | None, alike: float) -> None:
+        self.members: dict[int, list[int]] = {}
+        self._vectors = vectors
+        self._alike = alike
+        self._by_words: dict[frozenset[str], int] = {}
+        self._by_document: defaultdict[str, list[int]] = defaultdict(list)
+
+    def add(self, number: int, words: frozenset[str], documents: Sequence[str]) -> None:
+        """Give a question to its group, or begin one."""
+        leader = self._by_words.get(words)
+        if leader is None:
+            leader = self._like(number, documents)
+        if leader is None:
+            leader = number
+            for document in documents:
+                if len(self._by_document[document]) < _LEADERS:
+                    self._by_document[document].append(number)
+        self._by_words.setdefault(words, leader)
+        self.members.setdefault(leader, []).append(number)
+
+    def _like(self, number: int, documents: Sequence[str]) -> int | None:
+        leaders = sorted({leader for document in documents for leader in self._by_document[document]})
+        if self._vectors is None or not leaders:
+            return None
+        cosines = self._vectors[leaders] @ self._vectors[number]
+        best = int(cosines.argmax())
+        return leaders[best] if cosines[best] >= self._alike else None

@@ -1,0 +1,218 @@
+"""One opened index with everything that is answered from it: it changes only in what is deleted, and goes when its
+last request does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from typing import Any
+
+from structformer.corpus import Corpus
+from structformer.did_you_mean import did_you_mean
+from structformer.document import Document
+from structformer.errors import ModelError, UsageError, WorkspaceError
+from structformer.graph import ReferenceGraph
+from structformer.models import read_record
+from structformer.retrieval.allowed import Allowed
+from structformer.retrieval.encoder_names import ENCODER
+from structformer.retrieval.hits import Filter
+from structformer.retrieval.index import encoder_kind
+from structformer.retrieval.metadata import Facet, open_facets
+from structformer.retrieval.pipeline import as_pipeline
+from structformer.retrieval.retriever import Retriever
+from structformer.retrieval.stage import Pipeline
+from structformer.retrieval.training_verdicts import training_verdict
+from structformer.retrieval.translations import asked_in
+from structformer.workspace import Workspace
+
+from structformer_serve.batching import BatchedEncoder
+from structformer_serve.comparison import other_search
+from structformer_serve.deleted import deleted_documents
+from structformer_serve.links import LinkTable, VisibleNames
+from structformer_serve.shelves import Shelves
+from structformer_serve.what_was_read import what_was_read
+
+BEST, WORDS = "best", "words"
+_DOCUMENTS = 64  # whole documents that are kept
+_FILTERS, _FEWEST_FILTERS = 64, 8  # whose documents are kept,
+_FILTER_BYTES = 64_000_000  # and how much they may take
+
+
+def state_of(workspace: Workspace) -> str:
+    """What the answers depend on, as a short text: it changes when there is something new to open. Raises
+    WorkspaceError.
+    """
+    current = workspace.state()["current"]
+    # Only looked at: whose export it is was settled when the index was opened, which may ask a model hub.
+    exports = [*(workspace.cache / "onnx").glob("base-*/onnx"), *workspace.models.glob(f"{ENCODER}/onnx")]
+    try:
+        model = read_record(workspace, ENCODER).fingerprint[:8]
+    except (ModelError, WorkspaceError):
+        model = ""
+    parts = (current.get("corpus", ""), current.get("index", ""), model, len(exports))
+    return "-".join(str(part) for part in parts)
+
+
+class Generation:
+    """An opened index. id: names it in answers. pipelines: by name; "best" is the retriever's own choice, "words" BM25.
+    other: the name of the one that "best" is compared with, "" where there is none. verdict: what training came to.
+    what_was_read: by the ingest, None where that left no report. deleted: its documents that the corpus has no more,
+    which nobody sees. static: its encoders that were learned from the corpus alone.
+
+    Raises WorkspaceError where there is no index that belongs to the corpus, UsageError on a pipeline that cannot be
+    parsed."""
+
+    def __init__(self, workspace: Workspace, pipelines: Mapping[str, str] | None = None, *, batch: int = 32) -> None:
+        self.id = state_of(workspace)
+        self.retriever = Retriever.open(workspace)
+        self.corpus = Corpus.open(workspace)
+        self.deleted: frozenset[int] = frozenset()
+        self._compared = self.corpus.fingerprint  # the corpus in which deleted documents were last looked for
+        self._graph = ReferenceGraph.open(workspace, self.corpus)
+        own = {name: self.retriever.pipeline(text) for name, text in (pipelines or {}).items()}
+        best = own.get(BEST) or self.retriever.default_pipeline()
+        other = other_search(self.retriever.opened, best) if BEST not in own else None
+        # A pipeline of the server's own goes before one that is here to be compared with.
+        self.other = other[0] if other and other[0] not in own else ""
+        compared = {self.other: other[1]} if other and self.other else {}
+        self.pipelines: dict[str, Pipeline] = {BEST: best, WORDS: as_pipeline("lexical"), **compared, **own}
+        self.verdict = training_verdict(workspace)
+        self.what_was_read = what_was_read(workspace)
+        index = self.retriever.opened.index
+        self.facets: list[Facet] = open_facets(index.folder, index.manifest["facets"])
+        self._batch = batch
+        self._lock = threading.Lock()
+        self._opening = threading.Lock()
+        self._read: OrderedDict[int, Document] = OrderedDict()
+        self._allowed: OrderedDict[tuple[Any, ...], Allowed] = OrderedDict()
+        self._encoders: dict[str, BatchedEncoder] = {}
+        self._warm()
+        # Found now: the models may be others by the time that an answer says how it was found.
+        names = {pipeline.encoder for pipeline in self.pipelines.values()} - {""}
+        self.static = frozenset(name for name in names if not encoder_kind(workspace, name).needs_torch)
+
+    def _warm(self) -> None:
+        """Load what the first request would wait for, but for what is only compared with."""
+        for name, pipeline in self.pipelines.items():
+            if name != self.other:
+                self.open_encoders(pipeline)
+        ranking = self.retriever.rank(["warm"], self.pipelines[BEST])[0]
+        self.retriever.hits(ranking, 1, group=True)
+        asked_in(ranking.query, self.retriever.opened.translations.languages)
+
+    def open_encoders(self, pipeline: Pipeline) -> None:
+        """Load a pipeline's encoders, which gather the queries of several requests."""
+        for name in _encoders_of(pipeline):
+            if name not in self._encoders:
+                with self._opening:
+                    if name not in self._encoders:
+                        encoder, index, weights = self.retriever.opened.encoder(name)
+                        batched = BatchedEncoder(encoder, batch=self._batch)
+                        self.retriever.opened.use_encoder(name, batched, index, weights)
+                        self._encoders[name] = batched
+
+    def encoders(self, pipeline: Pipeline) -> list[BatchedEncoder]:
+        """Those of a pipeline's encoders that are loaded."""
+        return [self._encoders[name] for name in _encoders_of(pipeline) if name in self._encoders]
+
+    @cached_property
+    def links(self) -> LinkTable:
+        """The links of all documents."""
+        return LinkTable(self._graph)
+
+    @cached_property
+    def shelves(self) -> Shelves:
+        """All documents by their folders."""
+        return Shelves(self.retriever.documents.column_batches("id"))
+
+    @property
+    def searches_by_meaning(self) -> bool:
+        """Whether the best pipeline uses vectors."""
+        return bool(self.pipelines[BEST].encoder)
+
+    @property
+    def learned_alone(self) -> bool:
+        """Whether the best pipeline's encoder was learned from the documents alone, with nothing pretrained."""
+        return self.pipelines[BEST].encoder in self.static
+
+    def pipeline(self, name: str) -> Pipeline:
+        """A pipeline by its name. Raises UsageError."""
+        if name not in self.pipelines:
+            raise UsageError(f"no pipeline {name!r}; {did_you_mean(name, self.pipelines)}")
+        return self.pipelines[name]
+
+    def seen(self, access: Filter, *asked: Filter) -> Allowed:
+        """The documents that somebody may see, that are not deleted, and that what is asked for lets through. What they
+        are called counts only by links of documents that may be seen.
+        """
+        deleted = self.deleted
+        found = self._kept((deleted, access.key), lambda: self._seen(access, deleted))
+        for where in filter(None, asked):
+            found = self._kept((deleted, access.key, where.key), partial(self._among, found, where))
+        return found
+
+    def _seen(self, access: Filter, deleted: frozenset[int]) -> Allowed:
+        opened = self.retriever.opened
+        mask = opened.metadata.matching(access.paths, access.metadata)
+        mask[list(deleted)] = False
+        if mask.all():
+            return Allowed(mask, opened.owners)
+        return Allowed(mask, opened.owners, VisibleNames(self.links, mask, opened.owners, opened.sections), mask)
+
+    def _among(self, seen: Allowed, where: Filter) -> Allowed:
+        opened = self.retriever.opened
+        matching = opened.metadata.matching(where.paths, where.metadata)
+        return Allowed(seen.documents & matching, opened.owners, seen.names, seen.sources)
+
+    def _kept(self, key: tuple[Any, ...], make: Callable[[], Allowed]) -> Allowed:
+        with self._lock:
+            if key in self._allowed:
+                self._allowed.move_to_end(key)
+                return self._allowed[key]
+        found = make()
+        with self._lock:
+            self._allowed[key] = found
+            most = _FILTER_BYTES // (1 + len(found.documents) + len(self.retriever.units))
+            while len(self._allowed) > max(_FEWEST_FILTERS, min(_FILTERS, most)):
+                self._allowed.popitem(last=False)
+        return found
+
+    def hide_deleted(self, newest: Corpus) -> None:
+        """Let nobody see the documents that a newer corpus has no more."""
+        if newest.fingerprint != self._compared:
+            self.deleted = deleted_documents(self.corpus, newest)
+            self._compared = newest.fingerprint
+
+    def number(self, document_id: str) -> int | None:
+        """The number of a document by its id, None where there is none."""
+        return self.retriever.opened.document_number(document_id)
+
+    def document(self, number: int) -> Document:
+        """A whole document by its number."""
+        with self._lock:
+            if number in self._read:
+                self._read.move_to_end(number)
+                return self._read[number]
+        document = self.corpus.document_at(number)
+        with self._lock:
+            self._read[number] = document
+            while len(self._read) > _DOCUMENTS:
+                self._read.popitem(last=False)
+        return document
+
+    def close(self) -> None:
+        """End the encoders' threads, once nobody asks any more."""
+        for encoder in self._encoders.values():
+            encoder.close()
+
+    def __del__(self) -> None:
+        for encoder in getattr(self, "_encoders", {}).values():
+            encoder.close()
+
+
+def _encoders_of(pipeline: Pipeline) -> dict[str, None]:
+    """The names of a pipeline's encoders of queries."""
+    return dict.fromkeys(stage.model for stage in pipeline.stages if stage.kind.vectors)

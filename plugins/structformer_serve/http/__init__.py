@@ -1,0 +1,1 @@
+"""Between a client and an answer: connections, limits, who may ask."""

@@ -1,0 +1,213 @@
+"""What comes before every request: who asks, from where, how much and how often; and what is written down of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from contextvars import ContextVar
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from structformer_serve.http.access import EVERYTHING, Access, RateLimit
+from structformer_serve.http.bodies import Gone, TooLarge, again, has_body, read_body
+from structformer_serve.http.error_pages import for_browsers
+from structformer_serve.http.hostnames import client_of
+from structformer_serve.http.options import ServerOptions
+from structformer_serve.http.slots import Slot, Slots
+
+ACCESS: ContextVar[Access] = ContextVar("access", default=EVERYTHING)
+log = logging.getLogger("structformer.serve")
+# Paths that need no token: a balancer has none, and the box's script is asked for by a tag that cannot send one.
+_OPEN = ("/healthz", "/readyz", "/static/", "/widget.js", "/favicon.ico", "/robots.txt")
+_PROBES = ("/healthz", "/readyz")  # asked by any name, or by none: a balancer knows only where the server is
+_CLIENT_LEFT = 499  # as nginx logs it; nobody receives it
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+}
+
+
+class Metrics:
+    """What /metrics tells Prometheus."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "structformer_requests", "Answered requests.", ["route", "status"], registry=self.registry
+        )
+        self.seconds = Histogram(
+            "structformer_request_seconds",
+            "Time of a request.",
+            ["route"],
+            buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
+            registry=self.registry,
+        )
+        self.active = Gauge("structformer_active_requests", "Requests being answered.", registry=self.registry)
+        self.bodies = Gauge("structformer_bodies_being_read", "Requests still on their way.", registry=self.registry)
+        self.connections = Gauge("structformer_connections", "Open connections.", registry=self.registry)
+        self.closed = Counter(
+            "structformer_connections_closed",
+            "Connections that the server ended: late headers, late body, idle, sending (answer not read), limit.",
+            ["reason"],
+            registry=self.registry,
+        )
+        self.swaps = Counter("structformer_index_swaps", "Changes to a newer index.", registry=self.registry)
+        self.feedback_dropped = Counter(
+            "structformer_feedback_dropped", "Events that were not kept.", ["reason"], registry=self.registry
+        )
+
+
+def problem(status: int, error: str, message: str, **headers: str) -> Response:
+    """An error as JSON."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return JSONResponse({"error": error, "message": message}, status, named)
+
+
+class Guard:
+    """The outermost part of the application.
+
+    A request counts among those that are worked on from the moment that it is whole until its answer begins to be sent,
+    so that no client can take a place by sending or reading slowly."""
+
+    def __init__(self, app: ASGIApp, options: ServerOptions, metrics: Metrics) -> None:
+        self._app = app
+        self._options = options
+        self._metrics = metrics
+        self._rate = RateLimit(0.0 if options.on_loopback and not options.tokens else options.rate)
+        self._active = Slots(options.queued, metrics.active)
+        self._bodies = Slots(options.bodies, metrics.bodies)
+        self.draining = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether a search would be refused at the moment."""
+        return self._active.full
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = time.perf_counter()
+        headers = Headers(scope=scope)
+        path = _path(scope)
+        status = 500
+        slot = Slot(None)
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                slot.give_back()
+                self._add_headers(MutableHeaders(scope=message), path, headers.get("origin", ""))
+            await send(message)
+
+        try:
+            refused = self._refusal(scope, headers)
+            if refused is None and has_body(headers):
+                refused, receive = await self._with_body(receive)
+            if refused is None and not path.startswith(_OPEN):
+                if self._active.full:
+                    refused = _busy()
+                else:
+                    slot = self._active.take()
+            if refused is not None:
+                refused = for_browsers(refused, scope, self._options.root)
+            with slot:
+                await (refused or self._app)(scope, receive, answer)
+        except Gone:
+            status = _CLIENT_LEFT
+        finally:
+            self._note(scope, status, time.perf_counter() - begun)
+
+    async def _with_body(self, receive: Receive) -> tuple[Response | None, Receive]:
+        """The answer to a request whose body cannot be read, None for one that may go on, which has it in memory."""
+        if self._bodies.full:
+            return _busy(), receive
+        options = self._options
+        try:
+            with self._bodies.take():
+                return None, again(await read_body(receive, options.body_bytes, options.body_seconds), receive)
+        except TooLarge:
+            return self._too_large(), receive
+        except TimeoutError:
+            self._metrics.closed.labels("body").inc()
+            message = "the request's body did not come in time"
+            return problem(408, "timeout", message, connection="close"), receive
+
+    def _too_large(self) -> Response:
+        return problem(413, "too_large", f"a request has at most {self._options.body_bytes} bytes")
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        """The answer to a request that may not go on; None for one that may. Sets what it has access to."""
+        options, path = self._options, _path(scope)
+        host, origin = headers.get("host", ""), headers.get("origin", "")
+        if not options.answers_to(host) and path not in _PROBES:
+            return problem(421, "wrong_host", f"this server does not answer to {host[:100]!r}: see --host-name")
+        if origin and not options.may_ask(origin, host):
+            return problem(403, "wrong_origin", f"pages of {origin[:100]!r} may not ask: see --cors")
+        if scope["method"] == "OPTIONS" and origin:
+            return Response(status_code=204)
+        length = headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > options.body_bytes:
+            return self._too_large()
+        access = EVERYTHING if path.startswith(_OPEN) else options.tokens.access(headers.get("authorization", ""))
+        if access is None:
+            return problem(401, "unauthorized", "a token is needed", www_authenticate='Basic realm="search"')
+        client = access.name or client_of((scope.get("client") or ("",))[0])
+        if not path.startswith(_OPEN) and (wait := self._rate.wait(client)):
+            return problem(429, "too_many", "too many requests", retry_after=str(max(1, round(wait))))
+        ACCESS.set(access)
+        scope.setdefault("state", {})["access"] = access
+        return None
+
+    def _add_headers(self, headers: MutableHeaders, path: str, origin: str) -> None:
+        for name, value in _HEADERS.items():
+            headers.setdefault(name, value)
+        if origin and (origin in self._options.cors or "*" in self._options.cors):
+            headers["access-control-allow-origin"] = origin
+            headers["access-control-allow-headers"] = (
+                "authorization, content-type, x-algolia-api-key, x-algolia-application-id"
+            )
+            headers["access-control-allow-methods"] = "GET, POST"
+            headers.add_vary_header("Origin")
+        if path.startswith(("/static/", "/widget.js")):
+            headers["cross-origin-resource-policy"] = "cross-origin"
+        if self.draining:
+            headers["connection"] = "close"
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "other")
+        self._metrics.requests.labels(route, str(status)).inc()
+        self._metrics.seconds.labels(route).observe(seconds)
+        line: dict[str, Any] = {
+            "method": scope["method"],
+            "path": scope["path"][:200],
+            "status": status,
+            "ms": round(1000 * seconds, 1),
+        }
+        if access := ACCESS.get().name:
+            line["token"] = access
+        if self._options.log_queries:
+            line["query"] = scope["query_string"].decode("latin-1")[:600]
+        log.info(json.dumps(line))
+
+
+def _path(scope: Scope) -> str:
+    """The path without what a proxy puts in front of it."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
+
+
+def _busy() -> Response:
+    return problem(503, "busy", "too many requests at once", retry_after="1")

@@ -1,0 +1,147 @@
+"""The sockets that a server listens on: opened by an address, or handed over by systemd."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from structformer.errors import UsageError
+
+from structformer_serve.http.hostnames import is_loopback
+
+_BACKLOG = 2048
+_FIRST_HANDED_OVER = 3  # systemd's protocol: sd_listen_fds(3)
+_NEAR, _LAST_PORT = 20, 65535  # ports that are tried
+_ANY_IPV6 = "::"
+_NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # as ::1, a second address of localhost, without IPv6
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Sockets that listen. handed_over: whether they belong to a supervisor and stay open when this process ends."""
+
+    sockets: tuple[socket.socket, ...]
+    handed_over: bool = False
+
+    @property
+    def port(self) -> int:
+        """The port of the first one."""
+        return int(self.sockets[0].getsockname()[1])
+
+    @property
+    def host(self) -> str:
+        """An address that it listens on, one that other machines reach if there is one."""
+        hosts = [str(each.getsockname()[0]) for each in self.sockets]
+        return next((host for host in hosts if not is_loopback(host)), hosts[0])
+
+
+def listening(host: str, port: int) -> Listening:
+    """The sockets that were handed over, else those of an address.
+
+    To be called before anything slow: the port is then known to be ours. Who connects meanwhile waits in the kernel's
+    queue until there is something to answer with, which `up` reaches in seconds; a refusal would only make a browser
+    give up. Raises UsageError with the reason."""
+    return handed_over() or Listening(tuple(listen(host, port)))
+
+
+def listening_near(host: str, port: int) -> Listening:
+    """As `listening`; where the port is taken, one of the next few that are not. Raises UsageError as `listening` does
+    where they all are.
+    """
+    for near in range(port + 1, min(port + _NEAR, _LAST_PORT) + 1):
+        try:
+            return listening(host, near - 1)
+        except UsageError as error:
+            if not isinstance(error.__cause__, OSError) or error.__cause__.errno != errno.EADDRINUSE:
+                raise
+    return listening(host, port)
+
+
+def listen(host: str, port: int) -> list[socket.socket]:
+    """Listen on all addresses of a host. port: 0 for a free one. Raises UsageError with the reason."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        raise UsageError(f"--host {host}: no such host name is known") from None
+    sockets: list[socket.socket] = []
+    missing: OSError | None = None
+    for family, _, _, _, address in dict.fromkeys(found):
+        try:
+            sockets.append(_listen(family, (address[0], port, *address[2:])))
+        except OSError as error:
+            missing = error
+            if error.errno not in _NOT_HERE:
+                close(sockets)
+                raise UsageError(_reason(error, host, port)) from error
+        else:
+            port = int(sockets[-1].getsockname()[1])
+    if not sockets:
+        raise UsageError(_reason(missing or OSError(errno.EADDRNOTAVAIL, ""), host, port)) from missing
+    return sockets
+
+
+def _listen(family: int, address: tuple[str | int, ...]) -> socket.socket:
+    # With the protocol named: asyncio turns Nagle's algorithm off only then, and with it answers wait 40 ms.
+    one = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":  # elsewhere it would share the port with whoever has it
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            # `::` is every address of this machine, those of IPv4 too.
+            both = address[0] == _ANY_IPV6 and socket.has_dualstack_ipv6()
+            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if both else 1)
+        one.bind(address)
+        # Two programs may bind a port, of which one can listen: only this makes it ours.
+        one.listen(_BACKLOG)
+        one.setblocking(False)
+    except BaseException:
+        one.close()
+        raise
+    return one
+
+
+def _reason(error: OSError, host: str, port: int) -> str:
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    if error.errno == errno.EADDRINUSE:
+        return f"{address} is in use by another program: choose another --port, or 0 for any free one"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"{address}: this user may not listen on port {port}: choose a --port from 1024 on"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"--host {host} is not an address of this machine: 0.0.0.0 listens on all that it has"
+    return f"{address} cannot be listened on: {error.strerror or error}"
+
+
+def handed_over() -> Listening | None:
+    """Sockets that systemd opened and passed to this process; None where there are none. Raises UsageError where one
+    cannot be served on.
+    """
+    names = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
+    process, count, _ = (os.environ.get(name, "") for name in names)
+    if process != str(os.getpid()) or not count.isdigit() or not int(count):
+        return None
+    for name in names:  # processes that this one starts are not meant
+        os.environ.pop(name, None)
+    sockets = [_inherited(descriptor) for descriptor in range(_FIRST_HANDED_OVER, _FIRST_HANDED_OVER + int(count))]
+    return Listening(tuple(sockets), handed_over=True)
+
+
+def _inherited(descriptor: int) -> socket.socket:
+    try:
+        one = socket.socket(fileno=descriptor)
+        listens = bool(one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+    except OSError as error:
+        raise UsageError(f"LISTEN_FDS: file descriptor {descriptor} is not a socket ({error.strerror})") from error
+    if not listens or one.family not in (socket.AF_INET, socket.AF_INET6):
+        raise UsageError(f"LISTEN_FDS: file descriptor {descriptor} is not a listening TCP socket: see ListenStream=")
+    one.set_inheritable(False)
+    one.setblocking(False)
+    return one
+
+
+def close(sockets: Sequence[socket.socket]) -> None:
+    """Close sockets that are not served on after all."""
+    for each in sockets:
+        each.close()

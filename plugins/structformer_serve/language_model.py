@@ -1,0 +1,158 @@
+"""A language model of the user's own, behind an address that speaks OpenAI's form.
+
+The key comes from the environment alone, and is in no message and no log."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from http.client import HTTPException, HTTPResponse
+from typing import Any
+from urllib.parse import urlsplit
+
+from structformer import __version__
+from structformer.errors import StructformerError, UsageError
+
+KEY = "STRUCTFORMER_ASK_KEY"
+_LONGEST_ANSWER = 20_000
+_LINE_BYTES, _BYTES = 200_000, 4_000_000
+
+
+class ModelUnavailable(StructformerError):
+    """The model's server cannot be asked, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModel:
+    """A model behind an address that speaks OpenAI's form. name: "" for the only one that the server has; seconds: of
+    silence, and for a whole answer.
+
+    The key comes from the environment alone, and is in no message and no log."""
+
+    address: str
+    name: str = ""
+    key: str = field(default="", repr=False)
+    silence_seconds: float = 30.0
+    answer_seconds: float = 120.0
+
+    def answer(self, messages: Sequence[dict[str, str]]) -> Iterator[str]:
+        """The answer as it comes. Raises ModelUnavailable."""
+        asked = {"model": self.name or self._only_name(), "messages": list(messages), "stream": True, "temperature": 0}
+        with closing(self._open("/chat/completions", json.dumps(asked).encode())) as response:
+            end, left = time.monotonic() + self.answer_seconds, _LONGEST_ANSWER
+            for line in _lines(response):
+                if time.monotonic() > end:
+                    raise ModelUnavailable(f"its answer took longer than {self.answer_seconds:g} s")
+                if (text := _delta(line)) is None:
+                    return
+                yield text[:left]
+                left -= len(text)
+                if left <= 0:
+                    return
+
+    def _only_name(self) -> str:
+        with closing(self._open("/models", None)) as response:
+            try:
+                names = [str(each["id"]) for each in json.loads(response.read(_LINE_BYTES))["data"]]
+            except (ValueError, KeyError, TypeError, RecursionError, OSError, HTTPException):
+                names = []
+        if len(names) != 1:
+            there = f"; choose from: {', '.join(names[:10])}" if names else ""
+            raise ModelUnavailable(f"it does not say which model to ask: --ask-model NAME{there}")
+        return names[0]
+
+    def _open(self, path: str, body: bytes | None) -> HTTPResponse:
+        headers = {"content-type": "application/json", "user-agent": f"structformer/{__version__}"}
+        if self.key:
+            headers["authorization"] = f"Bearer {self.key}"
+        request = urllib.request.Request(self.address + path, body, headers)
+        try:
+            response: HTTPResponse = _OPENER.open(request, timeout=self.silence_seconds)
+        except urllib.error.HTTPError as error:
+            error.close()
+            raise ModelUnavailable(_refused(error.code)) from None  # its text may repeat the key
+        except TimeoutError:
+            raise ModelUnavailable(f"it did not answer within {self.silence_seconds:g} s") from None
+        except (urllib.error.URLError, OSError, HTTPException, ValueError) as error:
+            late = isinstance(getattr(error, "reason", None), TimeoutError)
+            raise ModelUnavailable("it did not answer in time" if late else "it cannot be reached") from None
+        return response
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows nothing: the question and the key are for the address that was given."""
+
+    def redirect_request(self, *given: Any, **also: Any) -> None:
+        """No request."""
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect)
+
+
+def _refused(code: int) -> str:
+    if code in (401, 403):
+        return f"it refused the key (HTTP {code}): set {KEY}"
+    if code == 404:
+        return "it knows no such model or path (HTTP 404): look at --ask and --ask-model"
+    return f"it answered HTTP {code}"
+
+
+def _lines(response: HTTPResponse) -> Iterator[bytes]:
+    """The lines of an answer, within bounds. Raises ModelUnavailable."""
+    left = _BYTES
+    while True:
+        try:
+            line = response.readline(_LINE_BYTES)
+        except TimeoutError:
+            raise ModelUnavailable("it stopped in the middle of its answer") from None
+        except (OSError, HTTPException, ValueError):
+            raise ModelUnavailable("the connection to it broke off") from None
+        left -= len(line)
+        if left < 0 or len(line) >= _LINE_BYTES:
+            raise ModelUnavailable("its answer is too long")
+        if not line:
+            return
+        yield line
+
+
+def _delta(line: bytes) -> str | None:
+    """The text in a line of a stream, None at its end. Raises ModelUnavailable."""
+    text = line.strip().decode("utf-8", "replace")
+    if not text.startswith("data:"):
+        return ""
+    data = text.removeprefix("data:").strip()
+    if data == "[DONE]":
+        return None
+    try:
+        given = json.loads(data)
+        if "error" in given:
+            raise ModelUnavailable("it reports an error of its own")
+        choices = given.get("choices") or [{}]
+        found = (choices[0].get("delta") or {}).get("content") or ""
+    except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError):
+        raise ModelUnavailable("what it sends is not OpenAI's form") from None
+    return found if isinstance(found, str) else ""
+
+
+def language_model(address: str, name: str = "", **seconds: float) -> LanguageModel:
+    """A model by its address, as http://localhost:11434/v1, with the key of the environment. Raises UsageError."""
+    address = address.rstrip("/").removesuffix("/chat/completions")
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if not host or parts.scheme not in ("http", "https") or parts.query or parts.fragment:
+        raise UsageError(f"{address[:200]!r} is not a model's address: write --ask http://localhost:11434/v1")
+    if parts.username or parts.password:
+        raise UsageError(f"--ask has no key in its address: set {KEY}")
+    key = os.environ.get(KEY, "").strip()
+    if any(not 32 < ord(letter) < 127 for letter in key):
+        raise UsageError(f"{KEY} is not a key: it has letters that no header can hold")
+    return LanguageModel(address, name, key, **seconds)

@@ -1,0 +1,144 @@
+"""The links of single documents, both ways, read from the reference graph a shard at a time; a few shards are kept."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from structformer.graph import NOWHERE, ReferenceGraph
+from structformer.retrieval.allowed import Mask
+from structformer.storage import numbers
+
+_TABLES = 16  # of shards, that are kept
+_TEXTS = 4096  # of sections, that are kept for one who asks
+_COUNTED = 3_000_000  # links at most among which the pages that most lead to are counted
+_COLUMNS = ("source_document", "source_section", "target_document", "target_section", "start", "end")
+
+
+class Edge(NamedTuple):
+    """A link between two sections of the corpus; [start, end) is its place in the source section's text."""
+
+    source_document: int
+    source_section: int
+    target_document: int
+    target_section: int
+    start: int
+    end: int
+    kind: str
+    text: str
+
+
+class _Table:
+    """Edges as columns, in order of one of them."""
+
+    def __init__(self, table: pa.Table, by: str) -> None:
+        self._numbers: dict[str, npt.NDArray[np.int32]] = {name: numbers(table[name]) for name in _COLUMNS}
+        self._order = self._numbers[by]
+        self._kinds, self._texts = table["kind"].combine_chunks(), table["text"].combine_chunks()
+
+    def edges(self, document: int) -> Iterator[Edge]:
+        """Those of one document, in order of their sources."""
+        first, last = np.searchsorted(self._order, [document, document + 1])
+        by_source = first + np.argsort(self._numbers["source_document"][first:last], kind="stable")
+        for number in by_source.tolist():
+            source, section, target, target_section, start, end = (
+                int(self._numbers[name][number]) for name in _COLUMNS
+            )
+            kind, text = str(self._kinds[number]), str(self._texts[number])
+            yield Edge(source, section, target, target_section, start, end, kind, text)
+
+
+class LinkTable:
+    """The edges of a corpus, looked up by their sources and by their targets. Threads may share it."""
+
+    def __init__(self, graph: ReferenceGraph) -> None:
+        self._graph = graph
+        self._kept: OrderedDict[tuple[str, int], _Table] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def outgoing(self, document: int) -> Iterator[Edge]:
+        """The links of a document, in the order of its text."""
+        return self._table(document, "source_document", self._graph.outgoing).edges(document)
+
+    def incoming(self, document: int) -> Iterator[Edge]:
+        """The links of other documents that lead to a document or a section of it."""
+        edges = self._table(document, "target_document", self._graph.incoming).edges(document)
+        return (edge for edge in edges if edge.source_document != NOWHERE)
+
+    def texts(self, document: int, section: int, sources: Mask) -> list[str]:
+        """What a section is called by links of these documents, each text once, in order of their sources; then the
+        names that redirect to it, which belong to itself. sources: (documents,)
+        """
+        edges = self._table(document, "target_document", self._graph.incoming).edges(document)
+        return list(
+            dict.fromkeys(
+                edge.text
+                for edge in edges
+                if edge.target_section == section
+                and edge.text
+                and (edge.source_document == NOWHERE or sources[edge.source_document])
+            )
+        )
+
+    def most_linked(self, seen: Mask, count: int) -> list[int]:
+        """The documents that most others link to, most first: documents that may be seen, by those that may. None of a
+        corpus with more links than are counted.
+        """
+        pairs = self._pairs
+        pairs = pairs[seen[pairs[:, 0]] & seen[pairs[:, 1]]]
+        counts = np.bincount(pairs[:, 1], minlength=len(seen))
+        best = np.argsort(-counts, kind="stable")[:count]
+        return [int(number) for number in best if counts[number]]
+
+    @cached_property
+    def _pairs(self) -> npt.NDArray[np.int32]:
+        """(links, 2) documents that link to others, with these, each pair once."""
+        found = [np.empty((0, 2), np.int32)]
+        total = 0
+        for shard in range(len(self._graph.corpus.shards)):
+            table = self._graph.outgoing(shard)
+            if (total := total + len(table)) > _COUNTED:
+                return found[0]
+            found.append(np.stack([numbers(table[name]) for name in ("source_document", "target_document")], axis=1))
+        pairs = np.unique(np.concatenate(found), axis=0)
+        its: npt.NDArray[np.int32] = pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1)]
+        return its
+
+    def _table(self, document: int, by: str, read: Callable[[int], pa.Table]) -> _Table:
+        key = by, bisect_right(self._graph.corpus.starts, document) - 1
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        table = _Table(read(key[1]), by)
+        with self._lock:
+            self._kept[key] = table
+            while len(self._kept) > _TABLES:
+                self._kept.popitem(last=False)
+        return table
+
+
+class VisibleNames:
+    """What units are called by the links that somebody may see (`retrieval.allowed.Names`)."""
+
+    def __init__(
+        self, links: LinkTable, sources: Mask, owners: npt.NDArray[np.int64], sections: npt.NDArray[np.int64]
+    ) -> None:
+        """sources: (documents,) whose links may be seen; owners, sections: (units,) each one's document and section."""
+        self._links = links
+        self._sources = sources
+        self._owners, self._sections = owners, sections
+        self._text = lru_cache(_TEXTS)(self._called)
+
+    def __call__(self, units: Sequence[int]) -> list[str]:
+        return [self._text(int(self._owners[unit]), int(self._sections[unit])) for unit in units]
+
+    def _called(self, document: int, section: int) -> str:
+        return " \n ".join(self._links.texts(document, section, self._sources))

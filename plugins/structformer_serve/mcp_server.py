@@ -1,0 +1,268 @@
+"""The search for assistants, over the Model Context Protocol: search, read, outline.
+
+Answers are whole sections, in Markdown, with addresses to cite, and never longer than asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Annotated
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+from pydantic import Field
+from structformer import __version__
+from structformer.errors import StructformerError, UsageError
+from structformer.text import visible
+
+from structformer_serve.as_markdown import open_fence
+from structformer_serve.http.guard import ACCESS
+from structformer_serve.schemas import MAX_K, MAX_QUERY, MAX_TOKENS, Found, SearchRequest, SectionAnswer
+from structformer_serve.service import SearchService
+from structformer_serve.tokens import TokenCounter
+
+DEFAULT_TOKENS = 4000
+_FEWEST_TOKENS = 100
+_RESERVED = 40  # tokens for what is said at the end
+_SHARE = 0.5  # of an answer, at most, for one section
+_DEEPEST_HEADING = 6
+_CUT = "… (cut: read it whole)"
+_NEAR = 0.8  # of a cut text, that a cut between its parts leaves at least
+Tokens = Annotated[int, Field(ge=_FEWEST_TOKENS, le=MAX_TOKENS, description="The answer has at most so many tokens.")]
+Address = Annotated[
+    str, Field(min_length=1, max_length=1000, description="An address as search gives it: guide/install.md#s3")
+]
+_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+
+
+def mcp_server(service: SearchService) -> MCPServer[None]:
+    """The MCP server of a search; what a request may see is in the guard's ACCESS."""
+    answers = Answers(service)
+    server: MCPServer[None] = MCPServer(
+        service.title,
+        version=__version__,
+        log_level="WARNING",
+        instructions=(
+            f"Documentation of {service.title}. `search` finds sections for a question in plain words; `read` gives a "
+            "whole section by its address; `outline` shows a document's tree, or which documents there are. Cite the "
+            "addresses."
+        ),
+    )
+
+    @server.tool(annotations=_READS, structured_output=False)
+    def search(
+        query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY, description="A question, or words.")],
+        k: Annotated[int, Field(ge=1, le=MAX_K, description="Documents at most.")] = 10,
+        path: Annotated[
+            str, Field(max_length=300, description="Only documents whose ids match, for example guide/*")
+        ] = "",
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> str:
+        """Find the sections that answer a question. The best come as whole sections, the others with their beginnings;
+        read them by their addresses.
+        """
+        return answers.told(lambda: answers.search(query, k, path, max_tokens))
+
+    @server.tool(annotations=_READS, structured_output=False)
+    def read(
+        address: Address,
+        children: Annotated[bool, Field(description="With the sections below it.")] = True,
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> str:
+        """Read a section, or a document from its beginning, with the sections below it as far as they fit."""
+        return answers.told(lambda: answers.read(address, children, max_tokens))
+
+    @server.tool(annotations=_READS, structured_output=False)
+    def outline(
+        document: Annotated[str, Field(max_length=1000, description="A document's id; none for all documents.")] = "",
+        path: Annotated[str, Field(max_length=300, description="Only documents whose ids match: guide/*")] = "",
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> str:
+        """Show the sections of a document with their addresses, or the documents that there are."""
+        return answers.told(lambda: answers.outline(document, path, max_tokens))
+
+    return server
+
+
+class Answers:
+    """Makes the texts that the tools give."""
+
+    def __init__(self, service: SearchService) -> None:
+        self._service = service
+        self._counter: tuple[str, TokenCounter] | None = None
+
+    def told(self, answer: Callable[[], str]) -> str:
+        """An answer, or why there is none."""
+        try:
+            return answer()
+        except StructformerError as error:
+            raise ToolError(str(error)) from error
+
+    def _tokens(self) -> TokenCounter:
+        current = self._service.current
+        if self._counter is None or self._counter[0] != current.id:
+            self._counter = current.id, TokenCounter(self._service.workspace, current)
+        return self._counter[1]
+
+    def search(self, query: str, k: int, path: str, max_tokens: int) -> str:
+        """Sections for a question."""
+        access, counter = ACCESS.get(), self._tokens()
+        try:
+            request = SearchRequest(q=query, k=k, path=[path] if path else [])
+        except ValueError:
+            raise UsageError("the query has no words") from None
+        answer = self._service.search(request, access)
+        if not answer.hits:
+            return counter.cut(f"Nothing was found for: {query}\nTry other words, or `outline`.", max_tokens)
+        text = _Text(counter, max_tokens)
+        if not answer.confident:
+            text.add("Nothing surely fits; these are the nearest.\n\n")
+        # First where everything stands, so that what does not fit can be read.
+        for place, hit in enumerate(answer.hits, 1):
+            others = [each for each in hit.sections if each.section != hit.section][:3]
+            line = f"{place}. {_path(hit)} [{_address(hit.document, hit.section)}]" + (f" {hit.url}" if hit.url else "")
+            line += "".join(f"\n   also {_path(each)} [{_address(each.document, each.section)}]" for each in others)
+            if not text.add(line + "\n"):
+                break
+        text.add("\n")
+        share = int(_SHARE * max_tokens)
+        for hit in answer.hits:
+            section = self._service.section(hit.document, access, section=hit.section, linked=False)
+            body = section.markdown or hit.snippet
+            if not text.add_section(f"## {_path(hit)} [{_address(hit.document, hit.section)}]\n\n", body, share):
+                break
+        return text.whole()
+
+    def read(self, address: str, children: bool, max_tokens: int) -> str:
+        """A section and what is below it."""
+        counter = self._tokens()
+        root = self._section(address, children)
+        text = _Text(counter, max_tokens)
+        text.add(
+            f"# {' › '.join(root.path)} [{_address(root.document, root.section)}]" + f" {root.url}\n\n".lstrip(" ")
+        )
+        left: list[SectionAnswer] = []
+        for depth, section in _walk(root):
+            address = _address(section.document, section.section)
+            head = f"{'#' * min(depth + 1, _DEEPEST_HEADING)} {section.title} [{address}]\n\n" if depth else ""
+            if left or not text.add_section(head, section.markdown, max_tokens, whole=section is not root):
+                left.append(section)
+        if left:
+            text.end(f"\n({len(left)} more sections: read [{_address(left[0].document, left[0].section)}] and on)\n")
+        return text.whole()
+
+    def _section(self, address: str, children: bool) -> SectionAnswer:
+        access = ACCESS.get()
+        name, mark, anchor = address.strip().strip("[]").partition("#")
+        number = int(anchor[1:]) if mark and anchor[:1] == "s" and anchor[1:].isdigit() else None
+        # An id may itself hold a "#", as those of a dump's pages do.
+        if self._service.current.number(address) is not None:
+            return self._service.section(address, access, children=children, linked=False)
+        if number is not None:
+            return self._service.section(
+                address.rpartition("#")[0], access, section=number, children=children, linked=False
+            )
+        return self._service.section(name, access, anchor=anchor or None, children=children, linked=False)
+
+    def outline(self, document: str, path: str, max_tokens: int) -> str:
+        """A document's tree, or the documents."""
+        access, text = ACCESS.get(), _Text(self._tokens(), max_tokens)
+        if document:
+            found = self._service.document(document.partition("#")[0] if "#s" in document else document, access)
+            total = len(found.outline)
+            lines = (
+                f"{'  ' * entry.level}- {entry.title} [{_address(found.document, entry.section)}] {entry.words} words\n"
+                for entry in found.outline
+            )
+        else:
+            documents = self._service.documents(access, path)
+            total = len(documents)
+            lines = (f"- {title or name} [{name}]\n" for name, title, _ in documents)
+        shown = 0
+        for line in lines:
+            if not text.add(line):
+                break
+            shown += 1
+        if shown < total:
+            text.end(f"({total - shown} more)\n")
+        return text.whole() or "nothing"
+
+
+class _Text:
+    """A text that never grows beyond its tokens."""
+
+    def __init__(self, counter: TokenCounter, most: int) -> None:
+        self._counter = counter
+        self._left = most - _RESERVED
+        self._parts: list[str] = []
+        self._end = ""
+
+    def add(self, part: str) -> bool:
+        """Add a part if it fits; gives whether it did."""
+        part = visible(part)  # the assistant is told nothing that who watches it cannot see
+        count = self._counter.count(part)
+        if count > self._left:
+            return False
+        self._left -= count
+        self._parts.append(part)
+        return True
+
+    def add_section(self, head: str, body: str, most: int, *, whole: bool = False) -> bool:
+        """Add a section, cut where it is longer than `most` or than what is left, unless it is to be whole."""
+        head, body = visible(head), visible(body)
+        room = min(most, self._left) - self._counter.count(head) - 10
+        if room < min(60, self._counter.count(body)) or (whole and self._counter.count(body) > room):
+            return False
+        return self.add(head + cut_markdown(body, room, self._counter) + "\n\n")
+
+    def end(self, part: str) -> None:
+        """What is said at the end; there is always room for a line."""
+        self._end = part
+
+    def whole(self) -> str:
+        """The text."""
+        return "".join([*self._parts, self._end]).rstrip() + "\n"
+
+
+def cut_markdown(text: str, most: int, counter: TokenCounter) -> str:
+    """The beginning of a text in Markdown with so many tokens at most, and that it is cut. It is cut between two of its
+    parts where that is near, code between lines, and what closes the code follows.
+    """
+    cut = counter.cut(text, most)
+    if len(cut) == len(text):
+        return text
+    if (fence := open_fence(cut)) is not None and fence[0] < _NEAR * len(cut):
+        begins, closing = fence
+        cut = counter.cut(text, most - counter.count(f"\n{closing}\n\n"))
+        if open_fence(cut) is None or (line_end := cut.find("\n", begins)) < 0:
+            return _said_to_be_cut(cut[:begins])
+        if text[len(cut)] != "\n" and (last := cut.rfind("\n")) > line_end:
+            cut = cut[:last]  # half a line may be half of what closes the code; of a first line a half is shown
+        return _said_to_be_cut(f"{cut}\n{closing}")
+    if fence is not None:
+        return _said_to_be_cut(cut[: fence[0]])
+    between = cut.rfind("\n\n")
+    part = cut[:between] if between >= _NEAR * len(cut) else cut
+    return _said_to_be_cut(part if open_fence(part) is None else cut)
+
+
+def _said_to_be_cut(text: str) -> str:
+    text = text.rstrip()
+    return text + (f"\n\n{_CUT}" if text[-1:] in "`$|" else f" {_CUT}")
+
+
+def _address(document: str, section: int) -> str:
+    return f"{document}#s{section}" if section else document
+
+
+def _path(found: Found) -> str:
+    return " › ".join(found.path) or found.title
+
+
+def _walk(root: SectionAnswer) -> Iterable[tuple[int, SectionAnswer]]:
+    """(how deep it is, a section), of all below one in their order."""
+    stack = [(0, root)]
+    while stack:
+        depth, section = stack.pop()
+        yield depth, section
+        stack += ((depth + 1, child) for child in reversed(section.children))

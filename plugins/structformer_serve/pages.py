@@ -1,0 +1,239 @@
+"""The server's pages: results, and documents to read in place. They work without JavaScript."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+from urllib.parse import urlencode
+
+from markupsafe import Markup, escape
+from structformer.pages import environment
+from structformer.retrieval.helping import Help
+from structformer.text import visible
+
+from structformer_serve.assets import assets
+from structformer_serve.blocks_html import section_html
+from structformer_serve.comparison import Comparison, Placed
+from structformer_serve.filters import Addresses, chips, facet_links
+from structformer_serve.http.access import Access
+from structformer_serve.previews import preview
+from structformer_serve.schemas import Found, SearchAnswer, SearchRequest, Status
+from structformer_serve.service import DocumentList, NotThere, SearchService, leading, read_address
+from structformer_serve.shelves import folder_label
+
+_SHOWN = 8  # documents of a folder on the first page,
+_LONE = 60  # of a corpus that has no folders,
+_SHELVES = 30  # folders that are shown with documents,
+_LISTED = 300  # and documents of a page that lists a folder
+_LINKED = 6  # pages most linked
+_MORE = 30
+COMPARE = ("compare", "1")  # what an address says of a search that is compared
+
+
+def marked(found: Found) -> Markup:
+    """A snippet with the query's words marked."""
+    parts: list[str] = []
+    place = 0
+    for start, end in found.highlights:
+        parts += [escape(visible(found.snippet[place:start])), Markup("<mark>")]
+        parts += [escape(visible(found.snippet[start:end])), Markup("</mark>")]
+        place = end
+    return Markup("").join([*parts, escape(visible(found.snippet[place:]))])
+
+
+def moved(placed: Placed) -> Markup:
+    """Where training moved a document, with a sign for the eye."""
+    place = placed.elsewhere
+    way = "from" if placed.trained else "to"
+    gone = "was" if placed.trained else "now"
+    signs = {"same": "=", "up": "▲", "down": "▼", "new": "+", "gone": "−"}
+    words = {"same": "same place", "up": f"up {way} {place}", "down": f"down {way} {place}"}
+    said = words.get(placed.moved) or placed.moved + (f", {gone} {place}" if place else "")
+    return Markup('<span aria-hidden="true">{}</span> {}').format(signs[placed.moved], said)
+
+
+def _steps(folder: str) -> list[tuple[str, str]]:
+    """(name, path) of each folder down to this one."""
+    names = folder.split("/") if folder else []
+    return [(name, "/".join(names[: place + 1])) for place, name in enumerate(names)]
+
+
+def _how(status: Status, *, verdict: bool) -> str:
+    """Where meaning comes from, as the end of a sentence. verdict: whether the next one says what was trained."""
+    if not status.meaning or verdict:
+        return ""
+    if status.learned_alone:
+        return ", learned from them alone"
+    return ", trained on them" if status.trained else ", not trained on them"
+
+
+@dataclass(frozen=True, slots=True)
+class PageMaker:
+    """Makes the pages. root: what precedes all paths; ask: the host of the language model, "" without one."""
+
+    service: SearchService
+    root: str = ""
+    ask: str = ""
+
+    def _render(self, template: str, access: Access, *, heading: str, query: str = "", **values: Any) -> bytes:
+        templates = environment("structformer_serve", "templates")
+        templates.filters["marked"] = marked
+        templates.filters["moved"] = moved
+        status, verdict = self.service.status(access), self.service.verdict(access)
+        trained = f"Trained on these documents. {verdict.conclusion}" if verdict else ""
+        if verdict and verdict.used and not status.trained:
+            trained += " It is not in the index yet."
+        shared = {
+            "status": status,
+            "verdict": verdict,
+            "trained": trained,
+            "how": _how(status, verdict=verdict is not None),
+            "root": self.root,
+            "ask": self.ask,
+            "assets": assets(),
+            "language": self.service.current.retriever.opened.index.manifest["language"],
+            "query": query,
+            "reading": False,
+            "kept": (),
+        }
+        text = templates.get_template(template).render(heading=heading, **{**shared, **values})
+        return text.encode("utf-8", "backslashreplace")
+
+    def message(self, access: Access, heading: str, message: str) -> bytes:
+        """A page that says what is wrong."""
+        return self._render("message.html", access, heading=heading, message=message)
+
+    def home(self, access: Access, folder: str = "", start: int = 0) -> bytes:
+        """The first page, or what a folder has from its `start`th document on. Raises NotThere."""
+        folder = folder.strip("/")
+        own, shelves = self.service.shelves(access, folder)
+        if folder and not len(own) and not shelves:
+            raise NotThere(f"no folder {folder[:100]!r}")
+        shown = _LISTED if folder or start else _LONE
+        later = start + shown
+        label = folder_label(folder.rpartition("/")[2])
+        return self._render(
+            "home.html",
+            access,
+            heading=f"{label} · {self.service.title}" if folder else self.service.title,
+            above=[(folder_label(name), self._folder(path)) for name, path in _steps(folder)],
+            own=self._entries(own, start, shown),
+            own_total=len(own),
+            more=self._folder(folder, start=later) if later < len(own) else "",
+            shelves=[
+                {
+                    "label": shelf.label,
+                    "address": self._folder(shelf.folder),
+                    "total": len(its),
+                    "entries": self._entries(its, 0, _SHOWN if place < _SHELVES else 0),
+                }
+                for place, (shelf, its) in enumerate(shelves)
+            ]
+            if not start
+            else [],
+            examples=[] if folder or start else self._examples(access),
+            reading=bool(folder or start),
+        )
+
+    def _folder(self, folder: str, **others: int) -> str:
+        pairs = ([("folder", folder)] if folder else []) + list(others.items())
+        return f"{self.root}/?{urlencode(pairs)}" if pairs else f"{self.root}/"
+
+    def _examples(self, access: Access) -> list[tuple[str, str]]:
+        return [(each, f"{self.root}/?{urlencode({'q': each})}") for each in self.service.examples(access)]
+
+    def _entries(self, documents: DocumentList, start: int, count: int) -> list[tuple[str, str]]:
+        """(title, address) of some documents."""
+        return [
+            (title or name, self.root + read_address(name, 0))
+            for name, title, _ in islice(documents.after(start), count)
+        ]
+
+    def preview(self, access: Access, document_id: str, section: int) -> bytes:
+        """A section for the column beside the results. Raises NotThere."""
+        shown = preview(self.service.reading(document_id, access), section, self.root)
+        page = (
+            environment("structformer_serve", "templates")
+            .get_template("preview.html")
+            .render(preview=shown, root=self.root)
+        )
+        return page.encode("utf-8", "backslashreplace")
+
+    def invalid(self, access: Access, message: str) -> bytes:
+        """The page of a query that cannot be searched for."""
+        return self._render("message.html", access, heading="This cannot be searched for", message=message)
+
+    def search(
+        self, access: Access, request: SearchRequest, answer: SearchAnswer, comparison: Comparison | None = None
+    ) -> bytes:
+        """The page of a search and its answer. comparison: with what the search that it is compared with finds."""
+        kept = [*(("path", each) for each in request.path), *(("where", each) for each in request.where)]
+        kept += [COMPARE] if comparison else []
+        address = Addresses(self.root, request.q, dict([COMPARE]) if comparison else {})
+        return self._render(
+            "search.html",
+            access,
+            heading=f"{request.q}{', compared' if comparison else ''} · {self.service.title}",
+            query=request.q,
+            answer=answer,
+            kept=kept,
+            help=(help_ := self._help(access, request, answer)),
+            meant=address([], [], q=help_.meant) if help_.meant else "",
+            linked=[] if answer.hits else self._entries(self.service.most_linked(access, _LINKED), 0, _LINKED),
+            preview=self._first_preview(access, answer) if comparison is None else None,
+            comparison=comparison,
+            switch=self._switch(request, compared=comparison is not None) if answer.hits else None,
+            facets=facet_links(answer, request, address),
+            chips=chips(request, address),
+            cleared=address([], []),
+            more=address(request.path, request.where, k=min(100, request.k + _MORE))
+            if len(answer.hits) == request.k < min(100, answer.documents)
+            else "",
+        )
+
+    def _help(self, access: Access, request: SearchRequest, answer: SearchAnswer) -> Help:
+        """For a search that finds nothing for sure, or that knows words alone."""
+        if answer.hits and answer.confident and self.service.current.searches_by_meaning:
+            return Help()
+        return self.service.help(request, access)
+
+    def _first_preview(self, access: Access, answer: SearchAnswer) -> dict[str, Any] | None:
+        if not answer.hits:
+            return None
+        first = answer.hits[0]
+        try:
+            return preview(self.service.reading(first.document, access), first.section, self.root)
+        except NotThere:  # a newer index has come between the search and its page
+            return None
+
+    def _switch(self, request: SearchRequest, *, compared: bool) -> dict[str, str] | None:
+        """The link between one list and two; None where there is nothing to compare with."""
+        other = self.service.current.other
+        if not other:
+            return None
+        address = Addresses(self.root, request.q, {} if compared else dict([COMPARE]))
+        label = "Show one list" if compared else f"Compare with the {other} search"
+        return {"address": address(request.path, request.where), "label": label}
+
+    def read(self, access: Access, document_id: str) -> bytes:
+        """A whole document with its tree. Raises NotThere."""
+        document = self.service.document(document_id, access)
+        reading = self.service.reading(document_id, access)
+        return self._render(
+            "read.html",
+            access,
+            heading=f"{document.title or document.document} · {self.service.title}",
+            document=document,
+            parts=[
+                {
+                    "section": number,
+                    "level": min(6, len(path)),
+                    "title": part.title or document.title or document.document,
+                    "url": reading.url(part),
+                    "body": section_html(part, leading(reading.links.get(number, ()), self.root)),
+                }
+                for number, (part, path) in enumerate(reading.document.root.walk_with_path())
+            ],
+            reading=True,
+        )

@@ -1,0 +1,118 @@
+"""What a command that makes a served search better says of itself: which of its stages runs, and how much longer."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections import deque
+from collections.abc import Callable
+
+_SAID_SECONDS = 15.0  # between two lines about a step
+_COUNTED = re.compile(r"(?P<stage>[^:/]+?):? (?P<done>\d+)/(?P<total>\d+)(?=[,:]|$)")  # a line of progress
+_BEGUN = re.compile(r"(?P<stage>[^:/]+) \.\.\.")  # a line that says what is done now, without counting it
+_STEPS = "step"  # what training calls its own stage
+_REMEMBERED = 4  # lines by which the speed is measured: what comes later may be slower than what came first
+_MINUTE, _HOUR = 60, 3600
+
+
+class StepProgress:
+    """A step's progress by the lines that its command prints. Each stage is counted by itself, by the clock of who
+    reads the lines; where there is no telling how long it takes, no time is said.
+    """
+
+    def __init__(self, step: str, clock: Callable[[], float] = time.monotonic) -> None:
+        """step: what is done, in words."""
+        self._step = step
+        self._clock = clock
+        self._stage = ""
+        self._total = 0
+        self._lines: deque[tuple[float, int]] = deque(maxlen=_REMEMBERED)
+
+    def told(self, line: str) -> bool:
+        """Take in a line that the command has printed; gives whether it was one of progress."""
+        if counted := _COUNTED.match(line):
+            self._count(counted["stage"], int(counted["done"]), int(counted["total"]))
+        elif begun := _BEGUN.fullmatch(line):
+            self._begin(begun["stage"], 0)
+        else:
+            return False
+        return True
+
+    def _count(self, stage: str, done: int, total: int) -> None:
+        if done >= total:
+            self._begin("", 0)  # what comes next has not said its name yet
+            return
+        if (stage, total) != (self._stage, self._total):
+            self._begin(stage, total)
+        self._lines.append((self._clock(), done))
+
+    def _begin(self, stage: str, total: int) -> None:
+        self._stage, self._total = stage, total
+        self._lines.clear()
+
+    @property
+    def step(self) -> str:
+        """What is done, in words."""
+        return self._step
+
+    @property
+    def stage(self) -> str:
+        """Which part of the step runs; "" where it has not said its name, or has none."""
+        return "" if self._stage == _STEPS else self._stage
+
+    @property
+    def share(self) -> float | None:
+        """How much of the stage is done, from 0 to 1; None where it does not count."""
+        return self._lines[-1][1] / self._total if self._lines else None
+
+    @property
+    def left(self) -> str:
+        """How long the stage still takes, as "about 20 s left"; "" where there is no telling."""
+        return "" if (left := self._left) is None else f"about {_roughly(left)} left"
+
+    @property
+    def _left(self) -> float | None:
+        """Seconds until the stage ends; None where that is not known, or should have been."""
+        if len(self._lines) < 2:
+            return None
+        (first, begun), (last, done) = self._lines[0], self._lines[-1]
+        if done <= begun:
+            return None
+        left = (last - first) / (done - begun) * (self._total - done) - (self._clock() - last)
+        return left if left > 0 else None
+
+    def __str__(self) -> str:
+        said = ", ".join(filter(None, (self.stage, left := self.left)))
+        return (f"{self._step}: {said}" if said else self._step) + ("" if left else " …")
+
+
+Say = Callable[[str], object]
+Show = Callable[[StepProgress | None], object]  # called whenever a step's progress changes, with None when it ends
+
+
+def in_lines(say: Say, clock: Callable[[], float] = time.monotonic) -> Show:
+    """Progress in lines: that a step begins, and then now and then how far it is."""
+    shown: StepProgress | None = None
+    said = 0.0
+
+    def show(progress: StepProgress | None) -> None:
+        nonlocal shown, said
+        now = clock()
+        if progress is not None and progress is not shown:
+            said = now
+            say(progress.step)
+        elif progress is not None and now - said >= _SAID_SECONDS:
+            said = now
+            say(str(progress))
+        shown = progress
+
+    return show
+
+
+def _roughly(seconds: float) -> str:
+    """A time in words that seldom change, since a screen reader says each of them."""
+    if seconds <= _MINUTE - 10:
+        return f"{10 * math.ceil(seconds / 10)} s"
+    minutes = math.ceil(seconds / _MINUTE)
+    return f"{minutes} min" if seconds < _HOUR else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,212 @@
+"""`structformer.serve` and `structformer.up`: the search page from Python, beside whatever else runs there."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack
+from dataclasses import fields
+from html import escape
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from structformer.did_you_mean import checked_options, wrong_option
+from structformer.errors import UsageError
+from structformer.extras import require
+from structformer.ingestion import ingest
+from structformer.models import MULTILINGUAL
+from structformer.notebook import box, note
+from structformer.retrieval.index import build_index
+from structformer.workspace import Workspace
+
+from structformer_serve.app import Application
+from structformer_serve.background_steps import Improver, first_search
+from structformer_serve.http.listening import Listening, close, listen
+from structformer_serve.http.options import ServerOptions
+from structformer_serve.http.server import Server
+from structformer_serve.service import SearchService, Serving, checked_pipelines
+
+_END_SECONDS = 10.0
+Progress = Callable[[str, int, int], None]
+
+
+class Served:
+    """A search page that runs beside the program that began it, until `stop`, the end of a `with` block, or the end of
+    the program.
+
+    url: where the page is; `url + "mcp"` is for assistants, `url + "openapi.json"` describes the API.
+    """
+
+    def __init__(self, service: SearchService, options: ServerOptions, on: Listening) -> None:
+        self._service = service
+        self._improver: Improver | None = None
+        self._stopping = threading.Lock()
+        began: Future[str] = Future()
+        self._server = Server(Application(service, options), on, began.set_result)
+        self._thread = threading.Thread(target=self._run, args=(began, on), name="structformer-serve", daemon=True)
+        self._thread.start()
+        self.url = began.result()
+        atexit.register(self.stop)
+
+    def _run(self, began: Future[str], on: Listening) -> None:
+        try:
+            self._server.run()
+        except BaseException as error:
+            if began.done():
+                raise
+            began.set_exception(UsageError(f"the server did not begin ({error!r})"))
+        finally:
+            close(on.sockets)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it answers."""
+        return self._thread.is_alive()
+
+    @property
+    def doing(self) -> str:
+        """What is being done to make the search better, "" when that is finished."""
+        progress = self._service.doing
+        return "" if progress is None else str(progress)
+
+    def improve(self, paths: Sequence[Path], *, train: str | None, watch: bool, say: Callable[[str], object]) -> None:
+        """Make the search better while it is used, as `structformer up` does. train: how long, as 5m; None for not at
+        all.
+        """
+        advice = f"structformer.index({str(self._service.workspace)!r}, base_model={MULTILINGUAL!r})"
+        self._improver = Improver(self._service, paths, train=train, watch=watch, say=say, advice=advice)
+        self._improver.start()
+
+    def wait(self) -> None:
+        """Serve until `stop`, or until Ctrl-C: for scripts, which would end at once."""
+        try:
+            while self.is_running:
+                self._thread.join(1.0)
+        except KeyboardInterrupt:
+            self.stop()
+
+    def stop(self) -> None:
+        """Answer what was asked, then close the port. The second time nothing happens."""
+        with self._stopping:
+            atexit.unregister(self.stop)
+            if self._improver is not None:
+                self._improver.end()
+            if self.is_running:
+                self._server.handle_exit(signal.SIGINT, None)
+                self._thread.join(_END_SECONDS)
+
+    def __enter__(self) -> Served:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"Served({self.url!r})" if self.is_running else f"Served({self.url!r}, stopped)"
+
+    def _repr_html_(self) -> str:
+        if not self.is_running:
+            return box("The search page is stopped")
+        link = f'<p><a href="{escape(self.url)}" target="_blank">{escape(self.url)}</a></p>'
+        return box("The search page runs", link, note(self.doing) if self.doing else "")
+
+
+def serve(
+    workspace: str | Path | Workspace = ".structformer",
+    port: int = 0,
+    *,
+    host: str = "127.0.0.1",
+    title: str = "",
+    pipelines: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Served:
+    """Serve a workspace's search in a thread of this program: a page, an API and MCP.
+
+    port: 0 for any free one. title: what the page is headed with. pipelines: further ones that requests may name.
+    options: see `structformer_serve.ServerOptions`. Raises UsageError where the port is taken, WorkspaceError without
+    an index, TypeError on an unknown option."""
+    how = _options("serve", host, port, options)
+    with ExitStack() as undo:
+        on = _opened(how, undo)
+        served = _serve(workspace, how, on, title, pipelines)
+        undo.pop_all()
+    return served
+
+
+@checked_options(path="paths", folder="paths", train="train_seconds", max_time="train_seconds", seconds="train_seconds")
+def up(
+    paths: str | Path | Sequence[str | Path],
+    workspace: str | Path | Workspace = ".structformer",
+    *,
+    port: int = 0,
+    host: str = "127.0.0.1",
+    title: str = "",
+    train_seconds: float | None = 300.0,
+    watch: bool = False,
+    improve: bool = True,
+    progress: Progress | None = None,
+    say: Callable[[str], object] | None = None,
+) -> Served:
+    """From files to a search page, as `structformer up`: read, index words and what the documents teach, serve; then
+    index with a pretrained encoder and train on the documents, in processes of their own, while the page is used.
+
+    Gives the page once it answers; `url` is its address. port: 0 for any free one. train_seconds: how long to train at
+    most; None for not at all. improve: False leaves the search as it is once it answers. watch: read again what
+    changes. say: called with what is being done; `Served.doing` has it too. progress: as of `ingest`. Raises what
+    `ingest`, `index` and `serve` raise; of a website's address too, which only the command reads."""
+    place = Workspace(workspace)
+    given = [Path(each) for each in ([paths] if isinstance(paths, str | Path) else paths)]
+    if train_seconds is not None and train_seconds <= 0:
+        raise UsageError(f"train_seconds={train_seconds}: give more than 0, or None for no training")
+    if watch:
+        require("watch=True", "watchfiles")
+        if not improve:
+            raise UsageError("watch=True indexes what changes: it goes with improve=True")
+    how = _options("up", host, port, {})
+    with ExitStack() as undo:
+        on = _opened(how, undo)  # a port that is taken is said before the slow work
+        first_search(
+            place,
+            lambda: ingest(given, place, progress=progress),
+            lambda encoder: build_index(
+                place, encoders=[encoder] if encoder else None, progress=progress, say=say or print
+            ),
+            say or print,
+        )
+        served = _serve(place, how, on, title, None)
+        undo.pop_all()
+    if improve:
+        train = None if train_seconds is None else f"{train_seconds:g}s"
+        served.improve(given, train=train, watch=watch, say=say or (lambda said: None))
+    return served
+
+
+def _options(name: str, host: str, port: int, options: Mapping[str, Any]) -> ServerOptions:
+    known = [each.name for each in fields(ServerOptions)]
+    if wrong := next((each for each in options if each not in known), None):
+        raise TypeError(wrong_option(name, wrong, [*known, "workspace", "title", "pipelines"]))
+    return ServerOptions(**{"threads": os.cpu_count() or 1, **options, "host": host, "port": port})
+
+
+def _opened(options: ServerOptions, undo: ExitStack) -> Listening:
+    on = Listening(tuple(listen(options.host, options.port)))
+    undo.callback(close, on.sockets)
+    return on
+
+
+def _serve(
+    workspace: str | Path | Workspace,
+    options: ServerOptions,
+    on: Listening,
+    title: str,
+    pipelines: Mapping[str, str] | None,
+) -> Served:
+    named = checked_pipelines(tuple(f"{name}={pipeline}" for name, pipeline in (pipelines or {}).items()))
+    return Served(SearchService(workspace, Serving(title, named, feedback=options.feedback)), options, on)

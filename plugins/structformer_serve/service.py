@@ -1,0 +1,579 @@
+"""Answers of one served workspace: searches, sections, documents; and the change to a new index while they go on."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import numpy.typing as npt
+from structformer.corpus import Corpus
+from structformer.document import Block, Document, Link, Section
+from structformer.errors import StructformerError, UsageError, WorkspaceError
+from structformer.retrieval.allowed import Allowed
+from structformer.retrieval.as_you_type import complete, completed
+from structformer.retrieval.encoder_names import UNTRAINED
+from structformer.retrieval.fusion import FusionWeights
+from structformer.retrieval.helping import Help, help_with
+from structformer.retrieval.hits import Filter, Hit, Place, Translation, parse_filter, web_address
+from structformer.retrieval.index import trained_encoder
+from structformer.retrieval.ranking import Ranking
+from structformer.retrieval.stage import Pipeline
+from structformer.retrieval.training_verdicts import TrainingVerdict
+from structformer.retrieval.units import IndexedDocuments
+from structformer.text import language_name
+from structformer.workspace import Workspace
+
+from structformer_serve.as_markdown import as_markdown
+from structformer_serve.comparison import COMPARED, Comparison, compared
+from structformer_serve.examples import example_questions
+from structformer_serve.generation import BEST, WORDS, Generation, state_of
+from structformer_serve.http.access import Access
+from structformer_serve.links import Edge
+from structformer_serve.progress import StepProgress
+from structformer_serve.schemas import (
+    BlockOut,
+    Copy,
+    DocumentAnswer,
+    FacetCount,
+    FacetCounts,
+    Found,
+    FoundDocument,
+    LinkIn,
+    LinkOut,
+    OutlineEntry,
+    Part,
+    SearchAnswer,
+    SearchRequest,
+    SectionAnswer,
+    Status,
+    TranslationOut,
+    Why,
+)
+from structformer_serve.shelves import Shelf
+
+_SECTIONS = 3  # of a document, in an answer
+_INCOMING = 100  # links to a document that are listed
+_WORD = re.compile(r"\w+")
+_DEEPEST = 30  # sections below a section that are given with it
+_LOOKED_AT = 3000  # links to a document that are looked at
+_LABELS = {
+    "dense": "meaning of the passage",
+    "overview": "what the document is about",
+    "lexical": "words of the passage",
+    "document": "words of the whole document",
+    "structure": "meaning of the passage, by what these documents teach",
+    "structure_overview": "what the document is about, by what these documents teach",
+    "described": "the sentence that describes the document best",
+}
+_OF_ALL = frozenset({"dense", "overview", "lexical", "document"})  # those that every hybrid has
+_SHARES = frozenset({"lexical"})  # scores that count as shares of the query's best one
+
+
+class NotThere(StructformerError):
+    """What was asked for is not there, or may not be seen, which is the same to who asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A document that is read. links: those that may be followed, by their section's number."""
+
+    document: Document
+    metadata: Mapping[str, Any]
+    links: Mapping[int, Sequence[LinkOut]]
+
+    def url(self, section: Section) -> str:
+        """Where a section is read on its site; "" where that is not known."""
+        return web_address(self.metadata, section.anchors[0] if section.anchors else "")
+
+
+@dataclass(slots=True)
+class Serving:
+    """What is served and how. pipelines: further ones by name; batch: queries that are encoded together at most."""
+
+    title: str = ""
+    pipelines: Mapping[str, str] = field(default_factory=dict)
+    batch: int = 32
+    feedback: bool = False
+
+
+class SearchService:
+    """A workspace's current index, opened, and answers from it. Threads may share it.
+
+    A document that an ingest finds gone is seen no more at the next `refresh`, whether or not there is a new index."""
+
+    def __init__(self, workspace: str | Path | Workspace, serving: Serving | None = None) -> None:
+        """Raises WorkspaceError where there is no index."""
+        self.workspace = Workspace(workspace)
+        self.serving = serving or Serving()
+        self.doing: StepProgress | None = None  # what is being done to make the search better
+        self._changing = threading.Lock()
+        self._current = self._open()
+
+    @property
+    def current(self) -> Generation:
+        """The index of this moment: whoever answers a request asks once, and keeps to it."""
+        return self._current
+
+    def _open(self) -> Generation:
+        return Generation(self.workspace, self.serving.pipelines, batch=self.serving.batch)
+
+    def refresh(self) -> bool:
+        """Open the workspace's index if there is a newer one; requests go on with the old one until it is there. Gives
+        whether there was.
+        """
+        with self._changing:
+            try:
+                if state_of(self.workspace) == self._current.id:
+                    return False
+                self._current = self._open()
+            except WorkspaceError:  # it is just being made: the next look will find it whole
+                with suppress(WorkspaceError):
+                    self._current.hide_deleted(Corpus.open(self.workspace))
+                return False
+        return True
+
+    @property
+    def title(self) -> str:
+        """What the page is headed with."""
+        return self.serving.title or default_title(self.workspace)
+
+    def verdict(self, access: Access) -> TrainingVerdict | None:
+        """What training on the documents came to; its figures are for those who may see all of them."""
+        found = self.current.verdict
+        return found.without_figures if found and access.where else found
+
+    def status(self, access: Access) -> Status:
+        """What there is to search."""
+        current = self.current
+        seen = current.seen(access.where)
+        return Status(
+            title=self.title,
+            index=current.id,
+            documents=len(seen),
+            sections=0 if access.where else current.corpus.section_count,
+            meaning=current.searches_by_meaning,
+            trained=not current.learned_alone and trained_encoder(self.workspace, current.pipelines[BEST].encoder),
+            learned_alone=current.learned_alone,
+            verdict=str(self.verdict(access) or ""),
+            stage=str(self.doing or ""),
+            feedback=self.serving.feedback,
+            what_was_read=None if access.where else current.what_was_read,
+        )
+
+    def encoding(self, request: SearchRequest) -> list[Future[Any]]:
+        """What a search will wait for: its query's vectors, which are being made from now on. A server that waits for
+        them before it gives the search a thread needs few of these.
+        """
+        if request.typing or request.partial:
+            return []
+        current = self.current
+        pipeline = current.pipelines.get(request.pipeline)
+        return [encoder.submit(request.q) for encoder in current.encoders(pipeline)] if pipeline else []
+
+    def search(self, request: SearchRequest, access: Access) -> SearchAnswer:
+        """Search. Raises UsageError on an unknown pipeline or a filter that is none."""
+        return self._search(self.current, request, access)[0]
+
+    def compare(self, request: SearchRequest, access: Access) -> tuple[SearchAnswer, Comparison | None]:
+        """Search by the page's search and by the one that it is compared with; without the latter where there is none.
+        Both have the same filters and the same index. Raises UsageError as `search` does.
+        """
+        current = self.current
+        if not current.other:
+            return self._search(current, request, access)[0], None
+        found = []
+        for name in (BEST, current.other):
+            asked = request.model_copy(update={"pipeline": name, "k": COMPARED, "group": True, "explain": False})
+            answer, documents = self._search(current, asked, access)
+            page = current.retriever.opened.page
+            found.append((current.pipelines[name], answer, list(dict.fromkeys(map(page, documents)))))
+        return found[0][1], compared(found, lambda hit: page(current.number(hit.document) or 0))
+
+    def _search(
+        self, current: Generation, request: SearchRequest, access: Access
+    ) -> tuple[SearchAnswer, Collection[int]]:
+        """The answer, with the numbers of all documents that were found, best first."""
+        begun = time.perf_counter()
+        seen = current.seen(access.where, parse_filter(tuple(request.path), tuple(request.where)))
+        allowed = None if seen.whole else seen
+        retriever = current.retriever
+        pipeline = current.pipeline(request.pipeline)  # a wrong name is wrong while it is typed too
+        if request.typing:
+            pipeline = current.pipelines[WORDS]
+        if request.typing:
+            ranked, _ = complete(retriever.opened, request.q, max(50, request.k), allowed)
+            ranking = Ranking(request.q)
+            ranking.add("lexical", ranked)
+        else:
+            query = completed(retriever.opened, request.q, allowed) if request.partial else request.q
+            current.open_encoders(pipeline)
+            [ranking] = retriever.opened.run([query], pipeline, allowed)
+        hits = retriever.hits(ranking, request.k, group=request.group, sections=_SECTIONS)
+        explained = _Explained(current, pipeline, ranking, seen) if request.explain else None
+        found = [self._document(current, hit, explained) for hit in hits]
+        owners = retriever.opened.owners
+        documents = dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked)
+        distinct = set(retriever.opened.copies.first_of_each[list(documents)].tolist())
+        pages = len(set(map(retriever.opened.translations.first, distinct)))
+        answer = SearchAnswer(
+            query=request.q,
+            index=current.id,
+            pipeline=str(pipeline),
+            confident=request.typing or not hits or retriever.is_confident(request.q, hits, pipeline),
+            documents=pages,
+            copies=len(documents) - len(distinct),
+            translations=len(distinct) - pages,
+            milliseconds=round(1000 * (time.perf_counter() - begun), 1),
+            hits=found,
+            facets=[] if request.typing else _facets(current, documents),
+        )
+        return answer, documents
+
+    def help(self, request: SearchRequest, access: Access) -> Help:
+        """What helps with a search that finds little. Raises UsageError on a filter that is none."""
+        current = self.current
+        seen = current.seen(access.where, parse_filter(tuple(request.path), tuple(request.where)))
+        return help_with(current.retriever.opened, request.q, seen)
+
+    def shelves(self, access: Access, folder: str = "") -> tuple[DocumentList, list[tuple[Shelf, DocumentList]]]:
+        """The documents of a folder itself, and its folders with theirs."""
+        current = self.current
+        own, shelves = current.shelves.view(current.seen(access.where).documents, folder)
+        documents = current.retriever.documents
+        return DocumentList(documents, own), [(each, DocumentList(documents, each.numbers)) for each in shelves]
+
+    def examples(self, access: Access) -> list[str]:
+        """Questions that the documents answer."""
+        current = self.current
+        return example_questions(current.retriever.opened, current.seen(access.where).documents)
+
+    def most_linked(self, access: Access, count: int) -> DocumentList:
+        """The documents that most others link to, most first."""
+        current = self.current
+        found = current.links.most_linked(current.seen(access.where).documents, count)
+        return DocumentList(current.retriever.documents, np.array(found, np.int64))
+
+    def _document(self, current: Generation, hit: Hit, explained: _Explained | None) -> FoundDocument:
+        number = current.number(hit.document_id)
+        title = current.retriever.documents[number].title if number is not None else ""
+        return FoundDocument(
+            **_found(hit, explained).model_dump(),
+            document_title=title or hit.document_id,
+            sections=[_found(each, explained) for each in hit.sections],
+            also_at=[_copy(place) for place in hit.also_at],
+            also_in=[_translation(each) for each in hit.also_in],
+        )
+
+    def document(self, document_id: str, access: Access) -> DocumentAnswer:
+        """A document's tree and what links to it. Raises NotThere."""
+        current = self.current
+        number = _visible(current, document_id, access)
+        document = current.document(number)
+        metadata = current.retriever.documents[number].values()
+        return DocumentAnswer(
+            document=document.id,
+            index=current.id,
+            title=document.title,
+            url=web_address(metadata),
+            metadata=_plain(metadata),
+            outline=[
+                OutlineEntry(
+                    section=place,
+                    level=len(path) - 1,
+                    title=section.title or document.title,
+                    anchor=section.anchors[0] if section.anchors else "",
+                    words=section.word_count,
+                )
+                for place, (section, path) in enumerate(document.root.walk_with_path())
+            ],
+            linked_from=self._linked_from(current, number, access),
+        )
+
+    def _linked_from(self, current: Generation, number: int, access: Access) -> list[LinkIn]:
+        seen = current.seen(access.where)
+        found: dict[tuple[int, int], LinkIn] = {}
+        for edge in islice(current.links.incoming(number), _LOOKED_AT):
+            key = edge.source_document, edge.source_section
+            if key in found or edge.source_document not in seen:
+                continue
+            source = current.retriever.documents[edge.source_document]
+            found[key] = LinkIn(
+                document=source.id,
+                section=edge.source_section,
+                title=_section_title(current, edge.source_document, edge.source_section) or source.title,
+                document_title=source.title,
+                text=edge.text,
+                kind=edge.kind,
+                read=read_address(source.id, edge.source_section),
+            )
+            if len(found) >= _INCOMING:
+                break
+        return list(found.values())
+
+    def section(
+        self,
+        document_id: str,
+        access: Access,
+        *,
+        section: int | None = None,
+        anchor: str | None = None,
+        children: bool = False,
+        linked: bool = True,
+    ) -> SectionAnswer:
+        """A section by its number or its anchor, else the root; with `children` those below it. linked: with links in
+        the Markdown. Raises NotThere.
+        """
+        current = self.current
+        reading = self._reading(current, document_id, access)
+        document = reading.document
+        sections = list(document.root.walk_with_path())
+        if anchor is not None:
+            section = next((place for place, (each, _) in enumerate(sections) if anchor in each.anchors), None)
+            if section is None:
+                raise NotThere(f"{document_id} has no section {anchor!r}")
+        place = section or 0
+        if place >= len(sections):
+            raise NotThere(f"{document_id} has no section {place}")
+        numbers = {id(each): at for at, (each, _) in enumerate(sections)}
+        paths = {id(each): path for each, path in sections}
+
+        def answer(one: Section, depth: int) -> SectionAnswer:
+            at = numbers[id(one)]
+            links = reading.links.get(at, ())
+            return SectionAnswer(
+                document=document.id,
+                section=at,
+                index=current.id,
+                title=one.title or document.title,
+                path=[document.title, *(step.title for step in paths[id(one)][1:])],
+                anchor=one.anchors[0] if one.anchors else "",
+                url=reading.url(one),
+                text=one.text,
+                markdown=as_markdown(one, leading(links) if linked else None),
+                blocks=list(_flat(one.blocks)),
+                links=list(links),
+                children=[answer(child, depth + 1) for child in one.children] if children and depth < _DEEPEST else [],
+            )
+
+        return answer(sections[place][0], 0)
+
+    def reading(self, document_id: str, access: Access) -> Reading:
+        """A whole document to read. Raises NotThere."""
+        return self._reading(self.current, document_id, access)
+
+    def _reading(self, current: Generation, document_id: str, access: Access) -> Reading:
+        number = _visible(current, document_id, access)
+        edges = by_section(current.links.outgoing(number), current.seen(access.where))
+        return Reading(
+            current.document(number),
+            current.retriever.documents[number].values(),
+            {section: [_link_out(current, edge) for edge in its] for section, its in edges.items()},
+        )
+
+    def documents(self, access: Access, path: str = "", *, start: int = 0) -> DocumentList:
+        """The documents that may be seen, with `path` those whose ids it matches, from the `start`th on."""
+        current = self.current
+        seen = current.seen(access.where, Filter((path,)) if path else Filter())
+        return DocumentList(current.retriever.documents, np.flatnonzero(seen.documents)[start:])
+
+
+class DocumentList:
+    """Documents, read as they are asked for."""
+
+    def __init__(self, documents: IndexedDocuments, numbers: npt.NDArray[np.int64]) -> None:
+        self._documents = documents
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[tuple[str, str, str]]:
+        """(id, title, address on its site) of each."""
+        return self.after(0)
+
+    def after(self, start: int) -> Iterator[tuple[str, str, str]]:
+        """The same without the first `start`."""
+        for number in self._numbers[start:].tolist():
+            document = self._documents[number]
+            yield document.id, document.title, web_address(document.values())
+
+
+class _Explained:
+    """Why sections are where they are in a ranking."""
+
+    def __init__(self, current: Generation, pipeline: Pipeline, ranking: Ranking, seen: Allowed) -> None:
+        opened = current.retriever.opened
+        self._words_of, self._held = opened.lexical.words, partial(opened.lexical.held, ranking.query)
+        self._query = list(dict.fromkeys(_WORD.findall(ranking.query)))
+        weights = current.retriever.weights(pipeline)
+        self._weights = None if weights is None else _by_name(weights)
+        self._learned = _learned(pipeline, weights, current.static)
+        self._witness = current.retriever.witnesses(ranking.query, pipeline, seen)
+        self._by_words = sorted(ranking.scores.get("lexical", {}).values(), reverse=True)
+        self._best = self._by_words[0] if self._by_words else 1.0
+
+    def why(self, hit: Hit) -> Why:
+        parts = []
+        for name, weight in (self._weights or {}).items():
+            value = hit.scores.get(name, 0.0)
+            value = value / self._best if name in _SHARES else value
+            parts.append(Part(name=name, label=_LABELS[name], value=value, weight=weight, gives=weight * value))
+        by_words = hit.scores.get("lexical")
+        witness = self._witness(hit.document_id)
+        told_by = witness.told_by if witness else ""
+        held = self._held(f"{' '.join(hit.path)}\n{hit.text}")
+        return Why(
+            parts=parts,
+            words=[word for word in self._query if held.issuperset(terms := self._words_of(word)) and terms],
+            rank_by_words=None if by_words is None else 1 + sum(score > by_words for score in self._by_words),
+            described_by=witness.text if witness else "",
+            described_in=told_by,
+            described_at=read_address(told_by, 0) if told_by else "",
+            learned=self._learned,
+        )
+
+
+def _by_name(weights: FusionWeights) -> dict[str, float]:
+    shown = [name for name in _LABELS if name in _OF_ALL or name in weights.others]
+    return {name: getattr(weights, name) for name in shown}
+
+
+def _learned(pipeline: Pipeline, weights: FusionWeights | None, static: Collection[str]) -> str:
+    """What of a pipeline is learned, in words. static: encoders that were learned from the corpus alone."""
+    if not pipeline.encoder:
+        return "BM25: words alone, nothing is learned"
+    if pipeline.encoder in static:
+        how = "an encoder learned from this corpus alone, nothing pretrained"
+    else:
+        how = "the untrained encoder" if pipeline.encoder == UNTRAINED else "an encoder trained on this corpus"
+        how += ", and one learned from this corpus alone" if weights is not None and weights.with_structure else ""
+    if weights is None:
+        return how
+    said = (
+        "learned from the documents' own opening sentences" if weights.learned else "those that all corpora begin with"
+    )
+    return f"{how}; the weights are {said}"
+
+
+def _found(hit: Hit, explained: _Explained | None) -> Found:
+    return Found(
+        document=hit.document_id,
+        section=hit.section,
+        title=hit.title,
+        path=list(hit.path),
+        anchor=hit.anchor,
+        url=hit.url,
+        read=read_address(hit.document_id, hit.section),
+        snippet=hit.snippet,
+        highlights=[list(span) for span in hit.highlights],
+        is_code=hit.is_code,
+        score=round(hit.score, 6),
+        why=explained.why(hit) if explained else None,
+    )
+
+
+def _copy(place: Place) -> Copy:
+    return Copy(document=place.document_id, anchor=place.anchor, read=read_address(place.document_id, 0))
+
+
+def _translation(found: Translation) -> TranslationOut:
+    name = language_name(found.language)
+    return TranslationOut(**_copy(found).model_dump(), language=found.language, language_name=name)
+
+
+def read_address(document_id: str, section: int) -> str:
+    """Where a section is read on the server's page."""
+    return f"/read/{quote(document_id, safe='/')}" + (f"#s{section}" if section else "")
+
+
+def _facets(current: Generation, documents: Collection[int]) -> list[FacetCounts]:
+    found = []
+    for facet in current.facets:
+        counts = facet.counts(documents)
+        if counts:
+            values = [FacetCount(value=value, count=count) for value, count in counts]
+            found.append(FacetCounts(name=facet.name, values=values))
+    return found
+
+
+def _visible(current: Generation, document_id: str, access: Access) -> int:
+    number = current.number(document_id)
+    if number is None or number not in current.seen(access.where):
+        raise NotThere(f"no document {document_id!r}")
+    return number
+
+
+def by_section(edges: Iterable[Edge], seen: Allowed) -> dict[int, list[Edge]]:
+    """The links that may be followed and have a place in a text, by their section."""
+    found: dict[int, list[Edge]] = {}
+    for edge in edges:
+        if edge.end > edge.start and edge.target_document in seen:
+            found.setdefault(edge.source_section, []).append(edge)
+    return found
+
+
+def leading(links: Iterable[LinkOut], root: str = "") -> Callable[[Link], str]:
+    """Gives where a link of a section leads, for those that may be followed. root: what precedes all paths."""
+    addresses = {(link.start, link.end): root + link.read for link in links}
+    return lambda link: addresses.get((link.start, link.end), "")
+
+
+def _flat(blocks: Sequence[Block]) -> Iterator[BlockOut]:
+    stack = [(block, 0) for block in reversed(blocks)]
+    while stack:
+        block, depth = stack.pop()
+        yield BlockOut(kind=block.kind, detail=block.detail, start=block.start, end=block.end, depth=depth)
+        stack += [(child, depth + 1) for child in reversed(block.children)]
+
+
+def _link_out(current: Generation, edge: Edge) -> LinkOut:
+    target = current.retriever.documents[edge.target_document].id
+    return LinkOut(
+        start=edge.start,
+        end=edge.end,
+        document=target,
+        section=edge.target_section,
+        kind=edge.kind,
+        read=read_address(target, edge.target_section),
+    )
+
+
+def _section_title(current: Generation, document: int, section: int) -> str:
+    """A section's title from the index; "" for one that has no unit there, as lists of see-also links."""
+    opened = current.retriever.opened
+    for number in range(*opened.units_of(document)):
+        unit = opened.units[number]
+        if unit.section == section:
+            return unit.title
+    return ""
+
+
+def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {str(key): value for key, value in metadata.items()}
+
+
+def default_title(workspace: Workspace) -> str:
+    """A title from the names of what was read."""
+    return workspace.title or "Search"
+
+
+def checked_pipelines(settings: Sequence[str]) -> dict[str, str]:
+    """Pipelines from NAME=SPEC. Raises UsageError."""
+    found: dict[str, str] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name.replace("-", "").replace("_", "").isalnum():
+            raise UsageError(f"{setting!r}: write NAME=PIPELINE, for example fast=lexical")
+        found[name] = text
+    return found

@@ -1,0 +1,101 @@
+"""The documents as the first page has them: by folders, in each the index page first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from structformer.retrieval.allowed import Mask
+
+from structformer_serve.versions import is_version, newest_first
+
+_INDEX_PAGES = ("index", "_index", "readme", "home", "overview", "introduction", "intro")
+_PLAIN_WORDS = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*")
+_NUMBER = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A folder's documents. folder: its path; numbers: its documents, the index page first."""
+
+    folder: str
+    numbers: npt.NDArray[np.int64]
+
+    @property
+    def label(self) -> str:
+        """The folder's name as a heading: "getting-started" is "Getting started"."""
+        return folder_label(self.folder.rpartition("/")[2])
+
+
+def folder_label(name: str) -> str:
+    """A folder's name as a heading. A name that is not plain words, such as man1 or v2, stays as it is."""
+    return re.sub("[-_]", " ", name).capitalize() if _PLAIN_WORDS.fullmatch(name) else name
+
+
+class Shelves:
+    """All documents by their folders. Threads may share it."""
+
+    def __init__(self, ids: Iterable[pa.Array]) -> None:
+        """ids: of the documents in their order, in batches."""
+        folders: dict[str, list[tuple[int, list[tuple[int, int, str]], int]]] = {}
+        for number, name in enumerate(each for batch in ids for each in batch.to_pylist()):
+            folder, _, file = name.rpartition("/")
+            folders.setdefault(folder, []).append((_index_rank(file), _natural(file), number))
+        self._folders = {
+            folder: np.array([number for _, _, number in sorted(its)], np.int64) for folder, its in folders.items()
+        }
+
+    def view(self, seen: Mask, folder: str = "") -> tuple[npt.NDArray[np.int64], list[Shelf]]:
+        """The documents that are in a folder itself, and the folders in it with all that is below them. A folder that
+        has nothing but one folder is passed over. seen: (documents,) those that may be seen.
+        """
+        while True:
+            own, shelves = self._level(seen, folder)
+            if len(own) or len(shelves) != 1 or shelves[0].folder not in self._above:
+                return own, shelves
+            folder = shelves[0].folder
+
+    @property
+    def _above(self) -> set[str]:
+        """Folders that have folders."""
+        return {"/".join(steps[:end]) for steps in map(_steps, self._folders) for end in range(1, len(steps))}
+
+    def _level(self, seen: Mask, folder: str) -> tuple[npt.NDArray[np.int64], list[Shelf]]:
+        before = f"{folder}/" if folder else ""
+        below: dict[str, list[npt.NDArray[np.int64]]] = {}
+        for name in self._in_order(before):
+            numbers = self._folders[name]
+            if len(numbers := numbers[seen[numbers]]):
+                below.setdefault(before + name[len(before) :].partition("/")[0], []).append(numbers)
+        own = self._folders.get(folder, np.empty(0, np.int64))
+        names = list(below)
+        if names and all(is_version(name.rpartition("/")[2]) for name in names):
+            names = [before + name for name in newest_first(name[len(before) :] for name in names)]
+        return own[seen[own]], [Shelf(name, np.concatenate(below[name])) for name in names]
+
+    def _in_order(self, before: str) -> Iterator[str]:
+        """The folders below, by name and number, each before those in it."""
+        return iter(sorted((name for name in self._folders if name and name.startswith(before)), key=_natural))
+
+
+def _steps(folder: str) -> list[str]:
+    return folder.split("/")
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    """man2 before man10."""
+    return [
+        (0, int(part[:18]), "") if part.isdecimal() else (1, 0, part)
+        for part in _NUMBER.split(name.replace("/", "\0"))
+        if part
+    ]
+
+
+def _index_rank(file: str) -> int:
+    """0 for a folder's index page, then what else reads like one, then all others."""
+    stem = file.partition(".")[0].lower()
+    return _INDEX_PAGES.index(stem) if stem in _INDEX_PAGES else len(_INDEX_PAGES)

@@ -1,0 +1,229 @@
+"""Writing the site: words, vectors and shown texts in files that a search asks for a few of, and the page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+from structformer.document import MARKS, UNSPACED
+from structformer.errors import UsageError
+from structformer.retrieval.encoder_names import STRUCTURE
+from structformer.retrieval.fusion import DEFAULT_WEIGHTS
+from structformer.retrieval.hits import web_address
+from structformer.retrieval.opened import OpenedIndex
+from structformer.retrieval.retriever import Retriever
+from structformer.retrieval.units import Unit
+from structformer.static_encoder import LONGEST, OF_UNSPACED, SATURATION, StaticEncoder
+from structformer.text import spaced, visible
+from structformer.workspace import check_folder, new_folder
+
+from structformer_serve.assets import static
+from structformer_serve.service import default_title
+from structformer_serve.static_site.vectors import Floats, ShortVectors, in_8_bits, short_vectors, word_rows
+from structformer_serve.static_site.words import Postings, postings, word_files
+
+_FORMAT = 3
+_UNITS, _DOCUMENTS = 12, 200  # of a file
+_WORDS = 32  # whose vectors are one file
+_VECTORS = 16
+_ALL_AT_ONCE = 3000  # passages whose vectors are one file
+_SHOWN = 220  # characters of a passage
+_MOST_UNITS = 200_000
+_FROM_SERVER = ("page.css", "box.css", "search-box.js", "icon.svg", "box-button.css", "box-button.js", "box-places.js")
+_OWN = ("static-search.js", "static-page.js", "widget.js", "index.html")
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class SiteReport:
+    """What was written. words: that have a vector, 0 where the search is by words alone."""
+
+    folder: str
+    documents: int
+    passages: int
+    words: int
+    files: int
+    bytes: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON types."""
+        return asdict(self)
+
+
+def export_site(
+    workspace: str | Path, folder: Path, *, base_url: str = "", title: str = "", force: bool = False
+) -> SiteReport:
+    """Write a search page that needs no server into a new folder, with `force` in the place of an earlier one.
+
+    base_url: what precedes documents' ids in their addresses, where these are not known. Where the index has
+    vectors of the corpus's own static encoder, they are searched beside the words; else words alone. Raises
+    WorkspaceError without an index, UsageError where the folder must not be written (outputs.py), or the corpus is too
+    large."""
+    check_folder(folder, workspace, force=force)  # before minutes of work
+    retriever = Retriever.open(workspace)
+    opened = retriever.opened
+    if len(opened.units) > _MOST_UNITS:
+        raise UsageError(f"{len(opened.units):,} passages are too many for a search without a server: serve them")
+    short = _short_vectors(opened)
+    weights = opened.weights(STRUCTURE) if short is not None else DEFAULT_WEIGHTS
+    with new_folder(folder, workspace, force=force) as made:
+        writer = _Writer(made)
+        found = postings(opened.units, opened.lexical.words, lambda text: _surfaces(opened, text))
+        prefixes = writer.words(found)
+        starts = [opened.units_of(number)[0] for number in range(len(opened.documents))]
+        writer.chunks("u", [_shown(unit) for unit in opened.units], _UNITS)
+        writer.chunks("d", [_document(opened, number, base_url) for number in range(len(opened.documents))], _DOCUMENTS)
+        meta: dict[str, Any] = {
+            "format": _FORMAT,
+            "title": title or default_title(retriever.workspace),
+            "language": opened.index.manifest["language"],
+            "units": len(opened.units),
+            "documents": len(opened.documents),
+            "chunk": {"u": _UNITS, "d": _DOCUMENTS, "r": _WORDS, "v": _VECTORS},
+            "weights": {name: getattr(weights, name) for name in ("dense", "overview", "lexical", "document")},
+            "words": prefixes,
+            "common": found.common,
+            "unspaced": UNSPACED,
+        }
+        writer.binary("starts.bin", np.array([*starts, len(opened.units)], "<u4").tobytes())
+        if short is not None:
+            meta["vectors"] = writer.vectors(short)
+        writer.json("meta.json", meta)
+        for name in _FROM_SERVER:
+            writer.binary(name, static(name))
+        own = files("structformer_serve") / "static_site" / "files"
+        for name in _OWN:
+            writer.binary(name, (own / name).read_bytes())
+        writer.binary("404.html", _missing((own / "404.html").read_text(encoding="utf-8")))
+    return SiteReport(
+        str(folder),
+        len(opened.documents),
+        len(opened.units),
+        len(short.words) if short is not None else 0,
+        writer.files,
+        writer.bytes,
+    )
+
+
+def _short_vectors(opened: OpenedIndex) -> ShortVectors | None:
+    """The corpus's own static encoder, None where the index has no vectors of it."""
+    if not opened.has_structure:
+        return None
+    encoder, index, _ = opened.encoder(STRUCTURE)
+    if not isinstance(encoder, StaticEncoder):  # another kind of model has its name
+        return None
+    return short_vectors(
+        encoder.for_bulk(),
+        chain((unit.ranker_text for unit in opened.units), (document.overview for document in opened.documents)),
+        np.asarray(index.vectors, np.float32),
+        np.asarray(index.overviews, np.float32),
+    )
+
+
+def _surfaces(opened: OpenedIndex, text: str) -> Iterator[tuple[str, str]]:
+    for word in _WORD.findall(spaced(text)):
+        # The longest first: it represents a word of several terms, such as var_a.
+        for term in sorted(opened.lexical.word_terms(word), key=lambda term: (-len(term), term)):
+            yield word.lower(), term
+
+
+def _shown(unit: Unit) -> list[Any]:
+    """[document, section, path, anchor, beginning of the text]"""
+    text = _line(unit.text)
+    cut = text if len(text) <= _SHOWN else text[:_SHOWN].rsplit(" ", 1)[0] + " …"
+    return [unit.document, unit.section, [_line(title) for title in unit.path], unit.anchor, cut]
+
+
+def _line(text: str) -> str:
+    """A text in one line; white space first, since what cannot be seen is then shown as an escape."""
+    return visible(" ".join(text.split()), keep="")
+
+
+def _missing(page: str) -> bytes:
+    """The page for addresses without one. Its script is in it, since a host shows it at any depth of folders; the
+    policy names that script alone.
+    """
+    script = page.split('<script type="module">')[1].split("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return page.replace("SCRIPT", f"'sha256-{digest}'", 1).encode()
+
+
+def _document(opened: OpenedIndex, number: int, base_url: str) -> list[str]:
+    """[id, title, address]"""
+    document = opened.documents[number]
+    base = base_url if not base_url or base_url.endswith("/") else base_url + "/"
+    return [document.id, _line(document.title), web_address(document.values()) or base + quote(document.id)]
+
+
+class _Writer:
+    """Writes the site's files and counts them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.files = self.bytes = 0
+
+    def binary(self, name: str, content: bytes) -> None:
+        """A file of bytes."""
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        self.files += 1
+        self.bytes += len(content)
+
+    def json(self, name: str, value: Any) -> None:
+        """A file of JSON."""
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        self.binary(name, text.encode("utf-8", "backslashreplace"))
+
+    def chunks(self, name: str, rows: Sequence[Any], size: int) -> None:
+        """Rows in files of so many."""
+        for start in range(0, len(rows), size):
+            self.json(f"{name}/{start // size}.json", rows[start : start + size])
+
+    def words(self, found: Postings) -> list[str]:
+        """The words' files; gives their beginnings, in the order of the files' numbers."""
+        prefixes = []
+        for number, (prefix, content) in enumerate(word_files(found)):
+            prefixes.append(prefix)
+            self.json(f"w/{number}.json", content)
+        return prefixes
+
+    def vectors(self, short: ShortVectors) -> dict[str, Any]:
+        """The vectors of words, passages and documents' overviews; gives what reads them."""
+        self._unit_vectors("o.bin", short.overviews)
+        whole = len(short.passages) <= _ALL_AT_ONCE
+        if whole:
+            self._unit_vectors("v.bin", short.passages)
+        else:
+            for start in range(0, len(short.passages), _VECTORS):
+                self._unit_vectors(f"v/{start // _VECTORS}.bin", short.passages[start : start + _VECTORS])
+        firsts = []
+        for number, (first, content) in enumerate(word_rows(short, _WORDS)):
+            firsts.append(first)
+            self.binary(f"r/{number}.bin", content)
+        return {
+            "dimensions": short.passages.shape[1],
+            "words": len(short.words),
+            "firsts": firsts,
+            "whole": whole,
+            "reading": {
+                "marks": MARKS,
+                "before": OF_UNSPACED,
+                "longest": LONGEST,
+                "saturation": SATURATION,
+            },
+        }
+
+    def _unit_vectors(self, name: str, vectors: Floats) -> None:
+        """Without their scales, which are gone again when the rows are made of length one."""
+        self.binary(name, in_8_bits(vectors)[1].tobytes())

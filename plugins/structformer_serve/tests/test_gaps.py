@@ -1,0 +1,130 @@
+"""`structformer gaps`: what people ask and the documents do not answer."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from structformer.graph import build_graph
+from structformer.ingestion import ingest
+from structformer.retrieval.index import build_index
+from structformer.retrieval.pipeline import as_pipeline
+
+from structformer_serve.gaps import Asked, find_gaps
+
+
+def log(workspace: Path, *events: dict[str, object]) -> None:
+    folder = workspace / "feedback"
+    folder.mkdir(exist_ok=True)
+    with (folder / "2026-01.jsonl").open("a") as lines:
+        lines.writelines(json.dumps({"time": "2026-01-05T10:00Z", "shown": [], **event}) + "\n" for event in events)
+
+
+@pytest.fixture
+def asked(workspace: Path) -> Path:
+    """Words alone: the same question three times without an answer, one that is answered, one said to be not."""
+    build_index(workspace, encoders=[])
+    log(
+        workspace,
+        *[
+            {"event": "search", "query": text}
+            for text in ("Dinghy insurance", "dinghy  insurance", "insurance: dinghy")
+        ],
+        {"event": "search", "query": "tie a bowline", "shown": ["knots.md"]},
+        {"event": "click", "query": "tie a bowline", "shown": ["knots.md"], "document": "knots.md"},
+        {"event": "search", "query": "trim <b>spinnaker</b> sail", "shown": ["parts/sails.md"]},
+        {"event": "not_found", "query": "trim <b>spinnaker</b> sail", "shown": ["parts/sails.md"]},
+        {"event": "search", "query": "reef a sail", "shown": ["parts/sails.md"]},
+        {"event": "search", "query": "???"},
+    )
+    return workspace
+
+
+def test_gaps_are_what_found_nothing_and_what_was_said_to_be_missing(run, asked):
+    found = run("gaps", "-w", asked, "--json").json
+    assert [(gap["question"], gap["searches"], gap["not_found"]) for gap in found["gaps"]] == [
+        ("Dinghy insurance", 3, 0),
+        ("trim <b>spinnaker</b> sail", 1, 1),
+    ]
+    assert [each["query"] for each in found["gaps"][0]["asked"]] == ["Dinghy insurance", "insurance: dinghy"]
+    assert found["gaps"][0]["nearest"] is None
+    assert found["gaps"][1]["nearest"]["document"] == "parts/sails.md"
+    assert (found["searches"], found["unanswered"]) == (6, 4)
+    assert [gap["question"] for gap in run("gaps", "-w", asked, "--least", "2", "--json").json["gaps"]] == [
+        "Dinghy insurance"
+    ]
+
+
+def test_what_was_written_since_is_no_gap(run, pages, asked):
+    (pages / "insurance.md").write_text("# Insurance\n\nA dinghy needs no insurance on most lakes.\n")
+    ingest(pages, asked, workers=1)
+    build_graph(asked, workers=1)
+    build_index(asked, encoders=[])
+    found = run("gaps", "-w", asked, "--json").json
+    assert [gap["question"] for gap in found["gaps"]] == ["trim <b>spinnaker</b> sail"]
+
+
+def test_the_page_shows_what_was_asked_as_text_and_says_nothing_of_who(run, asked, tmp_path):
+    page = tmp_path / "gaps.html"
+    assert run("gaps", "-w", asked, "--output", page).code == 0
+    text = page.read_text()
+    assert "Dinghy insurance" in text
+    assert "&lt;b&gt;spinnaker" in text
+    assert "2026-01" not in text.replace(time.strftime("%Y-%m"), "")
+    assert run("gaps", "-w", asked, "--output", page).code == 2
+    assert run("gaps", "-w", asked, "--output", page, "--force").code == 0
+
+
+def test_a_log_without_searches_is_said(run, workspace):
+    build_index(workspace, encoders=[])
+    answer = run("gaps", "-w", workspace)
+    assert (answer.code, answer.out) == (
+        0,
+        "nothing was searched for yet, or it was not kept: serve with --feedback\n",
+    )
+
+
+class _Searches:
+    """A search with vectors of two directions, of which nothing is ever sure; every question finds one of ten pages."""
+
+    def __init__(self) -> None:
+        self.opened = SimpleNamespace(
+            lexical=SimpleNamespace(terms=str.split), stop_terms=frozenset(), encoder=lambda name: (self, None, None)
+        )
+
+    def encode_queries(self, queries):
+        numbers = np.array([int(query.split()[0]) for query in queries])
+        angles = np.where(numbers % 2, 0.0, 1.5) + numbers / 1e7
+        return np.stack([np.cos(angles), np.sin(angles)], 1)
+
+    def pipeline(self, pipeline):
+        return pipeline
+
+    def rank(self, queries, pipeline):
+        return queries
+
+    def hits(self, query, count, *, group, sections):
+        return [SimpleNamespace(document_id=f"page{int(query.split()[0]) % 10}.md", also_in=())]
+
+    def is_confident(self, query, hits, pipeline):
+        return False
+
+
+def test_questions_that_mean_the_same_are_one_group_and_ten_times_as_many_take_ten_times_as_long():
+    searches = _Searches()
+    asked = [Asked(f"{number} question", 1) for number in range(3000)]
+    gaps = find_gaps(searches, asked, pipeline=as_pipeline("dense"))  # type: ignore[arg-type]
+    assert [len(gap.asked) for gap in gaps] == [300] * 10  # questions about other pages are other questions
+    assert {int(each.query.split()[0]) % 10 for each in gaps[0].asked} == {0}
+
+    def seconds(count: int) -> float:
+        begun = time.process_time()
+        every = [Asked(f"{number} question", 1) for number in range(count)]
+        find_gaps(searches, every, pipeline=as_pipeline("dense"), alike=1.1)  # type: ignore[arg-type]
+        return time.process_time() - begun
+
+    assert seconds(20_000) < 25 * max(seconds(2_000), 0.05)  # alike to none: every question leads a group

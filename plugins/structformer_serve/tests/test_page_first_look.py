@@ -1,0 +1,244 @@
+"""The served page as somebody new meets it: the first page, filters, a preview, help where nothing is found, errors."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from structformer.graph import build_graph
+from structformer.ingestion import ingest
+from structformer.retrieval.helping import distance
+from structformer.retrieval.index import build_index
+
+from conftest import write_pages
+from structformer_serve.app import Application
+from structformer_serve.http.access import read_tokens
+from structformer_serve.http.options import ServerOptions
+from structformer_serve.service import SearchService, Serving
+from structformer_serve.versions import is_version, newest_first
+
+BROWSER = {"accept": "text/html,application/xhtml+xml"}
+TOKENS = """
+[[tokens]]
+name = "guide"
+token = "only-the-guide-0123456789"
+paths = ["guide/*"]
+"""
+PAGES = {
+    "readme.md": "# Harbour\n\nSee [moor](guide/moor.md).\n",
+    "about.md": "# About\n\nWho made it. See [moor](guide/moor.md).\n",
+    "guide/anchor.md": "---\nversion: '1.9'\n---\n# Anchor\n\nDrop the anchor.\n\n## How do I weigh the anchor?\n\nHeave.\n",
+    "guide/index.md": "---\nversion: '1.9'\n---\n# All guides\n\nSee [moor](moor.md).\n",
+    "guide/moor.md": "---\nversion: '1.10'\n---\n# Moor\n\nMoor the boat.\n\n```sh\nmoor --at <quay>\n```\n\n"
+    "## Remove the mooring line\n\nCoil the rope.\n",
+    "guide/deep/oar.md": "---\nversion: '2.0'\n---\n# Oar\n\nRow the boat.\n",
+    **{f"parts/p{number}.md": f"# Part {number}\n\nA secret halyard.\n" for number in range(12)},
+}
+
+
+def served(folder: Path, pages: dict[str, str], options: ServerOptions | None = None) -> TestClient:
+    write_pages(folder / "pages", pages)
+    ingest(folder / "pages", folder / "w", workers=1)
+    build_graph(folder / "w", workers=1)
+    build_index(folder / "w", encoders=[])
+    service = SearchService(folder / "w", Serving(title="Boats"))
+    return TestClient(
+        Application(service, options or ServerOptions(), watch=False).asgi,
+        base_url="http://localhost:8765",
+        raise_server_exceptions=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def boats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    with served(tmp_path_factory.mktemp("boats"), PAGES) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    folder = tmp_path_factory.mktemp("limited")
+    (folder / "tokens.toml").write_text(TOKENS)
+    with served(folder, PAGES, ServerOptions(tokens=read_tokens(folder / "tokens.toml"))) as found:
+        found.headers["authorization"] = "Bearer only-the-guide-0123456789"
+        yield found
+
+
+def links(page: str) -> dict[str, str]:
+    """Where the links of a page lead, by their texts."""
+    found = re.findall(r'<a [^>]*?href="([^"]*)"[^>]*>(.*?)</a>', page)
+    return {re.sub("<[^>]+>", "", text): html.unescape(address) for address, text in found}
+
+
+def texts(page: str) -> str:
+    return " ".join(html.unescape(re.sub("<[^>]+>", " ", page)).split())
+
+
+def test_the_first_page_has_the_folders_each_with_its_index_page_first(boats):
+    page = boats.get("/").text
+    assert re.findall(r"<h2><a [^>]+>([^<]+)</a> <span class=\"count\">(\d+)", page) == [
+        ("Guide", "4"),
+        ("Parts", "12"),
+    ]
+    names = list(links(page))
+    assert names.index("Harbour") < names.index("About") < names.index("Guide")
+    assert names.index("All guides") < names.index("Anchor") < names.index("Moor") < names.index("Oar")
+    assert "Part 7" in names
+    assert "Part 9" not in names
+    assert links(page)["All 12 in Parts"] == "/?folder=parts"
+
+
+def test_a_folder_shows_all_that_it_has(boats):
+    page = boats.get(links(boats.get("/").text)["Parts"]).text
+    assert {f"Part {number}" for number in range(12)} <= set(links(page))
+    guide = boats.get("/?folder=guide").text
+    assert links(guide)["Deep"] == "/?folder=guide%2Fdeep"
+    assert links(boats.get("/?folder=guide/deep").text)["Guide"] == "/?folder=guide"
+    assert boats.get("/?folder=nowhere").status_code == 404
+
+
+def test_the_examples_are_headings_that_ask_or_tell_and_are_answered(boats):
+    page = boats.get("/").text
+    asked = re.search(r'<ul class="examples">(.*?)</ul>', page, re.DOTALL)
+    assert asked
+    assert list(links(asked[1])) == ["How do I weigh the anchor?", "Remove the mooring line"]
+    for text, address in links(asked[1]).items():
+        assert text.rstrip("?") in texts(boats.get(address).text.partition('<ol class="results"')[2])
+
+
+def test_a_heading_that_only_begins_like_a_question_is_no_example(tmp_path):
+    pages = {
+        "flags.md": "# Flags\n\n## Do not truncate the output\n\nIt is long.\n\n## When the daemon starts late\n\nWait.\n",
+        "wait.md": "# Waiting\n\n## When to give up waiting\n\nNever.\n",
+    }
+    with served(tmp_path, pages) as found:
+        [listed] = re.findall(r'<ul class="examples">(.*?)</ul>', found.get("/").text, re.DOTALL)
+    assert list(links(listed)) == ["When to give up waiting", "When the daemon starts late"]  # the page's best first
+
+
+def test_the_words_of_a_hit_end_with_a_stop(boats):
+    page = boats.get("/?q=moor+the+boat").text
+    assert re.search(r"Words it has: (<mark>\w+</mark> )*<mark>\w+</mark>\.\s+Learned: ", page)
+
+
+def test_the_first_result_is_shown_beside_the_results_and_others_are_to_be_had(boats):
+    page = boats.get("/?q=moor the boat").text
+    preview = page.partition('<aside class="preview" aria-label="Preview">')[2]
+    assert "moor --at &lt;quay&gt;" in preview
+    assert "Remove the mooring line" in preview  # there is room for what stands below it
+    assert re.search(r'<article class="shown">\s*<h2><a href="/read/guide/moor.md"', page)
+    part = boats.get("/preview/guide/moor.md?section=1")
+    assert (part.status_code, texts(part.text)) == (200, "Moor Remove the mooring line Coil the rope.")
+    assert "default-src 'none'" in part.headers["content-security-policy"]
+    assert boats.get("/preview/guide/moor.md?section=7").status_code == 404
+    assert boats.get("/preview/nobody.md").status_code == 404
+
+
+def test_versions_are_filters_with_the_newest_first(boats):
+    page = boats.get("/?q=boat anchor moor").text
+    filters = page.partition('aria-label="Filters"')[2].partition("</nav>")[0]
+    versions = [text for text in links(filters) if re.fullmatch(r"\d.*", text)]
+    assert versions == ["2.0", "1.10", "1.9"]
+    assert filters.index(">version<") < filters.index(">2.0<")
+    assert newest_first(["v1.0rc1", "v1.0", "latest", "v0.9", "other"]) == [
+        "latest",
+        "v1.0",
+        "v1.0rc1",
+        "v0.9",
+        "other",
+    ]
+    assert [is_version(name) for name in ("v2", "stable", "1.2-beta", "guide")] == [True, True, True, False]
+
+
+def test_a_search_by_words_says_which_words_no_page_has(boats):
+    page = boats.get("/?q=kubernetes mooring for a helicopter").text
+    assert "No page has these words: kubernetes , helicopter ." in texts(page)
+    assert "/read/guide/moor.md" in page
+    assert "No page has" not in boats.get("/?q=moor the boat").text
+
+
+def test_an_empty_answer_names_the_nearest_words_and_the_pages_most_linked(boats):
+    page = boats.get("/?q=halyrad").text
+    assert "Nothing found for halyrad" in texts(page)
+    assert links(page)["halyard"] == "/?q=halyard"
+    assert next(iter(links(page.partition('id="linked"')[2]))) == "Moor"
+    assert distance("halyrad", "halyard") == 1
+
+
+def test_the_first_page_says_what_was_read(tmp_path):
+    pages = {
+        **PAGES,
+        "blank.md": "",
+        "broken.zip": "no archive",
+        "tide.bin": "no text",
+        "dead.md": "# Dead\n\n[x](no.md)\n",
+    }
+    with served(tmp_path, pages) as found:
+        said = texts(found.get("/").text).partition("What was read ")[2]
+        assert said.startswith("19 documents with 21 sections 22 files seen, 19 read 2 skipped: ")
+        assert "empty: no document" in said
+        assert "1 failed: " in said
+        assert said.endswith("3 of 4 links between the documents resolved")
+        assert "tide" not in said  # reasons, without the names of files that nobody can open here
+        assert "What was read" not in found.get("/?q=anchor").text
+        status = found.get("/api/status").json()["what_was_read"]
+        assert (status["files"], status["read"], status["skipped"], status["failed"]) == (22, 19, 2, 1)
+        schemas = found.get("/openapi.json").json()["components"]["schemas"]
+        assert set(schemas["WhatWasRead"]["properties"]) == set(status)
+
+
+def test_without_the_report_the_page_says_nothing_of_what_was_read(tmp_path):
+    with served(tmp_path, PAGES):
+        (tmp_path / "w" / "corpus" / "report.json").unlink()
+    again = Application(SearchService(tmp_path / "w"), ServerOptions(), watch=False).asgi
+    with TestClient(again, base_url="http://localhost:8765") as found:
+        assert found.get("/api/status").json()["what_was_read"] is None
+        assert "What was read" not in found.get("/").text
+
+
+def test_nothing_is_told_of_what_may_not_be_seen(limited):
+    home = limited.get("/").text
+    assert "What was read" not in home
+    assert limited.get("/api/status").json()["what_was_read"] is None
+    assert "Part" not in texts(home)
+    assert "Harbour" not in texts(home)
+    page = limited.get("/?q=halyrad").text
+    assert "halyard" not in page
+    assert "No page has the word halyard" in texts(limited.get("/?q=halyard").text)
+    assert "Part" not in texts(page)
+    assert limited.get("/?folder=parts").status_code == 404
+    assert limited.get("/preview/parts/p1.md").status_code == 404
+
+
+def test_browsers_read_errors_as_pages_and_programs_as_json(boats, limited):
+    page = boats.get("/nosuch", headers=BROWSER)
+    assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "There is no such page." in page.text
+    assert links(page.text) == {"Go to the search": "/"}
+    program = boats.get("/nosuch")
+    assert (program.status_code, program.json()["error"]) == (404, "not_found")
+    assert boats.get("/api/document/nobody.md", headers=BROWSER).json()["error"] == "not_found"
+    refused = limited.get("/", headers={**BROWSER, "authorization": ""})
+    assert (refused.status_code, "A token is needed" in refused.text) == (401, True)
+    assert refused.headers["www-authenticate"].startswith("Basic")
+    hostile = boats.get("/?folder=<script>alert(1)</script>", headers=BROWSER)
+    assert hostile.status_code == 404
+    assert "<script>" not in hostile.text
+
+
+def test_robots_and_browsers_find_what_they_ask_for_first(limited):
+    del limited.headers["authorization"]
+    assert limited.get("/robots.txt").text == "User-agent: *\nAllow: /llms.txt\nDisallow: /\n"
+    icon = limited.get("/favicon.ico")
+    assert (icon.status_code, icon.headers["content-type"]) == (200, "image/svg+xml")
+
+
+def test_the_search_button_has_a_name_where_only_its_picture_is_seen(boats):
+    button = re.search(r'<button type="submit" class="go".*?</button>', boats.get("/").text)
+    assert button
+    assert "<span>Search</span>" in button[0]
+    assert 'aria-hidden="true"' in button[0]

@@ -1,0 +1,300 @@
+"""The search without a server: what is written, and that a browser finds by it what the server finds."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from structformer import Retriever
+from structformer.errors import UsageError
+from structformer.retrieval.bm25 import idf, saturation
+from structformer.retrieval.index import build_index
+from structformer.retrieval.units import Unit
+from structformer.static_encoder import StaticEncoder
+from structformer.static_encoder.words import words_of
+from structformer.workspace import Workspace
+
+from boats import boats
+from structformer_serve.static_site import export_site
+from structformer_serve.static_site.vectors import DIMENSIONS, in_8_bits, short_vectors, word_rows
+from structformer_serve.static_site.words import postings, word_files
+from structformer_serve.static_site.writing import _surfaces
+from test_page import CHROMIUM, expect
+from test_page import browser as browser  # the fixture
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+
+def surfaces(text: str) -> Iterator[tuple[str, str]]:
+    yield from ((word, word.removesuffix("s")) for word in text.lower().split())
+
+
+def words(text: str) -> list[str]:
+    return [term for _, term in surfaces(text)]
+
+
+def test_postings_are_bm25_in_255_steps():
+    texts = ["mast mast keel", "keels", "a jib"]
+    units = [Unit(number, 0, f"{number}.md", "", (), "", text) for number, text in enumerate(texts)]
+    found = postings(units, words, surfaces)
+    mast = idf(1, 3) * saturation(2, 3, 2.0)
+    keel = [idf(2, 3) * saturation(1, size, 2.0) for size in (3, 1)]
+    jib = idf(1, 3) * saturation(1, 2, 2.0)
+    highest = max(mast, *keel, jib)
+    assert found.of["mast"] == [(0, round(255 * mast / highest))]
+    assert found.of["keel"] == [(number, round(255 * score / highest)) for number, score in enumerate(keel)]
+    assert found.forms["keels"] == "keel"
+
+
+def test_every_word_stands_in_the_file_of_its_longest_beginning():
+    texts = [
+        " ".join(f"{first}{second}word{number}" for number in range(120)) for first in "abc" for second in "xyz"
+    ] + ["a ax axword"]
+    units = [Unit(number, 0, "", "", (), "", text) for number, text in enumerate(texts * 12)]
+    found = postings(units, words, surfaces)
+    files = dict(word_files(found))
+    for form, term in found.forms.items():
+        if term not in found.of:
+            continue
+        prefix = next(form[:length] for length in range(len(form), 0, -1) if form[:length] in files)
+        content = files[prefix]
+        row = content["postings"][content["forms"][form]]
+        numbers = np.cumsum(row[::2]).tolist()
+        assert list(zip(numbers, row[1::2], strict=True)) == found.of[term]
+
+
+def test_short_vectors_of_words_add_up_to_those_of_texts(harbour):
+    encoder = StaticEncoder.load(Workspace(harbour).model("structure"))
+    texts = [f"Clean the {thing} with a cloth" for thing in ("mast", "keel", "jib")] + ["帆を畳む"]
+    vectors = encoder.encode_documents(texts)
+    short = short_vectors(encoder, texts, vectors, vectors)
+    assert short.words == sorted({word for text in texts for word in words_of(text)})
+    assert short.of_words.shape == (len(short.words), DIMENSIONS)
+    for text, wanted in zip(texts[:3], short.passages, strict=False):
+        summed = short.of_words[[short.words.index(word) for word in words_of(text)]].sum(0)
+        assert summed / np.linalg.norm(summed) == pytest.approx(wanted, abs=1e-4)
+    content = [each for _, each in word_rows(short, 4)]
+    assert content[0].endswith("\n".join(short.words[:4]).encode())
+    scales, rows = in_8_bits(short.of_words)
+    assert rows * scales[:, None] / 127 == pytest.approx(short.of_words, abs=float(scales.max()) / 250)
+
+
+@pytest.fixture(scope="module")
+def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = boats(tmp_path_factory.mktemp("static"))
+    build_index(folder, encoders=["structure"])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(harbour: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("site") / "out"
+    report = export_site(harbour, folder, base_url="https://boats.example/docs", title="Boats")
+    assert report.words > 50
+    with hosted(folder) as address:
+        yield address
+
+
+@contextmanager
+def hosted(folder: Path) -> Iterator[str]:
+    handler = functools.partial(Host, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def test_the_same_workspace_gives_the_same_files(harbour, tmp_path):
+    export_site(harbour, tmp_path / "one")
+    export_site(harbour, tmp_path / "two")
+    names = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file())
+    assert len(names) > 10
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+    with pytest.raises(UsageError, match="is there already"):
+        export_site(harbour, tmp_path / "one")
+
+
+def test_a_word_of_two_terms_stands_for_the_longer_one_whatever_the_order_of_sets(harbour):
+    opened = Retriever.open(harbour).opened
+    assert [term for _, term in _surfaces(opened, "a_mast_b of_the_sheet")] == ["mast", "a", "b", "sheet", "the", "of"]
+
+
+def test_without_vectors_it_searches_by_words_and_says_so(tmp_path):
+    folder = boats(tmp_path)
+    build_index(folder, encoders=[])
+    report = export_site(folder, tmp_path / "site")
+    assert report.words == 0
+    assert "vectors" not in json.loads((tmp_path / "site" / "meta.json").read_text())
+
+
+def test_what_is_shown_is_in_single_lines(run, tmp_path):
+    (tmp_path / "docs").mkdir()
+    page = "<title>Bow\n\tline</title><h1>Bow\n line</h1><p>One<br>two.</p><pre>tie   it\n\n\tnow</pre><p>a\u202eb</p>"
+    (tmp_path / "docs" / "knots.html").write_text(page, encoding="utf-8")
+    assert run("ingest", tmp_path / "docs", "-w", tmp_path / "w").code == 0
+    assert run("index", "-w", tmp_path / "w").code == 0
+    assert run("export", "--site", tmp_path / "site", "-w", tmp_path / "w").code == 0
+    [[_, _, path, _, shown]] = json.loads((tmp_path / "site" / "u" / "0.json").read_text(encoding="utf-8"))
+    assert (path, shown) == (["Bow line"], "One two. tie it now a\\u202eb")
+
+
+class Host(http.server.SimpleHTTPRequestHandler):
+    """Gives 404.html for what is not there, as hosts of static pages do."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        body = b"" if self.command == "HEAD" else (Path(self.directory) / "404.html").read_bytes()
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context()
+    found = context.new_page()
+    wrong: list[str] = []
+    found.on("pageerror", lambda error: wrong.append(str(error)))
+    found.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    yield found
+    context.close()
+    assert not wrong
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
+def test_a_browser_finds_what_the_server_finds(page, site, harbour):
+    page.goto(f"{site}?q=mend+the+mast")
+    expect(page.locator(".results h2").first).to_have_text("The mast")
+    expect(page.locator(".results .path a").first).to_have_attribute(
+        "href", "https://boats.example/docs/mast.md#mend-the-mast"
+    )
+    expect(page.get_by_role("link", name="Boats")).to_be_visible()
+    queries = [
+        f"{verb} the {thing}" for verb in ("mend", "clean", "stow") for thing in ("mast", "keel", "jib", "oar", "quay")
+    ]
+    found = page.evaluate(
+        "async (queries) => Promise.all(queries.map(async (query) => (await window.structformer.search(query)).hits[0].document))",
+        queries,
+    )
+    served = [hits[0].document_id for query in queries if (hits := Retriever.open(harbour).search(query, 1))]
+    assert sum(one == other for one, other in zip(found, served, strict=True)) >= 13
+    words = page.evaluate(
+        "async () => (await window.structformer.search('keel', { meaning: false })).hits.map((hit) => hit.document)"
+    )
+    assert words[0] == "keel.md"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
+def test_a_browser_reads_words_and_makes_vectors_as_the_encoder_does(page, site, harbour):
+    page.goto(site)
+    # Not wait_for_function: it evaluates text in the page, which the page's own policy forbids.
+    page.evaluate("new Promise((done) => (function look() { window.structformer ? done() : setTimeout(look, 20) })())")
+    texts = [
+        "Clean THE mast_2, the jib's İ ΟΔΟΣ naïve x\u0301y",
+        "a" * 60 + " no\u0301" + "b" * 60,
+        "帆を畳む, GIT帆x ภาษาไทย 한국어 हिन्दी 𠀀𠀁 ٣ Ⅷ ½",
+        "!?",
+    ]
+    read = """async (texts) => {
+        const { wordsOf } = await import(new URL("static-search.js", location.href));
+        const { runs, meta } = window.structformer;
+        return texts.map((text) => wordsOf(text, runs, meta.vectors.reading));
+    }"""
+    assert page.evaluate(read, texts) == [words_of(text) for text in texts]
+    queries = ["mend the mast", "clean clean the wet keel", "stow it", "帆"]
+    made = page.evaluate(
+        "(all) => Promise.all(all.map(async (q) => [...((await structformer.encode(q)) || [])]))", queries
+    )
+    encoder, index, weights = Retriever.open(harbour).opened.encoder("structure")
+    vectors = np.asarray(index.vectors)
+    short = short_vectors(encoder, queries, vectors, np.asarray(index.overviews))
+    for query, found in zip(queries[:3], made, strict=False):
+        wanted = encoder.encode_queries([query])[0] @ vectors.T
+        assert np.array(found, np.float32) @ short.passages.T == pytest.approx(wanted, abs=0.03)
+    assert made[3] == []
+    mean, known = page.evaluate(
+        "Promise.all(['mastless', 'mast'].map(async (w) => [...(await structformer.vector(w))]))"
+    )
+    assert mean == pytest.approx(known)
+    assert page.evaluate("structformer.meta.weights") == {
+        name: getattr(weights, name) for name in ("dense", "overview", "lexical", "document")
+    }
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
+def test_it_answers_as_one_types_also_with_slips(page, site):
+    page.goto(site)
+    box = page.get_by_role("combobox")
+    for typed in ("stow the kee", "stow the kele"):
+        box.fill("")
+        box.type(typed)
+        expect(page.get_by_role("option").first).to_contain_text("keel", ignore_case=True)
+    box.press("ArrowDown")
+    assert page.get_by_role("option").first.get_attribute("href") == "https://boats.example/docs/keel.md#stow-the-keel"
+    box.press("Escape")
+    box.press("Enter")
+    expect(page.locator(".results li").first).to_be_visible()
+    page.go_back()
+    expect(box).to_have_value("")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
+def test_scripts_without_spaces_are_searched_by_pairs_as_on_the_server(page, run, tmp_path):
+    texts = {
+        "桅杆": "先用软布清洁桅杆，然后上油。",
+        "船帆": "风大的时候要收起船帆，再把绳子系好。",
+        "龙骨": "每年检查一次龙骨。",
+        "帆": "帆",
+    }
+    for name, text in texts.items():
+        (tmp_path / "docs").mkdir(exist_ok=True)
+        (tmp_path / "docs" / f"{name}.md").write_text(f"# {name}\n\n{text}\n", encoding="utf-8")
+    assert run("ingest", tmp_path / "docs", "-w", tmp_path / "w").code == 0
+    assert run("index", "-w", tmp_path / "w").code == 0
+    assert run("export", "--site", tmp_path / "site", "-w", tmp_path / "w").code == 0
+    with hosted(tmp_path / "site") as address:
+        page.goto(f"{address}?q=怎么收起船帆")
+        expect(page.locator(".results h2").first).to_have_text("船帆")
+        expect(page.locator(".results mark").first).to_have_text("收起船帆")
+        for query, wanted in (("清洁桅杆", "桅杆.md"), ("检查龙骨", "龙骨.md"), ("帆", "帆.md")):
+            found = page.evaluate(
+                "async (query) => (await window.structformer.search(query, { meaning: false })).hits[0].document", query
+            )
+            assert found == wanted
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
+def test_where_no_page_is_one_can_search_and_go_home(browser, site):
+    page = browser.new_context().new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(f"{site}old/manual/mast.html")
+    expect(page.get_by_role("heading")).to_have_text("Page not found")
+    for name in ("Boats", "start page"):
+        expect(page.get_by_role("link", name=name)).to_have_attribute("href", site)
+    looks = "getComputedStyle(document.querySelector('header')).cssText + getComputedStyle(document.body).fontFamily"
+    missing = page.evaluate(looks)
+    box = page.get_by_role("combobox")
+    box.type("stow the kee")
+    expect(page.get_by_role("option").first).to_contain_text("keel", ignore_case=True)
+    box.fill("mend the mast")
+    box.press("Enter")
+    expect(page.locator(".results h2").first).to_have_text("The mast")
+    assert page.url == f"{site}index.html?q=mend%20the%20mast"
+    assert page.evaluate(looks) == missing
+    assert not wrong
+    page.context.close()

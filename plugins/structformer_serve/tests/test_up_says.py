@@ -1,0 +1,148 @@
+"""What `up` says: what was read, how far it is, what it came to, and what went wrong, each of it once."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+
+import pytest
+from structformer.errors import UsageError
+
+from structformer_serve.http.listening import close, listen, listening_near
+from structformer_serve.progress import StepProgress, in_lines
+
+
+@pytest.fixture
+def up(run, monkeypatch):
+    """`up`, whose server ends as soon as it would begin."""
+    monkeypatch.setattr(
+        "structformer_serve.http.server.run", lambda application, ready, on: [each.close() for each in on.sockets]
+    )
+    return lambda *arguments: run("up", *arguments, "--no-open", "--train", "none", "--port", 0)
+
+
+@pytest.mark.slow
+def test_up_says_what_was_read_and_indexed_and_that_it_has_ended(up, pages):
+    (pages / "boat.png").write_bytes(b"\x89PNG")
+    said = up(pages, "-w", "w")
+    assert said.code == 0, said.err
+    lines = said.err.splitlines()
+    assert lines[0] == f"Reading {pages}"
+    assert "3 documents" in said.err
+    assert "4 seen: 3 with documents" in said.err
+    assert "boat.png" in said.err
+    assert "links within the corpus resolved" in said.err
+    assert "passages indexed, with vectors of: structure" in said.err
+    assert lines[-1] == "Stopped."
+    assert "next:" not in said.err
+    again = up(pages, "-w", "w")
+    assert "Indexing" not in again.err
+    assert "0 files read" in again.err
+
+
+def test_an_empty_folder_is_said_once_and_leaves_no_workspace(up, tmp_path):
+    (tmp_path / "empty").mkdir()
+    said = up(tmp_path / "empty", "-w", "w")
+    assert (said.code, said.err.count("nothing could be read")) == (1, 1)
+    assert len(said.err.splitlines()) == 2, said.err  # "Reading ...", and that nothing was there
+    assert "no files are there; looked for " in said.err
+    assert not Path("w").exists()
+
+
+def test_a_wrong_base_model_is_said_before_anything_is_read(up, pages):
+    for name in ("nowhere/at/all", "scratch"):
+        said = up(pages, "-w", "w", "--base-model", name)
+        assert (said.code, "Reading" in said.err) == (1, False), said.err
+        assert not Path("w").exists()
+
+
+def recorded(monkeypatch) -> list[tuple[str, ...]]:
+    """What `up` would run, which runs nothing."""
+    begun: list[tuple[str, ...]] = []
+
+    class Recorder:
+        def __init__(self, *arguments: str, polite: bool = False) -> None:
+            begun.append(arguments)
+
+        def run(self, told):
+            return 0, ""
+
+        def end(self):
+            pass
+
+    monkeypatch.setattr("structformer_serve.background_steps.Command", Recorder)
+    return begun
+
+
+def test_threads_are_handed_to_the_first_index(up, pages, monkeypatch):
+    begun = recorded(monkeypatch)
+    up(pages, "-w", "w", "--threads", 1)
+    assert [arguments[:3] for arguments in begun] == [("ingest", str(pages), "-w"), ("index", "--threads", "1")]
+    begun.clear()
+    up(pages, "-w", "w")
+    assert "--threads" not in begun[1]
+
+
+def test_threads_are_handed_to_what_goes_on_beside_the_page(workspace, run, monkeypatch):
+    run("index", "-w", workspace, "--encoder", "structure")
+    begun = recorded(monkeypatch)
+    monkeypatch.setattr("structformer_serve.background_steps.has_vectors", lambda workspace: False)
+
+    def serve(application, ready, on):
+        ready("here")
+        deadline = time.monotonic() + 60
+        while not any(arguments[0] == "train" for arguments in begun) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        for each in on.sockets:
+            each.close()
+
+    monkeypatch.setattr("structformer_serve.http.server.run", serve)
+    pages = workspace.parent / "pages"
+    run("up", pages, "-w", workspace, "--no-open", "--port", 0, "--threads", 3, "--train", "1m")
+    steps = {arguments[0]: arguments for arguments in begun}
+    assert "--threads" not in steps["ingest"]
+    assert steps["index"][1:3] == ("--threads", "3")
+    assert steps["train"][1:5] == ("--max-time", "1m", "--threads", "3")
+
+
+def test_a_port_that_nobody_chose_gives_way_to_the_next():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        one.listen()
+        taken = one.getsockname()[1]
+        with pytest.raises(UsageError, match="in use"):
+            listen("127.0.0.1", taken)
+        on = listening_near("127.0.0.1", taken)
+        near = on.port
+        close(on.sockets)
+    assert taken < near <= taken + 20
+    with pytest.raises(UsageError, match="no such host"):
+        listening_near("nosuch.invalid", taken)
+
+
+def test_progress_has_a_share_of_each_stage_and_other_lines_are_none():
+    now = 0.0
+    progress = StepProgress("Training", lambda: now)
+    assert not progress.told("3 documents, 7 sections from 3 files (3 markdown)")
+    assert progress.share is None
+    assert progress.told("questions: 10/40")
+    assert (progress.stage, progress.share, progress.left) == ("questions", 0.25, "")
+    now = 10.0
+    assert progress.told("questions: 20/40, 1 s left")
+    assert (progress.share, progress.left) == (0.5, "about 20 s left")
+    assert progress.told("step 3/10: loss a 1.0; 3 pairs/s, 5 s left")
+    assert (progress.stage, progress.share) == ("", 0.3)
+
+
+def test_in_lines_a_step_is_said_when_it_begins_and_then_now_and_then():
+    now = 0.0
+    said: list[str] = []
+    show = in_lines(said.append, lambda: now)
+    progress = StepProgress("Indexing", lambda: now)
+    show(progress)
+    for now in (5.0, 10.0, 16.0, 20.0):
+        progress.told(f"words: {now:.0f}/100")
+        show(progress)
+    show(None)
+    assert said == ["Indexing", "Indexing: words, about 2 min left"]

@@ -1,0 +1,322 @@
+"""A crawl of one website into a folder, which an ingest reads like any mirror.
+
+The site's robots.txt is asked first, then the start address, then what the sitemaps name, then what the pages link to,
+breadth first in document order: the same site gives the same files. A page is left as it is where the server says that
+it has not changed. A crawl that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from enum import StrEnum
+from html import escape
+from pathlib import Path, PurePosixPath
+
+import webencodings
+from structformer.errors import ReadError, UsageError
+from structformer.formats import BOMS, as_utf8
+from structformer.storage import bytes_digest, write_bytes, writing_errors
+
+from structformer_web.addresses import (
+    Scope,
+    file_name,
+    host_folder,
+    may_be_page,
+    normal,
+    page_links,
+)
+from structformer_web.fetching import Answer, Fetcher
+from structformer_web.journal import Entry, Journal
+from structformer_web.rules import MOST_REDIRECTS, REDIRECTS, Rules, site_rules, sitemap_pages
+
+MOST_PAGES = 10_000
+DELAY = 1.0  # seconds between requests
+_PAGE_BYTES = 32_000_000
+_ALL_BYTES = 2_000_000_000
+_KNOWN = 500_000  # addresses that a crawl remembers
+_WAITING = 100_000
+_FAILURES = 10  # one after the other, after which the site is left alone
+_PROBLEMS = 1000  # that are kept with their addresses
+_PAGES = ("text/html", "application/xhtml+xml")
+
+Progress = Callable[[int, int], None]
+
+
+class Fate(StrEnum):
+    """What became of an address."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    ROBOTS = "forbidden by robots.txt"
+    HOST = "on other hosts"
+    OUTSIDE = "outside the start path"
+    OTHER = "no HTML"
+    REDIRECT = "redirects"
+    TWICE = "other addresses of a page"
+    GONE = "not found"
+    ERROR = "failed"
+    LEFT = "beyond the limits"
+
+
+TAKEN = (Fate.NEW, Fate.CHANGED, Fate.UNCHANGED)
+
+
+@dataclass(slots=True)
+class Crawl:
+    """What a crawl has made. folder: of the pages. problems: addresses that failed, with why. removed: files of pages
+    that are gone. stopped: why it ended early; "" where it did not.
+    """
+
+    folder: Path
+    counts: Counter[Fate] = field(default_factory=Counter)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    removed: int = 0
+    stopped: str = ""
+
+    @property
+    def pages(self) -> int:
+        """How many pages were taken."""
+        return sum(self.counts[fate] for fate in TAKEN)
+
+    def __str__(self) -> str:
+        """The numbers in words: 12 pages (10 new, 2 changed), 3 forbidden by robots.txt."""
+        taken = ", ".join(f"{self.counts[fate]} {fate}" for fate in TAKEN if self.counts[fate])
+        others = [f"{self.counts[fate]} {fate}" for fate in Fate if fate not in TAKEN and self.counts[fate]]
+        removed = [f"{self.removed} removed"] if self.removed else []
+        return ", ".join(
+            [f"{self.pages} page{'s' * (self.pages != 1)}" + (f" ({taken})" if taken else ""), *others, *removed]
+        )
+
+
+def website_folder(url: str, folder: Path) -> Path:
+    """Where the pages of one website are kept. Raises UsageError on what is not an address."""
+    return folder / host_folder(Scope.of(url).host)
+
+
+def website_pages(
+    url: str,
+    folder: Path,
+    *,
+    max_pages: int = MOST_PAGES,
+    delay: float = DELAY,
+    progress: Progress | None = None,
+) -> Crawl:
+    """Fetch the pages below an address into a folder of their host's name.
+
+    max_pages: how many are asked for at most. delay: seconds between requests, more where robots.txt asks for more.
+    progress(done, total): pages; the total grows as links are found. Raises UsageError on what is not an address,
+    ReadError where nothing could be read.
+    """
+    scope = Scope.of(url)
+    place = website_folder(url, folder)
+    if place.is_symlink():
+        raise UsageError(f"{place} is a symbolic link: name another workspace")
+    journal = Journal(folder / f"{place.name}.jsonl", scope.start)
+    with closing(Fetcher(scope, delay)) as fetcher:
+        rules = site_rules(fetcher, scope)
+        if not rules.allow(scope.start):
+            raise ReadError(f"{scope.start}: {Fate.ROBOTS}")
+        fetcher.delay = rules.delay(delay)
+        with journal:
+            write_bytes(place / "robots.txt", rules.text)
+            crawl = _Crawler(scope, fetcher, rules, journal, place, max_pages, progress).run()
+    if not crawl.pages:
+        why = next((f"{address}: {message}" for address, message in crawl.problems), f"{scope.start}: {crawl}")
+        raise ReadError(f"no page could be read; {why}")
+    return crawl
+
+
+class _Crawler:
+    """One crawl."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        fetcher: Fetcher,
+        rules: Rules,
+        journal: Journal,
+        place: Path,
+        max_pages: int,
+        progress: Progress | None,
+    ) -> None:
+        self._scope, self._fetcher, self._rules, self._journal = scope, fetcher, rules, journal
+        self._place, self._max_pages, self._progress = place, max_pages, progress
+        self._crawl = Crawl(place)
+        self._waiting: deque[tuple[str, int]] = deque()  # addresses, each with the redirects that led there
+        self._seen: set[str] = set()  # digests of addresses
+        self._files: set[str] = set()  # of this crawl's pages
+        self._reached: set[str] = set()  # pages whose files stay
+        self._size = 0
+        self._failures = 0
+
+    def run(self) -> Crawl:
+        """Ask for all that is to be asked for."""
+        self._see(self._scope.start)
+        for address in sitemap_pages(self._fetcher, self._scope, self._rules):
+            self._see(address)
+        asked = 0
+        while self._waiting and not self._is_stopped(asked):
+            address, redirects = self._waiting.popleft()
+            asked += self._visit(address, redirects)
+            if self._progress:
+                self._progress(asked, asked + len(self._waiting))
+        self._crawl.counts[Fate.LEFT] += len(self._waiting)
+        if self._failures < _FAILURES:
+            self._remove_unreached()
+            self._journal.finish()
+        return self._crawl
+
+    def _is_stopped(self, asked: int) -> bool:
+        if asked >= self._max_pages:
+            self._crawl.stopped = f"{asked} pages were asked for (--max-pages)"
+        elif self._size >= _ALL_BYTES:
+            self._crawl.stopped = f"the pages have {self._size / 1e9:.1f} GB"
+        elif self._failures >= _FAILURES:
+            self._crawl.stopped = f"{_FAILURES} requests failed one after the other; run it again to go on"
+        return bool(self._crawl.stopped)
+
+    def _see(self, address: str, redirects: int = 0) -> None:
+        """Let an address wait that is met for the first time, or count why it is left out."""
+        digest = bytes_digest(address.encode())
+        if digest in self._seen or len(self._seen) >= _KNOWN:
+            return
+        self._seen.add(digest)
+        fate = self._left_out(address)
+        if fate is not None:
+            self._crawl.counts[fate] += 1
+        elif redirects:
+            self._waiting.appendleft((address, redirects))
+        else:
+            self._waiting.append((address, 0))
+
+    def _left_out(self, address: str) -> Fate | None:
+        if not self._scope.is_here(address):
+            return Fate.HOST
+        if not self._scope.holds(address):
+            return Fate.OUTSIDE
+        if not may_be_page(address):
+            return Fate.OTHER
+        return Fate.LEFT if len(self._waiting) >= _WAITING else None
+
+    def _visit(self, address: str, redirects: int) -> bool:
+        """Ask for a page and note what becomes of it. Whether one was asked for, now or before the crawl stopped."""
+        if not self._rules.allow(address):
+            self._end(address, Fate.ROBOTS)
+            return False
+        name = file_name(address, _PAGES[0])
+        if name in self._files:
+            self._end(address, Fate.TWICE)
+            return False
+        entry = self._journal.entries.get(address)
+        if entry is not None and not (self._place / entry.file).is_file():
+            entry = None
+        if entry is not None and address in self._journal.done:
+            self._keep(entry, Fate.UNCHANGED)
+            return True
+        answer = self._fetcher.get(
+            address,
+            _PAGE_BYTES,
+            headers=entry.conditions if entry else None,
+            wanted=lambda answer: "" if answer.kind in _PAGES else Fate.OTHER,
+        )
+        failed = answer.status in (0, 429) or answer.status >= 500
+        self._failures = self._failures + 1 if failed else 0
+        if answer.status == 304 and entry is not None:
+            self._journal.take(entry)
+            self._keep(entry, Fate.UNCHANGED)
+        elif answer.status in REDIRECTS:
+            self._redirect(address, answer, redirects)
+        elif answer.status in (404, 410):
+            self._end(address, Fate.GONE, f"status {answer.status}")
+        elif answer.problem == Fate.OTHER:
+            self._end(address, Fate.OTHER)
+        elif answer.status != 200 or answer.problem:
+            self._fail(address, answer.problem or f"status {answer.status}", entry)
+        else:
+            self._take(address, answer, name, entry)
+        return True
+
+    def _take(self, address: str, answer: Answer, name: str, before: Entry | None) -> None:
+        file = self._place / name
+        if file.is_dir() or any((self._place / above).is_file() for above in PurePosixPath(name).parents):
+            self._fail(address, f"its file {name} would be in the way of another's", None)
+            return
+        data = _as_kept(address, answer)
+        is_same = before is not None and before.size == len(data) and file.read_bytes() == data
+        if not is_same:
+            write_bytes(file, data)
+        entry = Entry(address, name, len(data), answer.headers.get("etag", ""), answer.headers.get("last-modified", ""))
+        self._journal.take(entry)
+        self._keep(entry, Fate.UNCHANGED if is_same else Fate.CHANGED if before else Fate.NEW)
+
+    def _keep(self, entry: Entry, fate: Fate | None) -> None:
+        """Count a page whose file is there, and follow its links."""
+        if fate is not None:
+            self._crawl.counts[fate] += 1
+        self._files.add(entry.file)
+        self._reached.add(entry.address)
+        self._size += entry.size
+        for link in page_links((self._place / entry.file).read_bytes(), entry.address):
+            self._see(link)
+
+    def _redirect(self, address: str, answer: Answer, redirects: int) -> None:
+        target = normal(answer.headers.get("location", ""), address)
+        if not target:
+            self._fail(address, "leads nowhere", None)
+            return
+        if redirects >= MOST_REDIRECTS:
+            self._fail(address, f"over {MOST_REDIRECTS} redirects", None)
+            return
+        self._end(address, Fate.REDIRECT)
+        if address == self._scope.start and not self._scope.holds(target):
+            self._note(address, f"leads to {target}: start there")
+        self._see(target, redirects + 1)
+
+    def _fail(self, address: str, why: str, before: Entry | None) -> None:
+        """Count a page that could not be had; what was there before stays."""
+        self._crawl.counts[Fate.ERROR] += 1
+        self._note(address, why)
+        if before is not None:
+            self._keep(before, None)
+
+    def _end(self, address: str, fate: Fate, why: str = "") -> None:
+        """Count an address that is not a page, or none any more."""
+        self._crawl.counts[fate] += 1
+        if why:
+            self._note(address, why)
+        self._remove(address)
+
+    def _note(self, address: str, why: str) -> None:
+        if len(self._crawl.problems) < _PROBLEMS:
+            self._crawl.problems.append((address, why))
+
+    def _remove_unreached(self) -> None:
+        """Remove the pages below the start path that nothing leads to any more."""
+        for address in [each for each in self._journal.entries if self._scope.holds(each)]:
+            if address not in self._reached:
+                self._remove(address)
+
+    def _remove(self, address: str) -> None:
+        file = self._journal.remove(address)
+        if file and file not in self._files:
+            with writing_errors(self._place / file):
+                (self._place / file).unlink(missing_ok=True)
+            self._crawl.removed += 1
+
+
+def _as_kept(address: str, answer: Answer) -> bytes:
+    """A page as its file: what only the answer's headers say of it, its encoding and its address, is said in the page.
+
+    An address of its own in the page counts before that.
+    """
+    body = answer.body
+    charset = webencodings.lookup(answer.charset) if answer.charset else None
+    if any(body.startswith(mark) for mark, _ in BOMS):
+        body = as_utf8(body)
+    elif charset is not None and charset.name not in ("utf-8", "x-user-defined"):
+        body = ("\ufeff" + charset.codec_info.decode(body, "replace")[0].removeprefix("\ufeff")).encode()
+    return body + f'\n<link rel="canonical" href="{escape(address)}">\n'.encode()

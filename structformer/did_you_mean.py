@@ -1,0 +1,98 @@
+"""A wrong name, answered with the right one: what commands, options, files and Python calls say of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C", bound=type)
+
+_ALIKE = 0.72  # in difflib's measure; "nonsense" has 0.71 of "condenser"
+
+
+def nearest(word: str, names: Iterable[str]) -> str:
+    """The name that a word is nearest to, "" where none is near. Case, and dashes for underscores, make no
+    difference.
+    """
+    plain: dict[str, str] = {}
+    for name in names:
+        plain.setdefault(_plain(name), name)
+    found = get_close_matches(_plain(word), plain, 1, _ALIKE)
+    return plain[found[0]] if found else ""
+
+
+def did_you_mean(words: str | Iterable[str], names: Iterable[str], *, between: str = ", ", more: str = "") -> str:
+    """The end of a message on one or more wrong names: the nearest, else all names. more: what else may be given."""
+    known = list(names)
+    near = [nearest(word, known) for word in ([words] if isinstance(words, str) else words)]
+    if near and all(near):
+        return f"did you mean {' and '.join(dict.fromkeys(near))}?"
+    return f"choose from: {between.join(known) or 'none'}{more}"
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+def checked_options(**meant: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function answer to an option that it does not have with the one that is meant. meant: by names that other
+    libraries use, what the option is called here.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        names = _names(function)
+
+        @wraps(function)
+        def called(*args: P.args, **kwargs: P.kwargs) -> R:
+            _check(function.__name__, kwargs, names, meant)
+            return function(*args, **kwargs)
+
+        return called
+
+    return decorate
+
+
+def checked_fields(**meant: str) -> Callable[[C], C]:
+    """The same for the fields of a dataclass."""
+
+    def decorate(made: C) -> C:
+        made.__init__ = _for_class(made.__name__, made.__init__, meant)  # type: ignore[misc]
+        return made
+
+    return decorate
+
+
+def _for_class(name: str, function: Callable[..., None], meant: dict[str, str]) -> Callable[..., None]:
+    names = _names(function)
+
+    @wraps(function)
+    def called(*args: Any, **kwargs: Any) -> None:
+        _check(name, kwargs, names, meant)
+        function(*args, **kwargs)
+
+    return called
+
+
+def _names(function: Callable[..., Any]) -> list[str]:
+    """The options that may be given by name. Raises TypeError on a function that takes any."""
+    parameters = inspect.signature(function).parameters.values()
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        raise TypeError(f"{function.__name__} takes any option")
+    return [each.name for each in parameters if each.name != "self"]
+
+
+def _check(name: str, given: dict[str, Any], names: list[str], meant: dict[str, str]) -> None:
+    if wrong := next((each for each in given if each not in names), None):
+        raise TypeError(wrong_option(name, wrong, names, meant))
+
+
+def wrong_option(name: str, wrong: str, names: list[str], meant: dict[str, str] | None = None) -> str:
+    """The message that `name` has no option `wrong`, with the one that is meant, else with all that there are."""
+    near = (meant or {}).get(wrong) or nearest(wrong, names)
+    cure = f"did you mean {near}?" if near else f"it has {', '.join(names)}"
+    return f"{name}() has no option {wrong!r}: {cure}"

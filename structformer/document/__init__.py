@@ -1,0 +1,51 @@
+"""What is read of a file: the tree of its sections, its links, the parts of its texts. The standard library only."""
+
+from __future__ import annotations
+
+from structformer.document.blocks import (
+    INLINE,
+    VERBATIM,
+    Block,
+    Mark,
+    MarkKind,
+    block_tree,
+    inline_marks,
+    mark_problems,
+)
+from structformer.document.document import Document, Link, LinkKind, Section, Source
+from structformer.document.word_counts import (
+    ALPHABETS,
+    MARKS,
+    SPACELESS,
+    UNSPACED,
+    cut_words,
+    first_words,
+    has_words,
+    pieces_of,
+    word_count,
+)
+
+__all__ = [
+    "ALPHABETS",
+    "INLINE",
+    "MARKS",
+    "SPACELESS",
+    "UNSPACED",
+    "VERBATIM",
+    "Block",
+    "Document",
+    "Link",
+    "LinkKind",
+    "Mark",
+    "MarkKind",
+    "Section",
+    "Source",
+    "block_tree",
+    "cut_words",
+    "first_words",
+    "has_words",
+    "inline_marks",
+    "mark_problems",
+    "pieces_of",
+    "word_count",
+]

@@ -1,0 +1,232 @@
+"""A whole evaluation: pipelines compared on judged queries, on held-out structure, or on openings; what two of them do
+differently; whether a search passes its gate; and a folder with runs and a page of it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from structformer.errors import UsageError
+from structformer.evaluation.asked_openings import compares_by_structure, evaluate_by_structure
+from structformer.evaluation.comparison import CAVEAT, Evaluation, evaluate, held_out_judgements
+from structformer.evaluation.difference import Difference, difference, texts_of
+from structformer.evaluation.gate import TOLERANCE, Check, Gate, gate
+from structformer.evaluation.judgements import Judgements
+from structformer.evaluation.measures import parse_measure
+from structformer.evaluation.page import write_page
+from structformer.extras import TORCH, are_installed, needed_for, needs
+from structformer.retrieval.pipeline import parse_pipeline
+from structformer.retrieval.retriever import Retriever
+from structformer.retrieval.stage import Pipeline
+from structformer.workspace import Workspace, check_folder, dated_name, new_folder
+
+_TEXTS = 15  # words of a document beside a difference
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRequest:
+    """What to compare, on what, and what must hold."""
+
+    judged: Sequence[tuple[str, Judgements]] = ()
+    """Judged queries, each with a title. Without them, and without `held_out_structure`, openings are asked."""
+    held_out_structure: bool = False
+    """Also ask openings, titles, paths and link sentences of held-out documents."""
+    pipelines: Sequence[str] = ()
+    """Pipelines to compare; none: all."""
+    runs: Sequence[Path] = ()
+    """TREC run files to compare."""
+    against: Sequence[str] = ()
+    """Pipelines that all others are tested against."""
+    diff: tuple[str, str] | None = None
+    """Two labels or pipelines: where the second wins and loses against the first."""
+    measures: Sequence[str] = ("nDCG@10", "RR@10", "Success@1")
+    """Measures of ir-measures."""
+    at_least: Sequence[str] = ()
+    """Bounds that the checked pipeline must hold: 0.7 of the first measure, or RR@10>=0.6."""
+    no_worse_than: Path | None = None
+    """An earlier TREC run that the checked pipeline must not be worse than."""
+    tolerance: float = TOLERANCE
+    """How much lower than `no_worse_than` the first measure may be if that may be chance."""
+    seed: int = 0
+    """Of the randomisation test."""
+
+    def check(self) -> None:
+        """Raise UsageError on what does not go together."""
+        judged = bool(self.judged)
+        if not judged and not self.held_out_structure and (self.pipelines or self.runs or self.against or self.diff):
+            raise UsageError(
+                "give --queries and --qrels, --beir, --dataset, or --held-out-structure: without them the standard "
+                "ways to search are compared, on openings of documents"
+            )
+        if self.no_worse_than and (self.held_out_structure or not judged):
+            raise UsageError("--no-worse-than needs judged queries: those drawn from a corpus change with it")
+
+
+@dataclass(slots=True)
+class Report:
+    """What an evaluation came to."""
+
+    folder: Path
+    """Where the runs, report.json, report.md and report.html are."""
+    results: list[Evaluation]
+    """A comparison for each set of queries."""
+    checked: str
+    """The pipeline that the gate looks at."""
+    differences: list[tuple[Difference, dict[str, str]]] = field(default_factory=list)
+    """What `diff` asked for, for each of the results, with the first words of the documents in it."""
+    checks: list[tuple[str, str, Check]] = field(default_factory=list)
+    """(title, label of the pipeline, what its check came to)."""
+
+    @property
+    def unknown_documents(self) -> list[str]:
+        """Judged documents that the corpus does not have."""
+        return sorted({document for result in self.results for document in result.unknown_documents})
+
+    @property
+    def unasked_queries(self) -> list[str]:
+        """Judged queries that are not among the queries."""
+        return sorted({query for result in self.results for query in result.unasked_queries})
+
+    @property
+    def passed(self) -> bool:
+        """Whether all judgements could be used, and the gate lets the search through."""
+        return not (self.unknown_documents or self.unasked_queries) and all(each.passed for _, _, each in self.checks)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON types."""
+        return {
+            "folder": str(self.folder),
+            "results": [result.as_dict() for result in self.results],
+            "differences": [each.as_dict() for each, _ in self.differences],
+            "checks": [
+                {"title": title, "pipeline": self.checked, "passed": each.passed, "said": each.said, **each.figures}
+                for title, _, each in self.checks
+            ],
+        }
+
+
+def report(
+    workspace: str | Path | Workspace,
+    request: ReportRequest,
+    folder: Path | None = None,
+    *,
+    name: str | None = None,
+    force: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    say: Callable[[str], object] = lambda said: None,
+    beside: Callable[[Path], object] = lambda made: None,
+) -> Report:
+    """Compare, and write the report into `folder`, else into the workspace's evaluation of that `name` (the date and
+    time).
+
+    force: also over an earlier one. say: remarks on what could not be compared. beside: adds files to the folder before
+    it is put in place. Raises UsageError on what does not go together or must not be written, WorkspaceError without an
+    index."""
+    place = Workspace(workspace)
+    target = folder or place.evaluation(name or dated_name())
+    own = folder is None
+    check_folder(target, place, force=force, own=own)  # before minutes of work
+    request.check()
+    names = [each.strip() for each in request.measures if each.strip()]
+    asked_for = gate(request.at_least, request.no_worse_than, names, tolerance=request.tolerance)
+    measured = [str(parse_measure(each)) for each in names]
+    names += dict.fromkeys(bound.measure for bound in asked_for.bounds if bound.measure not in measured)
+    retriever = Retriever.open(place)
+    # Before anything is asked: what is compared may get its vectors only now, and would change what `search` uses.
+    compared = [retriever.pipeline(part) if _is_pipeline(part) else part for part in request.diff or ()]
+    own_rows = [part for part in compared if not isinstance(part, str)]
+    chosen = [*map(retriever.pipeline, request.pipelines), *own_rows] if request.pipelines else None
+    checked = str(chosen[0] if chosen else retriever.default_pipeline())
+    with new_folder(target, place, force=force, own=own) as made:
+        results = _results(retriever, request, names, chosen, made, progress, say)
+        found = [difference(result, *map(str, compared)) for result in results] if compared else []
+        differences = [(each, texts_of(each, retriever.documents, _TEXTS)) for each in found]
+        write_page(made / "report.html", results, differences)
+        beside(made)
+    return Report(target, results, checked, differences, _checks(results, asked_for, checked, request.seed))
+
+
+def _results(
+    retriever: Retriever,
+    request: ReportRequest,
+    measures: Sequence[str],
+    pipelines: Sequence[Pipeline] | None,
+    folder: Path,
+    progress: Callable[[int, int], None],
+    say: Callable[[str], object],
+) -> list[Evaluation]:
+    """A comparison for each set of queries; of openings where there is no other."""
+    workspace = retriever.workspace
+    sets = [(title, judgements, "") for title, judgements in request.judged]
+    if request.held_out_structure:
+        sets += [
+            (f"held-out structure, {kind} queries", judgements, CAVEAT)
+            for kind, judgements in held_out_judgements(workspace).items()
+        ]
+    against = [retriever.pipeline(each) for each in request.against]
+    results: list[Evaluation] = []
+    if not request.judged and pipelines is None:
+        openings = folder / "openings" if sets else folder
+        try:
+            compare = _openings_compared(workspace, say)
+            results.append(compare(workspace, measures=measures, seed=request.seed, output=openings, progress=progress))
+        except UsageError as error:
+            if not sets:
+                raise
+            say(str(error))
+    for number, (title, judgements, caveat) in enumerate(sets, 1):
+        results.append(
+            evaluate(
+                workspace,
+                judgements,
+                pipelines=pipelines,
+                runs=request.runs,
+                measures=measures,
+                against=against,
+                title=title,
+                caveat=caveat,
+                seed=request.seed,
+                output=folder if len(sets) + len(results) == 1 else folder / f"{number}",
+                progress=lambda _, done, total: progress(done, total),
+            )
+        )
+    return results
+
+
+def _openings_compared(workspace: Workspace, say: Callable[[str], object]) -> Callable[..., Evaluation]:
+    """What compares ways to search on openings: with the untrained encoder, or where that cannot be asked, by words and
+    structure, which is said.
+    """
+    if compares_by_structure(workspace):
+        left = "pretrained encoders are left out of this comparison"
+        say(
+            f"{left}: `structformer index -w {workspace} --encoder structure --encoder base` makes vectors to ask"
+            if are_installed(*TORCH)
+            else needs("comparing pretrained encoders too", TORCH)
+        )
+        return evaluate_by_structure
+    with needed_for("comparing ways to search on openings"):
+        from structformer.evaluation.held_out_openings import evaluate_openings
+    return evaluate_openings
+
+
+def _checks(results: Sequence[Evaluation], asked_for: Gate, checked: str, seed: int) -> list[tuple[str, str, Check]]:
+    """What the gate says of the checked pipeline in each of the results."""
+    return [
+        (result.title, row.label, each)
+        for result in results
+        if asked_for
+        for row in [result.row(checked)]
+        for each in asked_for.check(result, row, seed=seed)
+    ]
+
+
+def _is_pipeline(text: str) -> bool:
+    try:
+        parse_pipeline(text)
+    except UsageError:
+        return False
+    return True

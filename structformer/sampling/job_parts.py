@@ -1,0 +1,99 @@
+"""Drawing in parts: each draws from its own shards of the corpus; the merge puts the parts together.
+
+Tasks that look at other documents need the page texts of all shards first: then the parts run twice, and the first
+time each leaves its page texts for the others.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from structformer.corpus import Corpus
+from structformer.engines import Engine
+from structformer.engines.job_parts import Part, PartsFolder
+from structformer.errors import WorkspaceError
+from structformer.sampling.draw_examples import draw, stay_beside
+from structformer.sampling.request import SampleRequest
+from structformer.sampling.shard_drawing import Progress
+from structformer.sampling.store import Samples
+from structformer.sampling.tasks import chosen_tasks
+from structformer.storage.files import is_temporary
+from structformer.workspace import Workspace
+
+COMMAND = "sample"
+_WAIT_SECONDS = 600.0  # for another part that makes the same workspace
+_DRAWN = "drawn"
+
+
+def sample_part(
+    part: Part,
+    request: SampleRequest,
+    workspace: str | Path | Workspace,
+    *,
+    workers: int | None = None,
+    engine: str | Engine = "local",
+    progress: Progress | None = None,
+) -> bool:
+    """Draw from one part of the corpus's shards. False where only its page texts were made, since not all others'
+    are there: it must be run again once they are.
+
+    Raises UsageError where parts of another request are there, WorkspaceError when there is no corpus.
+    """
+    workspace = Workspace(workspace)
+    corpus = Corpus.open(workspace)
+    chosen_tasks(request.tasks)  # a wrong name leaves no plan behind
+    parts = PartsFolder(workspace.parts, COMMAND)
+    with workspace.writing("structformer sample", wait=_WAIT_SECONDS):
+        parts.begin(part, {"corpus": corpus.fingerprint, **request.description()})
+    folder = parts.folder / _DRAWN
+    folder.mkdir(exist_ok=True)
+    whole = draw(request, workspace, folder, workers=workers, engine=engine, progress=progress, part=part)
+    if whole:
+        parts.end(part)
+    return whole
+
+
+def merge_samples(
+    workspace: str | Path | Workspace,
+    *,
+    rest: bool = False,
+    workers: int | None = None,
+    engine: str | Engine = "local",
+    progress: Progress | None = None,
+) -> Samples:
+    """Make the Examples of what the parts drew. rest: draw here what they did not.
+
+    Raises WorkspaceError naming the parts that have not ended, or when the corpus is another one by now.
+    """
+    workspace = Workspace(workspace)
+    parts = PartsFolder(workspace.parts, COMMAND)
+    plan = parts.to_merge(rest=rest)
+    if plan["corpus"] != Corpus.open(workspace).fingerprint:
+        raise WorkspaceError(
+            f"the parts in {parts.folder} were drawn from an earlier corpus: `structformer merge --drop` deletes them"
+        )
+    with workspace.publishing("structformer merge") as publication:
+        folder = publication.folder("samples")
+        if (parts.folder / _DRAWN).is_dir():
+            shutil.copytree(
+                parts.folder / _DRAWN, folder, copy_function=_linked, ignore=_temporaries, dirs_exist_ok=True
+            )
+        request = SampleRequest.of(plan)
+        draw(request, workspace, folder, workers=workers, engine=engine, progress=progress)
+        publication.beside["samples"] = stay_beside(request, workspace)
+    parts.drop()
+    return Samples.open(workspace, generation=workspace.folder("samples").name)
+
+
+def _temporaries(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if is_temporary(name)]
+
+
+def _linked(source: str, target: str) -> None:
+    """Link a file where the file system can, else copy it: the parts stay until the merge is done."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)

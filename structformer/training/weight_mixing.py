@@ -1,0 +1,115 @@
+"""Which weights a run keeps, the trained ones or a mixture with the base's, by their scores on a development set; and
+what that says of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from structformer.errors import ModelError
+from structformer.models.base import BaseModel, resolve_base_model
+from structformer.models.held_out_verdict import Judged
+from structformer.models.kinds import Ranker, ranker_kind
+from structformer.sampling.held_out import DevelopmentSet
+from structformer.training.judging import (
+    Judge,
+    Ranks,
+    Weights,
+    chosen_apart,
+    compared,
+    groups_of,
+    mean_gain,
+    measure_of,
+    mix_weights,
+    question_weights,
+    ranks_on,
+    weights_of,
+)
+from structformer.training.options import TrainingOptions
+
+# People's queries are unlike those drawn from structure, and half-way between two sets of weights lies most of the gain
+# on the new kind of queries with most of what was good on the old (Wortsman et al., CVPR 2022, section 4), so more than
+# half is not taken.
+_SHARES = (0.25, 0.5)
+# Query-side training holds its vectors near to the base's by itself.
+_QUERY_SIDE_SHARES = (0.5, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What a run is judged by. judged_by: what the development set is made of; shares: of trained weights, to try;
+    base_ranks, base_weights: of the untrained ranker.
+    """
+
+    development: DevelopmentSet | Judge | None
+    judged_by: str
+    shares: tuple[float, ...]
+    base_ranks: Ranks | None
+    base_weights: Weights
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What judging came to. scores: on the development set by share of trained weights, the untrained ones' at 0; kept:
+    the best share of the trained ones; judged: these against what the search has without them, the share for each half
+    of the queries chosen by the other half; None where nothing was held out.
+    """
+
+    scores: dict[float, float]
+    kept: float
+    judged: Judged | None
+
+
+def shares_to_try(
+    ranker: Ranker, base: BaseModel, options: TrainingOptions, *, query_side: bool = False
+) -> tuple[float, ...]:
+    """Shares of trained weights to try. A fresh head, or a fresh model, has no base worth mixing with."""
+    if not options.interpolate or not ranker_kind(ranker.kind).interpolates or base.scratch:
+        return (1.0,)
+    return _QUERY_SIDE_SHARES if query_side else _SHARES
+
+
+def choose(ranker: Ranker, base: BaseModel, judging: Judging) -> Verdict:
+    """Judge a trained ranker, which is left with the share of its weights that did best."""
+    before, trained, shares = judging.base_weights, weights_of(ranker.model), judging.shares
+    development = judging.development
+    if development is None or judging.base_ranks is None:
+        mix_weights(ranker.model, before, trained, shares[-1])
+        return Verdict({}, shares[-1], None)
+    ranks = {}
+    for share in shares:
+        mix_weights(ranker.model, before, trained, share)
+        ranks[share] = ranks_on(ranker, development)
+    scores = {share: mean_gain(its, development) for share, its in ranks.items()}
+    kept = max(scores, key=lambda share: (scores[share], share))
+    mix_weights(ranker.model, before, trained, kept)
+    scores = {0.0: mean_gain(judging.base_ranks, development), **scores}
+    without, against = judging.base_ranks, "the untrained model"
+    if (encoder := _encoder_without(ranker, base)) is not None:
+        found = ranks_on(encoder, development)
+        if mean_gain(found, development) > scores[0.0]:
+            without, against = found, "the encoder that the search uses without it"
+    judged = compared(
+        without,
+        chosen_apart(ranks, development),
+        question_weights(without, development),
+        by=judging.judged_by,
+        against=against,
+        measure=measure_of(development),
+        groups=groups_of(without, development),
+    )
+    return Verdict(scores, kept, judged)
+
+
+def _encoder_without(ranker: Ranker, base: BaseModel) -> Ranker | None:
+    """The encoder that the search would use without a model from scratch; None where that is the ranker's own base, or
+    none is at hand.
+    """
+    if not base.scratch or not ranker_kind(ranker.kind).sentence_encoder:
+        return None
+    try:
+        default = resolve_base_model("auto", "bi-encoder")
+    except ModelError:
+        return None
+    found: Ranker = ranker_kind(ranker.kind).load(default.location)
+    return found

@@ -1,0 +1,35 @@
+"""The folder that holds everything made of a corpus, and what commands write outside it."""
+
+from __future__ import annotations
+
+from structformer.workspace.user_outputs import check_file, check_folder, check_place, new_file, new_folder
+from structformer.workspace.workspace import (
+    ADVICE,
+    FOLDERS,
+    FORMAT,
+    MARKER,
+    Hold,
+    Publication,
+    Source,
+    Workspace,
+    checked_name,
+    dated_name,
+)
+
+__all__ = [
+    "ADVICE",
+    "FOLDERS",
+    "FORMAT",
+    "MARKER",
+    "Hold",
+    "Publication",
+    "Source",
+    "Workspace",
+    "check_file",
+    "check_folder",
+    "check_place",
+    "checked_name",
+    "dated_name",
+    "new_file",
+    "new_folder",
+]

@@ -1,0 +1,213 @@
+"""Files and folders that a command writes where its user says.
+
+One rule for all of them: the place is looked at first, then what is to be written is made beside it under a temporary
+name, and put in place in one step when it is whole. What is there already stays, unless it is to be written over
+(`force`). Nothing is written into a workspace, or among the files that its corpus was read from, where the next ingest
+would read it.
+
+What a killed command left is removed by the next one that writes to the same place. It is known by its name, which has
+a digest of the target's, and by a lock in it that nobody holds any more."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from structformer.errors import UsageError
+from structformer.storage.files import (
+    fsync_folder,
+    fsync_tree,
+    full_disk_errors,
+    is_temporary,
+    remove,
+    temporary_name,
+    write_json,
+    writing_errors,
+)
+from structformer.workspace.workspace import FORMAT, MARKER, Workspace
+
+RECORD = ".structformer-output.json"  # in a folder that was written: the names of its files
+_FORMAT = "structformer output"
+_LOCK, _MADE, _REPLACED = "lock", "made", "replaced"  # in a temporary folder
+_BEGINNING_SECONDS = 5.0  # in which who made a temporary folder has locked it
+_SHOWN = 3
+
+
+def check_file(target: Path, workspace: str | Path | Workspace | None = None, *, force: bool = False) -> None:
+    """Raise UsageError where no new file may be written. workspace: the one that is read."""
+    check_place(target, workspace)
+    if not os.path.lexists(target):
+        return
+    if not force:
+        raise UsageError(f"{target} is there already: name another file, or write over it with --force")
+    if target.is_symlink() or not target.is_file():
+        raise UsageError(f"{target} is not a plain file: name another")
+
+
+def check_folder(
+    target: Path, workspace: str | Path | Workspace | None = None, *, force: bool = False, own: bool = False
+) -> None:
+    """Raise UsageError where no new folder may be written. An empty one may be there; with `force` one that a command
+    like this wrote, and that holds nothing else. own: it is the workspace's own, which `Workspace` has named.
+    """
+    if not own:
+        check_place(target, workspace)
+    if not os.path.lexists(target):
+        return
+    if target.is_symlink() or not target.is_dir():
+        raise UsageError(f"{target} is there already, and not a folder: name a new one")
+    with _readable(target):
+        if not any(target.iterdir()):
+            return
+        there = {
+            path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_symlink() or not path.is_dir()
+        }
+    if not force:
+        raise UsageError(f"{target} is there already, and not empty: name a new folder, or write over it with --force")
+    if others := sorted(there - _recorded(target) - {RECORD}):
+        listed = ", ".join(others[:_SHOWN]) + (", ..." if len(others) > _SHOWN else "")
+        raise UsageError(f"{target} holds files that an earlier command did not write ({listed}): name another folder")
+
+
+@contextmanager
+def new_file(target: Path, workspace: str | Path | Workspace | None = None, *, force: bool = False) -> Iterator[Path]:
+    """A path to write to, which becomes `target` when the block ends without an error. Raises UsageError as
+    `check_file` does, before anything is written, and WorkspaceError where it cannot be written.
+    """
+    check_file(target, workspace, force=force)
+    with _making(target) as temporary:
+        made = temporary / _MADE
+        yield made
+        fsync_tree(temporary)
+        if force:
+            os.replace(made, target)
+            return
+        try:
+            os.link(made, target)  # unlike a rename, never over a file that came to be there meanwhile
+        except FileExistsError:
+            raise UsageError(f"{target} appeared meanwhile and stays as it is: name another file") from None
+        except OSError:  # a file system without links
+            check_file(target, workspace)
+            os.replace(made, target)
+
+
+@contextmanager
+def new_folder(
+    target: Path,
+    workspace: str | Path | Workspace | None = None,
+    *,
+    force: bool = False,
+    own: bool = False,
+    recorded: bool = True,
+) -> Iterator[Path]:
+    """A folder to write into, which becomes `target` when the block ends without an error. recorded: whether the names
+    of its files are kept in it, so that `force` can tell later that nothing else is lost. Raises UsageError as
+    `check_folder` does, before anything is written, and WorkspaceError where it cannot be written.
+    """
+    check_folder(target, workspace, force=force, own=own)
+    with _making(target) as temporary:
+        made = temporary / _MADE
+        made.mkdir()
+        yield made
+        if recorded:
+            names = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
+            write_json(made / RECORD, {"format": _FORMAT, "files": names})
+        fsync_tree(temporary)
+        check_folder(target, workspace, force=force, own=own)
+        if target.is_dir() and any(target.iterdir()):
+            os.replace(target, temporary / _REPLACED)
+        os.replace(made, target)  # over an empty folder too, and over nothing else
+
+
+def check_place(target: Path, workspace: str | Path | Workspace | None = None) -> None:
+    """Raise UsageError for a place in a workspace, or among the files that the workspace's corpus was read from."""
+    place = target.parent.resolve() / target.name
+    places = {place, place.resolve()}
+    if target.name in ("", ".", ".."):
+        places = {target.resolve()}
+    for each in places:
+        for folder in (each, *each.parents):
+            if _is_workspace(folder) or (workspace is not None and folder == Workspace(workspace).path.resolve()):
+                raise UsageError(f"{target} is in the workspace {folder}: write elsewhere")
+    for source in _sources(workspace):
+        there = Path(source).resolve()
+        if any(each == there or there in each.parents for each in places):
+            raise UsageError(
+                f"{target} is among the files that the corpus was read from ({source}), and the next ingest would "
+                "read it: write elsewhere"
+            )
+
+
+def _is_workspace(folder: Path) -> bool:
+    try:
+        value = json.loads((folder / MARKER).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(value, dict) and value.get("format") == FORMAT
+
+
+def _sources(workspace: str | Path | Workspace | None) -> list[str]:
+    return [] if workspace is None else [source.path for source in Workspace(workspace).sources()]
+
+
+def _recorded(folder: Path) -> set[str]:
+    """The files that a folder had when it was written."""
+    try:
+        value: Any = json.loads((folder / RECORD).read_bytes())
+        return set(value["files"]) if value["format"] == _FORMAT else set()
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+@contextmanager
+def _making(target: Path) -> Iterator[Path]:
+    """A temporary folder beside the target, removed at the end."""
+    temporary = target.with_name(temporary_name(of=target.name))
+    with writing_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(target)
+        temporary.mkdir()
+    lock = FileLock(temporary / _LOCK, timeout=0)
+    try:
+        with full_disk_errors(target):
+            lock.acquire()
+            yield temporary
+            fsync_folder(target.parent)
+    finally:
+        lock.release(force=True)
+        remove(temporary)
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove what killed commands left that were to write this target, and nothing that another is still making."""
+    with os.scandir(target.parent) as entries:
+        left = [
+            target.with_name(entry.name)
+            for entry in entries
+            if is_temporary(entry.name, of=target.name) and entry.is_dir(follow_symlinks=False)
+        ]
+    for folder in left:
+        try:
+            if not (folder / _LOCK).exists() and time.time() - folder.stat().st_mtime < _BEGINNING_SECONDS:
+                continue
+            with FileLock(folder / _LOCK, timeout=0):
+                if (folder / _REPLACED).is_dir() and not os.path.lexists(target):
+                    os.replace(folder / _REPLACED, target)  # it was killed between two renames
+                remove(folder)
+        except (OSError, Timeout):  # still being made
+            continue
+
+
+@contextmanager
+def _readable(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be read ({error.strerror or error})") from error

