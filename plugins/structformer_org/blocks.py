@@ -67,8 +67,8 @@ class Blocks:
         for number, line in enumerate(lines):
             if line.startswith("*") and _HEADLINE.match(line):
                 headlines.append(number)
-            elif (end := _END.fullmatch(line)) is not None:
-                self._ends.setdefault((end[1] or end[2] or f"\\{end[3]}").lower(), []).append(number)
+            elif (closing := _END.fullmatch(line)) is not None:
+                self._ends.setdefault((closing[1] or closing[2] or f"\\{closing[3]}").lower(), []).append(number)
             elif "#+" in line and (keyword := _KEYWORD.fullmatch(line)) is not None:
                 self._define(keyword[1].lower(), keyword[2])
         self._region(self._properties(0, self._document_ids), headlines[0] if headlines else len(lines))
