@@ -43,7 +43,7 @@ def new_plugin(name: str, folder: Path, kind: str = "format") -> list[Path]:
         raise UsageError(f"no kind of plugin {kind!r}; {did_you_mean(kind, KINDS)}")
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name):
         raise UsageError(
-            f"{name!r}: a plugin's name is a lower-case word like 'asciidoc' (letters, digits, underscores)"
+            f"{name!r}: a plugin's name is a lower-case word like 'textile' (letters, digits, underscores)"
         )
     taken = [plugin for plugin in load_plugins().installed if plugin.name == name]
     if taken or name in load_plugins().formats:

@@ -29,11 +29,9 @@ _SOURCE_COPY = re.compile(r"(?:^|/)_sources/.+\.txt$", re.IGNORECASE)
 
 # What formats without a plugin here are, and what to do about them.
 _UNREAD = {
-    **dict.fromkeys((".adoc", ".asciidoc", ".asc"), "AsciiDoc: the example plugin structformer-asciidoc reads it"),
     **dict.fromkeys((".pdf", ".docx", ".pptx", ".xlsx"), "pip install 'structformer[office]'"),
     **dict.fromkeys((".doc", ".odt", ".rtf"), "save it as .docx, HTML or Markdown"),
     **dict.fromkeys((".ppt", ".odp"), "save it as .pptx"),
-    ".org": "Org: export it to Markdown or HTML",
     ".rdoc": "RDoc: export it to HTML",
     ".pod": "POD: export it to HTML",
     ".texi": "Texinfo: build it as HTML",

@@ -223,8 +223,9 @@ def test_what_is_no_document_by_its_name_or_first_line_is_not_read(tmp_path):
         },
     )
     report = ingest(tmp_path / "pages", tmp_path / "w")
-    assert dict(report.formats) == {"markdown": 3, "html": 1}
-    assert sorted(Corpus.open(tmp_path / "w").document_ids()) == ["README", "manual.html", "page.1.md.in", "paper.txt"]
+    assert dict(report.formats) == {"markdown": 3, "html": 1, "asciidoc": 1}
+    ids = ["README", "guide.txt", "manual.html", "page.1.md.in", "paper.txt"]
+    assert sorted(Corpus.open(tmp_path / "w").document_ids()) == ids
     corpus = Corpus.open(tmp_path / "w")
     graph = ReferenceGraph.open(tmp_path / "w", corpus)
     assert len(list(graph.edges())) == 2  # what a template makes is found by the name of that

@@ -9,12 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from structformer.formats import SourceFile
-from structformer.ingestion.walk import FolderFiles
 from structformer.models.base import packaged_minilm
-
-from conftest import write_pages
-from structformer_devkit import Sample, check_format
 
 KINDS = ["format", "sampler", "ranker", "stage", "search-engine", "command"]
 CONTRIBUTING = Path(__file__).parents[2] / "docs" / "contributing.md"
@@ -222,92 +217,3 @@ def test_the_guide_has_an_example_for_everything_that_can_be_added():
         f"Adding a {what}"
         for what in ("format", "sampling task", "ranker", "loss", "search stage", "search engine", "measure", "command")
     } | {"Adding an engine"} <= headings
-
-
-ASCIIDOC = """= Boats
-Ann Bee <ann@e.org>
-:url-knots: https://e.org/knots
-:icons:
-
-All about *boats* and `sails`.
-
-[[reefing]]
-== Reefing a sail
-
-See <<knots,the knots>>, link:other.adoc[another page] and {url-knots}[knots on the web].
-Tie linkgit:git-tag[1] down.
-
-ifdef::icons[]
-image::sail.png[A sail]
-endif::[]
-ifndef::icons[]
-Never shown.
-endif::[]
-
------
-== not a heading
------
-
-Knots
-~~~~~
-Ropes::
-  Laid from strands.
-* first
-** second +
-   goes on
-
-|===
-|Rope |Strands
-
-|Hemp |3
-|===
-
-include::part.adoc[]
-
-== See also
-xref:other.adoc#top[Other]
-"""
-
-
-def test_the_example_of_a_format_reads_real_asciidoc(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples" / "structformer-asciidoc"))
-    from structformer_asciidoc import AsciiDocFormat
-
-    pages = {
-        "boats.adoc": ASCIIDOC,
-        "part.adoc": "=== Included\n\nFrom another file.\n",
-        "other.adoc": "= Other\n\nBack to <<reefing>>.\n",
-    }
-    write_pages(tmp_path / "pages", pages)
-    format = AsciiDocFormat()
-    files = FolderFiles(tmp_path / "pages")
-    source = SourceFile("boats.adoc", ASCIIDOC.encode(), neighbours=files)
-    [document] = format.read(source, {})
-    assert [(section.level, section.title) for section in document.sections()] == [
-        (0, "Boats"),
-        (2, "Reefing a sail"),
-        (3, "Knots"),
-        (3, "Included"),
-        (2, "See also"),
-    ]
-    _, reefing, knots, included, also = document.sections()
-    assert document.root.text.endswith("All about boats and sails.")
-    assert "Tie git-tag(1) down." in reefing.text
-    assert "== not a heading" in reefing.text
-    assert "Never shown" not in reefing.text
-    assert knots.text == "Ropes\nLaid from strands.\nfirst\nsecond goes on\n\nRope | Strands\nHemp | 3"
-    assert included.text == "From another file."
-    assert "reefing" in reefing.anchors
-    assert [(link.kind.value, link.target, link.text) for link in (*reefing.links, *also.links)] == [
-        ("hyperlink", "#knots", "the knots"),
-        ("hyperlink", "other.adoc", "another page"),
-        ("hyperlink", "https://e.org/knots", "knots on the web"),
-        ("hyperlink", "git-tag", "git-tag(1)"),
-        ("embed", "sail.png", "A sail"),
-        ("see_also", "other.adoc#top", "Other"),
-    ]
-    assert format.parts(source) == {"part.adoc"}
-    assert format.sniff(ASCIIDOC.encode(), "boats.txt") > 0.5
-    assert format.sniff(b"# A Markdown page\n\n- [x](y)\n", "page.txt") == 0.0
-    samples = [Sample(name, text.encode()) for name, text in pages.items()]
-    assert check_format(format, samples) == []

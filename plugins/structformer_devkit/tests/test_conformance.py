@@ -13,11 +13,13 @@ from structformer.plugins import load_plugins
 from structformer_devkit.formats import RULES, Sample, check_format
 
 SAMPLES = {
+    "asciidoc": "= One\n:a: b\n\nText https://e.org[x], <<two>> and *{a}*.\n\n[[two]]\n== Two\n\n* one\n+\n----\ncode <1>\n----\n\nterm:: said\n\n|===\n|a |b\n\n|1 |2\n|===\n",
     "markdown": "---\ntitle: T\n---\n# One\n\nText [a](b.md) and *more*.\n\n| a | b |\n|--|--|\n| 1 | [c](d) |\n\n## See also\n\n- [x](y.md)\n",
     "html": "<html lang=en><title>T</title><body><main><h1 id=a>One</h1><p>Text <a href=b.html>a</a>.</p><h2>Two</h2><pre>x\n  y</pre></main></body></html>",
     "wikitext": "Lead [[A|b]] ''i''.\n== One ==\n{| class=x\n! a !! b\n|}\n* [[C]] {{main|D}}\n=== Two ===\n<ref>[http://e.org x]</ref>\n== See also ==\n* [[E]]\n",
     "latex": "\\documentclass{article}\\newcommand{\\x}[1]{<#1>}\\begin{document}\\section{One}\\label{a} \\x{y} $a$ \\ref{a}\n\n\\subsection{Two} \\url{http://e.org}\\end{document}\n",
     "notebook": '{"metadata": {}, "cells": [{"cell_type": "markdown", "source": ["# One\\n", "\\n", "[a](b.md)"]}]}',
+    "org": "#+TITLE: One\nText [[https://e.org][x]], [[*Two]] and *bold*.\n\n* TODO Two :tag:\n:PROPERTIES:\n:CUSTOM_ID: two\n:END:\n- one\n  #+begin_src sh\n  ls\n  #+end_src\n\n| a | b |\n|---+---|\n| 1 | 2 |\n",
     "records": '{"_id": "1", "title": "One", "text": "Text.\\n\\nMore."}\n{"_id": "2", "text": "Two", "url": "http://e.org/2"}\n',
     "rst": "One\n===\n\n.. _a:\n\nTwo\n---\n\nText `x <http://e.org>`_, :ref:`a`.\n\n.. seealso:: :doc:`b`\n",
     "xml": "<article><title>T</title><section id='a'><title>One</title><para>Text <link linkend='a'>x</link>.</para></section></article>\n",
@@ -77,25 +79,25 @@ def test_a_new_plugin_works_at_once_and_passes_its_own_tests(tmp_path):
         return done.stdout + done.stderr
 
     structformer = (sys.executable, "-m", "structformer")
-    assert "structformer_asciidoc/format.py" in run(*structformer, "plugins", "new", "asciidoc")
-    assert "is there already" in run(*structformer, "plugins", "new", "asciidoc", code=2)
+    assert "structformer_textile/format.py" in run(*structformer, "plugins", "new", "textile")
+    assert "is there already" in run(*structformer, "plugins", "new", "textile", code=2)
     assert "lower-case word" in run(*structformer, "plugins", "new", "Ascii Doc", code=2)
-    package = tmp_path / "structformer-asciidoc"
+    package = tmp_path / "structformer-textile"
     run(sys.executable, "-m", "pytest", "-q", package, PYTHONPATH=str(package))
     # What pip leaves of it: the entry point by which it is found.
-    information = package / "structformer_asciidoc-0.1.0.dist-info"
+    information = package / "structformer_textile-0.1.0.dist-info"
     information.mkdir()
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: structformer-asciidoc\nVersion: 0.1.0\n")
-    (information / "entry_points.txt").write_text("[structformer]\nasciidoc = structformer_asciidoc\n")
-    shown = run(*structformer, "plugins", "check", "asciidoc", package / "tests" / "samples", PYTHONPATH=str(package))
-    assert "asciidoc keeps all 8 rules on 1 samples" in shown
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: structformer-textile\nVersion: 0.1.0\n")
+    (information / "entry_points.txt").write_text("[structformer]\ntextile = structformer_textile\n")
+    shown = run(*structformer, "plugins", "check", "textile", package / "tests" / "samples", PYTHONPATH=str(package))
+    assert "textile keeps all 8 rules on 1 samples" in shown
     by_pytest = run(
         sys.executable,
         "-m",
         "pytest",
         "-q",
         "--structformer-format",
-        "asciidoc",
+        "textile",
         "--structformer-samples",
         package / "tests" / "samples",
         package,

@@ -1,0 +1,13 @@
+"""The AsciiDoc format for structformer."""
+
+from __future__ import annotations
+
+from structformer.formats import Format
+from structformer.plugins import hookimpl
+
+
+@hookimpl
+def structformer_formats() -> list[Format]:
+    from structformer_asciidoc.format import AsciiDocFormat
+
+    return [AsciiDocFormat()]

@@ -1,0 +1,125 @@
+"""AsciiDoc's two kinds of attributes: those of a document, `{name}`, and those of an element, `[style,name=value]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+# What Asciidoctor defines when it makes HTML, for conditions that ask; and its names for characters.
+_DEFINED = "asciidoctor backend-html5 basebackend-html doctype-article empty blank zwsp wj"
+_VALUES = """backend=html5 basebackend=html doctype=article outfilesuffix=.html plus=+ asterisk=* tilde=~ caret=^
+    apos=' quot=" lsquo=‘ rsquo=’ ldquo=“ rdquo=” lt=< gt=> amp=& vbar=| startsb=[ endsb=] backslash=\\ backtick=`
+    two-colons=:: two-semicolons=;; cpp=C++ deg=° litdd=--"""
+_GIVEN = {"sp": " ", "nbsp": "\u00a0", **dict.fromkeys(_DEFINED.split(), "")}
+_GIVEN |= {name: value for name, _, value in (pair.partition("=") for pair in _VALUES.split())}
+_REFERENCE = re.compile(r"(\\?)\{(\w[\w-]*)\}")
+_ENTRY = re.compile(r":(!?)(\w[\w-]*)(!?):(?:[ \t]+(.*))?")
+_MOST_SPELT = 4_000_000  # characters that references may add to one document
+_PART = re.compile(r"""\s*(?:([\w.:-]+)\s*=\s*)?("(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|[^,]*)\s*(?:,|\Z)""", re.DOTALL)
+_SHORTHAND = re.compile(r"([#.%])([^#.%]+)")
+
+
+class Attributes:
+    """The attributes of a document: what is given from outside holds whatever the document says."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._fixed = dict(given)
+        self._values = {**_GIVEN, **given}
+        self._left = _MOST_SPELT
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._values
+
+    def get(self, name: str, default: str = "") -> str:
+        return self._values.get(name.lower(), default)
+
+    def spelt_out(self, text: str) -> str:
+        """A text with its attribute references replaced; those that nobody defined stay, and all once too much has
+        been added.
+        """
+        return _REFERENCE.sub(self._value, text) if "{" in text else text
+
+    def _value(self, found: re.Match[str]) -> str:
+        if found[1]:
+            return found[0][1:]
+        value = self._values.get(found[2].lower(), found[0])
+        self._left -= len(value)
+        return value if self._left > 0 else found[0]
+
+    def enter(self, line: str) -> bool:
+        """Take a line that defines an attribute or takes one away; False for any other line."""
+        entry = _ENTRY.fullmatch(line) if line.startswith(":") else None
+        if entry is None:
+            return False
+        name = entry[2].lower()
+        if name in self._fixed:
+            return True
+        if entry[1] or entry[3]:
+            self._values.pop(name, None)
+        elif name == "leveloffset" and (entry[4] or "")[:1] in ("+", "-"):
+            self._values[name] = str(self.level_offset + number(entry[4]))
+        else:
+            self._values[name] = self.spelt_out(entry[4] or "")
+        return True
+
+    @property
+    def level_offset(self) -> int:
+        """By how much headings are deeper than written."""
+        return number(self.get("leveloffset"))
+
+
+def number(text: str) -> int:
+    """A small whole number; 0 where a text is none."""
+    return int(text) if re.fullmatch(r"[+-]?[0-9]{1,4}", text) else 0
+
+
+@dataclass(slots=True)
+class Element:
+    """What stands before a block: its style, ids, options, title, and what its attribute list says."""
+
+    style: str = ""
+    title: str = ""
+    ids: list[str] = field(default_factory=list)
+    options: set[str] = field(default_factory=set)
+    positional: list[str] = field(default_factory=list)
+    named: dict[str, str] = field(default_factory=dict)
+
+    def add(self, text: str) -> None:
+        """Take an attribute list, without its brackets."""
+        positional, named = element_attributes(text)
+        if positional and (first := positional[0]):
+            style = re.split(r"[#.%]", first, maxsplit=1)[0].strip()
+            for sign, value in _SHORTHAND.findall(first):
+                if sign == "#":
+                    self.ids.append(value.strip())
+                elif sign == "%":
+                    self.options.add(value.strip())
+            self.style = style or self.style
+        if len(positional) > 1 or not self.positional:
+            self.positional = positional
+        if "id" in named:
+            self.ids.append(named["id"])
+        self.options |= {each.strip() for key in ("options", "opts") for each in named.get(key, "").split(",")}
+        self.named |= named
+
+    def value(self, place: int, name: str) -> str:
+        """An attribute by its name, else by its place."""
+        return self.named.get(name) or (self.positional[place] if len(self.positional) > place else "")
+
+
+def element_attributes(text: str) -> tuple[list[str], dict[str, str]]:
+    """The values without a name, in order, and those with one."""
+    positional: list[str] = []
+    named: dict[str, str] = {}
+    place = 0
+    while place < len(text) and (part := _PART.match(text, place)) is not None and part.end() > place:
+        value = part[2].strip()
+        if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+            value = value[1:-1].replace("\\" + value[0], value[0])
+        if part[1]:
+            named[part[1]] = value
+        else:
+            positional.append(value)
+        place = part.end()
+    return positional, named

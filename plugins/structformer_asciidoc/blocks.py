@@ -1,0 +1,536 @@
+"""AsciiDoc's blocks: lines to headings, paragraphs, lists, delimited blocks and tables."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from structformer.document import LinkKind, MarkKind
+from structformer.formats import TreeBuilder
+
+from structformer_asciidoc.attributes import Attributes, Element
+from structformer_asciidoc.inline import Inline
+from structformer_asciidoc.tables import Cell, table_rows
+
+_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)")
+_UNDERLINES = {"=": 1, "-": 2, "~": 3, "^": 4, "+": 5}
+_DELIMITER = re.compile(r"-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|`{3}[^\s`]*(?:,.*)?|[|,:!]={3,}")
+_IDS = re.compile(r"\[\[([\w:][\w:.-]*)(?:,\s*(.*))?\]\]")
+_ELEMENT = re.compile(r"\[(?:[\w.#%\"'{,=+*-].*)?\]")
+_TITLE = re.compile(r"\.(\.?[^\s.].*)")
+_MACRO = re.compile(r"(\w+)::(\S*?)\[(.*)\]")
+_ITEM = re.compile(
+    r"[ \t]*(?:(?P<bullet>-|\*{1,5}|•)|(?P<dots>\.{1,5})|(?P<number>\d+)\.|(?P<letter>[a-zA-Z])\."
+    r"|(?P<roman>[ivxIVX]+)\)|<(?P<callout>\d+|\.)>)"
+    r"[ \t]+(?P<text>\S.*)"
+)
+_TERM = re.compile(r"[ \t]*(?!//)(?P<term>\S.*?)(?P<colons>:{2,4}|;;)(?:[ \t]+(?P<text>.*))?")
+_CHECKBOX = re.compile(r"\[[ xX*]\][ \t]+")
+_ADMONITION = re.compile(r"(NOTE|TIP|IMPORTANT|WARNING|CAUTION):[ \t]+")
+_ADMONITIONS = frozenset("NOTE TIP IMPORTANT WARNING CAUTION".split())
+_CODE = frozenset("source listing literal".split())
+_FORMULAS = frozenset("stem latexmath asciimath".split())
+_BREAKS = frozenset(("'''", "<<<", "---", "- - -", "***", "* * *", "+"))
+_CALLOUT = re.compile(r"[ \t]*(?:(?://|#|--|;;)[ \t]*)?(?:<(?:!--)?(?:\d{1,3}|\.)(?:--)?>[ \t]*)+$", re.MULTILINE)
+_TAG = re.compile(r"<[^<>]*>")
+_PLAIN = re.compile(r"\w[^\n]*")  # a cell of one line is a paragraph
+_NOT_ID = re.compile(r"[^\w .-]+")
+_MEDIA = frozenset(("image", "video", "audio"))
+_DEEPEST = 20
+
+
+@dataclass(slots=True)
+class _List:
+    marker: str
+    kind: MarkKind
+
+
+class Blocks:
+    """Reads lines into a builder. title: the document's, when it has one; texts: what references to an id show, where
+    something other than a section says it.
+    """
+
+    def __init__(self, builder: TreeBuilder, attributes: Attributes) -> None:
+        self.title = ""
+        self.author = ""
+        self.texts: dict[str, str] = {}
+        self._builder = builder
+        self._attributes = attributes
+        self._inline = Inline(builder, attributes)
+        self._element = Element()  # what has been said of the next block
+        self._lines: list[str] = []
+        self._delimiters: dict[str, list[int]] = {}  # by the delimiter, the numbers of its lines
+        self._lists: list[_List] = []  # that are open, the innermost last
+        self._blanks = 0  # blank lines right before
+        self._is_attached = False  # the next block belongs to the item before
+        self._depth = 0
+        self._used_ids: dict[str, int] = {}
+
+    def read(self, lines: list[str]) -> None:
+        """Read all lines of a document."""
+        self._take(lines)
+        self._region(self._header(), len(lines))
+
+    def _take(self, lines: list[str]) -> None:
+        self._lines, self._delimiters = lines, {}
+        for number, line in enumerate(lines):
+            if line and line[0] in "-.=*_+/`|,:!" and _DELIMITER.fullmatch(line):
+                self._delimiters.setdefault(line, []).append(number)
+
+    def _header(self) -> int:
+        """Read a document's title and what stands below it; returns the number of the first line after it."""
+        number, lines = 0, self._lines
+        while number < len(lines) and self._is_prelude(lines[number]):
+            number += 1
+        if number == len(lines):
+            return 0
+        heading = _HEADING.fullmatch(lines[number])
+        below = number + 1
+        if heading is None or len(heading[1]) > 1:
+            if not self._is_underlined(number) or lines[number + 1][0] != "=":
+                return 0
+            self._inline.has_compat_marks = True
+            below += 1
+        for line in lines[:number]:
+            self._attributes.enter(line)
+            if (element := _IDS.fullmatch(line)) is not None:
+                self._element.ids.append(element[1])
+            elif _ELEMENT.fullmatch(line):
+                self._element.add(line[1:-1])
+        self._heading(1, heading[2] if heading else lines[number])
+        is_author = True
+        while below < len(lines) and lines[below]:
+            line = lines[below]
+            if not line.startswith("//") and not self._attributes.enter(line) and is_author:
+                self.author, is_author = re.sub(r"\s*<[^<>]*>", "", line).replace("_", " "), False
+            below += 1
+        return below
+
+    def _is_prelude(self, line: str) -> bool:
+        is_comment = line.startswith("//") and not line.startswith("////")
+        return not line or is_comment or line.startswith(":") or _ELEMENT.fullmatch(line) is not None
+
+    def _region(self, start: int, end: int) -> None:
+        number = start
+        while number < end:
+            number = self._block(number, end)
+        self._end_lists()
+
+    def _block(self, number: int, end: int) -> int:
+        """Read the block that begins on a line; returns the number of the line after it."""
+        line = self._lines[number]
+        if not line.strip():
+            self._blanks += 1
+            return number + 1
+        blanks, self._blanks = self._blanks, 0
+        if line.startswith("//") and not _DELIMITER.fullmatch(line):
+            return number + 1
+        if line[0] == ":" and self._attributes.enter(line):
+            return number + 1
+        if line == "+" and self._lists:
+            for _ in range(min(blanks, len(self._lists) - 1)):
+                self._end_list()
+            self._is_attached = True
+            return number + 1
+        if self._preamble(line):
+            return number + 1
+        if (item := self._item_of(line)) is not None:
+            return self._item(item, number, end)
+        if self._lists and not self._is_attached and (line[0] not in " \t" or not blanks):
+            self._end_lists()
+        after = self._heading_at(number)
+        if after:
+            return after
+        is_in_item, self._is_attached = self._is_attached, False
+        element, self._element = self._element, Element()
+        if line in _BREAKS:
+            self._builder.paragraph()
+            return number + 1
+        if _DELIMITER.fullmatch(line):
+            return self._delimited(number, end, element)
+        macro = _MACRO.fullmatch(line)
+        if macro is not None:
+            self._media(macro, element)
+            return number + 1
+        if line[0] in " \t" and not is_in_item:
+            return self._literal(number, end, element)
+        return self._paragraph(number, end, element)
+
+    def _preamble(self, line: str) -> bool:
+        """Take a line that says something of the block below it; False for any other line."""
+        if (ids := _IDS.fullmatch(line)) is not None:
+            self._element.ids.append(ids[1])
+            if ids[2]:
+                self.texts[ids[1]] = ids[2]
+        elif _ELEMENT.fullmatch(line):
+            self._element.add(self._attributes.spelt_out(line[1:-1]))
+        elif (title := _TITLE.fullmatch(line)) is not None:
+            self._element.title = title[1]
+        else:
+            return False
+        return True
+
+    # Headings
+
+    def _heading_at(self, number: int) -> int:
+        """Read the heading that begins on a line; returns the number of the line after it, 0 where there is none."""
+        line = self._lines[number]
+        heading = _HEADING.fullmatch(line)
+        if heading is not None:
+            level, title, after = len(heading[1]), heading[2], number + 1
+            title = re.sub(rf"[ \t]+{heading[1]}\Z", "", title) if title.endswith(heading[1]) else title
+        elif self._is_underlined(number):
+            level, title, after = _UNDERLINES[self._lines[number + 1][0]], line.strip(), number + 2
+        else:
+            return 0
+        if self._depth:  # within a block it is a line of its text
+            self._builder.line()
+            self._inline.write(title)
+            self._builder.line()
+            self._element = Element()
+            return after
+        self._heading(min(max(level + self._attributes.level_offset, 1), 9), title)
+        return after
+
+    def _is_underlined(self, number: int) -> bool:
+        if number + 1 >= len(self._lines) or not (below := self._lines[number + 1]):
+            return False
+        line = self._lines[number]
+        if below[0] not in _UNDERLINES or len(below) < 2 or below != below[0] * len(below):
+            return False
+        return abs(len(line) - len(below)) <= 1 and re.match(r"\w|[`{\"'<$*(\[._@-]+\w", line) is not None
+
+    def _heading(self, level: int, title: str) -> None:
+        self._end_lists()
+        builder, element = self._builder, self._element
+        self._element, self._is_attached = Element(), False
+        for id in element.ids:
+            if element.named.get("reftext"):
+                self.texts[id] = element.named["reftext"]
+        builder.open_heading(level, tuple(element.ids))
+        self._inline.write(title)
+        section = builder.close_heading()
+        if section is not None:
+            if not self.title and level == 1:
+                self.title = section.title
+            builder.add_anchor(self._id_of(section.title))
+
+    def _id_of(self, title: str) -> str:
+        """The id that Asciidoctor gives a section without one of its own."""
+        separator = self._attributes.get("idseparator", "_")
+        words = _NOT_ID.sub("", title.lower())
+        id = self._attributes.get("idprefix", "_") + re.sub(r"[ .-]+", separator or "", words).strip(separator)
+        self._used_ids[id] = used = self._used_ids.get(id, 0) + 1
+        return f"{id}{separator}{used}" if used > 1 else id
+
+    # Lists
+
+    def _item_of(self, line: str) -> re.Match[str] | None:
+        return _ITEM.fullmatch(line) or (_TERM.fullmatch(line) if "::" in line or ";;" in line else None)
+
+    def _item(self, item: re.Match[str], number: int, end: int) -> int:
+        """Read a list's item up to its first blank line or block; returns the number of the line after it."""
+        builder, is_term = self._builder, item.re is _TERM
+        marker = item["colons"] if is_term else _marker(item)
+        place = next((place for place, each in enumerate(self._lists) if each.marker == marker), -1)
+        is_new = place < 0
+        if is_new:
+            self._open_list(marker, item)
+        else:
+            while len(self._lists) > place + 1:
+                self._end_list()
+            builder.close_mark(MarkKind.DEFINITION if is_term else MarkKind.ITEM)
+        self._is_attached = False
+        builder.line()
+        self._add_anchors(self._element)
+        self._element = Element()
+        text = item["text"] or ""
+        if is_term:
+            builder.open_mark(MarkKind.TERM)
+            self._inline.write(item["term"])
+            builder.close_mark(MarkKind.TERM)
+            builder.line()
+            builder.open_mark(MarkKind.DEFINITION)
+            if not text:  # it begins on a line below, maybe after blank ones
+                self._is_attached = True
+                return number + 1
+        else:
+            builder.open_mark(MarkKind.ITEM)
+            text = _CHECKBOX.sub("", text, count=1)
+        lines, after = self._gathered(number + 1, end)
+        self._inline.write("\n".join((text, *lines)))
+        builder.line()
+        return after
+
+    def _open_list(self, marker: str, item: re.Match[str]) -> None:
+        is_term = item.re is _TERM
+        kind = MarkKind.DEFINITIONS if is_term else MarkKind.LIST
+        start = "" if is_term or item["bullet"] else self._element.named.get("start") or item["number"] or "1"
+        if self._lists:
+            self._builder.line()
+        else:
+            self._builder.paragraph()
+        self._block_title(self._element)
+        self._builder.open_mark(kind, start)
+        self._lists.append(_List(marker, kind))
+
+    def _end_list(self) -> None:
+        self._builder.close_mark(self._lists.pop().kind)
+        self._builder.line()
+
+    def _end_lists(self) -> None:
+        if self._lists:
+            while self._lists:
+                self._end_list()
+            self._builder.paragraph()
+
+    # Paragraphs
+
+    def _gathered(self, number: int, end: int) -> tuple[list[str], int]:
+        """The lines of a paragraph from one on, and the number of the line after them."""
+        lines: list[str] = []
+        while number < end and (line := self._lines[number]).strip() and not self._interrupts(line):
+            if not line.startswith("//"):
+                lines.append(line)
+            number += 1
+        return lines, number
+
+    def _interrupts(self, line: str) -> bool:
+        """Whether a line ends the paragraph above it. The preprocessor sets levels right below an included file."""
+        if line.startswith(":leveloffset:"):
+            return True
+        if self._lists and (line == "+" or self._item_of(line) is not None):
+            return True
+        return (line[0] == "[" and (_ELEMENT.fullmatch(line) or _IDS.fullmatch(line)) is not None) or bool(
+            line[0] in "-.=*_+/`|,:!" and _DELIMITER.fullmatch(line)
+        )
+
+    def _literal(self, number: int, end: int, element: Element) -> int:
+        """An indented paragraph, its lines as they stand."""
+        after = number
+        while after < end and self._lines[after].strip() and self._lines[after] != "+":
+            after += 1
+        if self._lists and element.style not in _CODE:
+            after = max(number + 1, self._gathered(number, end)[1])
+        lines = self._lines[number:after]
+        if element.style in ("", "normal") and not element.named and not element.positional:
+            element.style = "literal"
+        self._styled(lines, element)
+        return after
+
+    def _paragraph(self, number: int, end: int, element: Element) -> int:
+        lines, after = self._gathered(number + 1, end)
+        self._styled([self._lines[number], *lines], element)
+        return after
+
+    def _styled(self, lines: list[str], element: Element) -> None:
+        """A paragraph, read as its style says."""
+        builder, style = self._builder, element.style
+        if style == "comment":
+            return
+        if style in _CODE or style in _FORMULAS or style == "pass":
+            self._verbatim(lines, element)
+            return
+        admonition = _ADMONITION.match(lines[0])
+        if admonition is not None:
+            lines[0], style = lines[0][admonition.end() :], admonition[1]
+        kind = MarkKind.NOTE if style in _ADMONITIONS else MarkKind.QUOTE if style in ("quote", "verse") else None
+        if self._lists and kind is None:
+            builder.line()
+        else:
+            builder.paragraph()
+        self._add_anchors(element)
+        self._open(kind, style.lower() if kind is MarkKind.NOTE else "", element)
+        if style == "verse":
+            for line in lines:
+                self._inline.write(line.strip())
+                builder.line()
+        else:
+            self._inline.write("\n".join(lines))
+        self._close(kind, element)
+        if self._lists:
+            builder.line()
+        else:
+            builder.paragraph()
+
+    # Delimited blocks
+
+    def _delimited(self, number: int, end: int, element: Element) -> int:
+        """A delimited block; an unfinished one goes to the end. Returns the number of the line after it."""
+        delimiter = self._lines[number]
+        numbers = self._delimiters.get("```" if delimiter[0] == "`" else delimiter, [])
+        place = bisect_right(numbers, number)
+        close = numbers[place] if place < len(numbers) and numbers[place] < end else end
+        sign, style = delimiter[0], element.style
+        if sign == "/" or style == "comment":
+            pass
+        elif delimiter[1:2] == "=" and sign in "|,:!":
+            self._table(self._lines[number + 1 : close], delimiter, element)
+        elif (sign in "-.+`" and delimiter != "--") or style in _CODE or style in _FORMULAS:
+            if sign == "`":
+                element.positional = ["source", delimiter[3:].partition(",")[0]]
+            elif sign == "+" and style not in _FORMULAS:
+                element.style = "pass"
+            self._verbatim(self._lines[number + 1 : close], element)
+        elif style == "verse":
+            self._styled(self._lines[number + 1 : close] or [""], element)
+        else:
+            self._compound(number + 1, close, sign, element)
+        return close + 1
+
+    def _compound(self, start: int, end: int, sign: str, element: Element) -> None:
+        """A block of blocks: an example, a quotation, a sidebar, a note."""
+        style, kind = element.style, None
+        if style in _ADMONITIONS or sign == "*":
+            kind = MarkKind.NOTE
+        elif sign == "_" or style == "quote":
+            kind = MarkKind.QUOTE
+        detail = "" if kind is not MarkKind.NOTE else style.lower() if style in _ADMONITIONS else "sidebar"
+        self._builder.paragraph()
+        self._add_anchors(element)
+        self._open(kind, detail, element)
+        self._nested(start, end)
+        self._close(kind, element)
+        self._builder.paragraph()
+
+    def _nested(self, start: int, end: int) -> None:
+        if self._depth >= _DEEPEST:
+            self._inline.write("\n".join(self._lines[start:end]))
+            return
+        lists, self._lists = self._lists, []
+        self._depth += 1
+        self._region(start, end)
+        self._depth -= 1
+        self._lists, self._element, self._blanks = lists, Element(), 0
+
+    def _verbatim(self, lines: list[str], element: Element) -> None:
+        builder, style = self._builder, element.style
+        builder.paragraph()
+        self._add_anchors(element)
+        self._block_title(element)
+        text = _dedented(lines)
+        if style == "pass":
+            if "<script" not in text and "<style" not in text:
+                self._builder.flow(_TAG.sub(" ", text))
+        elif style in _FORMULAS:
+            builder.open_mark(MarkKind.FORMULA)
+            builder.verbatim(text)
+            builder.close_mark(MarkKind.FORMULA)
+        else:
+            default = self._attributes.get("source-language") if style == "source" else ""
+            language = element.value(1, "language") if style != "literal" else ""
+            subs = element.named.get("subs", "")
+            if "attributes" in subs or "normal" in subs or "+a" in subs:
+                text = self._attributes.spelt_out(text)
+            builder.code(_CALLOUT.sub("", text) if "<" in text else text, (language or default).lower())
+        builder.paragraph()
+
+    def _open(self, kind: MarkKind | None, detail: str, element: Element) -> None:
+        if kind is None:
+            self._block_title(element)
+            return
+        self._builder.open_mark(kind, detail)
+        if kind is MarkKind.NOTE:
+            self._block_title(element, MarkKind.TITLE)
+        else:
+            self._block_title(element)
+
+    def _close(self, kind: MarkKind | None, element: Element) -> None:
+        if kind is MarkKind.QUOTE and len(element.positional) > 1:
+            self._builder.line()
+            self._inline.write(", ".join(filter(None, element.positional[1:3])))
+        if kind is not None:
+            self._builder.close_mark(kind)
+
+    def _block_title(self, element: Element, kind: MarkKind | None = None) -> None:
+        if not element.title:
+            return
+        if kind is not None:
+            self._builder.open_mark(kind)
+        self._inline.write(element.title)
+        if kind is not None:
+            self._builder.close_mark(kind)
+        self._builder.line()
+
+    def _add_anchors(self, element: Element) -> None:
+        for id in element.ids:
+            self._builder.add_anchor(id)
+            shown = element.named.get("reftext") or element.title
+            if shown:
+                self.texts.setdefault(id, self._attributes.spelt_out(shown))
+
+    def _media(self, macro: re.Match[str], element: Element) -> None:
+        """A macro that is a block: an image with its title; any other, but a table of contents, is a reference."""
+        name, target, text = macro.groups()
+        if name in ("toc", "include"):
+            return
+        builder = self._builder
+        builder.paragraph()
+        element.add(text)
+        self._add_anchors(element)
+        builder.open_mark(MarkKind.FIGURE)
+        target = self._attributes.spelt_out(target)
+        if name == "image":
+            builder.add_image(target, self._attributes.spelt_out(element.named.get("alt") or element.value(0, "alt")))
+        elif name in _MEDIA:
+            builder.add_link(target, "", LinkKind.EMBED)
+        builder.line()
+        self._block_title(element, MarkKind.CAPTION)
+        builder.close_mark(MarkKind.FIGURE)
+        builder.paragraph()
+
+    # Tables
+
+    def _table(self, lines: list[str], delimiter: str, element: Element) -> None:
+        builder = self._builder
+        rows, is_headed = table_rows([line for line in lines if not line.startswith("//")], delimiter, element)
+        builder.paragraph()
+        self._add_anchors(element)
+        builder.open_mark(MarkKind.TABLE)
+        self._block_title(element, MarkKind.CAPTION)
+        for number, row in enumerate(rows):
+            builder.line()
+            builder.open_mark(MarkKind.ROW, "header" if is_headed and number == 0 else "")
+            for place, cell in enumerate(row):
+                if place:
+                    builder.text(" | ")
+                builder.open_mark(MarkKind.CELL)
+                self._cell(cell, is_title=is_headed and number == 0)
+                builder.close_mark(MarkKind.CELL)
+            builder.close_mark(MarkKind.ROW)
+        builder.close_mark(MarkKind.TABLE)
+        builder.paragraph()
+
+    def _cell(self, cell: Cell, *, is_title: bool) -> None:
+        has_blocks = cell.style == "a" and not is_title and _PLAIN.fullmatch(cell.text) is None
+        if has_blocks and self._depth < _DEEPEST:
+            around, delimiters = self._lines, self._delimiters
+            self._take(cell.text.split("\n"))
+            self._nested(0, len(self._lines))
+            self._lines, self._delimiters = around, delimiters
+        elif cell.style == "l":
+            self._builder.verbatim(cell.text)
+        elif cell.style == "m":
+            self._builder.open_mark(MarkKind.CODE_SPAN)
+            self._inline.write(cell.text)
+            self._builder.close_mark(MarkKind.CODE_SPAN)
+        else:
+            for place, paragraph in enumerate(re.split(r"\n{2,}", cell.text)):
+                if place:
+                    self._builder.line()
+                self._inline.write(paragraph)
+
+
+def _marker(item: re.Match[str]) -> str:
+    """What an item has in common with those of its list."""
+    if item["bullet"] or item["dots"]:
+        return item["bullet"] or item["dots"]
+    return next(name for name in ("number", "letter", "roman", "callout") if item[name])
+
+
+def _dedented(lines: list[str]) -> str:
+    """Lines without the indentation that all share."""
+    indents = [len(line) - len(line.lstrip()) for line in lines if line.strip()]
+    least = min(indents, default=0)
+    return "\n".join(line[least:] for line in lines)

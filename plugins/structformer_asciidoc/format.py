@@ -1,0 +1,112 @@
+"""The AsciiDoc format, as Asciidoctor reads it: sections, blocks, lists, tables, includes, conditions, references.
+
+No parser of it for Python both is kept and reads real manuals, so its grammar is here. Source: the AsciiDoc language
+documentation, docs.asciidoctor.org."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from structformer.document import Document, Link, Source
+from structformer.formats import (
+    FormatOption,
+    SourceFile,
+    TreeBuilder,
+    is_external,
+    link_names,
+    name_references,
+    normalize,
+    path_names,
+)
+
+from structformer_asciidoc.attributes import Attributes
+from structformer_asciidoc.blocks import Blocks
+from structformer_asciidoc.preprocessing import antora_path, lines_of, parts
+
+_SIGNS = re.compile(
+    r"^(?:={1,5} \S|:!?\w[\w-]*:(?: |$)|\[\[[\w-]+\]\]$|ifn?def::|include::|image::|\S.*::$|\|===$"
+    r"|\[(?:source|NOTE|TIP|verse)[^\]]*\]$|\S.*\n(?:~{4,}|\^{4,})$)"
+    r"|\blink(?:git)?:[^\s\[]+\[|<<[\w-]+(?:,[^>\n]*)?>>",
+    re.MULTILINE,
+)
+_MANUAL_PAGE = re.compile(r"\S+\(\d\w*\)\n={4,}\n\nNAME\n-{4}\n")
+_SIGNATURE = b"-----BEGIN PGP"
+
+
+class AsciiDocFormat:
+    """Reads a file, and what it includes, to one Document."""
+
+    name = "asciidoc"
+    suffixes = (".adoc", ".asciidoc")
+    media_types = ("text/asciidoc",)
+    completeness = "headings, blocks, lists, tables, includes, conditions, references; no extensions' macros"
+    options = (FormatOption("attributes", "attributes that hold, as a=1,b"),)
+
+    def sniff(self, head: bytes, path: str) -> float:
+        """Certainty that a file of unknown suffix is AsciiDoc: two signs of it or more, in a text."""
+        if not path.lower().endswith((".txt", ".ad", ".asc")) or head.startswith(_SIGNATURE):
+            return 0.0
+        text = head.decode("utf-8", "replace").replace("\r\n", "\n")
+        if _MANUAL_PAGE.match(text):
+            return 0.95
+        return min(0.95, 0.4 * len({match.group()[:3] for match in _SIGNS.finditer(text)}))
+
+    def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
+        """One Document. Option `attributes`: those that hold whatever the file says."""
+        given = dict(pair.partition("=")[::2] for pair in str(options.get("attributes", "")).split(",") if pair)
+        fixed = {name.strip().lower(): value for name, value in given.items()}
+        lines = list(lines_of(source, Attributes(fixed)))
+        if not any(lines):
+            source.warn("empty: no document")
+            return
+        attributes = Attributes(fixed)
+        builder = TreeBuilder()
+        reader = Blocks(builder, attributes)
+        reader.read(lines)
+        metadata = {name: attributes.get(name) for name in ("author", "description", "keywords") if name in attributes}
+        if reader.author:
+            metadata.setdefault("author", reader.author)
+        document = builder.finish(
+            Source(source.path, self.name),
+            title=reader.title or None,
+            language=attributes.get("lang") or None,
+            metadata=metadata,
+        )
+        _settle(document, reader.texts)
+        anchors = (anchor for section in document.sections() for anchor in section.anchors)
+        aliases = (alias.strip() for alias in attributes.get("page-aliases").split(",") if alias.strip())
+        document.names = tuple(
+            dict.fromkeys((*path_names(source.path), *aliases, *(f"id:{normalize(each)}" for each in anchors)))
+        )
+        yield document
+
+    def parts(self, source: SourceFile) -> set[str]:
+        """Paths of the files that a source includes whole and that are no documents of their own."""
+        return parts(source)
+
+    def resolve(self, link: Link, document: Document) -> Iterable[str]:
+        """A section by its id in this document, else in any; a page by its path, with and without its suffix, or as
+        Antora names it.
+        """
+        path, target = document.source.path, link.target
+        yield from link_names(document.id, path, target)
+        if target.startswith("#"):
+            yield f"id:{normalize(target[1:])}{target}"
+        elif not is_external(target):
+            module, _, page = target.rpartition(":")
+            yield from link_names(document.id, path, antora_path(path, f"{module}:page${page}"))
+
+
+def _settle(document: Document, texts: Mapping[str, str]) -> None:
+    """Turn references by a section's title into such by its id, and show what references without a text lead to."""
+    titles: dict[str, str] = {}
+    for section in document.sections():
+        if section.title and section.anchors:
+            titles.setdefault(section.title, section.anchors[0])
+    for link in document.links():
+        anchor = link.target[1:] if link.target.startswith("#") else ""
+        if anchor in titles:
+            link.target = f"#{titles[anchor]}"
+    name_references(document, lambda anchor, _: texts.get(anchor, ""))

@@ -1,0 +1,267 @@
+"""AsciiDoc's inline markup: references, links, quoted text, macros.
+
+Each kind of mark is searched from left to right, and once no end of it is found no other is looked for, so that the
+time is linear whatever is left open."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+from structformer.document import LinkKind, MarkKind
+from structformer.formats import UNNAMED, TreeBuilder
+
+from structformer_asciidoc.attributes import Attributes, element_attributes
+
+_START = re.compile(
+    r"""(?P<escape>\\)(?=(?:\*\*?|__?|``?|\#\#?|\+{1,3}|\^|~|<<|\[\[|\(\(|\w+:|--))
+    | (?P<break>[ \t]\+(?=\n|\Z))
+    | (?P<passed>\+\+\+|\$\$)
+    | <<(?P<xref>)(?=[^\s<>])
+    | \[\[\[(?P<biblio>[\w:.-]{1,200}+)(?:,(?P<label>[^\]\n]{0,200}+))?\]\]\]
+    | \[\[(?P<anchor>[\w:.-]{1,200}+)(?:,[^\]\n]{0,200}+)?\]\]
+    | (?P<term>\(\(\(?)(?=[^\s()])
+    | (?<![\w/])(?P<url><?(?:https?|ftp|irc)://[^\s<>\[\]]+)
+    | (?P<macro>footnote(?:ref)?|(?<![\w:/.-])[a-zA-Z](?:(?!footnote)\w){0,30}+):
+      (?P<target>(?![\s:])[^\s\[\]]{0,1000}+)\[
+    | (?P<roles>\[[^\[\]\n]{1,100}\])?(?P<wide>\*\*|__|``|\#\#|\+\+)
+    | (?P<small>[\^~])(?P<raised>[^\s^~]{1,100}+)(?P=small)
+    | (?P<role>\[[^\[\]\n]{1,100}\])?(?<![\w;:}])(?P<mark>[*_`\#+'])(?=\S)
+    """,
+    re.VERBOSE,
+)
+_ENDS = {mark: re.compile(rf"(?<=\S){re.escape(mark)}(?![\w{re.escape(mark)}])") for mark in "*_#+'"}
+_ENDS["`"] = re.compile(r"(?<=\S)`(?![\w`\"'])")
+_MARKS = {"*": MarkKind.STRONG, "_": MarkKind.EMPHASIS, "'": MarkKind.EMPHASIS, "`": MarkKind.CODE_SPAN}
+_QUOTED = re.compile(r"([\"'])`(?=\S)([^`]{1,300}+)`\1")
+_REPLACED = re.compile(r"\((?:C|R|TM)\)|(?<=\s)--(?=\s)|(?<=\w)--(?=\w)")
+_REPLACEMENTS = {"(C)": "©", "(R)": "®", "(TM)": "™", "--": "—"}
+_BRACKET = re.compile(r"(?<!\\)[\[\]]")
+_STEMS = frozenset({"stem", "latexmath", "asciimath"})
+_UNSHOWN = frozenset({"indexterm", "footnoteref"})
+_SHOWN = frozenset({"kbd", "btn", "indexterm2"})
+_DEEPEST = 8
+
+
+class Inline:
+    """Gives the words and references of texts to a builder. has_compat_marks: by the rules before Asciidoctor's."""
+
+    def __init__(self, builder: TreeBuilder, attributes: Attributes) -> None:
+        self.has_compat_marks = False
+        self._builder = builder
+        self._attributes = attributes
+
+    def write(self, text: str) -> None:
+        """Give a text, with its attribute references, to the builder."""
+        text = self._attributes.spelt_out(text)
+        if '`"' in text or "`'" in text:
+            text = _QUOTED.sub(lambda found: f"“{found[2]}”" if found[1] == '"' else f"‘{found[2]}’", text)
+        self._write(text, 0)
+
+    def _write(self, text: str, depth: int, *, is_code: bool = False) -> None:
+        place, dead = 0, set[str]()
+        while depth < _DEEPEST and (found := _START.search(text, place)) is not None:
+            self._flow(text[place : found.start()], is_code)
+            place = found.end()
+            if found["escape"]:
+                place += 2 if text[place : place + 2] in ("**", "__", "``", "##", "++", "<<", "[[") else 1
+                self._flow(text[found.end() : place], is_code)
+            elif (end := self._token(found, text, depth, dead, is_code)) > 0:
+                place = end
+            else:  # a mark that nothing ends: its first character is text, what follows may be another
+                place = found.start() + 1
+                self._flow(text[found.start() : place], is_code)
+        self._flow(text[place:], is_code)
+
+    def _flow(self, text: str, is_code: bool) -> None:
+        if not text:
+            return
+        if not is_code:
+            text = _REPLACED.sub(lambda found: _REPLACEMENTS[found[0]], text)
+        self._builder.flow(unescape(text) if "&" in text else text)
+
+    def _token(self, found: re.Match[str], text: str, depth: int, dead: set[str], is_code: bool) -> int:
+        """Give a token to the builder; returns where it ends, 0 where it has no end."""
+        builder, place = self._builder, found.end()
+        if found["break"]:
+            builder.line()
+            return place
+        if found["biblio"] or found["anchor"]:
+            builder.add_anchor(found["biblio"] or found["anchor"])
+            if found["biblio"]:
+                builder.text(f"[{found['label'] or found['biblio']}]")
+            return place
+        if found["xref"] is not None:
+            return self._xref(text, place, depth, dead)
+        if found["url"]:
+            return self._url(found, text, depth, dead)
+        if found["macro"]:
+            end = _balanced(text, place, dead) if found["macro"] == "footnote" else _find(text, "]", place, dead)
+            is_read = end >= 0 and self._macro(found["macro"], found["target"], text[place:end], depth, is_code)
+            return end + 1 if is_read else 0
+        if found["small"]:
+            self._flow(found["raised"], is_code)
+            return place
+        if found["passed"]:
+            end = _find(text, found["passed"], place, dead)
+            if end >= 0:
+                builder.flow(text[place:end])
+            return end + len(found["passed"]) if end >= 0 else 0
+        if found["term"]:
+            end = _find(text, ")" * len(found["term"]), place, dead)
+            if end >= 0 and found["term"] == "((":
+                self._write(text[place:end], depth + 1)
+            return end + len(found["term"]) if end >= 0 else 0
+        return self._quoted(found, text, depth, dead)
+
+    def _quoted(self, found: re.Match[str], text: str, depth: int, dead: set[str]) -> int:
+        mark, place = found["wide"] or found["mark"], found.end()
+        if mark == "'" and not self.has_compat_marks:
+            return 0
+        end = _find(text, mark, place, dead) if found["wide"] else _find_end(text, mark, place, dead)
+        if end <= place:
+            return 0
+        if (roles := found["roles"] or found["role"]) and "#" in roles:
+            self._builder.add_anchor(roles.strip("[]").partition("#")[2].partition(".")[0])
+        inner, kind = text[place:end], _MARKS.get(mark[0])
+        if mark == "+" and self.has_compat_marks:
+            kind = MarkKind.CODE_SPAN
+        if kind is not None:
+            self._builder.open_mark(kind)
+        if mark[0] == "+" or (mark == "`" and self.has_compat_marks):
+            self._builder.flow(inner)
+        elif kind is MarkKind.CODE_SPAN and (len(inner) > 2 and inner[0] == inner[-1] == "+"):
+            self._builder.flow(inner.strip("+"))
+        else:
+            self._write(inner, depth + 1, is_code=kind is MarkKind.CODE_SPAN)
+        if kind is not None:
+            self._builder.close_mark(kind)
+        return end + len(mark)
+
+    def _xref(self, text: str, place: int, depth: int, dead: set[str]) -> int:
+        end = _find(text, ">>", place, dead)
+        if end < 0:
+            return 0
+        target, _, shown = text[place:end].partition(",")
+        self._reference(target.strip(), shown.strip(), depth)
+        return end + 2
+
+    def _reference(self, target: str, shown: str, depth: int) -> None:
+        """A reference to an id of this document or to another page. One to an id without a text gets its title once
+        the document is read.
+        """
+        path, mark, fragment = target.partition("#")
+        page = path if mark or path.endswith((".adoc", ".asciidoc", ".html")) else ""
+        if not page:
+            self._link("#" + (fragment or path), shown or UNNAMED, depth, LinkKind.XREF)
+            return
+        name = page.rpartition("$")[2].rpartition(":")[2].rpartition("/")[2]
+        self._link(target, shown or name.rpartition(".")[0] or name, depth)
+
+    def _url(self, found: re.Match[str], text: str, depth: int, dead: set[str]) -> int:
+        url, place = found["url"], found.end()
+        if text[place : place + 1] == "[" and (end := _find(text, "]", place, dead)) >= 0:
+            self._link(url.lstrip("<"), text[place + 1 : end].replace("\\]", "]") or url, depth)
+            return end + 1
+        if url[0] == "<" and text[place : place + 1] == ">":
+            self._link(url[1:], url[1:], depth)
+            return place + 1
+        if url[0] == "<":
+            return 0
+        kept = url.rstrip(".,;:!?)'\"`*_+")
+        self._link(kept, kept, depth)
+        return found.start() + len(kept)
+
+    def _macro(self, name: str, target: str, text: str, depth: int, is_code: bool) -> bool:
+        """Give a macro to the builder; False where it is none."""
+        builder, text = self._builder, text.replace("\\]", "]")
+        if name in ("image", "icon"):
+            positional, named = element_attributes(text)
+            alternative = named.get("alt") or (positional or [""])[0]
+            if name == "image":
+                builder.add_image(target, alternative)
+            elif "alt" in named:
+                builder.flow(alternative)
+        elif name == "anchor":
+            builder.add_anchor(target)
+        elif name == "xref" and target:
+            is_page = "#" in target or "." in target
+            self._reference(target if is_page else f"#{target}", _shown(text), depth)
+        elif name in ("link", "mailto") and target:
+            target = target.strip("+")
+            self._link(target if name == "link" else f"mailto:{target}", text or target, depth)
+        elif name == "footnote":
+            builder.flow(" (")
+            self._write(text, depth + 1)
+            builder.flow(")")
+        elif name in _STEMS or name == "pass" or (name == "menu" and target):
+            if name in _STEMS:
+                builder.open_mark(MarkKind.FORMULA_SPAN)
+            builder.flow(" > ".join(filter(None, (target, text))) if name == "menu" else text)
+            builder.close_mark(MarkKind.FORMULA_SPAN)
+        elif name in _SHOWN and not target:
+            self._write(text, depth + 1)
+        elif name not in _UNSHOWN:
+            return not is_code and self._own_macro(target, text, depth)
+        return True
+
+    def _own_macro(self, target: str, text: str, depth: int) -> bool:
+        """A macro of a project's own, of which nothing is known: as git's linkgit:git-add[1], which names a page."""
+        if not target:
+            return False
+        if text.isdigit():
+            self._link(target, f"{target}({text})", depth)
+        else:
+            self._write(text or target, depth + 1)
+        return True
+
+    def _link(self, target: str, text: str, depth: int, kind: LinkKind = LinkKind.HYPERLINK) -> None:
+        builder, shown = self._builder, _shown(text)
+        if builder.in_link:
+            self._write(shown, depth + 1)
+            return
+        builder.open_link(target, kind)
+        if shown == target:
+            builder.flow(shown)
+        else:
+            self._write(shown or target, depth + 1)
+        builder.close_link()
+
+
+def _shown(text: str) -> str:
+    """The text of a link, without what else its brackets hold."""
+    if "=" in text or text.startswith('"'):
+        positional, named = element_attributes(text)
+        if named or text.startswith('"'):
+            text = (positional or [""])[0]
+    return text.strip().removesuffix("^")
+
+
+def _find(text: str, end: str, place: int, dead: set[str]) -> int:
+    """Where a mark's end is, none within brackets that are escaped; -1 where there is none."""
+    found = -1 if end in dead else text.find(end, place)
+    while end == "]" and found > 0 and text[found - 1] == "\\":
+        found = text.find(end, found + 1)
+    if found < 0:
+        dead.add(end)
+    return found
+
+
+def _balanced(text: str, place: int, dead: set[str]) -> int:
+    """Where the bracket closes that is open before a place; -1 where it does not."""
+    depth = 1
+    for bracket in _BRACKET.finditer(text, place) if "balanced" not in dead else ():
+        depth += 1 if bracket[0] == "[" else -1
+        if not depth:
+            return bracket.start()
+    dead.add("balanced")
+    return -1
+
+
+def _find_end(text: str, mark: str, place: int, dead: set[str]) -> int:
+    key = f"end of {mark}"
+    found = None if key in dead else _ENDS[mark].search(text, place)
+    if found is None:
+        dead.add(key)
+        return -1
+    return found.start()

@@ -1,0 +1,169 @@
+"""AsciiDoc's preprocessor: the lines of a file with those that it includes, without those whose condition fails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from structformer.formats import SourceFile, decode, included_files, is_external
+
+from structformer_asciidoc.attributes import Attributes, element_attributes, number
+
+_DIRECTIVE = re.compile(r"(\\?)(include|ifdef|ifndef|ifeval|endif)::([^\[]*)\[(.*)\]")
+_OPERATOR = re.compile(r"([=!<>]=|[<>])")
+_TAG = re.compile(r"\b(tag|end)::([^\s\[\]:]+)\[\](?!\S)")
+_MOST_NESTED = 64
+_INCLUDES = re.compile(r"^include::([^\[\s{][^\[\n{]*)\[([^\]\n]*)\]", re.MULTILINE)
+_PIECE = re.compile(r"\b(?:tags?|lines)\s*=")
+_TITLED = re.compile(r"(?:\s|//[^\n]*\n|\[[^\n]*\]\n|:[\w-]+:[^\n]*\n)*+(?:= \S|[^\n]+\n={4,}[ \t]*(?:\n|\Z))")
+_FAMILIES = {"partial$": "partials", "example$": "examples", "page$": "pages", "attachment$": "attachments"}
+_ANTORA = re.compile(r"(?:(?:.*/)?modules/)([^/]+)/")
+
+
+def lines_of(source: SourceFile, attributes: Attributes) -> Iterator[str]:
+    """The lines that a document is made of. What is included and changes the levels of its headings stands between
+    lines that set `leveloffset`.
+
+    attributes: those that conditions ask for; they change as lines say so.
+    """
+    open_files = [(source, iter(_lines(source)))]
+    after: list[str] = [""]  # what follows each file's last line
+    skipping: list[bool] = []  # conditions that are open: whether each leaves its lines out
+    while open_files:
+        source, lines = open_files[-1]
+        line = next(lines, None)
+        if line is None:
+            open_files.pop()
+            if ends := after.pop():
+                attributes.enter(ends)
+                yield ends
+            continue
+        directive = _DIRECTIVE.fullmatch(line) if "::" in line else None
+        if directive is None or directive[1]:
+            if not any(skipping):
+                attributes.enter(line)
+                yield line[1:] if directive else line
+        elif directive[2] != "include":
+            kept = _condition(directive, skipping, attributes)
+            if kept and not any(skipping):
+                yield kept
+        elif not any(skipping):
+            included = _included(directive, attributes, [file for file, _ in open_files])
+            _, how = element_attributes(directive[4])
+            if included is not None:
+                offset = how.get("leveloffset", "")
+                open_files.append((included, iter(_pieces(_lines(included), how))))
+                after.append(f":leveloffset: {attributes.level_offset}" if offset else "")
+                if offset:
+                    attributes.enter(f":leveloffset: {offset}")
+                    yield f":leveloffset: {attributes.level_offset}"
+
+
+def _lines(source: SourceFile) -> list[str]:
+    return [line.rstrip() for line in decode(source).replace("\r\n", "\n").split("\n")]
+
+
+def _condition(directive: re.Match[str], skipping: list[bool], attributes: Attributes) -> str:
+    """Open or close a condition; returns the text of one that is a single line and holds."""
+    _, name, target, text = directive.groups()
+    if name == "endif":
+        if skipping:
+            skipping.pop()
+        return ""
+    if name == "ifeval":
+        skipping.append(not _compared(attributes.spelt_out(text)))
+        return ""
+    names = [each.strip() for each in re.split("[,+]", target)]
+    defined = (all if "+" in target else any)(each in attributes for each in names)
+    left_out = defined == (name == "ifndef")
+    if not text:
+        skipping.append(left_out)
+    return "" if left_out else text
+
+
+def _compared(text: str) -> bool:
+    """Whether a comparison holds; one that cannot be read does."""
+    sides = _OPERATOR.split(text, maxsplit=1)
+    if len(sides) != 3:
+        return True
+    left, operator, right = (side.strip(" \t\"'") for side in sides)
+    if left == right:
+        return "=" in operator and operator != "!="
+    if operator in ("==", "!="):
+        return operator == "!="
+    return (number(left) < number(right)) == ("<" in operator)
+
+
+def _included(directive: re.Match[str], attributes: Attributes, around: list[SourceFile]) -> SourceFile | None:
+    """The file that a directive includes; None where there is none, or where it is around the directive."""
+    source, target = around[-1], attributes.spelt_out(directive[3]).strip()
+    is_read = len(around) < _MOST_NESTED and not is_external(target)
+    opened = source.open(antora_path(source.path, target)) if is_read else None
+    if opened is not None and all(opened.path != file.path for file in around):
+        return opened
+    if "optional" not in directive[4]:
+        source.warn(f"include::{target}: {'not found' if opened is None else 'in itself'}: left out")
+    return None
+
+
+def antora_path(path: str, target: str) -> str:
+    """The target of an include as a path relative to a file's folder: Antora names the families of a module's files."""
+    family = next((name for name in _FAMILIES if name in target), "")
+    module = _ANTORA.match(path)
+    if not family or module is None:
+        return target
+    names, _, inner = target.partition(family)
+    name = names.rstrip(":").rpartition(":")[2] or module[1]
+    up = path.count("/", module.start(1))
+    return "../" * up + f"{name}/{_FAMILIES[family]}/{inner}"
+
+
+def _pieces(lines: list[str], how: dict[str, str]) -> list[str]:
+    """The lines of an included file that are asked for, by their numbers or their tags."""
+    if how.get("lines"):
+        taken: list[str] = []
+        for part in re.split("[;,]", how["lines"])[:100]:
+            first, dots, last = part.strip().partition("..")
+            end = number(last) if dots else number(first)
+            taken += lines[max(0, number(first) - 1) : end if end > 0 else len(lines)]
+        return taken
+    asked = [tag.strip() for tag in re.split("[;,]", how.get("tags") or how.get("tag") or "**") if tag.strip()]
+    wanted = {tag: not tag.startswith("!") for tag in asked}
+    wildcard = wanted.get("*", False)
+    outside = wanted.get("**", all(tag.startswith("!") for tag in asked))
+    open_tags: list[tuple[str, bool]] = []
+    kept = []
+    for line in lines:
+        mark = _TAG.search(line) if "::" in line else None
+        selected = open_tags[-1][1] if open_tags else outside
+        if mark is None:
+            if selected:
+                kept.append(line)
+        elif mark[1] == "tag":
+            name = mark[2]
+            chosen = f"!{name}" not in wanted and (wanted.get(name, wildcard or selected))
+            open_tags.append((name, chosen))
+        elif open_tags and open_tags[-1][0] == mark[2]:
+            open_tags.pop()
+    return kept
+
+
+def parts(source: SourceFile) -> set[str]:
+    """Paths of the files that a source includes whole, which are no documents of their own: without a document's title,
+    or with one that the source makes a chapter's.
+    """
+    shifted = included_files(source, lambda data: _whole(data, source.path, shifted=True))
+    return shifted | included_files(source, lambda data: _whole(data, source.path), stands_alone=_has_title)
+
+
+def _whole(data: bytes, path: str, *, shifted: bool = False) -> list[str]:
+    """The paths of the files that a text includes whole. shifted: only those with their titles' levels changed."""
+    if b"include::" not in data:
+        return []
+    found = _INCLUDES.findall(data.decode("utf-8", "replace"))
+    whole = [(target, how) for target, how in found if not _PIECE.search(how)]
+    return [antora_path(path, target.strip()) for target, how in whole if "leveloffset" in how or not shifted]
+
+
+def _has_title(data: bytes) -> bool:
+    return _TITLED.match(data.decode("utf-8", "replace").replace("\r\n", "\n")) is not None

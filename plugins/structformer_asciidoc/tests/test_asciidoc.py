@@ -1,0 +1,343 @@
+"""AsciiDoc: Asciidoctor's language, included files, conditions, references of one page and of many."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from structformer.document import Document, mark_problems
+from structformer.formats.source import SourceFile
+
+from reading import Folder, links, one, outline
+from structformer_asciidoc.format import AsciiDocFormat
+from structformer_devkit.formats import Sample, check_format
+
+BOATS = """= Boats
+Ann Bee <ann@e.org>
+:url-knots: https://e.org/knots
+:icons:
+
+All about *boats* and `sails`.
+
+[[reefing]]
+== Reefing a sail
+
+See <<knots,the knots>>, link:other.adoc[another page] and {url-knots}[knots on the web].
+Tie linkgit:git-tag[1] down.
+
+ifdef::icons[]
+image::sail.png[A sail]
+endif::[]
+ifndef::icons[]
+Never shown.
+endif::[]
+
+-----
+== not a heading
+-----
+
+Knots
+~~~~~
+Ropes::
+  Laid from strands.
+* first
+** second
+   goes on
+
+|===
+|Rope |Strands
+
+|Hemp |3
+|===
+
+include::part.adoc[]
+
+== See also
+xref:other.adoc#top[Other]
+"""
+PAGES = {
+    "boats.adoc": BOATS,
+    "part.adoc": "=== Included\n\nFrom another file.\n",
+    "other.adoc": "= Other\n\nBack to <<reefing>>.\n",
+}
+
+
+def read(text: str) -> Document:
+    return one(text, "asciidoc")
+
+
+def read_from(files: dict[str, str], path: str) -> Document:
+    [document] = AsciiDocFormat().read(Folder(files).source(path), {})
+    return document
+
+
+def blocks(document: Document) -> list[tuple[str, str, str]]:
+    """(kind, detail, text) of every mark of the root's text."""
+    return [(mark.kind.value, mark.detail, document.root.text[mark.start : mark.end]) for mark in document.root.marks]
+
+
+def test_conformance():
+    assert check_format(AsciiDocFormat(), [Sample(path, text.encode()) for path, text in PAGES.items()]) == []
+
+
+def test_a_page_with_all_that_is_common():
+    source = Folder(PAGES).source("boats.adoc")
+    [document] = AsciiDocFormat().read(source, {})
+    assert [(section.level, section.title) for section in document.sections()] == [
+        (0, "Boats"),
+        (2, "Reefing a sail"),
+        (3, "Knots"),
+        (3, "Included"),
+        (2, "See also"),
+    ]
+    _, reefing, knots, included, also = document.sections()
+    assert document.root.text == "All about boats and sails."
+    assert document.metadata == {"author": "Ann Bee"}
+    assert "Tie git-tag(1) down." in reefing.text
+    assert "== not a heading" in reefing.text
+    assert "Never shown" not in reefing.text
+    assert knots.text == "Ropes\nLaid from strands.\nfirst\nsecond goes on\n\nRope | Strands\nHemp | 3"
+    assert included.text == "From another file."
+    assert reefing.anchors[0] == "reefing"
+    assert [(link.kind.value, link.target, link.text) for link in (*reefing.links, *also.links)] == [
+        ("xref", "#knots", "the knots"),
+        ("hyperlink", "other.adoc", "another page"),
+        ("hyperlink", "https://e.org/knots", "knots on the web"),
+        ("hyperlink", "git-tag", "git-tag(1)"),
+        ("embed", "sail.png", "A sail"),
+        ("see_also", "other.adoc#top", "Other"),
+    ]
+    assert AsciiDocFormat().parts(source) == {"part.adoc"}
+
+
+def test_text_files_are_known_by_two_signs():
+    sniff = AsciiDocFormat().sniff
+    assert sniff(BOATS.encode(), "boats.txt") > 0.5
+    assert sniff(b"# A Markdown page\n\n- [x](y)\n", "page.txt") == 0.0
+    assert sniff(b"-----BEGIN PGP SIGNATURE-----\n:a: b\n[[c]]\n", "release.asc") == 0.0
+
+
+def test_blocks_say_what_they_are():
+    document = read(
+        """.A title
+[source,python]
+----
+x = 1 # <1>
+----
+<1> One.
+
+NOTE: Mind the gap.
+
+[WARNING]
+====
+Hot.
+
+* very
+====
+
+[quote,Ann]
+Said so.
+
+[stem]
+++++
+x^2
+++++
+
+  as it stands
+"""
+    )
+    assert document.root.text == (
+        "A title\nx = 1\n\nOne.\n\nMind the gap.\n\nHot.\n\nvery\n\nSaid so.\nAnn\n\nx^2\n\nas it stands"
+    )
+    assert [(kind, detail) for kind, detail, _ in blocks(document)] == [
+        ("code", "python"),
+        ("list", "1"),
+        ("item", ""),
+        ("note", "note"),
+        ("note", "warning"),
+        ("list", ""),
+        ("item", ""),
+        ("quote", ""),
+        ("formula", ""),
+        ("code", ""),
+    ]
+
+
+def test_what_a_plus_attaches_belongs_to_the_item():
+    document = read("* one\n+\n----\ncode\n----\n** inner\n\n+\nmore of one\n\n. other\n\nAfter.\n")
+    kept = blocks(document)
+    assert ("item", "", "one\n\ncode\n\ninner\nmore of one\nother") in kept
+    assert ("list", "1", "other") in kept
+    assert document.root.text.endswith("other\n\nAfter.")
+
+
+def test_terms_share_a_definition_that_begins_below_them():
+    document = read("-q::\n--quiet::\n\n\tSay nothing.\n+\nReally.\n\n-v:: Say all.\n")
+    assert [(kind, text) for kind, _, text in blocks(document) if kind in ("term", "definition")] == [
+        ("term", "-q"),
+        ("term", "--quiet"),
+        ("definition", "Say nothing.\nReally."),
+        ("term", "-v"),
+        ("definition", "Say all."),
+    ]
+
+
+def test_tables_have_rows_of_as_many_cells_as_columns():
+    document = read(
+        """.Ropes
+[%header,cols="1,2a"]
+|===
+|Rope
+|Use
+
+|Hemp
+|* mooring
+* towing
+2+|nothing else
+|===
+
+,===
+a,"b, c"
+,===
+"""
+    )
+    assert document.root.text == "Ropes\nRope | Use\nHemp |\n\nmooring\ntowing\n\nnothing else\n\na | b, c"
+    rows = [(detail, text) for kind, detail, text in blocks(document) if kind == "row"]
+    assert rows == [("header", "Rope | Use"), ("", "Hemp |\n\nmooring\ntowing"), ("", "nothing else"), ("", "a | b, c")]
+
+
+def test_references_without_text_show_what_they_lead_to():
+    document = read(
+        """= T
+
+See <<two>>, <<_part_one>>, <<Part one>>, <<fig>> and xref:a/other-page.adoc[].
+
+== Part one
+
+[#two]
+== Part two
+
+[[fig]]
+.A figure
+image::f.png[]
+"""
+    )
+    assert document.root.text == "See Part two, Part one, Part one, A figure and other-page."
+    assert [link.target for link in document.root.links][2:] == ["#part-one", "#fig", "a/other-page.adoc"]
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("*b*, _e_, `m`, #h#, H~2~O, **u**nder", "b, e, m, h, H2O, under"),
+        ("2 * 3 * 4, snake_case_name, a*b*c", "2 * 3 * 4, snake_case_name, a*b*c"),
+        (r"\*plain* and \{name}", "*plain* and {name}"),
+        ("`+*as it is*+` +++<u>+++", "*as it is* <u>"),
+        ("kbd:[Ctrl+C], menu:File[Save > As], btn:[OK]", "Ctrl+C, File > Save > As, OK"),
+        ("A word.footnote:[See link:x.html[this].] More", "A word. (See this.) More"),
+        ('((shown))(((hidden, word))) "`said`" it\'s -- so (C)', "shown “said” it's — so ©"),
+        ("javadoc:org.Boat[] and javadoc:org.Sail[Sail]", "org.Boat and Sail"),
+        ("&lt;tag&gt; {nbsp}and {nobody}", "<tag> and {nobody}"),
+    ],
+)
+def test_inline_marks(written, shown):
+    assert read(f"{written}\n").root.text == shown
+
+
+def test_links_end_where_a_sentence_does():
+    document = read(
+        'See https://e.org/a. (https://e.org/b[B,role=x]) <https://e.org/c> link:d.html["D, E",window=_blank]\n'
+    )
+    assert links(document) == [
+        ("hyperlink", "https://e.org/a", "https://e.org/a"),
+        ("hyperlink", "https://e.org/b", "B"),
+        ("hyperlink", "https://e.org/c", "https://e.org/c"),
+        ("hyperlink", "d.html", "D, E"),
+    ]
+
+
+def test_titles_underlined_by_the_first_rules_make_single_quotes_marks():
+    document = read("git-x(1)\n========\n\nNAME\n----\ngit-x - It's 'emphasis'\n\n[verse]\n'git x' [-q]\n\t<file>\n")
+    assert outline(document) == [(0, "git-x(1)"), (1, "NAME")]
+    assert document.root.children[0].text == "git-x - It's emphasis\n\ngit x [-q]\n<file>"
+
+
+def test_what_is_included_can_be_a_piece_and_a_level_deeper():
+    files = {
+        "a.adoc": "= A\n\ninclude::b.adoc[leveloffset=+1]\nGoes on.\n\n----\ninclude::c.py[tag=x]\n----\n\n"
+        "include::d.adoc[lines=2..3]\n\n== Last\n",
+        "b.adoc": "= B\n\nOf B.\n",
+        "c.py": "no\n# tag::x[]\nyes\n# end::x[]\nno\n",
+        "d.adoc": "one\ntwo\nthree\nfour\n",
+    }
+    document = read_from(files, "a.adoc")
+    assert outline(document) == [(0, "A"), (1, "B"), (1, "Last")]
+    assert document.root.children[0].text == "Of B.\n\nGoes on.\n\nyes\n\ntwo three"
+    assert AsciiDocFormat().parts(Folder(files).source("a.adoc")) == {"b.adoc"}
+
+
+def test_nothing_outside_the_folder_is_included_and_no_file_in_itself_for_ever():
+    files = {
+        "a.adoc": "= A\n\ninclude::../secret[]\ninclude::/etc/passwd[]\ninclude::https://e.org/x[]\nx\ninclude::a.adoc[]\n"
+    }
+    source = Folder(files).source("a.adoc")
+    list(AsciiDocFormat().read(source, {}))
+    assert "include::/etc/passwd: not found: left out" in source.warnings
+    assert set(source.dependencies) == {"a.adoc"}
+
+
+def test_conditions_ask_for_attributes():
+    text = """= T
+:a:
+
+ifdef::a,z[Has a or z.]
+ifdef::a+z[Has both.]
+ifndef::a[]
+ifdef::a[nested]
+endif::[]
+ifeval::["{backend}" == "html5"]
+It is HTML.
+endif::[]
+"""
+    assert read(text).root.text == "Has a or z. It is HTML."
+    assert "Has both." in one(text, "asciidoc", attributes="z=1").root.text
+
+
+def test_pages_of_an_antora_site_find_each_other(tmp_path):
+    files = {
+        "modules/ROOT/pages/index.adoc": "= Home\n\nSee xref:rig:sails.adoc#top[Sails].\n\ninclude::partial$note.adoc[]\n",
+        "modules/ROOT/partials/note.adoc": "A note.\n",
+        "modules/rig/pages/sails.adoc": "= Sails\n:page-aliases: old.adoc\n\nText.\n",
+    }
+    document = read_from(files, "modules/ROOT/pages/index.adoc")
+    assert document.root.text == "See Sails.\n\nA note."
+    [link] = document.links()
+    assert "modules/rig/pages/sails#top" in list(AsciiDocFormat().resolve(link, document))
+    nav = read_from({"modules/rig/nav.adoc": "* xref:sails.adoc[]\n"}, "modules/rig/nav.adoc")
+    assert "modules/rig/pages/sails" in list(AsciiDocFormat().resolve(next(nav.links()), nav))
+    assert "old.adoc" in read_from(files, "modules/rig/pages/sails.adoc").names
+
+
+def test_attributes_that_multiply_each_other_stay_small():
+    lines = [":a0: " + "x" * 100, *(f":a{n + 1}: {{a{n}}}{{a{n}}}{{a{n}}}{{a{n}}}" for n in range(20)), "", "{a20}"]
+    assert len(read("\n".join(lines)).root.text) < 5_000_000
+
+
+MARKUP = st.lists(
+    st.sampled_from(
+        "a|b c|*|**|_|`|+|++|#|^|~|<<|>>|[[|]]|((|))|[|]|{a}|\\|::|x::|* |** |. |----|====|--|____|****|++++|////"
+        "||===|,===|+|= |== |include::a[]|ifdef::a[]|endif::[]|:a: b|[NOTE]|.T|//|'''|  a|https://e.org|xref:a[|\n|\n|\n\n".split(
+            "|"
+        )
+    ),
+    max_size=60,
+).map("".join)
+
+
+@given(MARKUP)
+def test_any_mixture_of_marks_gives_a_valid_tree(text):
+    for document in AsciiDocFormat().read(SourceFile("a.adoc", text.encode()), {}):
+        for section in document.sections():
+            assert not list(mark_problems(section.text, section.marks))
+            for link in section.links:
+                assert link.text == section.text[link.start : link.end] or link.start == link.end or not link.text

@@ -1,0 +1,75 @@
+"""The Org format: headings with their ids, lists, tables, blocks, links, footnotes, included files.
+
+orgparse, the parser that is kept, gives headings and leaves their bodies as text, so the grammar is here. Source: Org
+syntax, orgmode.org/worg/org-syntax.html, and the Org manual."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from structformer.document import Document, Link, Source
+from structformer.formats import SourceFile, TreeBuilder, link_names, name_references, path_names
+
+from structformer_org.blocks import Blocks
+from structformer_org.including import lines_of, parts
+
+
+class OrgFormat:
+    """Reads a file, and what it includes, to one Document."""
+
+    name = "org"
+    suffixes = (".org",)
+    media_types = ("text/org", "text/x-org")
+    completeness = "headings, lists, tables, blocks, links, footnotes, includes; code is not run"
+
+    def sniff(self, head: bytes, path: str) -> float:
+        """Never sure of a file of unknown suffix: its stars and dashes are other markups' too."""
+        return 0.0
+
+    def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
+        """One Document; what is not exported (`COMMENT`, `:noexport:`) is left out."""
+        lines = list(lines_of(source))
+        if not any(lines):
+            source.warn("empty: no document")
+            return
+        builder = TreeBuilder()
+        reader = Blocks(builder)
+        reader.read(lines)
+        said = reader.keywords
+        document = builder.finish(
+            Source(source.path, self.name),
+            title=" ".join(said.pop("title", "").split()) or None,
+            language=said.pop("language", "").strip() or None,
+            metadata={name: value for name, value in sorted(said.items()) if value},
+        )
+        _settle(document)
+        document.names = tuple(dict.fromkeys((*path_names(source.path), *(f"id:{id}" for id in reader.ids))))
+        yield document
+
+    def parts(self, source: SourceFile) -> set[str]:
+        """Paths of the files that a source includes whole and that are no documents of their own."""
+        return parts(source)
+
+    def resolve(self, link: Link, document: Document) -> Iterable[str]:
+        """A place of this document, a section anywhere by its id, or a file."""
+        if link.target.startswith("id:"):
+            yield f"{link.target}#{link.target[3:]}"
+        else:
+            yield from link_names(document.id, document.source.path, link.target)
+
+
+def _settle(document: Document) -> None:
+    """Turn references by a section's title into such by its anchor, and show the titles of those without a text."""
+    anchors = {anchor for section in document.sections() for anchor in section.anchors}
+    titles: dict[str, str] = {}
+    for section in document.sections():
+        if section.anchors:
+            titles.setdefault(section.title.casefold(), section.anchors[0])
+    for link in document.links():
+        if link.target.startswith("id:") and link.target[3:] in anchors:
+            link.target = f"#{link.target[3:]}"
+        elif link.target.startswith("#") and link.target[1:] not in anchors:
+            title = link.target[1:].lstrip("* ").casefold()
+            link.target = f"#{titles.get(title, link.target[1:].lstrip('* '))}"
+    name_references(document)

@@ -1,0 +1,81 @@
+"""Org's #+INCLUDE: the lines of a file with those that it includes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from structformer.formats import SourceFile, decode, included_files
+
+_INCLUDE = re.compile(
+    r"[ \t]*#\+include:[ \t]*(?:\"([^\"\n]+)\"|(\S+))((?:[ \t]+[^\s:]\S*)*)((?:[ \t]+:.*)?)", re.IGNORECASE
+)
+_INCLUDES = re.compile(rb"^[ \t]*#\+include:[ \t]*(?:\"([^\"\n]+)\"|(\S+))[ \t]*((?:[^\n])*)$", re.IGNORECASE | re.M)
+_OPTION = re.compile(r":([\w-]+)[ \t]+(\"[^\"]*\"|[^\s:]\S*)")
+_TITLED = re.compile(rb"^[ \t]*#\+title:", re.IGNORECASE | re.MULTILINE)
+_HEADLINE = re.compile(r"(\*+)[ \t]")
+_MOST_NESTED = 20
+
+
+def lines_of(source: SourceFile) -> Iterator[str]:
+    """The lines that a document is made of, each included file a level deeper than the heading it is under."""
+    open_files = [(source, iter(_lines(source)), 0)]
+    level = 0
+    while open_files:
+        file, lines, shift = open_files[-1]
+        line = next(lines, None)
+        if line is None:
+            open_files.pop()
+            continue
+        include = _INCLUDE.fullmatch(line) if "#+" in line else None
+        if include is None:
+            if len(open_files) > 1 and _TITLED.match(line.encode()):
+                continue
+            if shift and line.startswith("*") and _HEADLINE.match(line):
+                line = "*" * shift + line
+            elif not shift and (headline := _HEADLINE.match(line)) is not None:
+                level = len(headline[1])
+            yield line
+            continue
+        path, how, options = include[1] or include[2], include[3].split(), dict(_OPTION.findall(include[4]))
+        is_piece = "::" in path
+        opened = file.open(path) if len(open_files) < _MOST_NESTED and not is_piece else None
+        if opened is None or any(opened.path == each.path for each, _, _ in open_files):
+            source.warn(f"#+INCLUDE: {path}: {'only a part of it' if is_piece else 'not found'}: left out")
+        elif how and how[0].lower() in ("src", "example", "export"):
+            yield f"#+begin_{how[0]} {' '.join(how[1:])}"
+            yield from ("," + each if each.startswith(("*", "#+", ",")) else each for each in _piece(opened, options))
+            yield f"#+end_{how[0]}"
+        else:
+            taken = _piece(opened, options)
+            least = min((len(found[1]) for each in taken if (found := _HEADLINE.match(each))), default=1)
+            wanted = int(options["minlevel"]) if re.fullmatch("[0-9]{1,2}", options.get("minlevel", "")) else level + 1
+            open_files.append((opened, iter(taken), shift + max(0, wanted - least)))
+
+
+def _lines(source: SourceFile) -> list[str]:
+    return [line.rstrip() for line in decode(source).replace("\r\n", "\n").split("\n")]
+
+
+def _piece(source: SourceFile, options: dict[str, str]) -> list[str]:
+    """The lines that are asked for: "5-10" has the fifth to the ninth."""
+    lines = _lines(source)
+    bounds = re.fullmatch(r"\"?(\d{0,8})-(\d{0,8})\"?", options.get("lines", ""))
+    return (
+        lines if bounds is None else lines[max(0, int(bounds[1] or 1) - 1) : int(bounds[2]) - 1 if bounds[2] else None]
+    )
+
+
+def parts(source: SourceFile) -> set[str]:
+    """Paths of the files that a source includes whole, which are no documents of their own: those without a title."""
+    return included_files(source, _whole, stands_alone=lambda data: _TITLED.search(data) is not None)
+
+
+def _whole(data: bytes) -> list[str]:
+    found = ((each[1] or each[2], each[3]) for each in _INCLUDES.finditer(data.replace(b"\r\n", b"\n")))
+    names = [
+        path.decode("utf-8", "replace")
+        for path, how in found
+        if how.strip()[:1] in (b"", b":") and b":lines" not in how
+    ]
+    return [name for name in names if "::" not in name]
