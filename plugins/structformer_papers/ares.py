@@ -16,6 +16,8 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+import numpy.typing as npt
+import tantivy
 from structformer.sampling import (
     MEAN_SIZE,
     Census,
@@ -33,11 +35,111 @@ from structformer.sampling import (
     positive_poisson,
     title_and_head,
 )
-from structformer.text import WordVectors, learn_word_vectors, read_word_vectors
+from structformer.text import WordVectors, analyzer, any_term_query, learn_word_vectors, read_word_vectors, spaced
 
-from structformer_papers.axioms import ScoredDocument, signs
-from structformer_papers.places import Places, write_places
-from structformer_papers.preferences import fitted_weights, hard, strict, weighted
+from structformer_papers.axioms import AXIOMS, ScoredDocument, signs
+
+_MOST = 1000  # documents that are looked at
+_TEXT, _NUMBER = "text", "number"
+_HEAP_BYTES = 64 * 1024 * 1024
+
+
+def write_places(pages: PageTexts, folder: Path) -> None:
+    """Index the documents that are not held out."""
+    folder.mkdir()
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field(_TEXT, tokenizer_name="words", index_option="freq")
+    builder.add_unsigned_field(_NUMBER, stored=True, indexed=True)
+    index = tantivy.Index(builder.build(), path=str(folder))
+    index.register_tokenizer("words", analyzer("en"))
+    writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)
+    for number in range(pages.count):
+        if pages.head(number):
+            document = tantivy.Document()
+            document.add_text(_TEXT, spaced(title_and_head(pages, number)))
+            document.add_unsigned(_NUMBER, number)
+            writer.add_document(document)
+    writer.commit()
+    writer.wait_merging_threads()
+
+
+class Places:
+    """The index, opened."""
+
+    def __init__(self, folder: Path) -> None:
+        self._index = tantivy.Index.open(str(folder))
+        # The default watches the folder, with lock files that come while it is deleted.
+        self._index.config_reader("Manual")
+        self._analyzer = analyzer("en")
+        self._index.register_tokenizer("words", self._analyzer)
+        self._searcher = self._index.searcher()
+        self._known: tuple[int, tantivy.DocAddress | None] = -1, None  # the last document that was asked for
+
+    def of(self, query: Sequence[str], number: int) -> int | None:
+        """The place of a document among the first thousand for a query, from 1; None where it is not among them."""
+        parsed = any_term_query(self._index.schema, {_TEXT: self._analyzer}, " ".join(query), {_TEXT: 1.0})
+        if parsed is None:
+            return None
+        hits = self._searcher.search(parsed, limit=_MOST, count=False).hits
+        if not hits or (own := self._address(number)) is None:
+            return None
+        score = next((score for score, address in hits if address == own), None)
+        if score is None:
+            return None
+        equal = [address for other, address in hits if other == score]
+        before = sum(self._number(address) < number for address in equal) if len(equal) > 1 else 0
+        better = sum(1 for other, _ in hits if other > score)
+        return 1 + better + before
+
+    def _number(self, address: tantivy.DocAddress) -> int:
+        return int(self._searcher.doc(address)[_NUMBER][0])
+
+    def _address(self, number: int) -> tantivy.DocAddress | None:
+        """Where the index has a document, so that not every document that is found has to be read."""
+        if number != self._known[0]:
+            query = tantivy.Query.term_query(self._index.schema, _NUMBER, number)
+            hits = self._searcher.search(query, limit=1, count=False).hits
+            self._known = number, hits[0][1] if hits else None
+        return self._known[1]
+
+
+RANK = AXIOMS.index("RANK")
+_RIDGE = 1.0
+_STEPS = 25
+
+
+def hard(signs: Sequence[int]) -> int:
+    """The majority of the axioms, RANK deciding ties (ARES_hard)."""
+    votes = sum(signs)
+    return (votes > 0) - (votes < 0) or signs[RANK]
+
+
+def strict(signs: Sequence[int]) -> int:
+    """What all axioms that tell the two apart agree on (ARES_strict)."""
+    found = set(signs) - {0}
+    return found.pop() if len(found) == 1 else 0
+
+
+def weighted(signs: Sequence[int], weights: Sequence[float]) -> int:
+    """The sign of the weighted sum of the axioms."""
+    votes = sum(weight * sign for weight, sign in zip(weights, signs, strict=True))
+    return (votes > 0) - (votes < 0)
+
+
+def fitted_weights(preferred: npt.NDArray[np.float64]) -> list[float]:
+    """Weights of a logistic regression without intercept, by Newton's method, with a ridge of one.
+
+    preferred: (pairs, axioms), the signs of pairs of which the first is preferred; a pair turned round says the same,
+    so none is needed.
+    """
+    weights = np.zeros(preferred.shape[1])
+    for _ in range(_STEPS):
+        wrong = 1.0 / (1.0 + np.exp(preferred @ weights))
+        gradient = _RIDGE * weights - preferred.T @ wrong
+        curvature = (preferred.T * (wrong * (1.0 - wrong))) @ preferred + _RIDGE * np.eye(len(weights))
+        weights = weights - np.linalg.solve(curvature, gradient)
+    return [round(float(weight), 6) for weight in weights]
+
 
 _QUERIES = 5  # pseudo-queries of a document
 _PAIRS = 2  # of them, that are taken

@@ -25,18 +25,17 @@ from starlette.routing import BaseRoute, Route
 from structformer.errors import StructformerError, UsageError
 
 from structformer_serve import docsearch
-from structformer_serve.answer_stream import AnswerStreams
-from structformer_serve.asking import Asking, search_request
+from structformer_serve.asking import AnswerStreams, Asking, search_request
 from structformer_serve.assets import ROBOTS, STATIC, static
 from structformer_serve.comparison import Comparison
 from structformer_serve.feedback import FeedbackLog
 from structformer_serve.generation import WORDS
-from structformer_serve.http import strict_json
+from structformer_serve.http import bodies as strict_json
 from structformer_serve.http.access import EVERYTHING, Access
+from structformer_serve.http.bodies import StrictJson
 from structformer_serve.http.error_pages import for_browsers
 from structformer_serve.http.guard import Guard, Metrics, log, problem
 from structformer_serve.http.options import ServerOptions
-from structformer_serve.http.strict_json import StrictJson
 from structformer_serve.language_model import language_model
 from structformer_serve.mcp_server import mcp_server
 from structformer_serve.openapi import openapi

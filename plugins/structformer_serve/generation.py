@@ -4,8 +4,9 @@ last request does.
 
 from __future__ import annotations
 
+import json
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import Any
@@ -15,6 +16,7 @@ from structformer.did_you_mean import did_you_mean
 from structformer.document import Document
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.graph import ReferenceGraph
+from structformer.ingestion import Fate
 from structformer.models import read_record
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.encoder_names import ENCODER
@@ -30,10 +32,69 @@ from structformer.workspace import Workspace
 
 from structformer_serve.batching import BatchedEncoder
 from structformer_serve.comparison import other_search
-from structformer_serve.deleted import deleted_documents
 from structformer_serve.links import LinkTable, VisibleNames
+from structformer_serve.schemas import WhatWasRead
 from structformer_serve.shelves import Shelves
-from structformer_serve.what_was_read import what_was_read
+
+_REASONS = 5  # of each kind of file that became no document
+
+
+def what_was_read(workspace: Workspace) -> WhatWasRead | None:
+    """What the last ingest read; None where it left no report that can be read."""
+    try:
+        return _from_report(json.loads((workspace.reports / "report.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
+def _from_report(report: dict[str, Any]) -> WhatWasRead:
+    account, links = report["account"], report["links"].values()
+    resolved = sum(counts["resolved"] for counts in links)
+    return WhatWasRead(
+        documents=report["documents"],
+        sections=report["sections"],
+        files=account["seen"],
+        read=account["documents"],
+        parts=account["parts"],
+        skipped=account["not_documents"],
+        skipped_because=_reasons(account["named"], Fate.NONE),
+        failed=account["failed"],
+        failed_because=_reasons(account["named"], Fate.FAILED),
+        links_resolved=resolved,
+        links_within=resolved + sum(counts["unresolved"] + counts["ambiguous"] for counts in links),
+    )
+
+
+def _reasons(named: list[dict[str, str]], fate: Fate) -> list[str]:
+    """Why files became no documents, the commonest reason first."""
+    counts = Counter(each["why"] for each in named if each["became"] == fate and each["why"])
+    return [why for why, _ in counts.most_common(_REASONS)]
+
+
+def deleted_documents(before: Corpus, after: Corpus) -> frozenset[int]:
+    """Numbers of the documents of one corpus that a later one does not have: neither their id nor the bytes of the file
+    that they were read from, which may be called otherwise now. Shards that both have are not looked at.
+    """
+    old, new = {shard.key for shard in before.shards}, {shard.key for shard in after.shards}
+    kept = {
+        row["id"] for shard in after.shards if shard.key not in old for row in after.rows(shard, "documents", ["id"])
+    }
+    gone: dict[int, str] = {}
+    for shard, start in zip(before.shards, before.starts, strict=False):
+        if shard.key in new:
+            continue
+        for row in before.rows(shard, "documents", ["number", "id", "file"]):
+            if row["id"] not in kept:
+                gone[start + row["number"]] = row["file"]
+    if not gone:
+        return frozenset()
+    pieces: dict[str, set[str]] = {file: set() for file in gone.values()}  # a dump is read in several
+    for source in before.sources():
+        if source["file"] in pieces:
+            pieces[source["file"]].add(source["sha256"])
+    there = {source["sha256"] for source in after.sources()}
+    return frozenset(number for number, file in gone.items() if not pieces[file] <= there)
+
 
 BEST, WORDS = "best", "words"
 _DOCUMENTS = 64  # whole documents that are kept

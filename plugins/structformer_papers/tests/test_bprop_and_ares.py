@@ -25,10 +25,9 @@ from structformer.training.recipes import training_options
 from structformer.training.report.logs import read_log
 
 from boats import TOPICS, boats
+from structformer_papers.ares import Places, fitted_weights, hard, strict, weighted, write_places
 from structformer_papers.axioms import AXIOMS, ScoredDocument, signs
 from structformer_papers.bprop import Attended, ContrastModel, contrasts, saturated, write_attended
-from structformer_papers.places import Places, write_places
-from structformer_papers.preferences import fitted_weights, hard, strict, weighted
 
 TEXTS = ["join ropes with knots", "ropes hold sails, old ropes too", "sails catch wind"]
 DIGEST = "ae2709f0442bf459ea33d2738993b13da8a2887b84bbd8c1fe98aa5194f7f996"  # of ARES's Examples of the boats

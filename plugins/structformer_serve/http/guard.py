@@ -6,7 +6,8 @@ import json
 import logging
 import time
 from contextvars import ContextVar
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.datastructures import Headers, MutableHeaders
@@ -18,7 +19,55 @@ from structformer_serve.http.bodies import Gone, TooLarge, again, has_body, read
 from structformer_serve.http.error_pages import for_browsers
 from structformer_serve.http.hostnames import client_of
 from structformer_serve.http.options import ServerOptions
-from structformer_serve.http.slots import Slot, Slots
+
+
+class _Gauge(Protocol):
+    def set(self, value: float) -> None: ...
+
+
+class Slots:
+    """A number of slots, all free at first. gauge: shows how many are taken."""
+
+    def __init__(self, most: int, gauge: _Gauge) -> None:
+        self._most = most
+        self._gauge = gauge
+        self._taken = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether none is free."""
+        return self._taken >= self._most
+
+    def take(self) -> Slot:
+        """Take one, even where none is free: whoever asks looks at `full` first."""
+        self._change(1)
+        return Slot(self)
+
+    def _change(self, by: int) -> None:
+        self._taken += by
+        self._gauge.set(self._taken)
+
+
+class Slot:
+    """A taken slot, given back once: early by `give_back`, at the latest at the end of its block."""
+
+    def __init__(self, slots: Slots | None) -> None:
+        self._slots = slots
+
+    def give_back(self) -> None:
+        """Free the slot; more than once is harmless."""
+        slots, self._slots = self._slots, None
+        if slots is not None:
+            slots._change(-1)
+
+    def __enter__(self) -> Slot:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.give_back()
+
 
 ACCESS: ContextVar[Access] = ContextVar("access", default=EVERYTHING)
 log = logging.getLogger("structformer.serve")
