@@ -12,12 +12,12 @@ from structformer import Retriever
 from structformer.ingestion import ingest
 from structformer.retrieval.hits import Filter, Hit
 from structformer.retrieval.index import build_index
-from structformer.retrieval.language_marks import language_marks
 from structformer.serving.access import Access
 from structformer.serving.app import Application
 from structformer.serving.options import ServerOptions
 from structformer.serving.schemas import SearchRequest
 from structformer.serving.service import SearchService
+from structformer.text.language_marks import language_marks
 
 from conftest import write_pages
 

@@ -22,6 +22,9 @@ _SEE_ALSO = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
+_NO_LETTER = re.compile("[^a-z0-9]+")
+_LAST_ACCENT = "\u036f"
+
 
 def is_see_also(title: str) -> bool:
     """True for the titles of related-page lists: "See also", "SEE ALSO", "Related", "What's next" and their like."""
@@ -41,6 +44,21 @@ def mkdocs_slug(title: str) -> str:
     """The anchor that Python-Markdown (MkDocs) gives a title: ASCII only, runs of spaces and hyphens one hyphen."""
     ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_title).strip().lower())
+
+
+def letters_and_digits(name: str) -> str:
+    """What all renderers' anchors of a title have in common: its letters and digits, in small letters, without accents
+    on Latin, Greek and Cyrillic ones.
+    """
+    if name.isascii():
+        return _NO_LETTER.sub("", name.lower())
+    parts = unicodedata.normalize("NFKD", "".join(filter(_is_part, name)))
+    return "".join(filter(_is_part, unicodedata.normalize("NFKD", parts.casefold())))
+
+
+def _is_part(character: str) -> bool:
+    """Whether it is a letter, a digit, or a vowel's sign as Indic scripts have them."""
+    return character.isalnum() or (character > _LAST_ACCENT and unicodedata.category(character)[0] == "M")
 
 
 class Slugs:
