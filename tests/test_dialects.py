@@ -265,6 +265,12 @@ def test_words_of_shortcodes_stay():
     assert text('{{< tab "Linux" >}}\n\nText.\n\n{{< /tab >}}\n') == "Linux\n\nText."
 
 
+def test_headings_of_kubernetes_are_called_as_its_pages_show_them():
+    found = page('# T\n\n## {{% heading "prerequisites" %}}\n\nA.\n\n## {{% heading "whatsnext" %}}\n\n- [x](y.md)\n')
+    assert [title for _, title in outline(found)] == ["T", "Before you begin", "What's next"]
+    assert [kind for kind, _, _ in links(found)] == ["see_also"]
+
+
 def test_addresses_of_shortcodes_are_links():
     found = page(
         '# T\n\n{{< card title="T" link="/l" >}}\n\n{{< button href="/x" >}}Get *it*{{< /button >}} '
