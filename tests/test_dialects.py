@@ -327,6 +327,12 @@ def test_marks_of_docfx_are_no_text():
     assert targets(found)[:2] == [("a/b.png", "A plan"), ("n.md", "Next")]
 
 
+def test_references_of_docfx_show_the_name_that_they_hold():
+    assert targets(page("# T\n\nSee <xref:Boat.Hull.Paint%2A?displayProperty=nameWithType>.\n")) == [
+        ("xref:Boat.Hull.Paint%2A", "Boat.Hull.Paint")
+    ]
+
+
 def test_an_include_of_docfx_may_stand_in_a_line():
     assert text("Use [!INCLUDE [p](includes/p.md)] now.\n", others={"includes/p.md": "The *Product*\n"}) == (
         "Use The Product now."

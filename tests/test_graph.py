@@ -249,3 +249,29 @@ def test_a_translation_s_images_may_lie_beside_the_original(tmp_path):
 
 def test_a_page_without_a_language_does_not_fall_back_to_another_folder(tmp_path):
     assert edges(tmp_path, {"a.md": "# A\n\n[x](is/list.md)\n", "list.md": "# List\n"}) == []
+
+
+def test_pages_are_found_by_their_uid_and_an_unknown_one_leads_to_another_product(tmp_path):
+    pages = {
+        "a.md": "---\nuid: boat.a\n---\n# A\n\n[x](xref:boat.b#reef) <xref:boat.b> [y](xref:System.Object.Equals%2A)\n",
+        "b.md": "---\nuid: boat.b\n---\n# B\n\n## Reef\n",
+    }
+    assert [target for _, target, _ in edges(tmp_path, pages)] == ["b.md#Reef", "b.md#B"]
+    counts = statistics(tmp_path)["links"]["hyperlink"]
+    assert (counts["external"], counts["unresolved"]) == (1, 0)
+
+
+def test_pages_are_found_where_docfx_publishes_their_folder(tmp_path):
+    settings = '{"build": {"content": [{"src": "7.4", "dest": "module"}, {"src": "concepts", "dest": "learn"}]}}'
+    page = "---\nms.date: 2024-01-01\n---\n# {}\n\n[x](/boats/module/boats.core/reef)\n"
+    pages = {
+        "docfx.json": settings,
+        "7.4/Boats.Core/Reef.md": page.format("Reef"),
+        "concepts/start.md": page.format("Start"),
+    }
+    assert {target for _, target, _ in edges(tmp_path, pages)} == {"7.4/Boats.Core/Reef.md#Reef"}
+
+
+@pytest.mark.parametrize("settings", ["[", "{}", '{"build": {"content": [{"src": 1}]}}', '{"build": {"content": [3]}}'])
+def test_damaged_settings_of_docfx_do_no_harm(tmp_path, settings):
+    assert edges(tmp_path, {"docfx.json": settings, "a.md": "---\nuid: a\n---\n# A\n\n[x](#a)\n"}) != []

@@ -25,7 +25,7 @@ from structformer.formats.protocol import FormatOption
 from structformer.formats.source import SourceFile
 from structformer.text.prose import has_prose
 
-from structformer_markdown.dialects import chosen_names, plain_markdown
+from structformer_markdown.dialects import chosen_names, docfx, plain_markdown
 from structformer_markdown.dialects.shown import NOTE_MARK, NOTE_MARK_BEGINS
 from structformer_markdown.dialects.templates import is_template
 from structformer_markdown.directives import note_kind
@@ -159,7 +159,7 @@ class MarkdownFormat:
             metadata=metadata,
             promote=True,  # the title of the front matter and the heading name the same page, in whatever words
         )
-        document.names = _names(document)
+        document.names = _names(document, source)
         yield document
 
     def parts(self, source: SourceFile) -> set[str]:
@@ -202,9 +202,12 @@ def _report_depth(source: SourceFile, places: list[tuple[int, int]], lines_befor
         )
 
 
-def _names(document: Document) -> tuple[str, ...]:
+def _names(document: Document, source: SourceFile) -> tuple[str, ...]:
     path = document.source.path
-    names = list(path_names(path))
+    places = [name for each in (path, *docfx.published(document.metadata, source)) for name in path_names(each)]
+    names = list(places)
+    if isinstance(uid := document.metadata.get("uid"), str):
+        names.append(normalize(f"xref:{uid}"))
     for key in _NAME_KEYS:
         value = document.metadata.get(key)
         for item in value if isinstance(value, list) else [value]:
@@ -214,7 +217,7 @@ def _names(document: Document) -> tuple[str, ...]:
                 )
     stem = without_suffix(path).rpartition("/")[2]
     names += [wiki_name(stem), wiki_name(document.title)]
-    names += [_ANY_CASE + name.lower() for name in path_names(path) if name != name.lower()]
+    names += [_ANY_CASE + name.lower() for name in places if name != name.lower()]
     return tuple(dict.fromkeys(name for name in names if name))
 
 
