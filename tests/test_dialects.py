@@ -161,6 +161,67 @@ def test_formulas_in_mdx_keep_their_braces():
     assert mdx("So $\\frac{a}{b}$ is {x} small.\n").root.text == "So $\\frac{a}{b}$ is small."
 
 
+# MyST
+
+
+def test_targets_and_the_names_of_directives_are_anchors():
+    source = (
+        "(top)=\n# T\n\n```{math}\n:label: eq_two\ny\n```\n\n(para)=\nText.\n\n## Two\n\n```{figure} a.png\n---\nname: fig\n"
+        "---\nA *sail*.\n```\n\n:::{note}\n:name: hint\n:class: dropdown\nMind.\n:::\n\n```{code-block} python\n:name: code\nx = 1\n```\n"
+    )
+    found = page(source)
+    assert [section.anchors for section in found.sections()] == [
+        ("top", "t", "eq_two", "para"),
+        ("two", "fig", "hint", "code"),
+    ]
+    assert [section.text for section in found.sections()] == ["y\n\nText.", "A sail.\n\nMind.\n\nx = 1"]
+
+
+def test_what_myst_does_not_show_is_no_text():
+    source = (
+        "```{raw} html\n<div>\n```\n\n```{index} single: Sails; reefed\n```\n\n```{contents} Contents\n:depth: 2\n```\n\n"
+        "% a comment\nText.\n\n+++ {'slideshow': 1}\n\n:::{bibliography}\n:::\n\nLast.\n"
+    )
+    assert text(f"# T\n\n{source}") == "Text.\n\nLast."
+    assert text("# T\n\n% of all sails\n\n```{r}\nx\n```\n") == "% of all sails\n\nx"  # R Markdown has no such comments
+
+
+def test_roles_refer_to_places_files_and_works():
+    source = (
+        "By {eq}`one`, {numref}`Fig. %s <two>`, {doc}`b`, {download}`data <a.csv>` and {cite:p}`Pear2020,Fig1999`.\n"
+    )
+    assert links(page(f"# T\n\n{source}")) == [
+        ("xref", "#one", "one"),
+        ("xref", "#two", "Fig. %s"),
+        ("hyperlink", "b", "b"),
+        ("hyperlink", "a.csv", "data"),
+        ("citation", "Pear2020", "Pear2020"),
+        ("citation", "Fig1999", "Fig1999"),
+    ]
+
+
+def test_a_reference_without_words_shows_the_title_of_its_target():
+    found = page("# T\n\nSee {ref}`sails`, {ref}`here <sails>` and {ref}`far-away`.\n\n(sails)=\n## The sails\n")
+    assert found.root.text == "See The sails, here and far away."
+
+
+def test_labels_are_found_on_any_page_and_works_where_they_are_listed(tmp_path):
+    (tmp_path / "a.md").write_text("# A\n\n{ref}`sail_lbl`, {eq}`eq_b`, {cite}`Pear2020`\n")
+    (tmp_path / "b.md").write_text("# B\n\n(sail_lbl)=\n## Sails\n\n```{math}\n:label: eq_b\nx\n```\n")
+    report = ingest(tmp_path, tmp_path / "w", workers=1)
+    assert (report.links["xref"]["resolved"], report.links["xref"]["dead_anchor"]) == (2, 0)
+    assert report.links["citation"]["external"] == 1
+    (tmp_path / "c.md").write_text("# C\n\n```{bibliography}\n```\n")
+    assert ingest(tmp_path, tmp_path / "w", workers=1).links["citation"]["resolved"] == 1
+
+
+@pytest.mark.parametrize("fences", [("```{note}", "```"), (":::{note}", ":::"), ("::::{note}\n:::{tip}", ":::\n::::")])
+def test_a_heading_in_a_directive_is_outside_the_tree(fences):
+    found = page(f"# T\n\n{fences[0]}\n# Inside\n\nMind.\n{fences[1]}\n\n## After\n\nText.\n")
+    assert outline(found) == [(0, "T"), (1, "After")]
+    assert found.root.text == "Inside\n\nMind."
+
+
 # containers
 
 
@@ -265,9 +326,9 @@ def test_words_of_shortcodes_stay():
     assert text('{{< tab "Linux" >}}\n\nText.\n\n{{< /tab >}}\n') == "Linux\n\nText."
 
 
-def test_headings_of_kubernetes_are_called_as_its_pages_show_them():
-    found = page('# T\n\n## {{% heading "prerequisites" %}}\n\nA.\n\n## {{% heading "whatsnext" %}}\n\n- [x](y.md)\n')
-    assert [title for _, title in outline(found)] == ["T", "Before you begin", "What's next"]
+def test_the_related_pages_of_kubernetes_have_the_heading_that_its_pages_show():
+    found = page('# T\n\n## {{% heading "whatsnext" %}}\n\n- [x](y.md)\n')
+    assert [title for _, title in outline(found)] == ["T", "What's next"]
     assert [kind for kind, _, _ in links(found)] == ["see_also"]
 
 

@@ -14,15 +14,8 @@ _FIRST = re.compile(r"""[ \t\n]*(?:"([^"]*)"|“([^”]*)”|([^\s"'=]++)(?![ \t
 _REFERENCE = re.compile(r"""(?:path=)?["'“]?([^"'”\s]+)""")
 _SHOWN = ("title", "caption", "alt", "label", "name", "heading", "summary", "text", "header", "subtitle", "question")
 _UNNAMED_FIRST = frozenset("heading tab details expand badge kbd abbr".split())  # whose first argument is shown
-# What the words of `heading` are called in Kubernetes' documentation.
-_HEADINGS = {
-    "whatsnext": "What's next",
-    "seealso": "See also",
-    "prerequisites": "Before you begin",
-    "objectives": "Objectives",
-    "cleanup": "Cleaning up",
-    "envvars": "Environment variables",
-}
+# What `heading` shows in Kubernetes' documentation.
+_HEADINGS = {"whatsnext": "What's next", "seealso": "See also"}
 _IMAGES = frozenset("figure img image imgproc picture".split())
 _CODE = frozenset({"highlight", "code", "code-toggle"})
 
