@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from structformer import Document, read
 from structformer.blocks import MarkKind
+from structformer.corpus import Corpus
 from structformer.errors import UsageError
 from structformer.formats.source import SourceFile
 from structformer.ingestion import ingest
@@ -220,6 +221,48 @@ def test_a_heading_in_a_directive_is_outside_the_tree(fences):
     found = page(f"# T\n\n{fences[0]}\n# Inside\n\nMind.\n{fences[1]}\n\n## After\n\nText.\n")
     assert outline(found) == [(0, "T"), (1, "After")]
     assert found.root.text == "Inside\n\nMind."
+
+
+# MkDocs
+
+
+def test_spots_of_autorefs_name_what_comes_next_or_the_place_they_are_in():
+    found = page("# T\n\n[](){#spot}\n## Two\n\nA [](){#in-text}line.\n")
+    assert [section.anchors for section in found.sections()] == [("t",), ("spot", "two", "in-text")]
+    assert [section.text for section in found.sections()] == ["", "A line."]
+
+
+def test_objects_of_mkdocstrings_are_places_and_their_options_no_text():
+    found = page("# T\n\n::: boat.hull\n    options:\n      show_root_heading: true\n\nText.\n\n::: tip\nMind.\n:::\n")
+    assert (found.root.text, found.root.anchors) == ("boat.hull\n\nText.\n\nTip: Mind.", ("t", "boat.hull"))
+
+
+def test_references_of_autorefs_lead_to_any_page_and_unknown_ones_outside(tmp_path):
+    (tmp_path / "mkdocs.yml").write_text("site_name: Boats\n")
+    (tmp_path / "a.md").write_text(
+        "# A\n\n[boat.Hull][], [`boat.Hull.paint`][boat.Hull.paint], [the spot][spot], [os.path][] and [ours][b].\n\n[b]: b.md\n"
+    )
+    (tmp_path / "b.md").write_text("# B\n\n::: boat.Hull\n\n## Two\n\n[](){#spot}\n\n### Three\n")
+    counts = ingest(tmp_path, tmp_path / "w", workers=1).links["hyperlink"]
+    assert (counts["resolved"], counts["external"], counts["unresolved"], counts["dead_anchor"]) == (4, 1, 0, 0)
+    [first, _] = Corpus.open(tmp_path / "w").documents()
+    assert first.root.text == "boat.Hull, boat.Hull.paint, the spot, os.path and ours."
+
+
+def test_brackets_that_are_no_reference_stay():
+    assert (
+        text("# T\n\nAn `x`, int[][], a[i][j.k] and [some][thing].\n") == "An x, int[][], a[i][j.k] and [some][thing]."
+    )
+
+
+def test_icons_keys_and_abbreviations_show_what_a_reader_sees():
+    source = "Press ++ctrl+shift+c++ :material-check:{ .ok } in C++ or i++.\n\nHTML.\n\n*[HTML]: Hyper Text\n"
+    assert text(f"# T\n\n{source}") == "Press Ctrl+Shift+C in C++ or i++.\n\nHTML."
+
+
+def test_options_of_a_block_are_no_text():
+    source = "/// details | More\n    type: warning\n    open: True\n\nWords.\n///\n"
+    assert text(f"# T\n\n{source}") == "More\n\nWords."
 
 
 # containers

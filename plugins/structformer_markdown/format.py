@@ -193,6 +193,11 @@ class MarkdownFormat:
             label = normalize(fragment)
             for anchor in (label, label.lower().replace("_", "-")):  # as written, and as docutils has it
                 yield f"{_label_name(label)}#{anchor}"
+        if page.startswith("xref:"):  # an object of code is described where what it is in is
+            parts = page.removeprefix("xref:").split(".")
+            for count in range(len(parts), 0, -1):
+                name = ".".join(parts[:count])
+                yield f"{_label_name(name)}#{name}"
         if page and not is_external(link.target):
             yield wiki_name(page) + (f"#{normalize(fragment)}" if fragment else "")
             for name in link_names(document.id, document.source.path, link.target):
