@@ -502,6 +502,12 @@ def test_an_unknown_dialect_is_refused_in_words():
         ":::image ",
         " ",
         "$",
+        "\n:::::{a}",
+        "\n::: a.b\n  ",
+        "[a.b][]",
+        "[](){#",
+        "\n/// a\n    b: c",
+        "<xref:a",
     ],
 )
 def test_hostile_pages_take_linear_time(unit):

@@ -144,6 +144,7 @@ DIALECT = Dialect(
         "++": _KEYS,
         "*[": _ABBREVIATION,
         "::: ": re.compile(r"^[ \t]*:::[ \t]+[A-Za-z_]\w*(?:(?:[.:]\w+)+[ \t]*$|[ \t]*\n[ \t]+options:)", re.MULTILINE),
-        "][": re.compile(r"\]\[[A-Za-z_]\w*\.[\w.]+\]|[.`][^\[\]\n]*\]\[\]"),
+        "][]": None,
+        "][": re.compile(r"\]\[[A-Za-z_]\w*\.[\w.]+\]"),
     },
 )
