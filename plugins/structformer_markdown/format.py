@@ -7,13 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from markdown_it.token import Token
-from structformer.document import Document, Link, MarkKind, Source
+from structformer.document import Document, Link, LinkKind, MarkKind, Source
 from structformer.formats import (
+    UNNAMED,
     FormatOption,
     SourceFile,
     TreeBuilder,
     is_external,
     link_names,
+    name_references,
     normalize,
     path_candidates,
     path_names,
@@ -24,10 +26,19 @@ from structformer.formats import (
 )
 from structformer.text import has_prose
 
-from structformer_markdown.dialects import chosen_names, plain_markdown
+from structformer_markdown.dialects import chosen_names, docfx, plain_markdown
 from structformer_markdown.dialects.shown import NOTE_MARK, NOTE_MARK_BEGINS
 from structformer_markdown.dialects.templates import is_template
-from structformer_markdown.directives import note_kind
+from structformer_markdown.directives import (
+    CITATION_ROLES,
+    FILE_ROLES,
+    HIDDEN_DIRECTIVES,
+    PLACE_ROLES,
+    TITLE_ROLES,
+    labels,
+    note_kind,
+    split_options,
+)
 from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark
 from structformer_markdown.front_matter import split_front_matter
 from structformer_markdown.grammar import BARE_URLS, MAX_NESTING, parse
@@ -44,12 +55,10 @@ _TITLE_BLOCK = re.compile(r"(?:%[^\n]*(?:\n[ \t]+\S[^\n]*)*(?:\n|\Z)){1,3}")
 _MAN_TITLE = re.compile(r"(?P<name>[^\s()]+)(?:\s+|\s*\()(?P<section>[1-9][a-z]*|[nl])(?:\)|\s|$)")
 _LINE_BREAK = re.compile(r"[ \t]*\n[ \t]*")
 _TARGET = re.compile(r"\(([^()\s]+)\)=")
-_OPTION = re.compile(r"[ \t]*:[\w-]+:.*|---")
-_CODE_OPTIONS = re.compile(r"(?:[ \t]*:[\w-]+:[^\n]*(?:\n|\Z))+")
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|[^:\s].*)")
 _ROLE = re.compile(r"\{([\w:+-]+)\}$")
 _NAMED = re.compile(r"(.*?)<([^<>]+)>", re.DOTALL)
-_REFERENCE_ROLES = frozenset("ref doc numref any eq term download std:ref std:doc cite".split())
+_KEYS = re.compile(r"[,;\s]+")
 _MARKED_ROLES = {
     "math": MarkKind.FORMULA_SPAN,
     **dict.fromkeys("code command envvar file kbd option program samp".split(), MarkKind.CODE_SPAN),
@@ -78,6 +87,7 @@ _PART_CLOSES = {f"{name}_close": kind for name, kind in _PARTS.items()}
 _SPAN_OPENS = {"em_open": MarkKind.EMPHASIS, "strong_open": MarkKind.STRONG}
 _SPAN_CLOSES = {"em_close": MarkKind.EMPHASIS, "strong_close": MarkKind.STRONG}
 _OF_LINES = (MarkKind.LIST, MarkKind.DEFINITIONS)
+_BIBLIOGRAPHY = "works:"  # name of pages that list the works that others cite
 _ANY_CASE = "any case:"  # before the names of a path in lower case, as some sites have their addresses
 _NAME_KEYS = ("slug", "permalink", "url", "id", "aliases", "redirect_from")
 
@@ -146,7 +156,8 @@ class MarkdownFormat:
         env: dict[str, Any] = {} if strict else {BARE_URLS: True}
         with without_garbage_collection():
             # The tokens must be gone before the collector is on again, or it would walk them all.
-            _Reader(builder, extended=not strict).read(parse(body, env))
+            reader = _Reader(builder, extended=not strict)
+            reader.read(parse(body, env))
         _report_depth(source, env.get("too_deep", []), text.count("\n", 0, body_start))
         title = metadata.get("title")
         document = builder.finish(
@@ -158,7 +169,10 @@ class MarkdownFormat:
             metadata=metadata,
             promote=True,  # the title of the front matter and the heading name the same page, in whatever words
         )
-        document.names = _names(document)
+        if reader.has_unnamed:
+            here = {anchor for section in document.sections() for anchor in section.anchors}
+            name_references(document, lambda label, _: "" if label in here else " ".join(re.split(r"[\W_]+", label)))
+        document.names = (*_names(document, source), *dict.fromkeys(reader.names))
         yield document
 
     def parts(self, source: SourceFile) -> set[str]:
@@ -167,10 +181,23 @@ class MarkdownFormat:
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """Names the target may mean, best first: as a path, as a site's address, as a wiki page's name, as a path in
-        other case.
+        other case; a MyST label anywhere; a cited work, which is outside where no page lists the works.
         """
+        if link.kind is LinkKind.CITATION and not is_external(link.target):
+            yield f"//{link.target}"
+            yield _BIBLIOGRAPHY
+            return
         yield from link_names(document.id, document.source.path, link.target)
         page, fragment = split_fragment(link.target)
+        if fragment and not page:
+            label = normalize(fragment)
+            for anchor in (label, label.lower().replace("_", "-")):  # as written, and as docutils has it
+                yield f"{_label_name(label)}#{anchor}"
+        if page.startswith("xref:"):  # an object of code is described where what it is in is
+            parts = page.removeprefix("xref:").split(".")
+            for count in range(len(parts), 0, -1):
+                name = ".".join(parts[:count])
+                yield f"{_label_name(name)}#{name}"
         if page and not is_external(link.target):
             yield wiki_name(page) + (f"#{normalize(fragment)}" if fragment else "")
             for name in link_names(document.id, document.source.path, link.target):
@@ -178,6 +205,11 @@ class MarkdownFormat:
                 if path != path.lower():
                     yield path.lower() + separator + anchor
                 yield _ANY_CASE + path.lower() + separator + anchor
+
+
+def _label_name(label: str) -> str:
+    """The name by which a label is found anywhere in the corpus, in reStructuredText too."""
+    return f"label:{normalize(label).lower().replace('_', '-')}"
 
 
 def _title_block(block: str) -> dict[str, Any]:
@@ -201,9 +233,12 @@ def _report_depth(source: SourceFile, places: list[tuple[int, int]], lines_befor
         )
 
 
-def _names(document: Document) -> tuple[str, ...]:
+def _names(document: Document, source: SourceFile) -> tuple[str, ...]:
     path = document.source.path
-    names = list(path_names(path))
+    places = [name for each in (path, *docfx.published(document.metadata, source)) for name in path_names(each)]
+    names = list(places)
+    if isinstance(uid := document.metadata.get("uid"), str):
+        names.append(normalize(f"xref:{uid}"))
     for key in _NAME_KEYS:
         value = document.metadata.get(key)
         for item in value if isinstance(value, list) else [value]:
@@ -213,7 +248,7 @@ def _names(document: Document) -> tuple[str, ...]:
                 )
     stem = without_suffix(path).rpartition("/")[2]
     names += [wiki_name(stem), wiki_name(document.title)]
-    names += [_ANY_CASE + name.lower() for name in path_names(path) if name != name.lower()]
+    names += [_ANY_CASE + name.lower() for name in places if name != name.lower()]
     return tuple(dict.fromkeys(name for name in names if name))
 
 
@@ -227,7 +262,9 @@ class _Reader:
         self._list_depth = 0
         self._quotes: list[MarkKind] = []
         self._nested = 0
-        self._anchors: list[str] = []
+        self._anchors: list[str] = []  # of what comes next
+        self.names: list[str] = []  # of the document, by what is in it
+        self.has_unnamed = False
 
     def read(self, tokens: list[Token]) -> None:
         for index, token in enumerate(tokens):
@@ -238,15 +275,20 @@ class _Reader:
                     and self._extended
                     and (label := _TARGET.fullmatch(token.content)) is not None
                 ):
-                    self._anchors.append(label[1])  # it names what comes next
+                    self._anchors.append(label[1])
+                    self.names.append(_label_name(label[1]))
                 elif token.content[:1] in ("!", "$") and (whole := self._whole(token)) is not None:
                     self._builder.open_mark(whole)
                     self._content(token.content, token.children)
                     self._builder.close_mark(whole)
                 else:
+                    if self._anchors and not self._builder.in_heading:
+                        self._label([])
                     self._content(token.content, token.children)
             elif kind == "paragraph_open" or kind == "paragraph_close":
                 self._block()
+            elif self._nested and kind in ("heading_open", "heading_close"):
+                self._rubric(kind == "heading_open")
             elif kind == "heading_open":
                 self._heading(token, tokens[index + 1])
             elif kind == "heading_close":
@@ -267,11 +309,10 @@ class _Reader:
     def _code(self, token: Token) -> None:
         """Code as it stands, or what else is not Markdown; a directive's options in front of it are none of it."""
         content = token.content.strip("\n") if token.content.strip() else ""
-        if self._extended and token.info.startswith("{") and (options := _CODE_OPTIONS.match(content)) is not None:
-            self._builder.open_mark(MarkKind.RAW, "myst")
-            self._builder.verbatim(options[0])
-            self._builder.close_mark(MarkKind.RAW)
-            content = content[options.end() :]
+        if self._extended and token.info.startswith("{"):
+            options, content = split_options(content)
+            self._label(labels(options))
+            content = content.strip("\n")
         mark, detail = fence_mark(token.info, extended=self._extended)
         self._builder.open_mark(mark, detail)
         self._builder.verbatim(content)
@@ -296,13 +337,18 @@ class _Reader:
     def _directive(self, token: Token) -> bool:
         """A MyST directive: one whose content is Markdown is read as such. False when it is code after all."""
         found = DIRECTIVE.match(token.info)
-        if found is None or found[1] in CODE_DIRECTIVES:
+        if found is None or (found[1] in CODE_DIRECTIVES and found[1] not in HIDDEN_DIRECTIVES):
             return False
         name, argument = found[1], found[2].strip()
-        lines = token.content.split("\n")
-        first = next((number for number, line in enumerate(lines) if not _OPTION.fullmatch(line)), len(lines))
-        options, lines = lines[:first], lines[first:]
+        options, content = split_options(token.content)
+        if name in HIDDEN_DIRECTIVES:
+            self.names += [_BIBLIOGRAPHY] * (name == "bibliography")
+            return True
+        lines = content.split("\n")
         self._block()
+        if name == "figure-md":  # which has its name for an argument
+            options, argument = {**options, "name": argument}, ""
+        self._label(labels(options))
         if name == "toctree":
             self._contents(lines)
             return True
@@ -336,6 +382,20 @@ class _Reader:
         self._block()
         return True
 
+    def _label(self, names: list[str]) -> None:
+        """Give what comes next, which is no heading, its names: those of its section."""
+        self.names += map(_label_name, names)
+        for name in (*self._anchors, *names):
+            self._builder.add_anchor(name)
+        self._anchors.clear()
+
+    def _rubric(self, opens: bool) -> None:
+        """A heading in a directive, which is a line of it and no section of the page."""
+        if opens:
+            self._open(MarkKind.STRONG)
+        else:
+            self._close(MarkKind.STRONG)
+
     def _contents(self, lines: list[str]) -> None:
         """The entries of a table of contents: pages, with a title before those that have one of their own there."""
         self._builder.open_mark(MarkKind.LIST)
@@ -354,10 +414,23 @@ class _Reader:
         """A MyST role: a reference is a link, any other is its text."""
         named = _NAMED.fullmatch(content)
         shown, target = (named[1].strip(), named[2].strip()) if named else (content, content)
-        if name in _REFERENCE_ROLES and not self._builder.in_link:
-            self._builder.open_link(target if name == "doc" else f"#{target}")
-            self._builder.text(shown.lstrip("!~"))
-            self._builder.close_link()
+        builder = self._builder
+        if CITATION_ROLES.fullmatch(name) is not None and not builder.in_link:
+            for number, key in enumerate(filter(None, _KEYS.split(target))):
+                builder.text(", " * (number > 0))
+                builder.link_text(key, shown if named else key, LinkKind.CITATION)
+            return
+        if name in PLACE_ROLES and not builder.in_link:
+            builder.open_link(f"#{target}", LinkKind.XREF)
+            unnamed = name in TITLE_ROLES and not named
+            self.has_unnamed |= unnamed
+            builder.text(UNNAMED if unnamed else shown.lstrip("!~"))
+            builder.close_link()
+            return
+        if name in FILE_ROLES and not builder.in_link:
+            builder.open_link(target)
+            builder.text(shown.lstrip("!~"))
+            builder.close_link()
             return
         mark = _MARKED_ROLES.get(name)
         if mark is not None:

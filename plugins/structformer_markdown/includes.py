@@ -37,6 +37,9 @@ _DIRECTIVES = [
         r"(?P<show>)!(?:include|INCLUDE)\s*[\"'(]?(?P<path>[\w./-]+\.\w+)[\"')]?",
         r"(?P<show>)@@(?P<kind>option)\s+(?P<path>[\w.-]+)",
         r"(?P<show><<<)\s*(?P<path>@?[\w./-]+\.(?P<language>\w+))(?:#(?P<part>[\w-]+))?(?:\s*\{[^{}]*\})?(?:\s*\[[^\[\]]*\])?",
+        r"(?P<show>)\{!\s*(?P<path>[^\s\"'<>{}|:!]+)(?:[\s!][^{}]*)?!\}",  # markdown-include
+        # of FastAPI's documentation
+        r"(?P<show>\{\*)\s*(?P<path>[^\s{}*]+\.(?P<language>\w+))(?:\s+ln\[(?P<part>\d+:\d+)\])?(?:\s[^{}*]*)?\*\}",
         r"\[!(?P<show>code)(?:-(?P<language>\w+))?\s*\[[^\]]*\]\s*\((?P<path>[^\s()?#]+)(?:[?#][^()]*)?\)\]",
     )
 ]
@@ -44,7 +47,7 @@ _IN_LINE = re.compile(rf"\[!INCLUDE\s*\[[^\[\]\n]*\]\s*\({_PATH}\)\]", re.IGNORE
 _HINTS = (  # one of which every directive has; a literal is found much faster than a pattern
     *("#include", "#rustdoc_include", "#playground", "8<-", "{< include", "{<include", "{% include", "{%- include"),
     *("{%include", "{%-include", "{% readfile", "{< readfile", "@include:", "[!INCLUDE", "!include", "!INCLUDE"),
-    *("{include}", "@@option", "<<<", "[!code"),
+    *("{include}", "@@option", "<<<", "[!code", "{!", "{*"),
 )
 _HINT_BYTES = tuple(hint.encode() for hint in _HINTS)
 _LINE = re.compile(r"[^\n]*(?:\n|\Z)")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from html import unescape
 
 from structformer.formats import normalize
+from structformer.text import SEE_ALSO_PHRASES
 
 _FILE_WORDS = (
     "file image media datei bild fichier archivo imagen ficheiro imagem bestand afbeelding immagine plik grafika файл изображение файлове "
@@ -75,11 +76,7 @@ _INTERWIKI = {
     "meatball": "http://www.usemod.com/cgi-bin/mb.pl?",
 }
 # Templates that stand on top of a section and name related pages, by what they say before the names.
-SEE_ALSO_TEMPLATES = frozenset(
-    """see also|seealso|see|voir aussi|siehe auch|véase también|vedi anche|ver também|zie ook|zobacz też|см. также|関連項目|see-also|further see""".split(
-        "|"
-    )
-)
+SEE_ALSO_TEMPLATES = SEE_ALSO_PHRASES | {"see also", "seealso", "see", "see-also", "further see"}
 HATNOTES = frozenset(
     """main|main article|main articles|main list|further|further information|details|detail|hauptartikel|article détaillé|article principal|
     artículo principal|artigo principal|vedi|hoofdartikel|osobny artykuł|main page|main topic|subarticle|more|further reading list|ap|

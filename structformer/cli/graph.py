@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import click
 
 from structformer.cli.common import Output, OutputPath, common_options, force_option, printable, table
 
 _SHOWN = 50
+_DEAD = {
+    "dead_anchor": "no such anchor",
+    "ambiguous": "more than one page of this name",
+    "unresolved": "not found",
+}
 
 
 @click.group("graph", context_settings={"help_option_names": ["-h", "--help"]})
@@ -50,33 +57,33 @@ def stats(workspace: Path, out: Output) -> None:
 
 
 @command.command("check")
-@click.option("--limit", type=click.IntRange(1), default=_SHOWN, show_default=True, help="Dead links shown.")
+@click.option("--limit", type=click.IntRange(1), default=_SHOWN, show_default=True, help="Links shown.")
 @common_options
 def check(limit: int, workspace: Path, out: Output) -> int:
-    """Dead links within the corpus, each with its page and section. Exit code 1 when there are any."""
-    from structformer.graph.views import dead_links
+    """Dead links within the corpus, each with its page and section, and how many others only a rule found (--verbose
+    names these). Exit code 1 when there are dead ones."""
+    from structformer.graph.resolution import FOUND_BY
+    from structformer.graph.views import checked_links
 
-    total = 0
-    shown = []
-    for link in dead_links(workspace):
-        total += 1
-        if total > limit:
-            continue
-        shown.append(asdict(link))
-        what = {
-            "dead_anchor": "no such anchor",
-            "ambiguous": "more than one page of this name",
-            "unresolved": "not found",
-        }[link.outcome]
-        out.result(
-            f"{printable(link.document)}: {printable(link.section)}: {link.kind} "
-            f"{printable(link.text)!r} -> {printable(link.target)}: {what}"
-        )
-    out.json({"dead_links": total, "shown": shown})
-    if total > limit:
-        out.note(f"... {total - limit} more; --limit N shows more")
+    found: Counter[str] = Counter()
+    shown: list[dict[str, Any]] = []
+    for link in checked_links(workspace):
+        is_dead = link.outcome not in FOUND_BY
+        found["dead" if is_dead else link.outcome] += 1
+        if len(shown) < limit and (is_dead or out.verbose):
+            shown.append(asdict(link))
+            out.result(
+                f"{printable(link.document)}: {printable(link.section)}: {link.kind} {printable(link.text)!r} -> "
+                f"{printable(link.target)}: {_DEAD.get(link.outcome) or FOUND_BY[link.outcome]}"
+            )
+    total = found.pop("dead", 0)
+    out.json({"dead_links": total, "found_by_rule": dict(found), "shown": shown})
+    if more := total + out.verbose * found.total() - len(shown):
+        out.note(f"... {more} more; --limit N shows more")
     if not total:
         out.result("every link within the corpus leads somewhere")
+    for rule, count in sorted(found.items()):
+        out.result(f"{count} link{'s' * (count > 1)} {FOUND_BY[rule]}")
     return 1 if total else 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urljoin
+from urllib.parse import quote, urljoin, urlsplit
 
 from structformer.did_you_mean import did_you_mean
 from structformer.document import Document
@@ -72,6 +72,13 @@ class Site:
         if id != path or not path.startswith(self.root):
             return ""  # one of many in a file, or no page of the site
         return base + quote(self._path(self.within + path[len(self.root) :]))
+
+    def is_beside(self, target: str) -> bool:
+        """Whether a link from the root leads to another site of the same host: it begins with another folder than the
+        addresses of this one.
+        """
+        base = urlsplit(self.base_url).path.strip("/").partition("/")[0]
+        return bool(base) and target.startswith("/") and target.strip("/").partition("/")[0] not in ("", base)
 
     def _path(self, path: str) -> str:
         bare = without_suffix(path)

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 # A word and a colon alone don't tell: wikis have "Category:Ships". These schemes need no slashes.
 _SCHEME = re.compile(
     r"(?:[a-zA-Z][a-zA-Z0-9+.-]*:)?//|(?:mailto|tel|sms|javascript|data|doi|urn|news|geo|magnet|xmpp|sip|sips|skype|bitcoin|callto|about|"
-    r"file|view-source|irc|nntp|ldap|ws|wss|cid|mid|tag|info|arxiv|pmid|orcid|isbn|olink):",
+    r"file|view-source|irc|nntp|ldap|ws|wss|cid|mid|tag|info|arxiv|pmid|orcid|isbn|olink|xref):",
     re.IGNORECASE,
 )
 # Suffixes that links leave out. Those of installed formats are added; these are also met where no format reads them.

@@ -27,7 +27,7 @@ from structformer.storage.files import remove, write_json
 from structformer.storage.seal import Sealed
 from structformer.workspace import Hold, Workspace
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 def build_graph(
@@ -63,6 +63,7 @@ def write_graph(
             str(corpus.shards_folder),
             start,
             str(folder / "names"),
+            corpus.site,
             groups.bounds,
             str(folder / "edges" / f"{number:05}.parquet"),
             (str(gathered / f"anchors-{number:05}.parquet"), str(gathered / f"redirects-{number:05}.parquet")),

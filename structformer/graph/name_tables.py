@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import json
 import mmap
+import re
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +34,23 @@ from structformer.formats.limits import Limits
 from structformer.formats.link_names import normalize, url_names
 from structformer.storage.files import remove
 from structformer.storage.parquet import parquet_writer
+from structformer.text.headings import letters_and_digits
 
 _DOCUMENTS_OF_A_PARTITION = 50_000
 _MAX_PARTITIONS = 64  # each reader has one connection to every table, at half a megabyte
 _MAX_ALIASES = 10  # in a chain
 _CACHE_KB = 512
 _NAMES_KEPT = 200_000  # with what they lead to, some forty megabytes
+_NUMBERLESS = " "  # before the loose form of a name whose number is left out
+_SEVERAL = ""  # sections
+_RENDERERS_PREFIX = re.compile(r"^(?:user-content-|markdown-header-)")  # of GitHub and Bitbucket
 _BITS, _BITS_OF_A_NAME = ".bits", 16
-_NAME, _ANCHOR, _ALIAS, _FILE = range(4)
+_NAME, _ANCHOR, _ALIAS, _FILE, _LOOSE = range(5)
 _ENTRIES = pa.schema([("kind", pa.int8()), ("key", pa.string()), ("document", pa.int32()), ("value", pa.string())])
 _TABLES = """
     CREATE TABLE names (name TEXT, document INTEGER, PRIMARY KEY (name, document)) WITHOUT ROWID;
     CREATE TABLE anchors (document INTEGER, anchor TEXT, section INTEGER, PRIMARY KEY (document, anchor)) WITHOUT ROWID;
+    CREATE TABLE loose (document INTEGER, form TEXT, section INTEGER, PRIMARY KEY (document, form)) WITHOUT ROWID;
     CREATE TABLE aliases (name TEXT, target TEXT, PRIMARY KEY (name, target)) WITHOUT ROWID;
     CREATE TABLE files (name TEXT PRIMARY KEY) WITHOUT ROWID;
 """
@@ -138,7 +146,8 @@ def gather(task: GatherTask, started: Callable[[str], None]) -> None:
     entries = _other_files(task) if task.shard is None else _shard_entries(task, task.shard)
     for entry in entries:
         kind, key, document, _ = entry
-        rows[document % task.partitions if kind == _ANCHOR else _hash(key) % task.partitions].append(entry)
+        of_document = kind in (_ANCHOR, _LOOSE)
+        rows[document % task.partitions if of_document else _hash(key) % task.partitions].append(entry)
     with parquet_writer(Path(task.output), _ENTRIES) as writer:
         for part in rows:
             columns = list(zip(*part, strict=True)) or [(), (), (), ()]
@@ -171,14 +180,39 @@ def _shard_entries(task: GatherTask, shard: ShardInfo) -> Iterator[Entry]:
         address = site.address_of(row["id"], row["path"], json.loads(row["metadata"])) if site.is_known else ""
         for name in dict.fromkeys((normalize(row["id"]), *row["names"], *url_names(address))):
             yield _NAME, name, number, ""
-    for row in corpus.rows(shard, "sections", ["document", "number", "anchors"]):
-        for anchor in row["anchors"] or ():
-            yield _ANCHOR, normalize(anchor), task.start + row["document"], str(row["number"])
+    sections = corpus.rows(shard, "sections", ["document", "number", "title", "anchors"])
+    for place, its in groupby(sections, key=itemgetter("document")):
+        yield from _places(task.start + place, its)
     known: set[str] = set()
     for row in corpus.rows(shard, "sources", ["path", "aliases"]):
         yield from _folders(row["path"], known)
         for alias in row["aliases"] or ():
             yield _ALIAS, normalize(alias["name"]), 0, normalize(alias["target"])
+
+
+def _places(document: int, sections: Iterable[dict[str, Any]]) -> Iterator[Entry]:
+    """The anchors of a document, and the loose forms of these and of its titles that one section alone has."""
+    loose: dict[str, str] = {}
+    for row in sections:
+        number = str(row["number"])
+        names = row["anchors"] or ()
+        for anchor in names:
+            yield _ANCHOR, normalize(anchor), document, number
+        for name in (row["title"] or "", *names):
+            for form in _loose_forms(normalize(name)):
+                loose[form] = number if loose.get(form, number) == number else _SEVERAL
+    for form, number in sorted(loose.items()):
+        if number != _SEVERAL:
+            yield _LOOSE, form, document, number
+
+
+def _loose_forms(name: str) -> Iterator[str]:
+    """The letters and digits of a name, and those behind a number in front, which some renderers leave out."""
+    form = letters_and_digits(name)
+    if form:
+        yield form
+        if form[0].isdigit() and (rest := form.lstrip("0123456789")):
+            yield _NUMBERLESS + rest
 
 
 def write_table(task: TableTask, started: Callable[[str], None]) -> None:
@@ -192,7 +226,7 @@ def write_table(task: TableTask, started: Callable[[str], None]) -> None:
                 anchors[document, key] = min(section, anchors.get((document, key), section))
             elif kind == _NAME:
                 kinds[kind].add((key, document))
-            else:
+            elif kind != _LOOSE:
                 kinds[kind].add((key, value) if kind == _ALIAS else (key,))
     with closing(sqlite3.connect(task.output)) as database:
         database.execute("PRAGMA journal_mode=OFF")
@@ -202,6 +236,10 @@ def write_table(task: TableTask, started: Callable[[str], None]) -> None:
         database.executemany(
             "INSERT INTO anchors VALUES (?, ?, ?)", ((*key, section) for key, section in sorted(anchors.items()))
         )
+        for path in task.gathered:  # once more, so that these are never held together
+            entries = _entries(Path(path), task.partition)
+            loose = ((document, form, int(section)) for kind, form, document, section in entries if kind == _LOOSE)
+            database.executemany("INSERT INTO loose VALUES (?, ?, ?)", loose)
         database.executemany("INSERT INTO aliases VALUES (?, ?)", sorted(kinds[_ALIAS]))
         database.executemany("INSERT INTO files VALUES (?)", sorted(kinds[_FILE]))
         database.commit()
@@ -314,6 +352,18 @@ class NameTables:
         table = self._of(document % self._count)
         for form in dict.fromkeys((anchor, anchor.lower())):
             row = table.execute("SELECT section FROM anchors WHERE document = ? AND anchor = ?", (document, form))
+            if (found := row.fetchone()) is not None:
+                return int(found[0])
+        return None
+
+    def section_by_letters(self, document: int, anchor: str) -> int | None:
+        """Number of the one section with an anchor or a title of the same letters and digits, whichever renderer's
+        rule the link follows; of a path of headings (`Chapter#Part`) the last counts.
+        """
+        form = letters_and_digits(_RENDERERS_PREFIX.sub("", anchor.rpartition("#")[2]))
+        table = self._of(document % self._count)
+        for name in (form, _NUMBERLESS + form) if form else ():
+            row = table.execute("SELECT section FROM loose WHERE document = ? AND form = ?", (document, name))
             if (found := row.fetchone()) is not None:
                 return int(found[0])
         return None

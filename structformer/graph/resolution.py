@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pyarrow as pa
 
 from structformer.corpus import Corpus
 from structformer.corpus.shards import ShardInfo, read_table
+from structformer.corpus.site import Site
 from structformer.document import Document, Link, LinkKind
 from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.gc_pause import without_garbage_collection
@@ -22,11 +24,17 @@ from structformer.graph.incoming import EDGES, gather, redirect_row
 from structformer.graph.name_tables import NameTables
 from structformer.plugins import load_plugins
 from structformer.storage.parquet import parquet_writer
+from structformer.text.language_marks import language_marks
+from structformer.text.languages import ENGLISH
 
 _EXAMPLES = 5
 _ROWS_AT_ONCE = 20_000
-_FAILURES = ("unresolved", "ambiguous", "dead_anchor")
-_OUTCOMES = ("resolved", "external", "file", *_FAILURES)
+FAILURES = ("unresolved", "ambiguous", "dead_anchor")
+_OUTCOMES = ("resolved", "external", "file", *FAILURES)
+FOUND_BY = {
+    "by_letters": "found by its letters and digits",
+    "untranslated": "found in the language without translation",
+}
 
 
 @dataclass(slots=True)
@@ -42,7 +50,7 @@ class Resolution:
         """Count one link's outcome and keep it as an example while there are few."""
         counts = self.counts.get(kind) or self.counts.setdefault(kind, Counter())
         counts[outcome] += 1
-        if outcome in _FAILURES:
+        if outcome in FAILURES:
             examples = self.examples.setdefault(outcome, [])
             if len(examples) < _EXAMPLES:
                 examples.append((document_id, target))
@@ -63,7 +71,7 @@ class Resolution:
                 for kind, counts in sorted(self.counts.items())
             },
             "examples": {
-                outcome: [list(example) for example in self.examples.get(outcome, [])] for outcome in _FAILURES
+                outcome: [list(example) for example in self.examples.get(outcome, [])] for outcome in FAILURES
             },
         }
 
@@ -76,6 +84,7 @@ class ResolveTask:
     shards: str  # the folder of all shards
     start: int  # number of its first document
     names: str
+    site: Site
     bounds: tuple[int, ...]  # of the groups of targets
     edges: str
     incoming: tuple[str, str]  # the links to other documents, and the names of redirects, by target
@@ -92,7 +101,7 @@ def resolve_shard(task: ResolveTask, started: Callable[[str], None]) -> Resoluti
     with closing(names), without_garbage_collection(), parquet_writer(Path(task.edges), EDGES) as writer:
         for number, document in enumerate(corpus.shard_documents(0), task.start):
             started(document.id)
-            rows += _document_edges(number, document, names, resolution)
+            rows += _document_edges(number, document, names, task.site, resolution)
             if len(rows) > _ROWS_AT_ONCE:
                 writer.write_table(pa.Table.from_pylist(rows, schema=EDGES))
                 rows = []
@@ -114,7 +123,7 @@ def _redirected(corpus: Corpus, shard: ShardInfo, names: NameTables) -> Iterator
 
 
 def _document_edges(
-    number: int, document: Document, names: NameTables, resolution: Resolution
+    number: int, document: Document, names: NameTables, site: Site, resolution: Resolution
 ) -> Iterator[dict[str, Any]]:
     resolved: dict[tuple[str, str], tuple[str, int, int]] = {}
     candidates = format_of(document).resolve
@@ -122,10 +131,12 @@ def _document_edges(
         for link in section.links:
             key = (link.kind.value if link.kind is LinkKind.CITATION else "", link.target)
             if key not in resolved:
-                resolved[key] = resolve_link(candidates(link, document), link, document, number, names)
+                resolved[key] = resolve_link(candidates(link, document), link, document, number, names, site)
             outcome, target, target_section = resolved[key]
             if outcome == "dead_anchor":
                 resolution.count(link.kind.value, "dead_anchor", document.id, link.target)
+                outcome = "resolved"
+            elif outcome in FOUND_BY:
                 outcome = "resolved"
             resolution.count(link.kind.value, outcome, document.id, link.target)
             if outcome == "resolved":
@@ -142,17 +153,65 @@ def _document_edges(
 
 
 def resolve_link(
-    candidates: Iterable[str], link: Link, document: Document, number: int, names: NameTables
+    candidates: Iterable[str], link: Link, document: Document, number: int, names: NameTables, site: Site
 ) -> tuple[str, int, int]:
     """(outcome, target document, target section), the numbers -1 without a target. candidates: the names that the link
-    may mean, by its document's format.
+    may mean, by its document's format. The outcome is one of `FOUND_BY` where a rule found what no name says as it is
+    written.
     """
+    tried: list[str] = []
+    found = _by_names(_noted(candidates, tried), document, number, names)
+    if found[0] != "unresolved":
+        return found
+    if (tried and tried[0].startswith("//")) or is_external(link.target):
+        return "external", -1, -1
+    paths = list(path_candidates(document.source.path, link.target)) if names.has_files else []
+    if any(names.is_file(path) for path in (*paths, *_untranslated(paths, document.id))):
+        return "file", -1, -1
+    outcome, *target = _by_names(_untranslated(tried, document.id), document, number, names)
+    if outcome in ("resolved", "by_letters"):
+        return "untranslated", target[0], target[1]
+    if site.is_beside(link.target) and not any(names.is_file(folder) for folder in _first_folders(document, link)):
+        return "external", -1, -1
+    return outcome, target[0], target[1]
+
+
+def _noted(names: Iterable[str], tried: list[str]) -> Iterator[str]:
+    for name in names:
+        tried.append(name)
+        yield name
+
+
+def _untranslated(names: Iterable[str], document_id: str) -> Iterator[str]:
+    """What these names are without the mark of the language of their page, or with that of English: where a site has
+    no translation it shows the original.
+    """
+    languages = _languages(document_id)
+    for name in names if languages else ():
+        path, separator, anchor = name.partition("#")
+        for mark in language_marks(path):
+            if mark.language in languages:
+                for original in (*mark.origins, mark.family.replace("\0", ENGLISH)):
+                    yield original + separator + anchor
+
+
+@lru_cache(maxsize=1024)
+def _languages(document_id: str) -> frozenset[str]:
+    return frozenset(mark.language for mark in language_marks(document_id))
+
+
+def _first_folders(document: Document, link: Link) -> Iterator[str]:
+    """What the first folder of a link from the root is, in each folder above its page."""
+    first = link.target.strip("/").partition("/")[0]
+    for above in PurePosixPath(document.source.path).parents:
+        yield normalize(str(above / first))
+
+
+def _by_names(candidates: Iterable[str], document: Document, number: int, names: NameTables) -> tuple[str, int, int]:
+    """What the first of these names leads to that leads anywhere."""
     ambiguous = False
-    without_anchor = -1
-    elsewhere: bool | None = None  # an address is the first thing it may mean
+    without_anchor: list[tuple[int, str]] = []
     for candidate in candidates:
-        if elsewhere is None:
-            elsewhere = candidate.startswith("//")
         name, _, anchor = candidate.partition("#")
         found: Sequence[int] = [number] if name == document.id else names.documents(name)
         if len(found) > 1 and number in found and not anchor:
@@ -166,17 +225,13 @@ def resolve_link(
         section = names.section(found[0], anchor)
         if section is not None:
             return "resolved", found[0], section
-        without_anchor = found[0] if without_anchor < 0 else without_anchor
-    if without_anchor >= 0:
-        return "dead_anchor", without_anchor, 0
-    if ambiguous:
-        return "ambiguous", -1, -1
-    if elsewhere or is_external(link.target):
-        return "external", -1, -1
-    if not names.has_files:
-        return "unresolved", -1, -1
-    at_place = path_candidates(document.source.path, link.target)
-    return ("file" if any(names.is_file(name) for name in at_place) else "unresolved"), -1, -1
+        without_anchor.append((found[0], anchor))
+    for page, anchor in without_anchor:
+        if (section := names.section_by_letters(page, anchor)) is not None:
+            return "by_letters", page, section
+    if without_anchor:
+        return "dead_anchor", without_anchor[0][0], 0
+    return ("ambiguous" if ambiguous else "unresolved"), -1, -1
 
 
 def format_of(document: Document) -> Format:

@@ -19,7 +19,7 @@ from structformer.document import LinkKind
 from structformer.errors import UsageError
 from structformer.graph.graph import ReferenceGraph
 from structformer.graph.name_tables import NameTables
-from structformer.graph.resolution import format_of, resolve_link
+from structformer.graph.resolution import FAILURES, FOUND_BY, format_of, resolve_link
 from structformer.storage.parquet import parquet_writer
 from structformer.text.visible_text import visible
 from structformer.workspace import new_file
@@ -38,8 +38,10 @@ EXPORT = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLink:
-    """A link within the corpus that leads nowhere, to more than one place, or to a page without its anchor."""
+class CheckedLink:
+    """A link within the corpus that leads nowhere, to more than one place, or to a page without its anchor; or that a
+    rule found, `FOUND_BY`, since nothing is called as the link has it.
+    """
 
     document: str
     section: str
@@ -49,19 +51,20 @@ class DeadLink:
     outcome: str
 
 
-def dead_links(workspace: str | Path) -> Iterator[DeadLink]:
+def checked_links(workspace: str | Path) -> Iterator[CheckedLink]:
     """All links that don't resolve as written, in document order; links to other sites are not looked at."""
     corpus = Corpus.open(workspace)
     graph = ReferenceGraph.open(workspace, corpus)
+    site = corpus.site
     with closing(NameTables(graph.folder / "names")) as names:
         for number, document in enumerate(corpus.documents()):
             candidates = format_of(document).resolve
             for section, path in document.root.walk_with_path():
                 for link in section.links:
-                    outcome, _, _ = resolve_link(candidates(link, document), link, document, number, names)
-                    if outcome in ("unresolved", "ambiguous", "dead_anchor"):
+                    outcome, _, _ = resolve_link(candidates(link, document), link, document, number, names, site)
+                    if outcome in FAILURES or outcome in FOUND_BY:
                         title = " > ".join(each.title for each in path)
-                        yield DeadLink(document.id, title, link.kind.value, link.target, link.text, outcome)
+                        yield CheckedLink(document.id, title, link.kind.value, link.target, link.text, outcome)
 
 
 def statistics(workspace: str | Path) -> dict[str, Any]:

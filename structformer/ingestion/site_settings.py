@@ -95,6 +95,22 @@ def _vitepress(text: str) -> Settings:
     return Settings(address, rule, (_property(text, "srcDir"),))
 
 
+def _docfx(text: str) -> Settings:
+    """Its settings have an address where it is to write a sitemap; those of Microsoft's documentation have the folder
+    of their site in the path of its breadcrumbs.
+    """
+    try:
+        build: Any = json.loads(text)["build"]
+        pages: Any = next((each for each in build["content"] if each.get("src")), {})
+        sitemap, breadcrumbs = build.get("sitemap") or {}, build.get("globalMetadata", {}).get("breadcrumb_path", "")
+        host = _address(sitemap.get("baseUrl", ""))
+        learn = _address("https://learn.microsoft.com", breadcrumbs.split("/")[1]) if breadcrumbs[:1] == "/" else ""
+        within = f"{str(pages.get('dest') or '').strip('/')}/".lstrip("/")
+        return Settings(host or learn, HTML if host else BARE, (str(pages.get("src", "")),), within)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Settings()
+
+
 _SCRIPTS = ("js", "ts", "mjs", "mts", "cjs")
 READERS: dict[str, Callable[[str], Settings]] = {
     "mkdocs.yml": _mkdocs,
@@ -103,6 +119,7 @@ READERS: dict[str, Callable[[str], Settings]] = {
     **{f"docusaurus.config.{suffix}": _docusaurus for suffix in _SCRIPTS},
     "conf.py": _sphinx,
     "book.toml": _mdbook,
+    "docfx.json": _docfx,
     **{f"{name}.toml": (lambda text: _hugo(dict(_toml(text)))) for name in ("hugo", "config")},
     **{f"hugo.{suffix}": (lambda text: _hugo(_top_level(text))) for suffix in ("yaml", "yml")},
     "hugo.json": _hugo_json,

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from structformer.errors import WorkspaceError
 from structformer.retrieval.corpus_languages import LANGUAGE
-from structformer.retrieval.language_marks import language_marks
 from structformer.retrieval.units import IndexedDocument, Units
+from structformer.text.language_marks import language_marks
 from structformer.text.languages import declared_code, declared_variant, told_among
 
 TRANSLATIONS = "translations.npy"  # of an index: (3, translated documents), see `Translations`

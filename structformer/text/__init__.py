@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from structformer.text.headings import github_slug, is_see_also
+    from structformer.text.headings import SEE_ALSO_PHRASES, github_slug, is_see_also
     from structformer.text.languages import language_name
     from structformer.text.lexical_analysis import analyzer, any_term_query, spaced
     from structformer.text.lines import lines_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from structformer.text.word_vectors import WordVectors, learn_word_vectors, read_word_vectors, write_word_vectors
 
 _MODULES = {
-    "headings": "github_slug is_see_also",
+    "headings": "SEE_ALSO_PHRASES github_slug is_see_also",
     "languages": "language_name",
     "lexical_analysis": "analyzer any_term_query spaced",
     "lines": "lines_of",
@@ -37,6 +37,7 @@ _MODULES = {
 __all__ = [
     "NO_LANGUAGES",
     "PARTS",
+    "SEE_ALSO_PHRASES",
     "Resolve",
     "Span",
     "Tag",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from structformer import Corpus
 from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph, build_graph
 from structformer.ingestion import ingest
+from structformer.text.headings import github_slug, letters_and_digits
 
 from conftest import write_pages
 
@@ -183,3 +186,92 @@ def test_labels_that_two_chapters_have_are_those_of_the_own_chapter_or_of_the_on
     ids = list(corpus.document_ids())
     targets = [ids[edge["target_document"]] for edge in ReferenceGraph.open(tmp_path / "w", corpus).edges()]
     assert targets == ["descent/one.tex", "sheaves/one.tex"]
+
+
+HEADINGS = "# Boat\n\n## 2.1 Sails & rigging: why?\n\n## Öl für Motoren\n\n## Deck\n\n### Cleats\n\n## Node.js use\n\n## Другой путь\n"
+
+
+@pytest.mark.parametrize(
+    ("anchor", "title"),
+    [
+        ("2.1 Sails & rigging: why?", "2.1 Sails & rigging: why?"),  # Obsidian
+        ("2.1%20Sails%20%26%20rigging%3A%20why%3F", "2.1 Sails & rigging: why?"),
+        ("2.1-Sails-&-rigging:-why?", "2.1 Sails & rigging: why?"),  # Jupyter
+        ("_2-1-sails-rigging-why", "2.1 Sails & rigging: why?"),  # VitePress
+        ("2.1-sails-%26-rigging%3A-why%3F", "2.1 Sails & rigging: why?"),  # Azure DevOps
+        ("sails--rigging-why", "2.1 Sails & rigging: why?"),  # kramdown, which leaves numbers out
+        ("sails-rigging-why", "2.1 Sails & rigging: why?"),  # docutils and Pandoc too
+        ("ol-fur-motoren", "Öl für Motoren"),
+        ("node.js-use", "Node.js use"),  # Pandoc
+        ("Deck#Cleats", "Cleats"),
+        ("другои-путь", "Другой путь"),  # VitePress
+        ("user-content-Deck", "Deck"),  # GitHub
+    ],
+)
+def test_an_anchor_is_found_by_whichever_renderer_s_rule_it_is_written(tmp_path, anchor, title):
+    pages = {"a.md": f"# A\n\n[x](<b.md#{anchor}>)\n", "b.md": HEADINGS}
+    assert edges(tmp_path, pages) == [("a.md", f"b.md#{title}", "hyperlink")]
+    assert statistics(tmp_path)["links"]["hyperlink"]["dead_anchor"] == 0
+
+
+def test_a_loose_anchor_that_two_sections_have_leads_to_neither_and_an_exact_one_to_its_own(tmp_path):
+    other = "# B\n\n## 1. Moor it\n\n## 2. Moor it\n\n## The end\n\n## The-End!\n"
+    pages = {"a.md": "# A\n\n[x](b.md#moor-it) [y](b.md#the-end)\n", "b.md": other}
+    assert [target for _, target, _ in edges(tmp_path, pages)] == ["b.md#B", "b.md#The end"]
+    assert statistics(tmp_path)["links"]["hyperlink"]["dead_anchor"] == 1
+
+
+@given(st.text(min_size=1, max_size=30))
+def test_renderers_differ_in_nothing_but_signs_case_and_accents(title):
+    assert letters_and_digits(github_slug(title)) in ("", letters_and_digits(title))
+    assert letters_and_digits(letters_and_digits(title)) == letters_and_digits(title)
+
+
+@pytest.mark.parametrize(
+    ("page", "target", "path"),
+    [
+        ("de/guides/a.md", "/de/guides/pages/", "guides/pages.md"),
+        ("docs/de/a.md", "guides/pages.md#x", "docs/guides/pages.md"),
+        ("docs/de/docs/a.md", "../img/boat.md", "docs/en/docs/img/boat.md"),
+        ("i18n/fr/docusaurus-plugin-content-docs/current/a.md", "./b.md", "docs/b.md"),
+        ("guide/a.pt-BR.md", "b.pt-BR.md", "guide/b.md"),
+    ],
+)
+def test_a_page_that_is_not_translated_is_the_original(tmp_path, page, target, path):
+    pages = {page: f"# A\n\n[x]({target})\n", path: "# There\n\n## X\n"}
+    assert [(source, to.partition("#")[0]) for source, to, _ in edges(tmp_path, pages)] == [(page, path)]
+
+
+def test_a_translation_s_images_may_lie_beside_the_original(tmp_path):
+    write_pages(tmp_path / "pages", {"docs/fr/a.md": "# A\n\n![x](img/x.png)\n", "docs/en/img/x.png": "x"})
+    assert ingest(tmp_path / "pages", tmp_path / "w", workers=1).links["embed"]["file"] == 1
+
+
+def test_a_page_without_a_language_does_not_fall_back_to_another_folder(tmp_path):
+    assert edges(tmp_path, {"a.md": "# A\n\n[x](is/list.md)\n", "list.md": "# List\n"}) == []
+
+
+def test_pages_are_found_by_their_uid_and_an_unknown_one_leads_to_another_product(tmp_path):
+    pages = {
+        "a.md": "---\nuid: boat.a\n---\n# A\n\n[x](xref:boat.b#reef) <xref:boat.b> [y](xref:System.Object.Equals%2A)\n",
+        "b.md": "---\nuid: boat.b\n---\n# B\n\n## Reef\n",
+    }
+    assert [target for _, target, _ in edges(tmp_path, pages)] == ["b.md#Reef", "b.md#B"]
+    counts = statistics(tmp_path)["links"]["hyperlink"]
+    assert (counts["external"], counts["unresolved"]) == (1, 0)
+
+
+def test_pages_are_found_where_docfx_publishes_their_folder(tmp_path):
+    settings = '{"build": {"content": [{"src": "7.4", "dest": "module"}, {"src": "concepts", "dest": "learn"}]}}'
+    page = "---\nms.date: 2024-01-01\n---\n# {}\n\n[x](/boats/module/boats.core/reef)\n"
+    pages = {
+        "docfx.json": settings,
+        "7.4/Boats.Core/Reef.md": page.format("Reef"),
+        "concepts/start.md": page.format("Start"),
+    }
+    assert {target for _, target, _ in edges(tmp_path, pages)} == {"7.4/Boats.Core/Reef.md#Reef"}
+
+
+@pytest.mark.parametrize("settings", ["[", "{}", '{"build": {"content": [{"src": 1}]}}', '{"build": {"content": [3]}}'])
+def test_damaged_settings_of_docfx_do_no_harm(tmp_path, settings):
+    assert edges(tmp_path, {"docfx.json": settings, "a.md": "---\nuid: a\n---\n# A\n\n[x](#a)\n"}) != []

@@ -66,6 +66,19 @@ def test_check_of_a_whole_corpus_is_content(run, pages, tmp_path):
     assert "every link within the corpus leads somewhere" in run("graph", "check", "-w", tmp_path / "whole").stdout
 
 
+def test_check_says_which_rule_found_a_link(run, tmp_path):
+    (tmp_path / "vault" / "de").mkdir(parents=True)
+    (tmp_path / "vault" / "a.md").write_text("# A\n\n## Reef it!\n\n[x](<#Reef it>)\n")
+    (tmp_path / "vault" / "de" / "b.md").write_text("# B\n\n[y](a.md)\n")
+    run("ingest", "vault", "-w", "w")
+    shown = run("graph", "check", "-w", "w").stdout
+    assert "1 link found by its letters and digits" in shown
+    assert "1 link found in the language without translation" in shown
+    assert "'x' -> #Reef it: found by its letters and digits" in run("graph", "check", "-w", "w", "-v").stdout
+    found = json.loads(run("graph", "check", "-w", "w", "--json").stdout)
+    assert found == {"dead_links": 0, "found_by_rule": {"by_letters": 1, "untranslated": 1}, "shown": []}
+
+
 def test_exports(run, workspace, tmp_path):
     run("graph", "export", tmp_path / "edges.parquet", "-w", workspace)
     rows = pq.read_table(tmp_path / "edges.parquet").to_pylist()

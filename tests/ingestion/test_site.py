@@ -68,6 +68,17 @@ def test_pages_have_the_addresses_of_their_site(rule, start, tmp_path):
             "<urlset><url><loc>https://a.org/</loc></url><url><loc>https://b.org/</loc></url></urlset>",
             "",
         ),
+        (
+            "docfx.json",
+            '{"build": {"content": [{"files": ["**/*.md"]}], "sitemap": {"baseUrl": "https://e.org/f"}}}',
+            "https://e.org/f/guide/start.html",
+        ),
+        (
+            "docfx.json",
+            '{"build": {"content": [{"src": "guide", "dest": "how"}], "globalMetadata": {"breadcrumb_path": "/boats/bread/toc.json"}}}',
+            "https://learn.microsoft.com/boats/how/start",
+        ),
+        ("docfx.json", '{"build": [', ""),
         ("_config.yml", "- [unfinished\n", ""),
         ("mkdocs.yml", "site_url: nonsense\n", ""),
     ],
@@ -120,6 +131,13 @@ def test_links_with_the_site_s_own_address_lead_to_its_pages(tmp_path):
     write_pages(tmp_path / "pages", pages)
     report = ingest(tmp_path / "pages", tmp_path / "w", workers=1, site=Site("https://e.org/docs"))
     assert (report.links["hyperlink"]["resolved"], report.links["hyperlink"]["external"]) == (1, 1)
+
+
+def test_a_link_beside_the_folder_of_the_site_leads_outside_unless_the_corpus_has_such_a_folder(tmp_path):
+    pages = {**PAGES, "links.md": "# L\n\n[a](/other/product/) [b](/guide/gone/) [c](/docs/gone/)\n"}
+    write_pages(tmp_path / "pages", pages)
+    report = ingest(tmp_path / "pages", tmp_path / "w", workers=1, site=Site("https://e.org/docs"))
+    assert (report.links["hyperlink"]["external"], report.links["hyperlink"]["unresolved"]) == (1, 2)
 
 
 @pytest.mark.parametrize("above", [True, False])

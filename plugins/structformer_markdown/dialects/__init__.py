@@ -19,12 +19,14 @@ from structformer_markdown.dialects import (
     mdn,
     mdx,
     mkdocs,
+    myst,
     obsidian,
 )
 from structformer_markdown.dialects.page import Page
 
 # In the order in which they read a page: what others might take for theirs comes first.
 DIALECTS = (
+    myst.DIALECT,
     mkdocs.DIALECT,
     gitbook.DIALECT,
     mdn.DIALECT,

@@ -1,14 +1,22 @@
 """DocFX, the Markdown of Microsoft's documentation: `:::image source="..." alt-text="...":::`, `:::zone pivot="x"`,
-`[!INCLUDE x]`, `[!VIDEO address]`.
+`[!INCLUDE x]`, `[!VIDEO address]`, `<xref:UID>`; and where its settings publish a page.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+from urllib.parse import unquote
+
+from structformer.errors import ReadError
+from structformer.formats import SourceFile, join
 
 from structformer_markdown.dialects.dialect import Dialect
 from structformer_markdown.dialects.page import Page
-from structformer_markdown.dialects.shown import arguments, image
+from structformer_markdown.dialects.shown import arguments, image, link
 
 _IMAGE = re.compile(r":::[ \t]*image[ \t]([^\n]*?):::")
 _BLOCK = re.compile(
@@ -18,8 +26,46 @@ _BLOCK = re.compile(
 )
 _INLINE = re.compile(r"\[!(INCLUDE|VIDEO|div|UICONTROL|DNL)\b[ \t]*((?:[^\[\]\n]|\[[^\[\]\n]*\])*+)\]", re.IGNORECASE)
 
+_REFERENCE = re.compile(r"<xref:([^<>?\s]+)[^<>\s]*>")
+_FARTHEST = 4  # folders above a page where the settings are looked for
+_LONGEST_SETTINGS = 200_000
+
+
+def published(metadata: Mapping[str, Any], source: SourceFile) -> Iterator[str]:
+    """Where DocFX publishes a page by the settings above it, as a path. Only pages with DocFX's or Microsoft's front
+    matter are worth looking for these.
+    """
+    if not any(key == "uid" or key.startswith("ms.") for key in metadata):
+        return
+    for up in range(min(source.path.count("/"), _FARTHEST) + 1):
+        if (settings := source.open("../" * up + "docfx.json")) is not None:
+            folder = settings.path.rpartition("/")[0]
+            for within, path in _folders(settings):
+                inside = join(folder, within)
+                if path and inside is not None and source.path.startswith(f"{inside}/" if inside else ""):
+                    yield f"{path}/{source.path[len(inside) :].lstrip('/')}"
+            return
+
+
+def _folders(settings: SourceFile) -> tuple[tuple[str, str], ...]:
+    try:
+        return _parsed(settings.read()[:_LONGEST_SETTINGS])
+    except ReadError:
+        return ()
+
+
+@lru_cache(maxsize=16)
+def _parsed(settings: bytes) -> tuple[tuple[str, str], ...]:
+    """(folder of pages, where it is published) of each entry of a docfx.json."""
+    try:
+        content = json.loads(settings)["build"]["content"]
+        return tuple((str(each.get("src") or ""), str(each.get("dest") or "").strip("/")) for each in content)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return ()
+
 
 def _plain(text: str, page: Page) -> str:
+    text = _REFERENCE.sub(lambda found: link(unquote(found[1]).rstrip("*"), f"xref:{found[1]}"), text)
     if ":::" in text:
         text = _BLOCK.sub(r"\1", _IMAGE.sub(_image, text))
     return _INLINE.sub(_inline, text) if "[!" in text else text
@@ -41,6 +87,7 @@ DIALECT = Dialect(
     "docfx",
     _plain,
     {
+        "<xref:": None,
         ":::": re.compile(r":::[ \t]*(?:image|code|row|column|zone|moniker|form)\b"),
         "[!": re.compile(r"\[!(?:INCLUDE|VIDEO|div|UICONTROL|DNL)\b", re.IGNORECASE),
     },

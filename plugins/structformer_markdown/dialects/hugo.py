@@ -14,6 +14,8 @@ _FIRST = re.compile(r"""[ \t\n]*(?:"([^"]*)"|“([^”]*)”|([^\s"'=]++)(?![ \t
 _REFERENCE = re.compile(r"""(?:path=)?["'“]?([^"'”\s]+)""")
 _SHOWN = ("title", "caption", "alt", "label", "name", "heading", "summary", "text", "header", "subtitle", "question")
 _UNNAMED_FIRST = frozenset("heading tab details expand badge kbd abbr".split())  # whose first argument is shown
+# What `heading` shows in Kubernetes' documentation.
+_HEADINGS = {"whatsnext": "What's next", "seealso": "See also"}
 _IMAGES = frozenset("figure img image imgproc picture".split())
 _CODE = frozenset({"highlight", "code", "code-toggle"})
 
@@ -78,7 +80,8 @@ def _shown(name: str, rest: str) -> str:
     if not words and name == "glossary_tooltip" and "term_id" in given:
         words = [given["term_id"].replace("-", " ")]
     if not words and name in _UNNAMED_FIRST and first is not None:
-        words = [first[1] or first[2] or first[3] or ""]
+        word = first[1] or first[2] or first[3] or ""
+        words = [_HEADINGS.get(word, word) if name == "heading" else word]
     if name in _IMAGES and "src" in given:
         alternative = given.get("alt") or given.get("caption") or given.get("title") or ""
         others = [word for word in dict.fromkeys(words) if word != alternative]

@@ -1,15 +1,17 @@
-"""MkDocs with Material and PyMdown: admonitions (`!!! note "Title"`), tabs (`=== "Tab"`), blocks (`/// note | Title`),
-places of contents.
+"""MkDocs with Material, PyMdown, autorefs and mkdocstrings: admonitions (`!!! note "Title"`), tabs (`=== "Tab"`),
+blocks (`/// note | Title`), places of contents, icons, keys, abbreviations, `[](){#spot}`, `::: pkg.mod`,
+`[pkg.Class][]`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from structformer_markdown.dialects.dialect import Dialect
 from structformer_markdown.dialects.page import Page
-from structformer_markdown.dialects.shown import NOTE_ENDS, note
+from structformer_markdown.dialects.shown import NOTE_ENDS, anchor, note
 
 _ADMONITION = re.compile(r"([ \t]*)(?:!!!|\?\?\?\+?)[ \t]+([\w-]+(?: +[\w-]+)*+)?[ \t]*(?:\"([^\"]*)\")?[ \t]*")
 _BLOCK = re.compile(r"([ \t]*)/{3,}[ \t]*(?:([\w-]+)[ \t]*(?:\|(.*))?)?")
@@ -17,6 +19,18 @@ _INSERTED = re.compile(r"\{\*[^{}*\n]*\*\}")  # a file that is shown there
 _TAB = re.compile(r"([ \t]*)===[!+]?[ \t]+\"([^\"]*)\"[ \t]*")
 _NO_NOTES = frozenset("tab define html caption figure-caption table-caption apply".split())
 _CONTENTS = re.compile(r"[ \t]*(?:\[TOC\]|\[\[_?toc_?\]\])[ \t]*", re.IGNORECASE)
+_OPTIONS = re.compile(r"^([ \t]*/{3,}[ \t]*[\w-][^\n]*\n)(?:(?: {4}|\t)[ \t]*[\w-]+:[^\n]*\n)+", re.MULTILINE)
+_ICON = re.compile(r":(?:material|fontawesome|octicons|simple)-[a-z0-9-]+:(?:\{[^{}\n]*\})?")
+_KEYS = re.compile(r"(?<![\w+])\+\+([A-Za-z0-9_-]+(?:\+[A-Za-z0-9_-]+)*)\+\+(?![\w+])")
+_ABBREVIATION = re.compile(r"^ {0,3}\*\[[^\[\]\n]+\]:.*$", re.MULTILINE)
+_SPOT = re.compile(r"(^[ \t]*)?\[\]\(\)\{:?[ \t]*#([\w:.-]+)[^{}\n]*\}([ \t]*$)?", re.MULTILINE)
+_OBJECT = re.compile(  # of code, whose documentation is written there
+    r"^([ \t]*):::[ \t]+([A-Za-z_]\w*(?:[.:]\w+)*)[ \t]*\n((?:(?:\1(?: {2,}|\t)[^\n]*|[ \t]*)(?:\n|\Z))*)", re.MULTILINE
+)
+_OBJECT_OPTIONS = re.compile(r"[ \t]*(?:options|handler|selection|rendering|inventories)[ \t]*:")
+_REFERENCE = re.compile(r"(?<![\w\]\\!])\[([^\[\]\n]+)\]\[((?:[^\[\]\n\x00])*)\]")
+_NAME = re.compile(r"[A-Za-z_][\w-]*(?:[.:/][\w-]+)*")
+_DEFINITION = re.compile(r"^ {0,3}\[([^\[\]\n]+)\]:", re.MULTILINE)
 
 
 class _Opened(NamedTuple):
@@ -28,6 +42,48 @@ class _Opened(NamedTuple):
 
 
 def _plain(text: str, page: Page) -> str:
+    text = _ABBREVIATION.sub("", _KEYS.sub(_keys, _ICON.sub("", text)))
+    if "][" in text:
+        text = _REFERENCE.sub(_linked(text, page), text)
+    text = _OBJECT.sub(_object, _SPOT.sub(_spot, text))
+    return _blocks(_OPTIONS.sub(r"\1", text))
+
+
+def _keys(found: re.Match[str]) -> str:
+    return "+".join(f"<kbd>{key.replace('-', ' ').title()}</kbd>" for key in found[1].split("+"))
+
+
+def _spot(found: re.Match[str]) -> str:
+    """A place: on a line of its own it names what comes next, as MyST's targets do."""
+    alone = found[1] is not None and found[3] is not None
+    return f"{found[1]}({found[2]})=\n" if alone else f"{found[1] or ''}{anchor(found[2])}{found[3] or ''}"
+
+
+def _object(found: re.Match[str]) -> str:
+    """An object's name in the place of its documentation; `::: tip` is none."""
+    indent, name, below = found.groups()
+    if "." not in name and ":" not in name and not _OBJECT_OPTIONS.match(below):
+        return found[0]
+    return f"{indent}({name})=\n\n{indent}`{name}`\n\n"
+
+
+def _linked(text: str, page: Page) -> Callable[[re.Match[str]], str]:
+    """How references are written that the page does not define: names of objects, and in MkDocs any place."""
+    defined = {name.strip().lower() for name in _DEFINITION.findall(text)}
+    in_mkdocs = _SPOT.search(text) is not None or page.settings("mkdocs.yml", "mkdocs.yaml") is not None
+
+    def linked(found: re.Match[str]) -> str:
+        shown = page.restored(found[1])
+        name = found[2] or shown.strip("`")
+        if (found[2] or found[1]).strip().lower() in defined or not _NAME.fullmatch(name):
+            return found[0]
+        is_object = "." in name or (not found[2] and shown.startswith("`"))
+        return f"[{found[1]}](<xref:{name}>)" if is_object or in_mkdocs else found[0]
+
+    return linked
+
+
+def _blocks(text: str) -> str:
     out: list[str] = []
     opened: list[_Opened] = []
     blocks: list[str | None] = []  # what `///` has opened: what precedes each note
@@ -77,11 +133,18 @@ def _line(line: str, opened: list[_Opened], blocks: list[str | None]) -> str:
 
 _OPENS = re.compile(r"^[ \t]*(?:!!!|\?\?\?|===[!+]? \"|///+[ \t]*(?:[\w-]+[ \t]*(?:\||$)|$))", re.MULTILINE)
 
+_ICON_BEGINS = (":material-", ":fontawesome-", ":octicons-", ":simple-")
+
 DIALECT = Dialect(
     "mkdocs",
     _plain,
     {
         **dict.fromkeys(("!!! ", "???", '=== "', '===! "', '===+ "', "///"), _OPENS),
-        **dict.fromkeys(("{* ", "[TOC]", "[[toc]]", "[[_TOC_]]")),
+        **dict.fromkeys(("{* ", "[TOC]", "[[toc]]", "[[_TOC_]]", "[](){", *_ICON_BEGINS)),
+        "++": _KEYS,
+        "*[": _ABBREVIATION,
+        "::: ": re.compile(r"^[ \t]*:::[ \t]+[A-Za-z_]\w*(?:(?:[.:]\w+)+[ \t]*$|[ \t]*\n[ \t]+options:)", re.MULTILINE),
+        "][]": None,
+        "][": re.compile(r"\]\[[A-Za-z_]\w*\.[\w.]+\]"),
     },
 )

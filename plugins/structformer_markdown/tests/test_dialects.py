@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from structformer import Document, read
+from structformer.corpus import Corpus
 from structformer.document import MarkKind
 from structformer.errors import UsageError
 from structformer.formats.source import SourceFile
@@ -161,6 +162,109 @@ def test_formulas_in_mdx_keep_their_braces():
     assert mdx("So $\\frac{a}{b}$ is {x} small.\n").root.text == "So $\\frac{a}{b}$ is small."
 
 
+# MyST
+
+
+def test_targets_and_the_names_of_directives_are_anchors():
+    source = (
+        "(top)=\n# T\n\n```{math}\n:label: eq_two\ny\n```\n\n(para)=\nText.\n\n## Two\n\n```{figure} a.png\n---\nname: fig\n"
+        "---\nA *sail*.\n```\n\n:::{note}\n:name: hint\n:class: dropdown\nMind.\n:::\n\n```{code-block} python\n:name: code\nx = 1\n```\n"
+    )
+    found = page(source)
+    assert [section.anchors for section in found.sections()] == [
+        ("top", "t", "eq_two", "para"),
+        ("two", "fig", "hint", "code"),
+    ]
+    assert [section.text for section in found.sections()] == ["y\n\nText.", "A sail.\n\nMind.\n\nx = 1"]
+
+
+def test_what_myst_does_not_show_is_no_text():
+    source = (
+        "```{raw} html\n<div>\n```\n\n```{index} single: Sails; reefed\n```\n\n```{contents} Contents\n:depth: 2\n```\n\n"
+        "% a comment\nText.\n\n+++ {'slideshow': 1}\n\n:::{bibliography}\n:::\n\nLast.\n"
+    )
+    assert text(f"# T\n\n{source}") == "Text.\n\nLast."
+    assert text("# T\n\n% of all sails\n\n```{r}\nx\n```\n") == "% of all sails\n\nx"  # R Markdown has no such comments
+
+
+def test_roles_refer_to_places_files_and_works():
+    source = (
+        "By {eq}`one`, {numref}`Fig. %s <two>`, {doc}`b`, {download}`data <a.csv>` and {cite:p}`Pear2020,Fig1999`.\n"
+    )
+    assert links(page(f"# T\n\n{source}")) == [
+        ("xref", "#one", "one"),
+        ("xref", "#two", "Fig. %s"),
+        ("hyperlink", "b", "b"),
+        ("hyperlink", "a.csv", "data"),
+        ("citation", "Pear2020", "Pear2020"),
+        ("citation", "Fig1999", "Fig1999"),
+    ]
+
+
+def test_a_reference_without_words_shows_the_title_of_its_target():
+    found = page("# T\n\nSee {ref}`sails`, {ref}`here <sails>` and {ref}`far-away`.\n\n(sails)=\n## The sails\n")
+    assert found.root.text == "See The sails, here and far away."
+
+
+def test_labels_are_found_on_any_page_and_works_where_they_are_listed(tmp_path):
+    (tmp_path / "a.md").write_text("# A\n\n{ref}`sail_lbl`, {eq}`eq_b`, {cite}`Pear2020`\n")
+    (tmp_path / "b.md").write_text("# B\n\n(sail_lbl)=\n## Sails\n\n```{math}\n:label: eq_b\nx\n```\n")
+    report = ingest(tmp_path, tmp_path / "w", workers=1)
+    assert (report.links["xref"]["resolved"], report.links["xref"]["dead_anchor"]) == (2, 0)
+    assert report.links["citation"]["external"] == 1
+    (tmp_path / "c.md").write_text("# C\n\n```{bibliography}\n```\n")
+    assert ingest(tmp_path, tmp_path / "w", workers=1).links["citation"]["resolved"] == 1
+
+
+@pytest.mark.parametrize("fences", [("```{note}", "```"), (":::{note}", ":::"), ("::::{note}\n:::{tip}", ":::\n::::")])
+def test_a_heading_in_a_directive_is_outside_the_tree(fences):
+    found = page(f"# T\n\n{fences[0]}\n# Inside\n\nMind.\n{fences[1]}\n\n## After\n\nText.\n")
+    assert outline(found) == [(0, "T"), (1, "After")]
+    assert found.root.text == "Inside\n\nMind."
+
+
+# MkDocs
+
+
+def test_spots_of_autorefs_name_what_comes_next_or_the_place_they_are_in():
+    found = page("# T\n\n[](){#spot}\n## Two\n\nA [](){#in-text}line.\n")
+    assert [section.anchors for section in found.sections()] == [("t",), ("spot", "two", "in-text")]
+    assert [section.text for section in found.sections()] == ["", "A line."]
+
+
+def test_objects_of_mkdocstrings_are_places_and_their_options_no_text():
+    found = page("# T\n\n::: boat.hull\n    options:\n      show_root_heading: true\n\nText.\n\n::: tip\nMind.\n:::\n")
+    assert (found.root.text, found.root.anchors) == ("boat.hull\n\nText.\n\nTip: Mind.", ("t", "boat.hull"))
+
+
+def test_references_of_autorefs_lead_to_any_page_and_unknown_ones_outside(tmp_path):
+    (tmp_path / "mkdocs.yml").write_text("site_name: Boats\n")
+    (tmp_path / "a.md").write_text(
+        "# A\n\n[boat.Hull][], [`boat.Hull.paint`][boat.Hull.paint], [the spot][spot], [os.path][] and [ours][b].\n\n[b]: b.md\n"
+    )
+    (tmp_path / "b.md").write_text("# B\n\n::: boat.Hull\n\n## Two\n\n[](){#spot}\n\n### Three\n")
+    counts = ingest(tmp_path, tmp_path / "w", workers=1).links["hyperlink"]
+    assert (counts["resolved"], counts["external"], counts["unresolved"], counts["dead_anchor"]) == (4, 1, 0, 0)
+    [first, _] = Corpus.open(tmp_path / "w").documents()
+    assert first.root.text == "boat.Hull, boat.Hull.paint, the spot, os.path and ours."
+
+
+def test_brackets_that_are_no_reference_stay():
+    assert (
+        text("# T\n\nAn `x`, int[][], a[i][j.k] and [some][thing].\n") == "An x, int[][], a[i][j.k] and [some][thing]."
+    )
+
+
+def test_icons_keys_and_abbreviations_show_what_a_reader_sees():
+    source = "Press ++ctrl+shift+c++ :material-check:{ .ok } in C++ or i++.\n\nHTML.\n\n*[HTML]: Hyper Text\n"
+    assert text(f"# T\n\n{source}") == "Press Ctrl+Shift+C in C++ or i++.\n\nHTML."
+
+
+def test_options_of_a_block_are_no_text():
+    source = "/// details | More\n    type: warning\n    open: True\n\nWords.\n///\n"
+    assert text(f"# T\n\n{source}") == "More\n\nWords."
+
+
 # containers
 
 
@@ -265,6 +369,12 @@ def test_words_of_shortcodes_stay():
     assert text('{{< tab "Linux" >}}\n\nText.\n\n{{< /tab >}}\n') == "Linux\n\nText."
 
 
+def test_the_related_pages_of_kubernetes_have_the_heading_that_its_pages_show():
+    found = page('# T\n\n## {{% heading "whatsnext" %}}\n\n- [x](y.md)\n')
+    assert [title for _, title in outline(found)] == ["T", "What's next"]
+    assert [kind for kind, _, _ in links(found)] == ["see_also"]
+
+
 def test_addresses_of_shortcodes_are_links():
     found = page(
         '# T\n\n{{< card title="T" link="/l" >}}\n\n{{< button href="/x" >}}Get *it*{{< /button >}} '
@@ -319,6 +429,12 @@ def test_marks_of_docfx_are_no_text():
     )
     assert found.root.text == "A plan\n\nText .\n\nNext\n\nhttps://v.w/x"
     assert targets(found)[:2] == [("a/b.png", "A plan"), ("n.md", "Next")]
+
+
+def test_references_of_docfx_show_the_name_that_they_hold():
+    assert targets(page("# T\n\nSee <xref:Boat.Hull.Paint%2A?displayProperty=nameWithType>.\n")) == [
+        ("xref:Boat.Hull.Paint%2A", "Boat.Hull.Paint")
+    ]
 
 
 def test_an_include_of_docfx_may_stand_in_a_line():
@@ -386,6 +502,12 @@ def test_an_unknown_dialect_is_refused_in_words():
         ":::image ",
         " ",
         "$",
+        "\n:::::{a}",
+        "\n::: a.b\n  ",
+        "[a.b][]",
+        "[](){#",
+        "\n/// a\n    b: c",
+        "<xref:a",
     ],
 )
 def test_hostile_pages_take_linear_time(unit):

@@ -101,6 +101,18 @@ def test_links_below_a_see_also_heading_are_see_also_links(heading):
     ]
 
 
+@pytest.mark.parametrize(
+    "heading",
+    """Див. також|Viz též|Vidi još|См. также|انظر أيضًا|ראו גם|جستارهای وابسته|مزید دیکھیے|इन्हें भी देखें|আরও দেখুন|
+    இவற்றையும் பார்க்கவும்|ఇవి కూడా చూడండి|ดูเพิ่ม|Xem thêm|Lihat pula|Ayrıca bakınız|Həmçinin bax|Тағы қараңыз|Katso myös|
+    Vaata ka|Lásd még|Vezi și|Δείτε επίσης|Вижте също|Veure també|Véxase tamén|Se också|Sjå òg|Gweler hefyd|
+    იხილეთ აგრეთვე|Տես նաև|Nächste Schritte|Étapes suivantes|Próximos pasos|Passaggi successivi|Что дальше?|Co dalej|
+    次のステップ|다음 단계|接下来|後續步驟""".replace("\n    ", "").split("|"),
+)
+def test_related_pages_have_a_heading_in_every_language(heading):
+    assert links(f"# T\n\n## {heading}\n\n- [x](y.md)\n") == [("see_also", "y.md", "x")]
+
+
 def test_images_are_embeds_whose_alternative_text_is_text_except_in_links():
     text = "# T\n\n![a plan](plan.png) [![badge](badge.svg)](https://ci)\n"
     assert document(text).root.text == "a plan"

@@ -9,6 +9,7 @@ import tarfile
 import pytest
 from structformer import Document
 from structformer.corpus import Corpus
+from structformer.document import MarkKind
 from structformer.ingestion import ingest
 
 from reading import Folder, outline, text
@@ -39,6 +40,8 @@ def read(files: dict[str, str], path: str = "page.md") -> tuple[Document, list[s
         '!include "parts/name.md"',
         "```{include} parts/name.md\n```",
         ":::{include} parts/name.md\n:parser: myst\n:::",
+        "{! parts/name.md !}",
+        "{!parts/name.md!}",
     ],
 )
 def test_every_generators_directive_is_followed(directive):
@@ -46,6 +49,13 @@ def test_every_generators_directive_is_followed(directive):
     page, warnings = read(files)
     assert (page.root.text, warnings) == ("Before.\n\nGive it a name that nobody has.\n\nAfter.", [])
     assert MarkdownFormat().parts(Folder(files).source("page.md")) == {"parts/name.md"}
+
+
+@pytest.mark.parametrize("directive", ["{* ../src/tie.py ln[2:3] hl[3] *}", "```python\n{!src/lines.py!}\n```"])
+def test_code_of_other_folders_is_shown(directive):
+    files = {"docs/page.md": f"# Page\n\n{directive}\n", "src/tie.py": "a\nb\nc\n", "src/lines.py": "b\nc\n"}
+    page, warnings = read(files, "docs/page.md")
+    assert (page.root.text, [mark.kind for mark in page.root.marks], warnings) == ("b\nc", [MarkKind.CODE], [])
 
 
 def test_options_of_the_containers_manuals_are_sections_of_their_commands():

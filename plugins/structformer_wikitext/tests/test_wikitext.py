@@ -68,6 +68,7 @@ def test_templates_by_policy():
     assert "words" in one(page, "wikitext", templates="text").root.text
     assert "5 km" not in one(page, "wikitext", templates="drop").root.text
     assert ("see_also", "Sheet", "Sheet") in links(one("{{see also|Sheet}}", "wikitext"))
+    assert ("see_also", "Sheet", "Sheet") in links(one("{{Див. також|Sheet}}", "wikitext"))
 
 
 def test_tables_lists_files_and_external_links():
@@ -84,7 +85,18 @@ def test_tables_lists_files_and_external_links():
 
 
 @pytest.mark.parametrize(
-    "title", ["See also", "Siehe auch", "Voir aussi", "Véase también", "関連項目", "Zobacz też", "См. также"]
+    "title",
+    [
+        "See also",
+        "Siehe auch",
+        "Voir aussi",
+        "Véase también",
+        "関連項目",
+        "Zobacz też",
+        "См. также",
+        "Katso myös",
+        "ראו גם",
+    ],
 )
 def test_see_also_in_other_languages(title):
     assert links(one(f"a\n== {title} ==\n* [[B]]", "wikitext")) == [("see_also", "B", "B")]
