@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from contextlib import suppress
 from itertools import pairwise
 
@@ -241,6 +242,8 @@ def check_tree(document) -> None:
     for section, path in document.root.walk_with_path():
         assert all(above.level < below.level for above, below in pairwise(path[1:]))
         assert section.text == section.text.strip("\n")
+        for said in (section.title, section.text, *section.anchors, *(link.target for link in section.links)):
+            assert not {c for c in said if unicodedata.category(c) == "Cc"} - {"\n", "\t"}
         for link in section.links:
             assert 0 <= link.start <= link.end <= len(section.text)
             assert link.start == link.end or not link.text or section.text[link.start : link.end] == link.text

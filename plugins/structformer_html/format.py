@@ -16,6 +16,7 @@ from structformer.formats.link_names import is_external, link_names, path_candid
 from structformer.formats.protocol import FormatOption
 from structformer.formats.source import SourceFile
 from structformer.text.headings import github_slug
+from structformer.text.visible import without_controls
 
 from structformer_html.class_names import kind_said
 from structformer_html.decoding import decode_page
@@ -219,7 +220,7 @@ class _Head:
         if name == "html":
             self.language = element.get("lang") or element.get("xml:lang") or None
         elif name == "title" and not self.title:
-            self.title = " ".join(text.split())
+            self.title = without_controls(" ".join(text.split()))
         elif name == "base" and not self._base:
             self._base = (element.get("href") or "").strip()
         elif name == "link":

@@ -397,7 +397,7 @@ class _Reader:
             builder.open_mark(mark, _detail(node))
         if isinstance(node, nodes.Text):
             self._flush()
-            builder.flow(str(node))
+            builder.flow(node.astext())
         elif isinstance(
             node, (nodes.comment, nodes.system_message, nodes.substitution_definition, nodes.pending, nodes.raw)
         ):
