@@ -199,7 +199,8 @@ class _Version(_Block):
     """Since when something is there: Sphinx prints more than the number."""
 
     def run(self) -> list[Any]:
-        version, *self.arguments = "\n".join(self.arguments).split(maxsplit=1) or [""]
+        version, *rest = "\n".join(self.arguments).split(maxsplit=1) or [""]
+        self.arguments = rest
         [block] = super().run()
         lead = f"{_VERSIONS[self.name]} {version}" + (": " if len(block) else ".")
         if not block.children or not isinstance(block[0], nodes.paragraph):
@@ -393,7 +394,7 @@ def _name_references(document: Document, tree: Any) -> None:
     titles = titles_by_label(tree)
 
     def place(label: str) -> str:
-        return tree.nameids.get(nodes.fully_normalize_name(label)) or nodes.make_id(label)
+        return str(tree.nameids.get(nodes.fully_normalize_name(label)) or nodes.make_id(label))
 
     is_by_heading = document.title == document.root.title
     name_references(document, lambda label, _: titles.get(place(label)) or words_of_label(label))

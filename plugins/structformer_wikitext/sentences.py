@@ -1,14 +1,14 @@
 """Templates that are part of a sentence, of the ten largest wikis: what a reader sees of `{{unité|5|km}}`.
 
 A pattern holds parameters by number or name: `{1}`, `{u}`; `{*}` all without a name, `{+}` the same without spaces,
-`{e^}` one that is raised, `{3?}` one that must be there and is not shown. What stands in square brackets needs all of
-its parameters. A name that means two things in two wikis has a pattern that serves both."""
+`{e^}` one that is raised, `{3?}` one that must be there and is not shown. A part in square brackets needs all of its
+parameters. A name that means two things in two wikis has a pattern that serves both."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 _PATTERNS = {
     "{1}": """nowrap nobr nobr. smaller small larger big strong em bold italic code kbd samp var mono quote blockquote
@@ -90,6 +90,7 @@ _PLACE = re.compile(r"\{(\w+|[*+])([?^]?)\}")
 _RAISED = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 
 
+@lru_cache(maxsize=4096)
 def sentence(name: str) -> Callable[[Mapping[str, str]], str] | None:
     """What makes a template's text of its parameters; None for one that says nothing in a sentence.
 

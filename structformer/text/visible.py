@@ -26,7 +26,7 @@ def without_controls(text: str) -> str:
     """The text, as long as it was, with a space or U+FFFD in the place of each control character: indexes would cut
     words there, and databases refuse some of them.
     """
-    return CONTROLS.sub(_instead, text) if CONTROLS.search(text) else text
+    return text if text.isprintable() or not CONTROLS.search(text) else CONTROLS.sub(_instead, text)
 
 
 def _instead(control: re.Match[str]) -> str:
