@@ -15,6 +15,7 @@ from structformer.corpus import document_rows, rows_document
 from structformer.document import Document, mark_problems
 from structformer.errors import ReadError
 from structformer.formats import Format, SourceFile
+from structformer.text import CONTROLS
 
 _HOSTILE = (
     b"",
@@ -25,6 +26,7 @@ _HOSTILE = (
     b"%PDF-1.4\n\x00\x01\x02",
     b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
     "é\u2028\ufeff\U0001f600".encode(),
+    "a\x08b \x1b[1mc\x7f d\x0c\x85e\n\n[\x01f](\x02g.md) &#1; &#x7f;\n".encode(),
     "\ud800".encode("utf-8", "surrogatepass"),
     b"<" * 2000,
     b"[" * 2000,
@@ -129,14 +131,16 @@ def is_deterministic(format: Format, sample: Sample, options: Mapping[str, Any],
 
 
 def tree_is_valid(format: Format, sample: Sample, options: Mapping[str, Any], seed: int) -> Iterator[str]:
-    """The root has level 0, a section is deeper than the one it is in, and anchor texts and marks are at their
-    spans, marks one in another.
+    """The root has level 0, a section is deeper than the one it is in, anchor texts and marks are at their spans,
+    marks one in another, and no text, title, anchor or target holds a control character.
     """
     for document in _read(format, sample, options):
         yield from _tree_problems(document)
 
 
 def _tree_problems(document: Document) -> Iterator[str]:
+    if CONTROLS.search(document.title):
+        yield f"the title {document.title!r} holds a control character"
     if document.root.level != 0:
         yield f"{document.id}: the root's level is {document.root.level}"
     for section, path in document.root.walk_with_path():
@@ -146,6 +150,13 @@ def _tree_problems(document: Document) -> Iterator[str]:
             yield f"{section.title!r}: not deeper than what it is in: {[each.level for each in path]}"
         if section.text != section.text.strip("\n"):
             yield f"{section.title!r}: text begins or ends with a line break"
+        words = (
+            section.title,
+            section.text,
+            *section.anchors,
+            *(t for each in section.links for t in (each.target, each.text)),
+        )
+        yield from (f"{each[:80]!r}: holds a control character" for each in words if CONTROLS.search(each))
         for problem in mark_problems(section.text, section.marks):
             yield f"{section.title!r}: {problem}"
         for link in section.links:

@@ -21,7 +21,7 @@ from structformer.formats import (
     url_names,
     without_garbage_collection,
 )
-from structformer.text import github_slug
+from structformer.text import github_slug, without_controls
 
 from structformer_html.class_names import kind_said
 from structformer_html.decoding import decode_page
@@ -225,7 +225,7 @@ class _Head:
         if name == "html":
             self.language = element.get("lang") or element.get("xml:lang") or None
         elif name == "title" and not self.title:
-            self.title = " ".join(text.split())
+            self.title = without_controls(" ".join(text.split()))
         elif name == "base" and not self._base:
             self._base = (element.get("href") or "").strip()
         elif name == "link":

@@ -13,6 +13,7 @@ from typing import Any
 from structformer.document import Document, Link, Source
 from structformer.errors import ReadError
 from structformer.formats import SourceFile, decode
+from structformer.text import without_controls
 
 from structformer_markdown.format import MarkdownFormat
 
@@ -59,7 +60,7 @@ class NotebookFormat:
             if language:
                 document.metadata.setdefault("programming_language", language)
             if isinstance(title := metadata.get("title"), str) and title.strip():
-                document.title = " ".join(title.split())
+                document.title = without_controls(" ".join(title.split()))
             yield document
         for warning in inner.warnings:
             source.warn(warning)

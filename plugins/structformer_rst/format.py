@@ -9,7 +9,9 @@ from typing import Any
 from docutils import nodes
 from docutils.core import publish_doctree
 from docutils.parsers.rst import Directive, directives, roles
+from docutils.parsers.rst.directives.misc import Class as PlainClass
 from docutils.parsers.rst.languages import en as english
+from docutils.utils import unescape
 from structformer.document import Document, Link, LinkKind, MarkKind, Source
 from structformer.errors import ReadError
 from structformer.formats import (
@@ -26,9 +28,17 @@ from structformer.formats import (
     path_names,
 )
 
-from structformer_rst.glossary import Glossary, term_anchor
+from structformer_rst.glossary import Glossary, is_term, term_anchor
+from structformer_rst.objects import SCOPES, SIGNED, Objects, is_object, last_part, object_names, target_of
 from structformer_rst.option_lines import is_option, without_options
-from structformer_rst.unnamed import GENERATED, UNNAMED_CLASS, titles_by_label, words_of_label, words_of_path
+from structformer_rst.unnamed import (
+    GENERATED,
+    UNNAMED_CLASS,
+    title_of_page,
+    titles_by_label,
+    words_of_label,
+    words_of_path,
+)
 
 _SETTINGS = {
     "file_insertion_enabled": False,  # nothing but the given bytes is read
@@ -42,9 +52,10 @@ _SETTINGS = {
     "line_length_limit": 1_000_000,
     "syntax_highlight": "none",
 }
-_NAMED = re.compile(r"(.*?)\s*<([^<>]+)>", re.DOTALL)
+_NAMED = re.compile(r"(.*?)\s*(?<!\x00)<([^<>]+)>", re.DOTALL)
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|([^:\s].*))")
 _REFERENCES = frozenset("ref doc numref any term download".split())
+_PATHS = frozenset({"doc", "download"})
 _TITLED = frozenset("ref doc numref".split())  # those that show the title of what they point to
 # Directives whose content is not reStructuredText.
 _CODE = frozenset(
@@ -52,9 +63,8 @@ _CODE = frozenset(
     plantuml uml graphviz digraph graph mermaid highlight productionlist console literalinclude
     jupyter-execute plot command-output program-output click-example raw-code terminal""".split()
 )
-_SILENT = frozenset(
-    "index currentmodule only module highlight program meta toctree-wrapper automodule contents".split()
-)
+# Directives whose argument nobody reads.
+_SILENT = frozenset("index only highlight meta toctree-wrapper contents default-domain default-role".split())
 _LANGUAGES = {  # of code whose directive says it by its name
     **dict.fromkeys("testcode testsetup testcleanup doctest ipython plot jupyter-execute".split(), "python"),
     **dict.fromkeys("digraph graph graphviz".split(), "dot"),
@@ -68,6 +78,16 @@ _NOTES = frozenset(
     """versionadded versionchanged versionremoved deprecated todo seealso theorem lemma proof corollary proposition
     definition remark example""".split()
 )
+_VERSIONS = {
+    "versionadded": "Added in version",
+    "versionchanged": "Changed in version",
+    "versionremoved": "Removed in version",
+    "deprecated": "Deprecated since version",
+}
+_NOT_LISTED = re.compile(r"\s*:no-?index(?:-entry)?:")
+_CONTINUED = re.compile(r"\\\n\s*")
+_SIGNATURE = re.compile(r"[A-Z(.]")
+_MEMBERS = re.compile(r"^\.\. (?:\w+:)?(?:method|attribute|property|classmethod|staticmethod)::", re.MULTILINE)
 _FILES = frozenset({"literalinclude", "download", "figure-md"})
 _ROLE_NAMES = re.compile(r"(?<![\w`]):((?:[\w+.-]+:)*[\w+.-]+):`|`:((?:[\w+.-]+:)*[\w+.-]+):")
 _DIRECTIVE_NAMES = re.compile(
@@ -112,17 +132,22 @@ _ROLE_MARKS = {"guilabel": MarkKind.STRONG, "menuselection": MarkKind.STRONG, "d
 def _role(
     name: str, rawtext: str, text: str, lineno: int, inliner: Any, options: Any = None, content: Any = None
 ) -> tuple[list[Any], list[Any]]:
-    named = _NAMED.fullmatch(text)
-    shown, target = (named[1], named[2]) if named else (text, text)
-    if name in _REFERENCES:
-        if target in GENERATED and name in _TITLED:
+    named = _NAMED.fullmatch(text) if not text.startswith("!") else None
+    shown, target = map(unescape, (named[1], named[2]) if named else (text, text))
+    kind = name.rpartition(":")[2]
+    if kind in _REFERENCES and not name.startswith("external"):
+        if target in GENERATED and kind in _TITLED:
             return [nodes.inline(rawtext, shown if named else GENERATED[target])], []
-        anchor = term_anchor(target) if name == "term" else target
-        reference = nodes.reference(rawtext, shown, refuri=anchor if name == "doc" else f"#{anchor}")
-        if not named and name in _TITLED:
+        anchor = term_anchor(target) if kind == "term" else target
+        reference = nodes.reference(rawtext, shown, refuri=anchor if kind in _PATHS else f"#{anchor}")
+        if not named and kind in _TITLED:
             reference["classes"].append(UNNAMED_CLASS)
         return [reference], []
-    return [nodes.literal(rawtext, shown.lstrip("!~"), classes=[name])], []
+    link = "" if text.startswith("!") else target_of(name, target.lstrip("~"), inliner.document.settings.objects)
+    if not named:
+        shown = last_part(shown) if shown.startswith("~") else shown.lstrip("!").removeprefix("." if link else "")
+    literal = nodes.literal(rawtext, shown, classes=[name])
+    return [nodes.reference(rawtext, "", literal, refuri=link) if link else literal], []
 
 
 class _Block(Directive):  # type: ignore[misc]
@@ -136,8 +161,10 @@ class _Block(Directive):  # type: ignore[misc]
     def run(self) -> list[Any]:
         block = nodes.container(classes=[self.name])
         # Without a list of the options that there are, docutils takes them for the argument's next lines.
-        said = [line for line in "\n".join(self.arguments).split("\n") if not is_option(line)]
+        lines = [line for argument in self.arguments for line in argument.split("\n")]
+        said = [line for line in lines if not is_option(line)]
         argument = "\n".join(said).strip()
+        kind = self.name.rpartition(":")[2]
         if self.name in _CODE:
             if self.name in _FILES and argument:
                 block += nodes.paragraph("", "", nodes.reference("", argument, refuri=argument))
@@ -145,13 +172,49 @@ class _Block(Directive):  # type: ignore[misc]
             language = argument if self.name in _NAMES_LANGUAGE else _LANGUAGES.get(self.name, "")
             code = nodes.literal_block("", "\n".join(body), classes=["code", *language.split()[:1]])
             return [block, code] if body else [block] * bool(len(block))
-        if argument and self.name not in _SILENT:
-            found, _ = self.state.inline_text(argument, self.lineno)
-            block += nodes.paragraph("", "", *found)
         body = without_options(self.content)
-        if body:
-            skipped = len(self.content) - len(body)
-            self.state.nested_parse(self.content[skipped:], self.content_offset + skipped, block)
+        skipped = len(self.content) - len(body)
+        options = [*lines, *self.content[:skipped]]
+        signatures = [] if {self.name, kind} & (_SILENT | _NOTES) else _CONTINUED.sub("", argument).split("\n")
+        objects = self.state.document.settings.objects
+        with objects.describing(self.name, signatures, is_listed=not any(map(_NOT_LISTED.match, options))) as ids:
+            block += [nodes.target("", "", ids=[each]) for each in ids]  # of several on one, docutils keeps the first
+            if kind in SIGNED:
+                block += nodes.line_block("", *(nodes.line("", signature) for signature in signatures))
+            elif argument and kind not in _SILENT | SCOPES:
+                found, _ = self.state.inline_text(argument, self.lineno)
+                block += nodes.paragraph("", "", *found)
+            if body:
+                self.state.nested_parse(self.content[skipped:], self.content_offset + skipped, block)
+        return [block]
+
+
+class _Class(_Block):
+    """Python's classes, which Sphinx describes by the directive that in docutils gives the next block a class."""
+
+    def run(self) -> list[Any]:
+        if _SIGNATURE.search(self.arguments[0] if self.arguments else "") or _MEMBERS.search("\n".join(self.content)):
+            return super().run()
+        standard = PlainClass(
+            self.name, self.arguments, self.options, self.content, self.lineno, self.content_offset,
+            self.block_text, self.state, self.state_machine,
+        )  # fmt: skip
+        return list(standard.run()) if self.arguments else []
+
+
+class _Version(_Block):
+    """Since when something is there: Sphinx prints more than the number."""
+
+    arguments: list[str]
+
+    def run(self) -> list[Any]:
+        version, *rest = "\n".join(self.arguments).split(maxsplit=1) or [""]
+        self.arguments = rest
+        [block] = super().run()
+        lead = f"{_VERSIONS[self.name]} {version}" + (": " if len(block) else ".")
+        if not block.children or not isinstance(block[0], nodes.paragraph):
+            block.insert(0, nodes.paragraph())
+        block[0].insert(0, nodes.Text(lead))
         return [block]
 
 
@@ -194,7 +257,12 @@ def _is_standard(registry: Mapping[str, Any], translated: Mapping[str, str], nam
     return translated.get(name, name) in registry
 
 
-_OF_THEIR_OWN = {"toctree": _Contents, "glossary": Glossary}
+_OF_THEIR_OWN = {
+    "toctree": _Contents,
+    "glossary": Glossary,
+    "class": _Class,
+    **dict.fromkeys(_VERSIONS, _Version),
+}
 for _name in ("seealso", *_OF_THEIR_OWN, *_CODE - {"code-block", "sourcecode", "doctest"}):
     directives.register_directive(_name, _OF_THEIR_OWN.get(_name, _Block))
 for _name in ("code-block", "sourcecode"):  # docutils' own demand options that Sphinx's don't have
@@ -261,17 +329,20 @@ class RstFormat:
             return
         _register(text)
         try:
-            tree = publish_doctree(text, source_path=source.path, settings_overrides=_SETTINGS)
+            objects = Objects()
+            tree = publish_doctree(text, source_path=source.path, settings_overrides={**_SETTINGS, "objects": objects})
             builder = TreeBuilder()
-            _Reader(builder, source.path).read(tree)
+            _Reader(builder, source, objects).read(tree)
         except RecursionError as error:
             raise ReadError("nested too deep for docutils") from error
         except Exception as error:  # docutils raises whatever its directives do
             raise ReadError(f"docutils cannot read it ({type(error).__name__}: {error})") from error
         document = builder.finish(Source(source.path, self.name))
         _name_references(document, tree)
-        labels = (f"label:{normalize(anchor)}" for section in document.sections() for anchor in section.anchors)
-        document.names = tuple(dict.fromkeys((*path_names(source.path), *labels)))
+        _label(document, tree)
+        terms = (f"label:{normalize(a)}" for section in document.sections() for a in section.anchors if is_term(a))
+        described = (f"object:{name}" for name in objects.ids)
+        document.names = tuple(dict.fromkeys((*path_names(source.path), *_labels(tree), *terms, *described)))
         yield document
 
     def parts(self, source: SourceFile) -> set[str]:
@@ -295,12 +366,34 @@ class RstFormat:
         return {path + suffix for path in paths if path for suffix in _PAGE_SUFFIXES}
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """A label here or anywhere in the corpus, else a path."""
+        """An object or label here or anywhere in the corpus, else a path."""
+        if is_object(link.target):
+            yield from object_names(link.target)
+            return
         yield from link_names(document.id, document.source.path, link.target)
         if link.target.startswith("#"):
-            label = normalize(link.target[1:]).lower().replace("_", "-")
-            yield f"{document.id}#{label}"
-            yield f"label:{label}#{label}"
+            label = normalize(nodes.fully_normalize_name(link.target[1:]))
+            places = [f"#{place}" for place in (nodes.make_id(label), label) if place]
+            yield from (
+                f"{name}{place}" for name in (document.id, f"label:{label}", f"title:{label}") for place in places
+            )
+
+
+def _labels(tree: nodes.document) -> Iterator[str]:
+    """A document's names by its labels, and by its titles, which a reference means where no label is called so."""
+    for name, place in tree.nameids.items():
+        if place and "refuri" not in tree.ids[place]:
+            yield f"{'label' if tree.nametypes[name] else 'title'}:{normalize(name)}"
+
+
+def _label(document: Document, tree: nodes.document) -> None:
+    """Let labels that docutils makes no id of, as those in Chinese, be anchors too."""
+    labels: dict[str, list[str]] = {}
+    for name, place in tree.nameids.items():
+        if place and nodes.make_id(name) != place:
+            labels.setdefault(place, []).append(name)
+    for section in document.sections():
+        section.anchors += tuple(name for anchor in section.anchors for name in labels.get(anchor, ()))
 
 
 def _name_references(document: Document, tree: Any) -> None:
@@ -308,8 +401,12 @@ def _name_references(document: Document, tree: Any) -> None:
     file.
     """
     titles = titles_by_label(tree)
+
+    def place(label: str) -> str:
+        return str(tree.nameids.get(nodes.fully_normalize_name(label)) or nodes.make_id(label))
+
     is_by_heading = document.title == document.root.title
-    name_references(document, lambda label, _: titles.get(nodes.make_id(label)) or words_of_label(label))
+    name_references(document, lambda label, _: titles.get(place(label)) or words_of_label(label))
     if is_by_heading:
         document.title = document.root.title
 
@@ -351,8 +448,6 @@ def _mark(node: Any) -> MarkKind | None:
     if isinstance(node, nodes.literal):
         named = (_ROLE_MARKS[name] for name in node.get("classes", ()) if name in _ROLE_MARKS)
         return next(named, MarkKind.CODE_SPAN)
-    if isinstance(node, nodes.topic) and "contents" in node.get("classes", ()):
-        return None
     return _MARKS.get(type(node))
 
 
@@ -383,9 +478,10 @@ def _note_kind(container: Any) -> str:
 class _Reader:
     """Walks docutils' nodes and tells a TreeBuilder what it finds."""
 
-    def __init__(self, builder: TreeBuilder, path: str) -> None:
+    def __init__(self, builder: TreeBuilder, source: SourceFile, objects: Objects) -> None:
         self._builder = builder
-        self._path = path
+        self._source = source
+        self._objects = objects
         self._related = 0  # lists of related pages around
         self._ids: list[str] = []  # targets that stand before a heading name it
 
@@ -398,13 +494,15 @@ class _Reader:
             self._node(child, depth)
 
     def _node(self, node: Any, depth: int) -> None:
+        if isinstance(node, nodes.topic) and "contents" in node["classes"]:
+            return  # the page's own sections, listed
         builder = self._builder
         mark = _mark(node)
         if mark is not None:
             builder.open_mark(mark, _detail(node))
         if isinstance(node, nodes.Text):
             self._flush()
-            builder.flow(str(node))
+            builder.flow(node.astext())
         elif isinstance(
             node, (nodes.comment, nodes.system_message, nodes.substitution_definition, nodes.pending, nodes.raw)
         ):
@@ -420,7 +518,8 @@ class _Reader:
                 if child is not title:
                     self._node(child, depth + 1)
         elif isinstance(node, nodes.target):
-            self._ids += [node["refid"]] if "refid" in node else list(node.get("ids", ()))
+            if "refuri" not in node:
+                self._ids += [node["refid"]] if "refid" in node else list(node["ids"])
         elif isinstance(node, nodes.reference):
             self._reference(node, depth)
         elif isinstance(node, nodes.image):
@@ -479,14 +578,16 @@ class _Reader:
             self._children(node, depth)
             return
         self._flush()
-        kind = LinkKind.XREF if target.startswith("#") else LinkKind.HYPERLINK
+        if is_object(target):
+            target = self._objects.place(target) or target
+        kind = LinkKind.XREF if target.startswith("#") or is_object(target) else LinkKind.HYPERLINK
         builder.open_link(target, LinkKind.SEE_ALSO if self._related else kind)
         if UNNAMED_CLASS not in node["classes"]:
             self._children(node, depth)
         elif target.startswith("#"):
             builder.text(UNNAMED)
         else:
-            builder.text(words_of_path(target, self._path))
+            builder.text(title_of_page(target, self._source) or words_of_path(target, self._source.path))
         builder.close_link()
 
     def _flush(self) -> None:

@@ -19,6 +19,11 @@ def term_anchor(term: str) -> str:
     return "term-" + _NO_NAME.sub("-", term).strip("-")
 
 
+def is_term(anchor: str) -> bool:
+    """Whether a place is that of a term."""
+    return anchor.startswith("term-")
+
+
 class Glossary(Directive):  # type: ignore[misc]
     """Terms at the margin, their definitions indented."""
 

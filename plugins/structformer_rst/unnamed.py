@@ -6,13 +6,20 @@ import re
 from typing import Any
 
 from docutils import nodes
-from structformer.formats import INDEX_STEMS, join, without_suffix
+from structformer.formats import INDEX_STEMS, SourceFile, join, without_suffix
 
 UNNAMED_CLASS = "structformer-unnamed"  # of such references in docutils' tree
 # Pages that Sphinx makes, and what it calls them.
 GENERATED = {"genindex": "Index", "modindex": "Module Index", "py-modindex": "Python Module Index", "search": "Search"}
 _TITLED = (nodes.section, nodes.figure, nodes.table)
 _TITLES = (nodes.title, nodes.caption)
+_PAGE_SUFFIXES = (".rst", ".txt", ".md", "")
+_TITLE_WITHIN = 65536  # bytes
+_TITLE = re.compile(r"^[ \t]*(?P<title>[^\s.][^\n]*)\n(?P<line>[!-/:-@\[-`{-~])(?P=line){2,}[ \t]*$", re.MULTILINE)
+_MARKDOWN_TITLE = re.compile(r"^#[ \t]+(?P<title>[^\n]+?)[ \t]*#*$", re.MULTILINE)
+_ROLE = re.compile(r":[\w:+.-]+:`~?([^`<]*?)[ \t]*(?:<[^`<>]*>)?`")
+_QUOTES = re.compile(r"(?<![`\w])(?:``|`|\*\*|\*)(?=\S)([^`*]+)(?:``|`|\*\*|\*)_{0,2}(?!\w)")
+_ESCAPE = re.compile(r"\\(?:\s|(?=.))()")
 _BREAKS = re.compile(r"[-_\s]+")
 
 
@@ -24,6 +31,24 @@ def titles_by_label(tree: Any) -> dict[str, str]:
         if title is not None:
             titles.update(dict.fromkeys(node["ids"], " ".join(title.astext().split())))
     return titles
+
+
+def title_of_page(target: str, source: SourceFile) -> str:
+    """The title of the page that a reference of a file leads to; "" where there is none in the ingested folder."""
+    above = (
+        source.path.count("/") if target.startswith("/") else 0
+    )  # which of the folders is the project's, nobody says
+    for place in (f"{'../' * number}{target.lstrip('/')}" for number in range(above, -1, -1)):
+        for suffix in _PAGE_SUFFIXES:
+            if (page := source.open(place + suffix)) is not None:
+                start = page.read()[:_TITLE_WITHIN].decode("utf-8", "replace").replace("\r\n", "\n")
+                found = _TITLE.search(start) if suffix != ".md" else _MARKDOWN_TITLE.search(start)
+                return _without_markup(found["title"]) if found else ""
+    return ""
+
+
+def _without_markup(title: str) -> str:
+    return _ESCAPE.sub(r"\1", _QUOTES.sub(r"\1", _ROLE.sub(r"\1", title))).strip()
 
 
 def words_of_label(label: str) -> str:

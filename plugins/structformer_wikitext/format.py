@@ -155,7 +155,8 @@ class WikitextFormat:
             )
             names = ()
         else:
-            reader.read(take_apart(page.text, site, templates=str(options.get("templates", "known"))))
+            policy = str(options.get("templates", "known"))
+            reader.read(take_apart(page.text, site, templates=policy, title=title))
         if reader.categories:
             metadata["categories"] = [each.partition(":")[2].strip() for each in reader.categories]
         if reader.languages:

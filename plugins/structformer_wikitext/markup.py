@@ -11,7 +11,9 @@ from html import unescape
 
 from structformer.document import MarkKind
 
-from structformer_wikitext.site import CHARACTERS, HATNOTES, LIST_TEMPLATES, SEE_ALSO_TEMPLATES, TEXT_TEMPLATES, Site
+from structformer_wikitext.functions import called, is_called
+from structformer_wikitext.sentences import sentence, unnamed
+from structformer_wikitext.site import CHARACTERS, HATNOTES, SEE_ALSO_TEMPLATES, Site
 
 MARK = "\x7f"
 MARKS = re.compile(r"\x7f(\d+)\x7f")
@@ -100,6 +102,7 @@ class Page:
 
     text: str
     parts: list[Part] = field(default_factory=list)
+    title: str = ""
 
     def mark(self, part: Part) -> str:
         self.parts.append(part)
@@ -114,12 +117,12 @@ class Page:
         return part.text if isinstance(part, Verbatim) else ""
 
 
-def take_apart(text: str, site: Site, *, templates: str = "known") -> Page:
+def take_apart(text: str, site: Site, *, templates: str = "known", title: str = "") -> Page:
     """A page ready to be read line by line.
 
-    templates: "known" keeps the text of templates that are part of a sentence and drops the others, "text" keeps every
+    title: what `{{PAGENAME}}` shows. templates: "known" keeps the text of templates that are part of a sentence and drops the others, "text" keeps every
     template's unnamed arguments, "drop" keeps none."""
-    page = Page("")
+    page = Page("", title=title)
     text = text.replace(MARK, "").replace("\x00", "")
     if "<" in text or "__" in text:
         text = _take_tags(text, page)
@@ -298,23 +301,23 @@ def _argument(content: str, depth: int) -> str:
 
 def _template(content: str, page: Page, site: Site, policy: str, depth: int) -> str:
     found = _NAME.match(content)
-    name = found[0].replace("_", " ").strip().lower() if found else ""
+    written = found[0].replace("_", " ").strip() if found else ""
+    name = written.lower()
     if name in CHARACTERS and "|" not in content:
         return CHARACTERS[name]
     if depth > _MAX_DEPTH:
         return ""
+    if is_called(content.partition("|")[0]):
+        text = called(_split(content), page.title, site.namespaces)
+        if text is not None:
+            return text
     if policy != "drop":
         if name in SEE_ALSO_TEMPLATES or name in HATNOTES:
             targets = _hatnote_targets(_arguments(content), page)
             if targets:
                 return "\n" + page.mark(Hatnote(targets, name in SEE_ALSO_TEMPLATES)) + "\n"
-        kept = TEXT_TEMPLATES.get(name)
-        if kept is None and name.startswith("lang-"):
-            kept = 1
-        if kept is None and name == "circa":
-            return "c. " + (_arguments(content) or [""])[0]
-        if kept is not None:
-            return _kept_text(name, _arguments(content), kept)
+        if (says := sentence(written)) is not None and (text := says(_parameters(content))):
+            return text
         if policy == "text" or _HEADING_LINE.search(content):  # what holds a section is the page's own text
             return "\n".join(_arguments(content))
     links = _hidden_links(content, page, site)
@@ -337,30 +340,22 @@ def _split(content: str) -> list[str]:
     return parts
 
 
-def _arguments(content: str) -> list[str]:
-    """A template's unnamed arguments."""
-    found: list[str] = []
+def _parameters(content: str) -> dict[str, str]:
+    """A template's arguments by name, those without one by their number."""
+    found: dict[str, str] = {}
+    number = 0
     for part in _split(content)[1:]:
         key, equals, value = part.partition("=")
         if not equals or value.startswith("=") or re.search(r"[\[<{\x7f/:]", key):
-            found.append(part.strip())
-        elif key.strip().isdecimal():
-            found.append(value.strip())
+            number += 1
+            key, value = str(number), part
+        found[key.strip()] = value.strip()
     return found
 
 
-def _kept_text(name: str, arguments: list[str], number: int) -> str:
-    if name in ("convert", "cvt"):
-        return " ".join(arguments[:2])
-    if name in LIST_TEMPLATES:
-        return "\n" + "\n".join(arguments) + "\n"
-    if name == "as of":
-        return "as of " + "-".join(arguments)
-    if name in ("ill", "interlanguage link"):
-        return f"[[{arguments[0]}]]" if arguments else ""
-    if number == 0:
-        return " ".join(arguments)
-    return arguments[number - 1] if len(arguments) >= number else ""
+def _arguments(content: str) -> list[str]:
+    """A template's unnamed arguments."""
+    return unnamed(_parameters(content))
 
 
 def _hatnote_targets(arguments: list[str], page: Page) -> tuple[tuple[str, str], ...]:

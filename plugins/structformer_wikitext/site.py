@@ -84,27 +84,6 @@ HATNOTES = frozenset(
     .replace("    ", "")
     .split("|")
 )
-# Templates whose arguments are the items of a list.
-LIST_TEMPLATES = frozenset(
-    (*"plainlist flatlist ubl ubli hlist columns-list blist".split(), "unbulleted list", "bulleted list", "div col")
-)
-# Templates whose text belongs to the sentence they stand in: the number of the argument that is the text, 0 for all.
-TEXT_TEMPLATES = {
-    **dict.fromkeys(
-        """nowrap nobr small smaller big larger strong em bold italic code kbd samp var mono quote blockquote cquote quotation pull quote
-        verse abbr tooltip sic math mvar sub sup smallcaps sc small caps keypress key kbd underline u strike s highlight nobold noitalic
-        midsize resize normal no wrap poemquote block indent""".split(),
-        1,
-    ),
-    **dict.fromkeys(
-        ["pull quote", "small caps", "no wrap", "poem quote", "block indent", "ill", "interlanguage link", "as of"], 1
-    ),
-    **dict.fromkeys(
-        ["lang", "langue", "color", "font color", "font", "transl", "transliteration", "rtl-lang", "script"], 2
-    ),
-    **dict.fromkeys(LIST_TEMPLATES, 0),
-    **dict.fromkeys(["convert", "cvt", "val"], 0),
-}
 CHARACTERS = {
     "!": "|",
     "=": "=",
@@ -132,6 +111,17 @@ CHARACTERS = {
     "pipe": "|",
     "c.": "c.",
     "circa": "c.",
+    "e": "e",  # of XIX{{e}} siècle
+    "er": "er",
+    "re": "re",
+    "ère": "ère",
+    "n°": "no",
+    "av jc": "av. J.-C.",
+    "av. j.-c.": "av. J.-C.",
+    "pi": "π",
+    "dagger": "†",
+    "okina": "ʻ",
+    "hamza": "ʼ",
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from structformer.document import VERBATIM, Document, Link, LinkKind, Mark, MarkKind, Section, Source
 from structformer.formats.link_names import INDEX_STEMS
 from structformer.text.headings import Slugs, github_slug, is_see_also
+from structformer.text.visible_text import without_controls
 
 _TITLELESS_STEMS = INDEX_STEMS | {"home"}  # files that are called after their folder; a wiki's home is none by its path
 _DEEPEST = 100  # marks around a mark; what is nested deeper is text alone
@@ -374,9 +375,13 @@ class TreeBuilder:
         for section in self._order:
             buffer = self._buffers[id_(section)]
             buffer.close_all()
-            section.text = buffer.text()
+            section.text = without_controls(buffer.text())
             section.links = buffer.links
             section.marks = settled(buffer.marks)
+            section.title = without_controls(section.title)
+            section.anchors = tuple(map(without_controls, section.anchors))
+            for link in section.links:
+                link.target, link.text = without_controls(link.target), without_controls(link.text)
         tops = [section for section in self._order[1:] if section.level == 1]
         root = self.root
         # A heading without a letter names nothing, so it stays a section of its own.
@@ -389,7 +394,7 @@ class TreeBuilder:
         ):
             promote_to_root(root, tops[0])
         first = tops[0].title if tops else ""
-        document_title = title or first or stem_title(source.path)
+        document_title = without_controls(title or first or stem_title(source.path))
         root.title = root.title or document_title
         mark_see_also(root)
         return Document(

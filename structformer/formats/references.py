@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from structformer.document import Document, Link, Section
 from structformer.formats.builder import mark_see_also, settled
+from structformer.text.visible_text import without_controls
 
 # Code points that are no characters, so that no text has them.
 UNNAMED = "\ufdd0"
@@ -29,7 +30,7 @@ def name_references(document: Document, named: Callable[[str, bool], str] | None
     def text_of(link: Link, mark: str) -> str:
         anchor = link.target[1:] if link.target.startswith("#") else ""
         number = named(anchor, mark == UNNAMED_WITH_KIND) if named and anchor and mark != UNNAMED_TITLE else ""
-        found = number or titles.get(anchor, "")
+        found = without_controls(number) or titles.get(anchor, "")
         return "" if _UNNAMED.search(found) else found
 
     for section in document.sections():

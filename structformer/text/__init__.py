@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from structformer.text.query_like import is_imperative, plain, stands_alone
     from structformer.text.sentence_splitting import sentences
     from structformer.text.spans import Resolve, Span, spans_of_leaves
-    from structformer.text.visible_text import visible
+    from structformer.text.visible_text import CONTROLS, visible, without_controls
     from structformer.text.word_vectors import WordVectors, learn_word_vectors, read_word_vectors, write_word_vectors
 
 _MODULES = {
@@ -31,10 +31,11 @@ _MODULES = {
     "query_like": "is_imperative plain stands_alone",
     "sentence_splitting": "sentences",
     "spans": "Resolve Span spans_of_leaves",
-    "visible_text": "visible",
+    "visible_text": "CONTROLS visible without_controls",
     "word_vectors": "WordVectors learn_word_vectors read_word_vectors write_word_vectors",
 }
 __all__ = [
+    "CONTROLS",
     "NO_LANGUAGES",
     "PARTS",
     "SEE_ALSO_PHRASES",
@@ -64,6 +65,7 @@ __all__ = [
     "tokens",
     "visible",
     "with_path",
+    "without_controls",
     "write_word_vectors",
 ]
 __getattr__ = lazy_names(__name__, _MODULES)

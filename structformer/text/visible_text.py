@@ -1,10 +1,11 @@
 """Texts of a corpus made safe to show: control and bidirectional characters as escapes, on terminals, in JSON, XML and
-HTML.
+HTML; and texts that hold no control characters in the first place.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from typing import Any
 
@@ -16,6 +17,20 @@ _UNSAFE = (
     "Zp",
 )  # controls, formats (bidirectional ones among them), lone surrogates, line separators
 _JOINERS = "\u200c\u200d"  # emoji and several scripts are written with these
+
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and line feed
+_WHITE_CONTROLS = "\x0b\x0c\r\x1c\x1d\x1e\x1f\x85"
+
+
+def without_controls(text: str) -> str:
+    """The text, as long as it was, with a space or U+FFFD in the place of each control character: indexes would cut
+    words there, and databases refuse some of them.
+    """
+    return text if text.isprintable() or not CONTROLS.search(text) else CONTROLS.sub(_instead, text)
+
+
+def _instead(control: re.Match[str]) -> str:
+    return " " if control[0] in _WHITE_CONTROLS else "\ufffd"
 
 
 def visible(text: str, *, keep: str = "\n\t") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from contextlib import suppress
 from itertools import pairwise
 
@@ -192,6 +193,39 @@ PIECES = {
         "<table><row><entry>",
         "</entry></row></table>",
     ],
+    "rst": [
+        "A\n=\n\n",
+        "B\n-\n\n",
+        "\\ ",
+        "\\*",
+        "*a*",
+        "``b``",
+        ":func:`",
+        ":class:`~a.B <",
+        ":option:`a -b=1` ",
+        ":ref:`甲 <",
+        ":x:`!",
+        ">`",
+        "`_ ",
+        ".. _乙:\n\n",
+        ".. _a b:\n\n",
+        "\n\n.. function:: f(\n   g\n",
+        "\n\n.. py:class:: a.B\n\n",
+        "   .. method:: c()\n\n",
+        "\n\n.. class:: d\n",
+        "\n\n.. module:: m\n",
+        "\n\n.. option:: -b, --bb=<x>\n",
+        "\n\n.. cpp:function:: template<a<b>> x::y(\n",
+        "\n\n.. versionadded::",
+        "\n\n.. contents::\n",
+        "\n\n.. toctree::\n\n   a\n",
+        "\n\n   text\n",
+        "text ",
+        "\n",
+        "\t",
+        "\x00",
+        "\x1b",
+    ],
 }
 
 
@@ -241,6 +275,8 @@ def check_tree(document) -> None:
     for section, path in document.root.walk_with_path():
         assert all(above.level < below.level for above, below in pairwise(path[1:]))
         assert section.text == section.text.strip("\n")
+        for said in (section.title, section.text, *section.anchors, *(link.target for link in section.links)):
+            assert not {c for c in said if unicodedata.category(c) == "Cc"} - {"\n", "\t"}
         for link in section.links:
             assert 0 <= link.start <= link.end <= len(section.text)
             assert link.start == link.end or not link.text or section.text[link.start : link.end] == link.text

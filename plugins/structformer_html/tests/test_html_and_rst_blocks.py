@@ -344,7 +344,7 @@ def test_rst_notes():
         ["note warning", "Hot.", ["list", ["item", "Very."]]],
         ["note", ["title", "By the way"], "It rains."],
         ["note seealso", ["title", "See also:"], "The boats"],
-        ["note versionadded", "2.0 The oars."],
+        ["note versionadded", "Added in version 2.0: The oars."],
         ["note topic", ["title", "On knots"], "Tie them."],
         ["note sidebar", ["title", "Aside"], "Of it."],
     ]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from structformer.document import Document
 from structformer.formats.source import SourceFile
 
+from conftest import write_pages
 from reading import Folder, links, one
 from structformer_devkit.formats import Sample, check_format
 from structformer_rst.format import RstFormat
@@ -85,6 +87,8 @@ Bowline
         "See tie, KNOT and the bowline.\n\ndef f():\n    return 1\n\ntie(rope)\n\nTies the rope.\n\nIts argument\n\nIts content."
     )
     assert links(document) == [
+        ("xref", ":func::knots.tie", "tie"),
+        ("xref", ":macro::KNOT", "KNOT"),
         ("xref", "#bowline", "the bowline"),
         ("hyperlink", "a/index", "a"),
         ("hyperlink", "b", "Title"),
@@ -98,3 +102,151 @@ def test_included_files_are_parts():
     assert document.root.text == "From b."
     assert source.warnings == ["line 6: ../out is not included: it is not in the ingested folder, or includes itself"]
     assert RstFormat().parts(folder.source("a.rst")) == {"b.txt"}
+
+
+def test_escapes_are_gone_from_texts_titles_targets_and_names():
+    document = read(
+        "CO\\ :sub:`2`\\ , *not* \\*this\n========================\n\n"
+        "C:\\\\dir, un\\ **fasten**\\ ed, 結び\\ *目*\\ は, :ref:`a\\_b <knot\\_one>`, :kbd:`Ctrl\\ +C`, ``kept\\ so``.\n"
+    )
+    assert document.title == document.root.title == "CO2, not *this"
+    assert document.root.text == "C:\\dir, unfastened, 結び目は, a_b, Ctrl+C, kept\\ so."
+    assert links(document) == [("xref", "#knot_one", "a_b")]
+
+
+def test_a_page_s_own_contents_are_no_text():
+    document = read("Guide\n=====\n\nHello.\n\n.. contents:: Here\n   :local:\n\nOne\n---\n\nText.\n")
+    assert [(section.title, section.text) for section in document.sections()] == [("Guide", "Hello."), ("One", "Text.")]
+    assert links(document) == []
+
+
+@pytest.mark.parametrize(
+    ("directive", "expected"),
+    [
+        ("versionadded:: 3.2", "Added in version 3.2."),
+        ("versionchanged:: 3.3 It *floats*.", "Changed in version 3.3: It floats."),
+        ("versionchanged:: 3.4\n   It sinks.", "Changed in version 3.4: It sinks."),
+        ("deprecated:: 4.0\n\n   Use `row`.\n\n   Or sail.", "Deprecated since version 4.0: Use row.\n\nOr sail."),
+        ("versionremoved:: 5", "Removed in version 5."),
+    ],
+)
+def test_versions_say_what_sphinx_prints(directive, expected):
+    assert read(f".. {directive}\n").root.text == expected
+
+
+DESCRIBED = """Knots
+=====
+
+.. py:module:: knots
+
+.. function:: tie(rope, *args, times=1) -> Knot
+              tie(rope, **options)
+
+   Ties; see :func:`untie`, :meth:`Rope.cut`, :class:`int` and :func:`!print`.
+
+.. class:: Rope(length)
+
+   See :meth:`cut`, :attr:`~knots.Rope.length`.
+
+   .. method:: cut(where)
+
+   .. attribute:: length
+
+.. function:: untie(knot)
+
+.. program:: knot
+
+.. option:: -t <n>, --times=<n>
+
+.. envvar:: KNOT
+
+.. confval:: depth
+
+.. setting:: STRICT
+
+.. class:: wide
+
+A paragraph.
+"""
+PAGES = {
+    "docs/knots.rst": DESCRIBED,
+    "docs/again.rst": ".. currentmodule:: knots\n\n.. function:: tie(rope)\n   :no-index:\n\n:func:`tie`, :meth:`.cut`\n",
+    "docs/use.rst": """Use
+===
+
+:func:`knots.tie`, :py:meth:`knots.Rope.cut() <knots.Rope.cut>`, :class:`~knots.Rope`, :mod:`knots`,
+:option:`knot --times`, :option:`--times=3`, :envvar:`KNOT`, :confval:`depth`, :setting:`STRICT`, :opt:`STRICT`.
+
+:exc:`ValueError`, :envvar:`PATH`, :issue:`x12`, :pep:`8` and :c:func:`malloc` are described elsewhere,
+:kbd:`C-x` and :file:`/etc/fstab` nowhere. :option:`--nothing` is an error.
+""",
+}
+
+
+def test_what_directives_describe_has_places():
+    document = read(DESCRIBED)
+    assert document.root.anchors == (
+        *("knots", "module-knots", "knots.tie", "knots.Rope", "knots.Rope.cut", "knots.Rope.length", "knots.untie"),
+        *("cmdoption-knot-t", "cmdoption-knot-times", "envvar-KNOT", "confval-depth", "setting-STRICT"),
+    )
+    assert links(document) == [
+        ("xref", "#knots.untie", "untie"),
+        ("xref", "#knots.Rope.cut", "Rope.cut"),
+        ("xref", ":class:knots:int", "int"),
+        ("xref", "#knots.Rope.cut", "cut"),
+        ("xref", "#knots.Rope.length", "length"),
+    ]
+    assert "tie(rope, *args, times=1) -> Knot\ntie(rope, **options)" in document.root.text
+    assert "wide" not in document.root.text  # docutils' own directive of that name
+
+
+@pytest.mark.parametrize(
+    ("directive", "name"),
+    [
+        ("c:function:: PyObject *PyKnot_Tie(PyObject *rope, \\\n                  int times)", "PyKnot_Tie"),
+        ("c:macro:: KNOT_MAX", "KNOT_MAX"),
+        ("cpp:class:: template<typename T, class A = B<T>> sea::Knot final : public Base", "sea.Knot"),
+        ("cpp:function:: std::vector<int> sea::Knot::ends() const", "sea.Knot.ends"),
+        ("js:function:: $.tie(rope[, times])", "$.tie"),
+        ("py:data:: LENGTH: int = 3", "LENGTH"),
+        ("autoclass:: Rope", "Rope"),
+    ],
+)
+def test_signatures_of_other_languages(directive, name):
+    assert name in read(f"A\n=\n\n.. {directive}\n\n   Text.\n").root.anchors
+
+
+def test_references_to_objects_lead_to_any_page(tmp_path, run):
+    write_pages(tmp_path / "in", PAGES)
+    run("ingest", tmp_path / "in", "-w", tmp_path / "w", "-q")
+    assert (
+        "docs/use.rst: Use: xref '--nothing' -> :option::--nothing: not found"
+        in run("graph", "check", "-w", tmp_path / "w").out
+    )
+    counts = run("graph", "stats", "-w", tmp_path / "w", "--json").json["links"]["xref"]
+    assert counts == {"resolved": 16, "external": 5, "file": 0, "unresolved": 1, "ambiguous": 0, "dead_anchor": 0}
+
+
+def test_a_page_without_words_of_its_own_is_called_by_its_title():
+    folder = Folder(
+        {
+            "docs/a.rst": "A\n=\n\nSee :doc:`sub/zones`, :doc:`/sub/zones` and :doc:`gone/away`.\n\n.. toctree::\n\n   sub/zones\n",
+            "docs/sub/zones.rst": ".. _zones:\n\n===========================\n:mod:`knots` --- *All* zones\n===========================\n",
+        }
+    )
+    [document] = RstFormat().read(folder.source("docs/a.rst"), {})
+    title = "knots --- All zones"
+    assert document.root.text == f"See {title}, {title} and away.\n\n{title}"
+
+
+def test_labels_of_any_script_are_places(tmp_path, run):
+    write_pages(
+        tmp_path / "in",
+        {
+            "a.rst": "甲\n==\n\n.. _Two Words:\n\n乙\n--\n\n.. _结:\n\n丙\n--\n\n:ref:`结`\n",
+            "b.rst": "B\n=\n\n:ref:`结`, :ref:`two words`\n",
+        },
+    )
+    run("ingest", tmp_path / "in", "-w", tmp_path / "w", "-q")
+    counts = run("graph", "stats", "-w", tmp_path / "w", "--json").json["links"]["xref"]
+    assert (counts["resolved"], counts["dead_anchor"]) == (3, 0)

@@ -71,6 +71,81 @@ def test_templates_by_policy():
     assert ("see_also", "Sheet", "Sheet") in links(one("{{Див. також|Sheet}}", "wikitext"))
 
 
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("{{formatnum:31500}} / {{FORMATNUM: 1,5 |R}}", "31500 / 1,5"),
+        ("{{lc:SEA}} {{uc:sea}} {{ucfirst:sea}} {{lcfirst:Sea}}", "sea SEA Sea sea"),
+        ("{{padleft:7|3}} {{padright:7|3|ab}} {{padleft:7|999999999|x}}.", "007 7ab 7."),
+        ("{{plural:1|mast|masts}} {{PLURAL:3|mast|masts}} {{plural:12|12=a dozen|many}}", "mast masts a dozen"),
+        ("{{#if: x |wide|narrow}} {{#if:|wide|narrow}} {{#if:{{{1|}}}|wide}}.", "wide narrow ."),
+        ("{{#ifeq:a|a|same|other}} {{#ifeq:a|b|same|other}} {{#ifeq:a|b|same}}.", "same other ."),
+        ("{{#switch:b|a=1|b|c=2|#default=3}} {{#switch:z|#default=3|a=1}} {{#switch:z|a=1|4}}", "2 3 4"),
+        ("{{#iferror: fine |bad}} {{#if: {{lc:X}} | {{uc:y}} }} {{subst:lc:Z}}", "fine Y z"),
+        (
+            "'''{{PAGENAME}}''' {{SUBPAGENAME:Port/Quay}} {{BASEPAGENAME:Port/Quay}} {{NAMESPACE}}.",
+            "document Quay Port .",
+        ),
+        ("{{#invoke:Boat|sail}} {{#expr:1+1}} {{DEFAULTSORT:Boat}} {{pagename}} {{Template:X}} {{:Y}}.", "."),
+    ],
+)
+def test_functions_of_plain_text_are_computed(source, shown):
+    assert one(source, "wikitext").root.text == shown
+
+
+def test_a_page_s_name_is_that_of_the_dump():
+    dump = DUMP.replace("<ns>1</ns>", "<ns>0</ns>").replace(
+        "Rede", "{{SEITENNAME}} in {{NAMENSRAUM}}: {{FULLPAGENAME}}"
+    )
+    [*_, page] = read(dump.encode(), format="wikitext")
+    assert page.root.text == "Segel in Diskussion: Diskussion:Segel"
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("{{val|4.5|u=kg}}, {{val|1.2|0.1|e=-3|ul=m}}", "4.5 kg, 1.2 ± 0.1×10⁻³ m"),
+        ("{{frac|3|4}}, {{sfrac|2|3|4}}, {{bruch|5}}, {{дробь|1|3}}", "3/4, 2 3/4, 1/5, 1/3"),
+        ("{{convert|3|to|4|km|mi|1}}, {{cvt|5|ft|2|in|m}}, {{convertir|9|kg}}", "3 to 4 km, 5 ft 2 in, 9 kg"),
+        ("{{unité|300|km}}, {{unité|8|m|2}}, {{unité|2|e=6|t}}, {{nombre|41|mâts}}", "300 km, 8 m², 2×10⁶ t, 41"),
+        ("{{date|3|mai|1871}}, {{XVIIIe siècle}}, {{s|XVI|e}}, XV{{e}}", "3 mai 1871, XVIIIe siècle, XVIe siècle, XVe"),
+        (
+            "{{nihongo|Boat|舟|fune}}, {{nihongo|Sail|帆}}, {{読み仮名|港|みなと}}",
+            "Boat (舟, fune), Sail (帆), 港（みなと）",
+        ),
+        (
+            "{{enS|oar}}, {{lang-ru|весло}}, {{langx|fr|rame}}, {{num|7|м}}, {{fmtn|12|km}}",
+            "oar, весло, rame, 7 м, 12 km",
+        ),
+        (
+            "{{siglo|XV||s}}, {{séc|XV}}, {{Höhe|912|DE-NN}}, {{US$|6}}, {{circa|1650}}",
+            "siglo XV, século XV, 912 m, US$6, c. 1650",
+        ),
+        (
+            "{{nowrap|[[Oar|oars]]}}, {{abbr|kn|knots}}, {{chem|H|2|O}}, {{sclass|Wasa|ship}}",
+            "oars, kn, H2O, Wasa-class ship",
+        ),
+    ],
+)
+def test_templates_of_a_sentence_in_ten_wikis(source, shown):
+    assert one(source, "wikitext").root.text == shown
+
+
+def test_links_to_pages_that_another_wiki_has():
+    page = "{{ill|Oar|de|Riemen|lt=oars}} {{lien|langue=en|trad=Oar|fr=Rame|texte=rames}} {{нп5|Весло|вёсла|en|Oar}} {{tsl|en|Oar|槳}}"
+    assert links(one(page, "wikitext")) == [
+        ("hyperlink", "Oar", "oars"),
+        ("hyperlink", "Rame", "rames"),
+        ("hyperlink", "Весло", "вёсла"),
+        ("hyperlink", "槳", "槳"),
+    ]
+
+
+def test_a_source_that_is_called_as_a_quotation_keeps_its_address():
+    page = one("Said. {{citation|title=Oars|url=https://e.org/oars}}", "wikitext")
+    assert (page.root.text, [target for _, target, _ in links(page)]) == ("Said.", ["https://e.org/oars"])
+
+
 def test_tables_lists_files_and_external_links():
     page = "{| class=x\n|+ Cap\n! a !! b\n|-\n| 1 || style=y | 2\n|}\n* one\n*: two\n; t : d\n[[File:F.jpg|thumb|200px|Cap [[Link]]]]\n[http://e.org/a label] http://e.org/b."
     document = one(page, "wikitext")
