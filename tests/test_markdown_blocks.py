@@ -145,7 +145,7 @@ def test_an_image_alone_is_a_figure():
 
 
 def test_a_paragraph_between_dollars_is_a_formula():
-    assert blocks("$$\nx^2\n$$\n\nIt costs $$ or $$$.\n") == [("formula", "$$ x^2 $$"), "It costs $$ or $$$."]
+    assert blocks("$$\nx^2\n$$\n\nIt costs $$ or $$$.\n") == [("formula", "$$\nx^2\n$$"), "It costs $$ or $$$."]
 
 
 def test_spans_within_lines():

@@ -31,7 +31,7 @@ from structformer_markdown.dialects.templates import is_template
 from structformer_markdown.directives import note_kind
 from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark
 from structformer_markdown.front_matter import split_front_matter
-from structformer_markdown.grammar import BARE_URLS, MAX_NESTING, parse
+from structformer_markdown.grammar import EXTENDED, MAX_NESTING, parse
 from structformer_markdown.includes import taken_whole, text_of, with_includes
 from structformer_markdown.inline_text import may_hold_links, spans
 from structformer_markdown.raw_html import RawHtml
@@ -144,7 +144,7 @@ class MarkdownFormat:
                 builder.text(" ".join(summary.split()))
                 builder.paragraph()
                 break
-        env: dict[str, Any] = {} if strict else {BARE_URLS: True}
+        env: dict[str, Any] = {} if strict else {EXTENDED: True}
         with without_garbage_collection():
             # The tokens must be gone before the collector is on again, or it would walk them all.
             _Reader(builder, extended=not strict).read(parse(body, env))
@@ -240,10 +240,10 @@ class _Reader:
                     and (label := _TARGET.fullmatch(token.content)) is not None
                 ):
                     self._anchors.append(label[1])  # it names what comes next
-                elif token.content[:1] in ("!", "$") and (whole := self._whole(token)) is not None:
-                    self._builder.open_mark(whole)
+                elif token.content[:1] == "!" and _is_figure(token):
+                    self._builder.open_mark(MarkKind.FIGURE)
                     self._content(token.content, token.children)
-                    self._builder.close_mark(whole)
+                    self._builder.close_mark(MarkKind.FIGURE)
                 else:
                     self._content(token.content, token.children)
             elif kind == "paragraph_open" or kind == "paragraph_close":
@@ -277,15 +277,6 @@ class _Reader:
         self._builder.open_mark(mark, detail)
         self._builder.verbatim(content)
         self._builder.close_mark(mark)
-
-    def _whole(self, token: Token) -> MarkKind | None:
-        """What a paragraph is as a whole: an image alone is a figure, TeX between two dollars a formula."""
-        children, content = token.children or [], token.content
-        if children and children[0].type == "image":
-            alone = len(children) == 1 or (len(children) == 2 and _ATTRIBUTES.fullmatch(children[1].content))
-            return MarkKind.FIGURE if alone else None
-        is_formula = self._extended and len(content) > 4 and content.find("$$", 2) == len(content) - 2
-        return MarkKind.FORMULA if is_formula and content.startswith("$$") else None
 
     def _content(self, content: str, children: list[Token] | None) -> None:
         """Inline content; without children its text is its content."""
@@ -325,7 +316,7 @@ class _Reader:
             self._builder.text("See also: ")
         if self._nested < _MAX_DIRECTIVES:
             self._nested += 1
-            self.read(parse("\n".join(lines), {BARE_URLS: True}))
+            self.read(parse("\n".join(lines), {EXTENDED: True}))
             self._nested -= 1
         else:
             self._builder.verbatim("\n".join(lines))
@@ -488,6 +479,8 @@ class _Reader:
                     role = ""
                 else:
                     builder.code_span(token.content)
+            elif kind == "formula":
+                self._formula(token, alone=len(children) == 1)
             elif (span := _SPAN_OPENS.get(kind)) is not None:
                 builder.open_mark(span)
             elif (span := _SPAN_CLOSES.get(kind)) is not None:
@@ -506,6 +499,23 @@ class _Reader:
                 builder.text(token.content)
         if depth is not None:
             self._html.end_to(depth)
+
+    def _formula(self, token: Token, *, alone: bool) -> None:
+        """A formula as written: on lines of its own where it is all of a paragraph or goes over lines between $$."""
+        builder, content = self._builder, token.content
+        builder.add_anchor(token.info)
+        is_display = content.startswith(("$$", "\\[", "\\\\[", "\\begin"))
+        on_lines = is_display and (alone or "\n" in content)
+        if on_lines and not (builder.in_heading or builder.in_mark(MarkKind.ROW)):
+            self._block()
+            builder.open_mark(MarkKind.FORMULA)
+            builder.verbatim(content)
+            builder.close_mark(MarkKind.FORMULA)
+            self._block()
+        else:
+            builder.open_mark(MarkKind.FORMULA_SPAN)
+            builder.verbatim(_LINE_BREAK.sub(" ", content))
+            builder.close_mark(MarkKind.FORMULA_SPAN)
 
     def _text(self, text: str, before: str) -> None:
         if not before and (alert := _ALERT.match(text)):
@@ -537,6 +547,14 @@ def _alert(tokens: list[Token], opening: int) -> str:
     if "\n" not in inline.content and after.type != "blockquote_close":
         first.type, last.type = "alert_title_open", "alert_title_close"
     return found[1].lower()
+
+
+def _is_figure(token: Token) -> bool:
+    """Whether a paragraph is an image alone."""
+    children = token.children or []
+    if not children or children[0].type != "image":
+        return False
+    return len(children) == 1 or (len(children) == 2 and _ATTRIBUTES.fullmatch(children[1].content) is not None)
 
 
 def _plain(children: list[Token]) -> str:
