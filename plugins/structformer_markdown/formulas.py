@@ -19,8 +19,11 @@ _ENVIRONMENT = (
     r"\\begin\{((?:equation|multline|gather(?:ed)?|align(?:ed)?|alignat|flalign|[pbBvV]?matrix|eqnarray|displaymath"
     r"|math|split|d?cases|array)\*?)\}"
 )
+_MARK = re.compile(r"\$|\\begin\{|\\[(\[]")
+_NEXT = "next formula"  # key of the environment: where a mark comes next
 _OPENING = re.compile(rf"(`+)|\$\$?|{_ENVIRONMENT}|\\{{1,2}}[(\[]|\\.", re.DOTALL)
-_SPAN = re.compile(r"\$(?=[^\s$])((?:[^$\\]|\\.)*+)(?<!\s)\$(?![\d{$])", re.DOTALL)
+# A variable of a shell and another one behind it are no formula: $HOME and /$USER.
+_SPAN = re.compile(r"\$(?=[^\s$])(?![A-Z][A-Z0-9_]+\b[^$]*\$[A-Za-z_])((?:[^$\\]|\\.)*+)(?<!\s)\$(?![\d{$])", re.DOTALL)
 _DISPLAY = re.compile(rf"\$\$(?!\$)|{_ENVIRONMENT}|\\{{1,2}}\[(?=[ \t]*$)")
 _COMMAND = re.compile(r"\\[A-Za-z]{2}")
 _LABEL = re.compile(r"[ \t]*(?:\{#([\w:.-]+)[^{}\n]*\}|\(([^()\s]+)\))[ \t]*(?=\n|$)")
@@ -172,6 +175,12 @@ def _paragraph_end(state: StateBlock, start: int, end: int) -> int:
 
 
 def _first_spanning(state: StateBlock, start: int, end: int) -> int:
+    begin = state.bMarks[start]
+    if state.env.get(_NEXT, -1) < begin:
+        found = _MARK.search(state.src, begin)
+        state.env[_NEXT] = found.start() if found is not None else len(state.src)
+    if 0 <= state.src.find("\n\n", begin) < state.env[_NEXT]:
+        return -1  # most paragraphs
     for line in range(start, end):
         if state.isEmpty(line) or (line > start and _ENDS_PARAGRAPH.match(_line(state, line))):
             return -1
