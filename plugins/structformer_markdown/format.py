@@ -486,7 +486,10 @@ class _Reader:
             elif (span := _SPAN_CLOSES.get(kind)) is not None:
                 builder.close_mark(span)
             elif kind == "softbreak":
-                builder.text(" ")
+                if builder.in_mark(MarkKind.CODE):
+                    builder.verbatim("\n")
+                else:
+                    builder.text(" ")
             elif kind == "hardbreak":
                 builder.line()
             elif kind == "link_open":

@@ -38,6 +38,7 @@ _BLOCKS = frozenset(
         "hr",
         "html",
         "legend",
+        "listing",
         "main",
         "nav",
         "ol",
@@ -53,13 +54,14 @@ _BLOCKS = frozenset(
         "tfoot",
         "thead",
         "ul",
+        "xmp",
     ]
 )
 _LINES = frozenset({"br", "li", "tr"})
 _HEADING = re.compile(r"h[1-6]$")
 _MARKS = {
     **PARTS,
-    "pre": MarkKind.CODE,
+    **dict.fromkeys(("pre", "listing", "xmp"), MarkKind.CODE),
     "details": MarkKind.NOTE,
     "summary": MarkKind.TITLE,
     "figure": MarkKind.FIGURE,
@@ -114,7 +116,10 @@ class RawHtml:
                     self._header = _has_titles(found, index)
                 self._tag(token)
             elif not self._hidden:
-                self._builder.flow(token)
+                if self._builder.in_mark(MarkKind.CODE):
+                    self._builder.verbatim(token)
+                else:
+                    self._builder.flow(token)
 
     def enter(self) -> None:
         """A part of the Markdown begins: no tag in it ends what is open around it."""

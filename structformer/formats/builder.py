@@ -390,7 +390,7 @@ class TreeBuilder:
         heading, self._heading = self._heading, None
         while heading.open_links:
             heading.close_link()
-        title = " ".join(heading.text().split())
+        title, links = _without_signs(heading.text(), heading.links)
         explicit = self._heading_anchors
         anchors = self._slugs.anchors(title, explicit) if self._slugs else tuple(dict.fromkeys(filter(None, explicit)))
         section = Section(title, self._heading_level, anchors=anchors)
@@ -401,7 +401,7 @@ class TreeBuilder:
         self._order.append(section)
         self._body = self._buffers[id(section)] = _Buffer()
         # A title's links have no place in the section's text, so their spans are empty.
-        self._body.links += [Link(link.kind, link.target, link.text) for link in heading.links]
+        self._body.links += [Link(link.kind, link.target, link.text) for link in links]
         return section
 
     def leave(self, level: int) -> None:
@@ -466,6 +466,23 @@ class TreeBuilder:
             language=language,
             metadata=metadata or {},
         )
+
+
+def _without_signs(text: str, links: list[Link]) -> tuple[str, list[Link]]:
+    """A heading's title and its links, without those that only a sign shows: to the heading itself, or to a note."""
+    signs = [link for link in links if _is_sign(link)]
+    title = text
+    for link in reversed(signs):
+        title = title[: link.start] + title[link.end :]
+    if not signs or not title.strip():
+        return " ".join(text.split()), links
+    return " ".join(title.split()), [link for link in links if not _is_sign(link)]
+
+
+def _is_sign(link: Link) -> bool:
+    return (
+        link.target.startswith("#") and link.start < link.end < link.start + 3 and not any(map(str.isalnum, link.text))
+    )
 
 
 id_ = id  # `finish` has a parameter of the built-in's name, since that is what the field is called.
