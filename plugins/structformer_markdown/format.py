@@ -173,7 +173,10 @@ class MarkdownFormat:
         yield from link_names(document.id, document.source.path, link.target)
         page, fragment = split_fragment(link.target)
         if page and not is_external(link.target):
-            yield wiki_name(page) + (f"#{normalize(fragment)}" if fragment else "")
+            anchor = f"#{normalize(fragment)}" if fragment else ""
+            if "/" not in page:
+                yield from (name + anchor for name in _names_below(document.source.path, page))
+            yield wiki_name(page) + anchor
             for name in link_names(document.id, document.source.path, link.target):
                 path, separator, anchor = name.partition("#")
                 if path != path.lower():
@@ -205,6 +208,7 @@ def _report_depth(source: SourceFile, places: list[tuple[int, int]], lines_befor
 def _names(document: Document) -> tuple[str, ...]:
     path = document.source.path
     names = list(path_names(path))
+    stem = without_suffix(path).rpartition("/")[2]
     for key in _NAME_KEYS:
         value = document.metadata.get(key)
         for item in value if isinstance(value, list) else [value]:
@@ -212,10 +216,17 @@ def _names(document: Document) -> tuple[str, ...]:
                 names += (
                     [normalize(item).strip("/"), *path_candidates(path, item)] if "/" in item else [normalize(item)]
                 )
-    stem = without_suffix(path).rpartition("/")[2]
-    names += [wiki_name(stem), wiki_name(document.title)]
+    names += [wiki_name(stem), wiki_name(document.title), *_names_below(path, stem)]
     names += [_ANY_CASE + name.lower() for name in path_names(path) if name != name.lower()]
     return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _names_below(path: str, page: str) -> Iterator[str]:
+    """A page's name below each folder that a path is in, from the innermost on: of several vaults, the link's own."""
+    folder = path.rpartition("/")[0]
+    while folder:
+        yield f"below:{normalize(folder)}/{wiki_name(page)}"
+        folder = folder.rpartition("/")[0]
 
 
 class _Reader:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from structformer_markdown.dialects.dialect import Dialect
 from structformer_markdown.dialects.page import Page
-from structformer_markdown.dialects.shown import NOTE_ENDS, note
+from structformer_markdown.dialects.shown import EAST_ASIAN_STRONG, NOTE_ENDS, note, with_strong
 
 _ADMONITION = re.compile(r"([ \t]*)(?:!!!|\?\?\?\+?)[ \t]+([\w-]+(?: +[\w-]+)*+)?[ \t]*(?:\"([^\"]*)\")?[ \t]*")
 _BLOCK = re.compile(r"([ \t]*)/{3,}[ \t]*(?:([\w-]+)[ \t]*(?:\|(.*))?)?")
@@ -28,6 +28,8 @@ class _Opened(NamedTuple):
 
 
 def _plain(text: str, page: Page) -> str:
+    if "**" in text and EAST_ASIAN_STRONG.search(text) and page.settings("mkdocs.yml") is not None:
+        text = with_strong(text)
     out: list[str] = []
     opened: list[_Opened] = []
     blocks: list[str | None] = []  # what `///` has opened: what precedes each note
@@ -83,5 +85,6 @@ DIALECT = Dialect(
     {
         **dict.fromkeys(("!!! ", "???", '=== "', '===! "', '===+ "', "///"), _OPENS),
         **dict.fromkeys(("{* ", "[TOC]", "[[toc]]", "[[_TOC_]]")),
+        "**": EAST_ASIAN_STRONG,
     },
 )
