@@ -101,11 +101,11 @@ def test_indented_code_has_no_language():
 
 
 def test_fences_that_hold_no_code():
-    assert blocks("```math\nx^2\n```\n\n```{math}\n:label: eq\ny^2\n```\n\n```{=html}\n<b>\n```\n") == [
+    assert blocks("```math\nx^2\n```\n\n```{math}\n:label: eq\ny^2\n```\n\n```{=latex}\n\\em\n```\n") == [
         ("formula", "x^2"),
         ("raw myst", ":label: eq"),
         ("formula", "y^2"),
-        ("raw html", "<b>"),
+        ("raw latex", "\\em"),
     ]
     assert blocks("```math\nx^2\n```\n", flavor="commonmark") == [("code math", "x^2")]
 

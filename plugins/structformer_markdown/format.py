@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from html import unescape
 from typing import Any
 
 from markdown_it.token import Token
 from structformer.blocks import MarkKind
-from structformer.document import Document, Link, Source
+from structformer.document import Document, Link, LinkKind, Source
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.formats.link_names import (
@@ -45,6 +46,9 @@ _TITLE_BLOCK = re.compile(r"(?:%[^\n]*(?:\n[ \t]+\S[^\n]*)*(?:\n|\Z)){1,3}")
 _MAN_TITLE = re.compile(r"(?P<name>[^\s()]+)(?:\s+|\s*\()(?P<section>[1-9][a-z]*|[nl])(?:\)|\s|$)")
 _LINE_BREAK = re.compile(r"[ \t]*\n[ \t]*")
 _TARGET = re.compile(r"\(([^()\s]+)\)=")
+_CAPTION = re.compile(r"(?:Table)?:[ \t]+")
+_RAW_SPAN = re.compile(r"\{=(\w+)\}")  # behind what is code only for Markdown
+_CELL_NAME = re.compile(r"^#\|[ \t]*label:[ \t]*([\w:.-]+)[ \t]*$", re.MULTILINE)  # Quarto's
 _OPTION = re.compile(r"[ \t]*:[\w-]+:.*|---")
 _CODE_OPTIONS = re.compile(r"(?:[ \t]*:[\w-]+:[^\n]*(?:\n|\Z))+")
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|[^:\s].*)")
@@ -78,6 +82,7 @@ _PART_OPENS = {f"{name}_open": kind for name, kind in _PARTS.items()}
 _PART_CLOSES = {f"{name}_close": kind for name, kind in _PARTS.items()}
 _SPAN_OPENS = {"em_open": MarkKind.EMPHASIS, "strong_open": MarkKind.STRONG}
 _SPAN_CLOSES = {"em_close": MarkKind.EMPHASIS, "strong_close": MarkKind.STRONG}
+_NAMED_PARTS = ("link_close", "code_inline", "image")  # behind which attributes may stand
 _OF_LINES = (MarkKind.LIST, MarkKind.DEFINITIONS)
 _ANY_CASE = "any case:"  # before the names of a path in lower case, as some sites have their addresses
 _NAME_KEYS = ("slug", "permalink", "url", "id", "aliases", "redirect_from")
@@ -152,7 +157,9 @@ class MarkdownFormat:
         title = metadata.get("title")
         document = builder.finish(
             Source(source.path, self.name),
-            title=" ".join(str(title).split()) if isinstance(title, str | int | float) and str(title).strip() else None,
+            title=" ".join(unescape(str(title)).replace("\u00ad", "").split())
+            if isinstance(title, str | int | float) and str(title).strip()
+            else None,
             language=next(
                 (str(metadata[key]) for key in ("lang", "language") if isinstance(metadata.get(key), str)), None
             ),
@@ -251,6 +258,8 @@ class _Reader:
                     and (label := _TARGET.fullmatch(token.content)) is not None
                 ):
                     self._anchors.append(label[1])  # it names what comes next
+                elif token.content[:1] in (":", "T") and self._extended and self._caption(token, tokens, index):
+                    continue
                 elif token.content[:1] == "!" and _is_figure(token):
                     self._builder.open_mark(MarkKind.FIGURE)
                     self._content(token.content, token.children)
@@ -268,13 +277,46 @@ class _Reader:
             elif kind == "html_block":
                 self._html_block(token, tokens, index)
             elif kind == "fence" or kind == "code_block":
-                if self._extended and token.info.startswith("{") and self._directive(token):
+                if self._extended and token.info[:1] == "{" and (self._html_fence(token) or self._directive(token)):
                     continue
                 self._block()
                 self._code(token)
                 self._block()
             else:
                 self._structure(tokens, index)
+
+    def _html_fence(self, token: Token) -> bool:
+        """Raw HTML between fences (Pandoc, Quarto), which is read as HTML. False where it is none."""
+        if fence_mark(token.info, extended=True) != (MarkKind.RAW, "html") or not token.info.startswith("{="):
+            return False
+        self._block()
+        self._html.feed(token.content)
+        self._html.end_spans()
+        self._block()
+        return True
+
+    def _caption(self, token: Token, tokens: list[Token], index: int) -> bool:
+        """A table's caption, below it or above it. False where it is none."""
+        found = _CAPTION.match(token.content)
+        beside = {tokens[index - 2].type, *(each.type for each in tokens[index + 2 : index + 3])}
+        if found is None or beside.isdisjoint({"table_close", "table_open"}):
+            return False
+        children = token.children or []
+        first, last = (children[0], children[-1]) if children else (token, token)
+        if not first.content.startswith(found[0]):
+            return False
+        first.content = first.content[found.end() :]
+        if (attributes := _HEADING_ATTRIBUTES.search(last.content)) is not None:
+            last.content = last.content[: attributes.start()]
+            self._anchors_of(attributes[0])
+        self._builder.open_mark(MarkKind.CAPTION)
+        self._content(token.content, children)
+        self._builder.close_mark(MarkKind.CAPTION)
+        return True
+
+    def _anchors_of(self, attributes: str) -> None:
+        for first, second in _ID.findall(attributes):
+            self._builder.add_anchor(first or second)
 
     def _code(self, token: Token) -> None:
         """Code as it stands, or what else is not Markdown; a directive's options in front of it are none of it."""
@@ -284,6 +326,10 @@ class _Reader:
             self._builder.verbatim(options[0])
             self._builder.close_mark(MarkKind.RAW)
             content = content[options.end() :]
+        if self._extended and "{" in token.info:
+            self._anchors_of(token.info)
+            for name in _CELL_NAME.findall(content):
+                self._builder.add_anchor(name)
         mark, detail = fence_mark(token.info, extended=self._extended)
         self._builder.open_mark(mark, detail)
         self._builder.verbatim(content)
@@ -294,6 +340,7 @@ class _Reader:
         if children:
             self._inline(children)
         elif not self._html.hidden:
+            content = content.replace("\u00ad", "")
             self._text(_LINE_BREAK.sub(" ", content) if "\n" in content else content, "")
 
     def _directive(self, token: Token) -> bool:
@@ -370,6 +417,8 @@ class _Reader:
             self._builder.close_mark(mark)
 
     def _row(self, token: Token, *, header: bool) -> None:
+        if header and not any(token.meta["cells"]):
+            return
         builder = self._builder
         builder.line()
         builder.open_mark(MarkKind.ROW, "header" if header else "")
@@ -474,7 +523,7 @@ class _Reader:
             elif self._html.hidden:
                 continue
             elif kind == "text" or kind == "text_special":
-                content = token.content
+                content = token.content.replace("\u00ad", "")
                 if (
                     self._extended
                     and content[-1:] == "}"
@@ -485,7 +534,12 @@ class _Reader:
                     role, content = found[1], content[: found.start()]
                 self._text(content, children[index - 1].type if index else "")
             elif kind == "code_inline":
-                if role:
+                after = children[index + 1] if index + 1 < len(children) else None
+                if self._extended and after is not None and (raw := _RAW_SPAN.match(after.content)) is not None:
+                    after.content = after.content[raw.end() :]
+                    depth = self._html.depth if depth is None else depth
+                    self._html.feed(token.content if raw[1] == "html" else "")
+                elif role:
                     self._role(role, token.content)
                     role = ""
                 else:
@@ -504,7 +558,8 @@ class _Reader:
             elif kind == "hardbreak":
                 builder.line()
             elif kind == "link_open":
-                builder.open_link(str(token.attrs.get("href", "")))
+                target = str(token.attrs.get("href", ""))
+                builder.open_link(target, LinkKind.CITATION if target.startswith("cite:") else LinkKind.HYPERLINK)
             elif kind == "link_close":
                 builder.close_link()
             elif kind == "image":
@@ -534,8 +589,9 @@ class _Reader:
     def _text(self, text: str, before: str) -> None:
         if not before and (alert := _ALERT.match(text)):
             text = f"{alert[1].capitalize()}: {text[alert.end() :]}"
-        elif before in ("link_close", "code_inline", "image") and text.startswith("{"):
-            text = _ATTRIBUTES.sub("", text, count=1)
+        elif before in _NAMED_PARTS and text[:1] == "{" and (attributes := _ATTRIBUTES.match(text)) is not None:
+            self._anchors_of(attributes[0])
+            text = text[attributes.end() :]
         extended = self._extended and not self._builder.in_link
         if "[^" not in text and not (extended and may_hold_links(text)):
             self._builder.text(text)

@@ -116,6 +116,7 @@ class RawHtml:
                     self._header = _has_titles(found, index)
                 self._tag(token)
             elif not self._hidden:
+                token = token.replace("\u00ad", "") if "\u00ad" in token else token
                 if self._builder.in_mark(MarkKind.CODE):
                     self._builder.verbatim(token)
                 else:

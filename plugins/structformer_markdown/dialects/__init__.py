@@ -20,6 +20,7 @@ from structformer_markdown.dialects import (
     mdx,
     mkdocs,
     obsidian,
+    pandoc,
 )
 from structformer_markdown.dialects.page import Page
 
@@ -36,6 +37,7 @@ DIALECTS = (
     obsidian.DIALECT,
     mdbook.DIALECT,
     mdx.DIALECT,
+    pandoc.DIALECT,
     attributes.DIALECT,
 )
 _NAMES = tuple(dialect.name for dialect in DIALECTS)
