@@ -230,9 +230,9 @@ def _names(document: Document) -> tuple[str, ...]:
 
 def _names_below(path: str, page: str) -> Iterator[str]:
     """A page's name below each folder that a path is in, from the innermost on: of several vaults, the link's own."""
-    folder = path.rpartition("/")[0]
+    folder, name = normalize(path.rpartition("/")[0]), wiki_name(page)
     while folder:
-        yield f"below:{normalize(folder)}/{wiki_name(page)}"
+        yield f"below:{folder}/{name}"
         folder = folder.rpartition("/")[0]
 
 
@@ -340,7 +340,7 @@ class _Reader:
         if children:
             self._inline(children)
         elif not self._html.hidden:
-            content = content.replace("\u00ad", "")
+            content = content.replace("\u00ad", "") if "\u00ad" in content else content
             self._text(_LINE_BREAK.sub(" ", content) if "\n" in content else content, "")
 
     def _directive(self, token: Token) -> bool:
@@ -523,7 +523,9 @@ class _Reader:
             elif self._html.hidden:
                 continue
             elif kind == "text" or kind == "text_special":
-                content = token.content.replace("\u00ad", "")
+                content = token.content
+                if "\u00ad" in content:
+                    content = content.replace("\u00ad", "")
                 if (
                     self._extended
                     and content[-1:] == "}"
@@ -534,8 +536,8 @@ class _Reader:
                     role, content = found[1], content[: found.start()]
                 self._text(content, children[index - 1].type if index else "")
             elif kind == "code_inline":
-                after = children[index + 1] if index + 1 < len(children) else None
-                if self._extended and after is not None and (raw := _RAW_SPAN.match(after.content)) is not None:
+                after = children[index + 1] if index + 1 < len(children) else token
+                if self._extended and after.content[:2] == "{=" and (raw := _RAW_SPAN.match(after.content)) is not None:
                     after.content = after.content[raw.end() :]
                     depth = self._html.depth if depth is None else depth
                     self._html.feed(token.content if raw[1] == "html" else "")

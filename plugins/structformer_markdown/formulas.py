@@ -120,9 +120,10 @@ def formula_block(state: StateBlock, start: int, end: int, silent: bool) -> bool
     """A block rule for markdown-it: a paragraph of a formula on lines of its own, or one with formulas that go over
     lines, in which neither lists nor quotes nor underlines begin.
     """
-    if state.is_code_block(start):
+    is_display = state.src.startswith(("$", "\\"), state.bMarks[start] + state.tShift[start])
+    if (silent and not is_display) or state.is_code_block(start):
         return False
-    last = _display_end(state, start, end)
+    last = _display_end(state, start, end) if is_display else -1
     if last < 0:
         last = -1 if silent else _paragraph_end(state, start, state.lineMax)
     if last < 0 or silent:
@@ -144,7 +145,7 @@ def _line(state: StateBlock, line: int) -> str:
 def _display_end(state: StateBlock, start: int, end: int) -> int:
     """The last line of the formula on lines of its own that begins with this one; -1 where none does."""
     text = _line(state, start)
-    opening = _OPENING.match(text) if text[:1] in ("$", "\\") and _DISPLAY.match(text) else None
+    opening = _OPENING.match(text) if _DISPLAY.match(text) else None
     if opening is None:
         return -1
     if (found := formula_at(text, 0)) is not None:

@@ -470,7 +470,7 @@ class TreeBuilder:
 
 def _without_signs(text: str, links: list[Link]) -> tuple[str, list[Link]]:
     """A heading's title and its links, without those that only a sign shows: to the heading itself, or to a note."""
-    signs = [link for link in links if _is_sign(link)]
+    signs = [link for link in links if _is_sign(link)] if links else links
     title = text
     for link in reversed(signs):
         title = title[: link.start] + title[link.end :]

@@ -83,8 +83,8 @@ DIALECT = Dialect(
     "mkdocs",
     _plain,
     {
-        **dict.fromkeys(("!!! ", "???", '=== "', '===! "', '===+ "', "///"), _OPENS),
+        **dict.fromkeys(("!!! ", "???", "===", "///"), _OPENS),
         **dict.fromkeys(("{* ", "[TOC]", "[[toc]]", "[[_TOC_]]")),
-        "**": EAST_ASIAN_STRONG,
+        "。": EAST_ASIAN_STRONG,
     },
 )

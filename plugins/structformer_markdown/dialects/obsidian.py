@@ -13,8 +13,9 @@ from structformer_markdown.dialects.shown import EAST_ASIAN_STRONG, IMAGE_SUFFIX
 _EMBEDDED = re.compile(r"!\[\[([^\[\]\n|]{1,500})(?:\|([^\[\]\n]{0,500}))?\]\]")
 _CALLOUT = re.compile(r"^([ \t]*>[ \t>]*\[!\w+)(?:\|[^\[\]\n]*\][-+]?|\][-+])", re.MULTILINE)
 _WITH_CODE = re.compile(r"\[\[(?=[^\[\]\n]*[`\0])([^\[\]\n|]{1,500})(?:\|([^\[\]\n]{0,500}))?\]\]")
-_COMMENT = re.compile(r"[ \t]?%%(?!%)(?:[^%]|%(?!%))++%%")
-_BLOCK_NAME = re.compile(r"(?<![^\s>])\^(?=[0-9-]*[A-Za-z])([A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
+_COMMENT = re.compile(r"%%(?!%)(?:[^%]|%(?!%))++%%")
+_WITH_SPACE = re.compile(rf"[ \t]?{_COMMENT.pattern}")
+_BLOCK_NAME = re.compile(r"\^(?<![^\s>]\^)(?=[0-9-]*[A-Za-z])([A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
 _OWN_SIGN = re.compile(r"\[\[|^[ \t]*>[ \t]*\[!", re.MULTILINE)
 _SIZE = re.compile(r"\d+(?:x\d+)?|")
 _FILES = (*IMAGE_SUFFIXES, ".mp4", ".webm", ".ogv", ".mov", ".mp3", ".wav", ".m4a", ".ogg", ".flac", ".pdf")
@@ -23,7 +24,7 @@ _FILES = (*IMAGE_SUFFIXES, ".mp4", ".webm", ".ogv", ".mov", ".mp3", ".wav", ".m4
 def _plain(text: str, page: Page) -> str:
     of_vault = _OWN_SIGN.search(text) is not None or _BLOCK_NAME.search(text) is not None
     if "%%" in text:
-        text = _COMMENT.sub(lambda found: "" if of_vault or _on_lines(found) else found[0], text)
+        text = _WITH_SPACE.sub(lambda found: "" if of_vault or _on_lines(found) else found[0], text)
     text = _EMBEDDED.sub(_embedded, text)
     text = _WITH_CODE.sub(lambda found: _with_code(found, page), text)
     text = _BLOCK_NAME.sub(lambda found: anchor(f"^{found[1]}"), text)
@@ -58,9 +59,9 @@ DIALECT = Dialect(
     {
         "![[": None,
         "[!": _CALLOUT,
-        "%%": _COMMENT,
+        "%": _COMMENT,
         "[[": re.compile(r"\[\[[^\[\]\n]*`"),
         "^": _BLOCK_NAME,
-        "**": EAST_ASIAN_STRONG,
+        "。": EAST_ASIAN_STRONG,
     },
 )

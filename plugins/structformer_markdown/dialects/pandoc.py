@@ -22,14 +22,14 @@ _NOTE = re.compile(r"(?<=[\w.,;:!?)”\"*\0])\^\[(?=[^\[\]\n]*\s)")
 _SCRIPT = re.compile(r"(?<=[^\s^~])(?:\^([^\s^~\[\]]{1,100})\^|(?<!~)~([^\s^~\[\]]{1,100})~(?!~))")
 _LINE_BLOCK = re.compile(r"(?:\A|(?<=\n\n))(?:\|(?:[ \t][^\n]*[^\n|\s])?[ \t]*(?:\n(?=[|\n])|\n?\Z))+")
 _GRID_LINE = re.compile(r"[ \t]*\+(?:[-=:]{3,}\+)+[ \t]*")
-_RULES = re.compile(r"[ ]{0,3}(-{2,}(?:[ ]+-{2,})+)[ ]*")
+_RULES = re.compile(r"[ ]{0,3}-{2,}(?:[ ]+-{2,})+[ ]*")
 _FULL_RULE = re.compile(r"[ ]{0,3}-{3,}[ ]*")
 
 
 def _plain(text: str, page: Page) -> str:
     is_own = page.path.lower().endswith(_SUFFIXES)
-    if "+--" in text or "+==" in text or "-- -" in text or "--  " in text:
-        text = _with_tables(text, headless=is_own)
+    if "+--" in text or "-- " in text:
+        text = _with_tables(text, is_own=is_own)
     if "^[" in text:
         text = _with_notes(text)
     if not is_own:
@@ -83,17 +83,17 @@ def _lines(found: re.Match[str]) -> str:
     return "\\\n".join(line or "&nbsp;" for line in lines) + "\n"
 
 
-def _with_tables(text: str, *, headless: bool) -> str:
-    """headless: whether tables may begin with a rule, as thematic breaks do elsewhere."""
+def _with_tables(text: str, *, is_own: bool) -> str:
+    """is_own: whether tables may have no head; elsewhere such may be thematic breaks and drawings."""
     lines = text.split("\n")
     out: list[str] = []
     at = 0
     while at < len(lines):
         line = lines[at]
         end = at
-        if line.lstrip()[:2] in ("+-", "+=", "+:"):
-            end = _grid(lines, at, out)
-        elif headless and "--" in line and not (at and lines[at - 1].strip()):
+        if line.lstrip()[:2] == "+-":
+            end = _grid(lines, at, out, is_own)
+        elif is_own and "--" in line and not (at and lines[at - 1].strip()):
             end = _simple(lines, at, out) if _FULL_RULE.fullmatch(line) or _RULES.fullmatch(line) else at
         elif at + 1 < len(lines) and "-- " in lines[at + 1] and line.strip() and not (at and lines[at - 1].strip()):
             end = _simple(lines, at, out) if _RULES.fullmatch(lines[at + 1]) else at
@@ -104,7 +104,7 @@ def _with_tables(text: str, *, headless: bool) -> str:
     return "\n".join(out)
 
 
-def _grid(lines: list[str], start: int, out: list[str]) -> int:
+def _grid(lines: list[str], start: int, out: list[str], headless: bool) -> int:
     """Put a grid table as one of bars, or what is none as it is; returns the line behind it."""
     if not _GRID_LINE.fullmatch(lines[start]):
         return start
@@ -120,8 +120,9 @@ def _grid(lines: list[str], start: int, out: list[str]) -> int:
         elif cells:
             rows.clear()  # with cells over several rows
             break
-    if rows and rules[-1] == end - 1:
-        _put(rows, "=" in lines[rules[1]], out)
+    headed = len(rules) > 1 and "=" in lines[rules[1]]
+    if rows and rules[-1] == end - 1 and (headed or headless):
+        _put(rows, headed, out)
     else:
         out += lines[start:end]
     return end
@@ -205,8 +206,8 @@ DIALECT = Dialect(
     "pandoc",
     _plain,
     {
-        **dict.fromkeys(("+--", "+=="), re.compile(rf"\n{_GRID_LINE.pattern}\n[ \t]*\|")),
-        **dict.fromkeys(("-- -", "--  "), re.compile(rf"\n{_RULES.pattern}\n")),
+        "+--": re.compile(rf"\n{_GRID_LINE.pattern}\n[ \t]*\|"),
+        "-- ": re.compile(rf"\n{_RULES.pattern}\n"),
         "^[": _NOTE,
     },
     suffixes=_SUFFIXES,
