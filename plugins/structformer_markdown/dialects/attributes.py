@@ -12,16 +12,18 @@ from structformer_markdown.dialects.shown import anchor
 
 _LIST = r"""\{[.#][\w:.-]+(?:[ \t]+(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\n]*"|'[^'{}\n]*'|[^\s"'{}]+)))*[ \t]*\}"""
 _SPAN = re.compile(rf"(?<!!)\[([^\[\]\n]*)\](?:\(\))?({_LIST})")
+_DEFINED = re.compile(r"^ {0,3}\[([^\[\]\n]+)\]:", re.MULTILINE)  # what is a link by its name alone
 _NAME = re.compile(r"#([\w:.-]+)")
 _AT_END = re.compile(rf"^(?![ \t]*#)([^\n]*[^\s\\$^_{{}}])[ \t]?({_LIST})[ \t]*$", re.MULTILINE)
 
 
 def _plain(text: str, page: Page) -> str:
-    return _AT_END.sub(lambda found: found[1] + _anchors(found[2]), _SPAN.sub(_span, text))
+    defined = set(_DEFINED.findall(text))
 
+    def span(found: re.Match[str]) -> str:
+        return _anchors(found[2]) + (f"[{found[1]}]" if found[1] in defined else found[1])
 
-def _span(found: re.Match[str]) -> str:
-    return _anchors(found[2]) + found[1]
+    return _AT_END.sub(lambda found: found[1] + _anchors(found[2]), _SPAN.sub(span, text))
 
 
 def _anchors(attributes: str) -> str:
