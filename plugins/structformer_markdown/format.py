@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from html import unescape
 from typing import Any
 
 from markdown_it.token import Token
@@ -41,7 +42,7 @@ from structformer_markdown.directives import (
 )
 from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark
 from structformer_markdown.front_matter import split_front_matter
-from structformer_markdown.grammar import BARE_URLS, MAX_NESTING, parse
+from structformer_markdown.grammar import EXTENDED, MAX_NESTING, parse
 from structformer_markdown.includes import taken_whole, text_of, with_includes
 from structformer_markdown.inline_text import may_hold_links, spans
 from structformer_markdown.raw_html import RawHtml
@@ -55,6 +56,9 @@ _TITLE_BLOCK = re.compile(r"(?:%[^\n]*(?:\n[ \t]+\S[^\n]*)*(?:\n|\Z)){1,3}")
 _MAN_TITLE = re.compile(r"(?P<name>[^\s()]+)(?:\s+|\s*\()(?P<section>[1-9][a-z]*|[nl])(?:\)|\s|$)")
 _LINE_BREAK = re.compile(r"[ \t]*\n[ \t]*")
 _TARGET = re.compile(r"\(([^()\s]+)\)=")
+_CAPTION = re.compile(r"(?:Table)?:[ \t]+")
+_RAW_SPAN = re.compile(r"\{=(\w+)\}")  # behind what is code only for Markdown
+_CELL_NAME = re.compile(r"^#\|[ \t]*label:[ \t]*([\w:.-]+)[ \t]*$", re.MULTILINE)  # Quarto's
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|[^:\s].*)")
 _ROLE = re.compile(r"\{([\w:+-]+)\}$")
 _NAMED = re.compile(r"(.*?)<([^<>]+)>", re.DOTALL)
@@ -86,6 +90,7 @@ _PART_OPENS = {f"{name}_open": kind for name, kind in _PARTS.items()}
 _PART_CLOSES = {f"{name}_close": kind for name, kind in _PARTS.items()}
 _SPAN_OPENS = {"em_open": MarkKind.EMPHASIS, "strong_open": MarkKind.STRONG}
 _SPAN_CLOSES = {"em_close": MarkKind.EMPHASIS, "strong_close": MarkKind.STRONG}
+_NAMED_PARTS = ("link_close", "code_inline", "image")  # behind which attributes may stand
 _OF_LINES = (MarkKind.LIST, MarkKind.DEFINITIONS)
 _BIBLIOGRAPHY = "works:"  # name of pages that list the works that others cite
 _ANY_CASE = "any case:"  # before the names of a path in lower case, as some sites have their addresses
@@ -153,7 +158,7 @@ class MarkdownFormat:
                 builder.text(" ".join(summary.split()))
                 builder.paragraph()
                 break
-        env: dict[str, Any] = {} if strict else {BARE_URLS: True}
+        env: dict[str, Any] = {} if strict else {EXTENDED: True}
         with without_garbage_collection():
             # The tokens must be gone before the collector is on again, or it would walk them all.
             reader = _Reader(builder, extended=not strict)
@@ -162,7 +167,9 @@ class MarkdownFormat:
         title = metadata.get("title")
         document = builder.finish(
             Source(source.path, self.name),
-            title=" ".join(str(title).split()) if isinstance(title, str | int | float) and str(title).strip() else None,
+            title=" ".join(unescape(str(title)).replace("\u00ad", "").split())
+            if isinstance(title, str | int | float) and str(title).strip()
+            else None,
             language=next(
                 (str(metadata[key]) for key in ("lang", "language") if isinstance(metadata.get(key), str)), None
             ),
@@ -199,7 +206,10 @@ class MarkdownFormat:
                 name = ".".join(parts[:count])
                 yield f"{_label_name(name)}#{name}"
         if page and not is_external(link.target):
-            yield wiki_name(page) + (f"#{normalize(fragment)}" if fragment else "")
+            anchor = f"#{normalize(fragment)}" if fragment else ""
+            if "/" not in page:
+                yield from (name + anchor for name in _names_below(document.source.path, page))
+            yield wiki_name(page) + anchor
             for name in link_names(document.id, document.source.path, link.target):
                 path, separator, anchor = name.partition("#")
                 if path != path.lower():
@@ -247,9 +257,17 @@ def _names(document: Document, source: SourceFile) -> tuple[str, ...]:
                     [normalize(item).strip("/"), *path_candidates(path, item)] if "/" in item else [normalize(item)]
                 )
     stem = without_suffix(path).rpartition("/")[2]
-    names += [wiki_name(stem), wiki_name(document.title)]
+    names += [wiki_name(stem), wiki_name(document.title), *_names_below(path, stem)]
     names += [_ANY_CASE + name.lower() for name in places if name != name.lower()]
     return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _names_below(path: str, page: str) -> Iterator[str]:
+    """A page's name below each folder that a path is in, from the innermost on: of several vaults, the link's own."""
+    folder, name = normalize(path.rpartition("/")[0]), wiki_name(page)
+    while folder:
+        yield f"below:{folder}/{name}"
+        folder = folder.rpartition("/")[0]
 
 
 class _Reader:
@@ -275,12 +293,14 @@ class _Reader:
                     and self._extended
                     and (label := _TARGET.fullmatch(token.content)) is not None
                 ):
-                    self._anchors.append(label[1])
+                    self._anchors.append(label[1])  # it names what comes next
                     self.names.append(_label_name(label[1]))
-                elif token.content[:1] in ("!", "$") and (whole := self._whole(token)) is not None:
-                    self._builder.open_mark(whole)
+                elif token.content[:1] in (":", "T") and self._extended and self._caption(token, tokens, index):
+                    continue
+                elif token.content[:1] == "!" and _is_figure(token):
+                    self._builder.open_mark(MarkKind.FIGURE)
                     self._content(token.content, token.children)
-                    self._builder.close_mark(whole)
+                    self._builder.close_mark(MarkKind.FIGURE)
                 else:
                     if self._anchors and not self._builder.in_heading:
                         self._label([])
@@ -298,13 +318,46 @@ class _Reader:
             elif kind == "html_block":
                 self._html_block(token, tokens, index)
             elif kind == "fence" or kind == "code_block":
-                if self._extended and token.info.startswith("{") and self._directive(token):
+                if self._extended and token.info[:1] == "{" and (self._html_fence(token) or self._directive(token)):
                     continue
                 self._block()
                 self._code(token)
                 self._block()
             else:
                 self._structure(tokens, index)
+
+    def _html_fence(self, token: Token) -> bool:
+        """Raw HTML between fences (Pandoc, Quarto), which is read as HTML. False where it is none."""
+        if fence_mark(token.info, extended=True) != (MarkKind.RAW, "html") or not token.info.startswith("{="):
+            return False
+        self._block()
+        self._html.feed(token.content)
+        self._html.end_spans()
+        self._block()
+        return True
+
+    def _caption(self, token: Token, tokens: list[Token], index: int) -> bool:
+        """A table's caption, below it or above it. False where it is none."""
+        found = _CAPTION.match(token.content)
+        beside = {tokens[index - 2].type, *(each.type for each in tokens[index + 2 : index + 3])}
+        if found is None or beside.isdisjoint({"table_close", "table_open"}):
+            return False
+        children = token.children or []
+        first, last = (children[0], children[-1]) if children else (token, token)
+        if not first.content.startswith(found[0]):
+            return False
+        first.content = first.content[found.end() :]
+        if (attributes := _HEADING_ATTRIBUTES.search(last.content)) is not None:
+            last.content = last.content[: attributes.start()]
+            self._anchors_of(attributes[0])
+        self._builder.open_mark(MarkKind.CAPTION)
+        self._content(token.content, children)
+        self._builder.close_mark(MarkKind.CAPTION)
+        return True
+
+    def _anchors_of(self, attributes: str) -> None:
+        for first, second in _ID.findall(attributes):
+            self._builder.add_anchor(first or second)
 
     def _code(self, token: Token) -> None:
         """Code as it stands, or what else is not Markdown; a directive's options in front of it are none of it."""
@@ -313,25 +366,21 @@ class _Reader:
             options, content = split_options(content)
             self._label(labels(options))
             content = content.strip("\n")
+        if self._extended and "{" in token.info:
+            self._anchors_of(token.info)
+            for name in _CELL_NAME.findall(content):
+                self._builder.add_anchor(name)
         mark, detail = fence_mark(token.info, extended=self._extended)
         self._builder.open_mark(mark, detail)
         self._builder.verbatim(content)
         self._builder.close_mark(mark)
-
-    def _whole(self, token: Token) -> MarkKind | None:
-        """What a paragraph is as a whole: an image alone is a figure, TeX between two dollars a formula."""
-        children, content = token.children or [], token.content
-        if children and children[0].type == "image":
-            alone = len(children) == 1 or (len(children) == 2 and _ATTRIBUTES.fullmatch(children[1].content))
-            return MarkKind.FIGURE if alone else None
-        is_formula = self._extended and len(content) > 4 and content.find("$$", 2) == len(content) - 2
-        return MarkKind.FORMULA if is_formula and content.startswith("$$") else None
 
     def _content(self, content: str, children: list[Token] | None) -> None:
         """Inline content; without children its text is its content."""
         if children:
             self._inline(children)
         elif not self._html.hidden:
+            content = content.replace("\u00ad", "") if "\u00ad" in content else content
             self._text(_LINE_BREAK.sub(" ", content) if "\n" in content else content, "")
 
     def _directive(self, token: Token) -> bool:
@@ -370,7 +419,7 @@ class _Reader:
             self._builder.text("See also: ")
         if self._nested < _MAX_DIRECTIVES:
             self._nested += 1
-            self.read(parse("\n".join(lines), {BARE_URLS: True}))
+            self.read(parse("\n".join(lines), {EXTENDED: True}))
             self._nested -= 1
         else:
             self._builder.verbatim("\n".join(lines))
@@ -440,6 +489,8 @@ class _Reader:
             self._builder.close_mark(mark)
 
     def _row(self, token: Token, *, header: bool) -> None:
+        if header and not any(token.meta["cells"]):
+            return
         builder = self._builder
         builder.line()
         builder.open_mark(MarkKind.ROW, "header" if header else "")
@@ -545,6 +596,8 @@ class _Reader:
                 continue
             elif kind == "text" or kind == "text_special":
                 content = token.content
+                if "\u00ad" in content:
+                    content = content.replace("\u00ad", "")
                 if (
                     self._extended
                     and content[-1:] == "}"
@@ -555,21 +608,32 @@ class _Reader:
                     role, content = found[1], content[: found.start()]
                 self._text(content, children[index - 1].type if index else "")
             elif kind == "code_inline":
-                if role:
+                after = children[index + 1] if index + 1 < len(children) else token
+                if self._extended and after.content[:2] == "{=" and (raw := _RAW_SPAN.match(after.content)) is not None:
+                    after.content = after.content[raw.end() :]
+                    depth = self._html.depth if depth is None else depth
+                    self._html.feed(token.content if raw[1] == "html" else "")
+                elif role:
                     self._role(role, token.content)
                     role = ""
                 else:
                     builder.code_span(token.content)
+            elif kind == "formula":
+                self._formula(token, alone=len(children) == 1)
             elif (span := _SPAN_OPENS.get(kind)) is not None:
                 builder.open_mark(span)
             elif (span := _SPAN_CLOSES.get(kind)) is not None:
                 builder.close_mark(span)
             elif kind == "softbreak":
-                builder.text(" ")
+                if builder.in_mark(MarkKind.CODE):
+                    builder.verbatim("\n")
+                else:
+                    builder.text(" ")
             elif kind == "hardbreak":
                 builder.line()
             elif kind == "link_open":
-                builder.open_link(str(token.attrs.get("href", "")))
+                target = str(token.attrs.get("href", ""))
+                builder.open_link(target, LinkKind.CITATION if target.startswith("cite:") else LinkKind.HYPERLINK)
             elif kind == "link_close":
                 builder.close_link()
             elif kind == "image":
@@ -579,11 +643,29 @@ class _Reader:
         if depth is not None:
             self._html.end_to(depth)
 
+    def _formula(self, token: Token, *, alone: bool) -> None:
+        """A formula as written: on lines of its own where it is all of a paragraph or goes over lines between $$."""
+        builder, content = self._builder, token.content
+        builder.add_anchor(token.info)
+        is_display = content.startswith(("$$", "\\[", "\\\\[", "\\begin"))
+        on_lines = is_display and (alone or "\n" in content)
+        if on_lines and not (builder.in_heading or builder.in_mark(MarkKind.ROW)):
+            self._block()
+            builder.open_mark(MarkKind.FORMULA)
+            builder.verbatim(content)
+            builder.close_mark(MarkKind.FORMULA)
+            self._block()
+        else:
+            builder.open_mark(MarkKind.FORMULA_SPAN)
+            builder.verbatim(_LINE_BREAK.sub(" ", content))
+            builder.close_mark(MarkKind.FORMULA_SPAN)
+
     def _text(self, text: str, before: str) -> None:
         if not before and (alert := _ALERT.match(text)):
             text = f"{alert[1].capitalize()}: {text[alert.end() :]}"
-        elif before in ("link_close", "code_inline", "image") and text.startswith("{"):
-            text = _ATTRIBUTES.sub("", text, count=1)
+        elif before in _NAMED_PARTS and text[:1] == "{" and (attributes := _ATTRIBUTES.match(text)) is not None:
+            self._anchors_of(attributes[0])
+            text = text[attributes.end() :]
         extended = self._extended and not self._builder.in_link
         if "[^" not in text and not (extended and may_hold_links(text)):
             self._builder.text(text)
@@ -609,6 +691,14 @@ def _alert(tokens: list[Token], opening: int) -> str:
     if "\n" not in inline.content and after.type != "blockquote_close":
         first.type, last.type = "alert_title_open", "alert_title_close"
     return found[1].lower()
+
+
+def _is_figure(token: Token) -> bool:
+    """Whether a paragraph is an image alone."""
+    children = token.children or []
+    if not children or children[0].type != "image":
+        return False
+    return len(children) == 1 or (len(children) == 2 and _ATTRIBUTES.fullmatch(children[1].content) is not None)
 
 
 def _plain(children: list[Token]) -> str:

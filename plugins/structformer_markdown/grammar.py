@@ -19,6 +19,8 @@ from mdit_py_plugins.attrs import attrs_block_plugin
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote.index import footnote_def
 
+from structformer_markdown.formulas import MARKS as FORMULA_MARKS
+from structformer_markdown.formulas import formula_block, formula_span
 from structformer_markdown.tables import table
 
 MAX_NESTING = 100
@@ -26,13 +28,14 @@ MAX_NESTING = 100
 _MAX_INLINE_NESTING = 8
 
 
-BARE_URLS = "bare URLs"  # key of the environment: whether they are links
+EXTENDED = "extended"  # key of the environment: whether bare URLs are links and formulas are not Markdown
 _URL_SCHEME = re.compile(r"(?<![A-Za-z0-9])(?:https?|ftp)$")
 _URL = re.compile(r"://[^\s<>\[\]|`\\]*[^\s<>\[\]|`\\?!.,:*_~'\")]")
 _FOOTNOTE = re.compile(r"\n {0,3}(?:[>*+-]\s*|\d+[.)]\s*)*\[\^")
 _DEFINITION = re.compile(r"\n[ >]*[:~][ \t]")
 _ATTRIBUTES = re.compile(r"\n[ >*+-]*\{")
 _INLINE_MARKS = re.compile(r"[\\`*\[<]|~~|&[#A-Za-z]|(?<![^\W_])_|_(?![^\W_])|  \n")
+_WITH_FORMULAS = re.compile(rf"\$|{_INLINE_MARKS.pattern}")
 
 
 def parse(text: str, env: dict[str, Any]) -> list[Token]:
@@ -40,6 +43,8 @@ def parse(text: str, env: dict[str, Any]) -> list[Token]:
     text = "\n" + text  # so that every line begins after a line break; tokens' lines are counted from here
     unused = tuple(name for name, marks in _NEEDED.items() if not any(mark in text for mark in marks))
     extra = tuple(name for name, (mark, pattern) in _EXTRA.items() if mark in text and pattern.search(text))
+    if EXTENDED in env and any(mark in text for mark in FORMULA_MARKS):
+        extra += ("formulas",)
     tokens = _grammar(unused, extra).parse(text, env)
     if any(token.level >= MAX_NESTING - 4 for token in tokens):
         tokens = _grammar(unused, (*extra, "too_deep")).parse(text, env)
@@ -75,6 +80,10 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
         parser.use(deflist_plugin)
     if "attributes" in extra:
         parser.use(attrs_block_plugin)
+    if "formulas" in extra:
+        parser.block.ruler.before(
+            "table_after_heading", "formulas", formula_block, {"alt": ["paragraph", "reference", "blockquote"]}
+        )
     if "too_deep" in extra:
         parser.block.ruler.before("code", "too_deep", _too_deep)
     parser.disable(list(unused), True)
@@ -84,17 +93,22 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
     inline.validateLink = lambda url: True  # type: ignore[method-assign]
     inline.normalizeLink = lambda url: url.replace("\u00a0", "%C2%A0")  # type: ignore[method-assign]
 
+    inline_marks = _INLINE_MARKS
+    if "formulas" in extra:
+        inline.inline.ruler.before("escape", "formula", formula_span)
+        inline_marks = _WITH_FORMULAS
+
     def parse_inline(state: StateCore) -> None:
         for token in state.tokens:
             if token.type == "inline":
-                if _INLINE_MARKS.search(token.content):
+                if inline_marks.search(token.content):
                     token.children = token.children or []
                     inline.inline.parse(token.content, inline, state.env, token.children)
             elif token.type == "table_row":
                 token.meta["parsed"] = parsed = []
                 for cell in token.meta["cells"]:
                     children: list[Token] = []
-                    if _INLINE_MARKS.search(cell):
+                    if inline_marks.search(cell):
                         inline.inline.parse(cell, inline, state.env, children)
                     parsed.append(children)
 
@@ -104,7 +118,7 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
 
 def _bare_url(state: StateInline, silent: bool) -> bool:
     """Keep a bare URL together as text, whatever marks it holds: "*" and "_" within one are no emphasis (GFM 6.9)."""
-    if BARE_URLS not in state.env or not state.src.startswith("://", state.pos):
+    if EXTENDED not in state.env or not state.src.startswith("://", state.pos):
         return False
     found = _URL.match(state.src, state.pos)
     if found is None or not _URL_SCHEME.search(state.src, max(0, state.pos - 6), state.pos):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from structformer.document import INLINE, MarkKind
-from structformer.formats import TreeBuilder
+from structformer.formats import Script, TreeBuilder
 from structformer.text import PARTS, Tag, tokens
 
 from structformer_markdown.fence_info import language
@@ -37,6 +37,7 @@ _BLOCKS = frozenset(
         "hr",
         "html",
         "legend",
+        "listing",
         "main",
         "nav",
         "ol",
@@ -52,13 +53,14 @@ _BLOCKS = frozenset(
         "tfoot",
         "thead",
         "ul",
+        "xmp",
     ]
 )
 _LINES = frozenset({"br", "li", "tr"})
 _HEADING = re.compile(r"h[1-6]$")
 _MARKS = {
     **PARTS,
-    "pre": MarkKind.CODE,
+    **dict.fromkeys(("pre", "listing", "xmp"), MarkKind.CODE),
     "details": MarkKind.NOTE,
     "summary": MarkKind.TITLE,
     "figure": MarkKind.FIGURE,
@@ -72,6 +74,7 @@ _MARKS = {
     "strong": MarkKind.STRONG,
     "b": MarkKind.STRONG,
 }
+_SCRIPTS = {"sup": Script.RAISED, "sub": Script.LOWERED}
 # What is in what: an end tag, or the next of its like, reaches no further.
 _WITHIN = {
     MarkKind.ITEM: MarkKind.LIST,
@@ -112,7 +115,11 @@ class RawHtml:
                     self._header = _has_titles(found, index)
                 self._tag(token)
             elif not self._hidden:
-                self._builder.flow(token)
+                token = token.replace("\u00ad", "") if "\u00ad" in token else token
+                if self._builder.in_mark(MarkKind.CODE):
+                    self._builder.verbatim(token)
+                else:
+                    self._builder.flow(token)
 
     def enter(self) -> None:
         """A part of the Markdown begins: no tag in it ends what is open around it."""
@@ -171,6 +178,11 @@ class RawHtml:
             builder.line()
         elif name in ("td", "th") and not closing:
             builder.text(" ")
+        elif (script := _SCRIPTS.get(name)) is not None:
+            if closing:
+                builder.close_script()
+            else:
+                builder.open_script(script)
         elif (
             name in ("img", "iframe", "video", "audio", "source", "embed")
             and not closing

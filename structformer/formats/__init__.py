@@ -31,6 +31,7 @@ from structformer.formats.protocol import (
     format_options,
 )
 from structformer.formats.references import UNNAMED, UNNAMED_TITLE, UNNAMED_WITH_KIND, name_references
+from structformer.formats.scripts import Script
 from structformer.formats.source import Neighbours, SourceFile, decode, guess_encoding
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "Limits",
     "ListingFormat",
     "Neighbours",
+    "Script",
     "SourceFile",
     "StreamFormat",
     "TreeBuilder",

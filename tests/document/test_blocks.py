@@ -195,7 +195,7 @@ def test_nothing_is_too_deep():
 TEXTS = {
     "npm-markdown": "cee62d757c8ea810eadab2e9",
     "docker-markdown": "e417eaed1291fe22bf0d0751",
-    "cargo-markdown": "33c2fd2ff88101ef8db15f2e",
+    "cargo-markdown": "ab81cd92aea5017508ff5437",
     "git-html": "8fda43c850e27c6ce2c68ad1",
     "systemd-docbook": "35582b1be11f170070bc4cb5",
     "jats-articles": "990a9f39fe975f824bc2831c",

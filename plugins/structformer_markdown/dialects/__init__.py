@@ -21,6 +21,7 @@ from structformer_markdown.dialects import (
     mkdocs,
     myst,
     obsidian,
+    pandoc,
 )
 from structformer_markdown.dialects.page import Page
 
@@ -38,6 +39,7 @@ DIALECTS = (
     obsidian.DIALECT,
     mdbook.DIALECT,
     mdx.DIALECT,
+    pandoc.DIALECT,
     attributes.DIALECT,
 )
 _NAMES = tuple(dialect.name for dialect in DIALECTS)

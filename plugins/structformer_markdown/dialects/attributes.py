@@ -1,5 +1,5 @@
 """Classes and names in braces, as markdown-it-attrs (VitePress) and Pandoc have them: `Text {.lead}`,
-`[text]{.mark}`.
+`[text]{.mark}`, `[text]{#name}`.
 """
 
 from __future__ import annotations
@@ -8,14 +8,26 @@ import re
 
 from structformer_markdown.dialects.dialect import Dialect
 from structformer_markdown.dialects.page import Page
+from structformer_markdown.dialects.shown import anchor
 
 _LIST = r"""\{[.#][\w:.-]+(?:[ \t]+(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\n]*"|'[^'{}\n]*'|[^\s"'{}]+)))*[ \t]*\}"""
-_SPAN = re.compile(rf"(?<!!)\[([^\[\]\n]*)\]{_LIST}")
-_AT_END = re.compile(rf"^(?![ \t]*#)([^\n]*[^\s\\$^_{{}}])[ \t]?{_LIST}[ \t]*$", re.MULTILINE)
+_SPAN = re.compile(rf"(?<!!)\[([^\[\]\n]*)\](?:\(\))?({_LIST})")
+_DEFINED = re.compile(r"^ {0,3}\[([^\[\]\n]+)\]:", re.MULTILINE)  # what is a link by its name alone
+_NAME = re.compile(r"#([\w:.-]+)")
+_AT_END = re.compile(rf"^(?![ \t]*#)([^\n]*[^\s\\$^_{{}}])[ \t]?({_LIST})[ \t]*$", re.MULTILINE)
 
 
 def _plain(text: str, page: Page) -> str:
-    return _AT_END.sub(r"\1", _SPAN.sub(r"\1", text))
+    defined = set(_DEFINED.findall(text))
+
+    def span(found: re.Match[str]) -> str:
+        return _anchors(found[2]) + (f"[{found[1]}]" if found[1] in defined else found[1])
+
+    return _AT_END.sub(lambda found: found[1] + _anchors(found[2]), _SPAN.sub(span, text))
 
 
-DIALECT = Dialect("attributes", _plain, {"{.": re.compile(r"(?<!\{)\{\.[\w-]")})
+def _anchors(attributes: str) -> str:
+    return "".join(map(anchor, _NAME.findall(attributes)))
+
+
+DIALECT = Dialect("attributes", _plain, {"{.": re.compile(r"(?<!\{)\{\.[\w-]"), "{#": re.compile(r"[\])]\{#[\w-]")})

@@ -8,16 +8,22 @@ import re
 
 from structformer_markdown.dialects.dialect import Dialect
 from structformer_markdown.dialects.page import Page
-from structformer_markdown.dialects.shown import NOTE_ENDS, arguments, is_spoken, kind_of, note
+from structformer_markdown.dialects.shown import NOTE_ENDS, anchor, arguments, is_spoken, kind_of, note
 
 _OPENING = re.compile(r"([ \t]*(?:(?:>|(?:[-*+]|[0-9]{1,9}[.)])[ \t])[ \t]*)*):::")  # in quotes and items too
 _NOTHING = "<!-- -->"  # behind an item's sign, which alone would underline a heading
 _SIGN = re.compile(r"[^>\t]")  # of an item: the lines below it have blanks there
+_HEADED = re.compile(  # Quarto's callouts, with a heading as their title
+    r"^(:::+[ \t]*\{[^{}\n]*\.callout-(?:(?!title=)[^{}\n])*)\}[ \t]*\n+#{1,6}[ \t]+([^\n{}\"]+)$", re.MULTILINE
+)
 _KIND = re.compile(r"\{[^{}]*\}|[\w-]+")
+_NAME = re.compile(r"#([\w:.-]+)")
 _ATTRIBUTES = re.compile(r"\{[^{}]*\}$")
 
 
 def _plain(text: str, page: Page) -> str:
+    if ".callout" in text:
+        text = _HEADED.sub(r'\1 title="\2"}', text)
     notes: list[str | None] = []  # the containers that are open: what precedes the lines of each note
     return "\n".join(_line(line, notes) if ":::" in line else line for line in text.split("\n"))
 
@@ -45,6 +51,8 @@ def _line(line: str, notes: list[str | None]) -> str:
     name = kind_of(kind.strip("{}"))
     is_note = is_spoken(name) or name == "details"
     notes.append(indent if is_note else None)
+    if attributes.startswith("{") and (named := _NAME.findall(attributes)):
+        before += "".join(map(anchor, named)) + f"\n{indent.rstrip()}\n{indent}"
     if is_note:
         return before + note(name, title, indent)[len(indent) :]
     return before + (title or (_NOTHING if before.strip() else ""))

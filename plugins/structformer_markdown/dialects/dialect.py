@@ -27,7 +27,7 @@ class Dialect:
         """Whether a page is of this dialect."""
         if self.suffixes and path.lower().endswith(self.suffixes):
             return True
-        return any(
-            mark in text and (pattern is None or pattern.search(text) is not None)
-            for mark, pattern in self.marks.items()
-        )
+        for mark, pattern in self.marks.items():
+            if mark in text and (pattern is None or pattern.search(text) is not None):
+                return True
+        return False

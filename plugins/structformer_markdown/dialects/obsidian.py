@@ -1,4 +1,6 @@
-"""Obsidian's vaults: `![[image.png|300]]`, `![[note]]`, callouts that fold (`> [!info]- Title`)."""
+"""Obsidian's vaults: `![[image.png|300]]`, `![[note]]`, callouts that fold (`> [!info]- Title`), `%%comments%%`,
+names of blocks (`^id`), code in links (``[[Note#`code`|words]]``), strong text beside Chinese signs.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +8,28 @@ import re
 
 from structformer_markdown.dialects.dialect import Dialect
 from structformer_markdown.dialects.page import Page
-from structformer_markdown.dialects.shown import IMAGE_SUFFIXES, image
+from structformer_markdown.dialects.shown import EAST_ASIAN_STRONG, IMAGE_SUFFIXES, anchor, image, link, with_strong
 
 _EMBEDDED = re.compile(r"!\[\[([^\[\]\n|]{1,500})(?:\|([^\[\]\n]{0,500}))?\]\]")
 _CALLOUT = re.compile(r"^([ \t]*>[ \t>]*\[!\w+)(?:\|[^\[\]\n]*\][-+]?|\][-+])", re.MULTILINE)
+_WITH_CODE = re.compile(r"\[\[(?=[^\[\]\n]*[`\0])([^\[\]\n|]{1,500})(?:\|([^\[\]\n]{0,500}))?\]\]")
+_COMMENT = re.compile(r"%%(?!%)(?:[^%]|%(?!%))++%%")
+_WITH_SPACE = re.compile(rf"[ \t]?{_COMMENT.pattern}")
+_BLOCK_NAME = re.compile(r"\^(?<![^\s>]\^)(?=[0-9-]*[A-Za-z])([A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
+_OWN_SIGN = re.compile(r"\[\[|^[ \t]*>[ \t]*\[!", re.MULTILINE)
 _SIZE = re.compile(r"\d+(?:x\d+)?|")
 _FILES = (*IMAGE_SUFFIXES, ".mp4", ".webm", ".ogv", ".mov", ".mp3", ".wav", ".m4a", ".ogg", ".flac", ".pdf")
 
 
 def _plain(text: str, page: Page) -> str:
+    of_vault = _OWN_SIGN.search(text) is not None or _BLOCK_NAME.search(text) is not None
+    if "%%" in text:
+        text = _WITH_SPACE.sub(lambda found: "" if of_vault or _on_lines(found) else found[0], text)
     text = _EMBEDDED.sub(_embedded, text)
+    text = _WITH_CODE.sub(lambda found: _with_code(found, page), text)
+    text = _BLOCK_NAME.sub(lambda found: anchor(f"^{found[1]}"), text)
+    if of_vault and "**" in text:
+        text = with_strong(text)
     return _CALLOUT.sub(r"\1]", text)
 
 
@@ -26,4 +40,28 @@ def _embedded(found: re.Match[str]) -> str:
     return found[0][1:]
 
 
-DIALECT = Dialect("obsidian", _plain, {"![[": None, "[!": _CALLOUT})
+def _with_code(found: re.Match[str], page: Page) -> str:
+    target = page.restored(found[1])
+    return link(page.restored(found[2] or found[1]), target.replace("`", ""))
+
+
+def _on_lines(comment: re.Match[str]) -> bool:
+    """Whether a comment has its lines to itself: elsewhere `%%` may be what a manual writes about."""
+    text, start, end = comment.string, comment.start(), comment.end()
+    line_ends = text.find("\n", end)
+    before = text[text.rfind("\n", 0, start) + 1 : start]
+    return not before.strip() and not text[end : line_ends if line_ends >= 0 else len(text)].strip()
+
+
+DIALECT = Dialect(
+    "obsidian",
+    _plain,
+    {
+        "![[": None,
+        "[!": _CALLOUT,
+        "%": _COMMENT,
+        "[[": re.compile(r"\[\[[^\[\]\n]*`"),
+        "^": _BLOCK_NAME,
+        "。": EAST_ASIAN_STRONG,
+    },
+)

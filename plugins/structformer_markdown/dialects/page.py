@@ -10,6 +10,7 @@ from functools import lru_cache
 from structformer.errors import ReadError
 from structformer.formats import SourceFile
 
+from structformer_markdown.formulas import MARKS, formulas
 from structformer_markdown.front_matter import parse_yaml
 
 FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(```+|~~~+)")
@@ -41,11 +42,14 @@ class Page:
         return _KEPT.sub(lambda found: self._kept[int(found[1])], text) if "\x00" in text else text
 
     def without_code(self, text: str) -> str:
-        """The text with its code kept: blocks, fenced or indented, and spans. White space before it stays."""
+        """The text with its code kept: blocks, fenced or indented, and spans; and its formulas. White space before it
+        stays.
+        """
         text = self._without_blocks(text.replace("\x00", "\ufffd"))
         if "<" in text:
             text = self._without_literals(text)
-        return self._without_spans(text) if "`" in text else text
+        text = self._without_spans(text) if "`" in text else text
+        return self._without_formulas(text) if any(mark in text for mark in MARKS) else text
 
     def settings(self, *names: str) -> Mapping[str, str] | None:
         """The site's configuration: the first YAML file of these names in the page's folder or one above it."""
@@ -120,6 +124,17 @@ class Page:
 
     def _kept_lines(self, text: str) -> str:
         return "\n".join(self.keep(line) if line.strip() else line for line in text.split("\n"))
+
+    def _without_formulas(self, text: str) -> str:
+        out: list[str] = []
+        place = 0
+        for found in formulas(text):
+            lines = text[found.start : found.after].split("\n")
+            indents = [line[: len(line) - len(line.lstrip(" \t>"))] for line in lines]
+            kept = [indent + self.keep(line[len(indent) :]) for indent, line in zip(indents, lines, strict=True)]
+            out += [text[place : found.start], "\n".join(kept)]
+            place = found.after
+        return "".join((*out, text[place:]))
 
     def _without_spans(self, text: str) -> str:
         runs: list[tuple[int, int, int, bool]] = []  # start, end, block, escaped

@@ -100,10 +100,10 @@ def test_indented_code_has_no_language():
 
 
 def test_fences_that_hold_no_code():
-    assert blocks("```math\nx^2\n```\n\n```{math}\n:label: eq\ny^2\n```\n\n```{=html}\n<b>\n```\n") == [
+    assert blocks("```math\nx^2\n```\n\n```{math}\n:label: eq\ny^2\n```\n\n```{=latex}\n\\em\n```\n") == [
         ("formula", "x^2"),
         ("formula", "y^2"),
-        ("raw html", "<b>"),
+        ("raw latex", "\\em"),
     ]
     assert blocks("```math\nx^2\n```\n", flavor="commonmark") == [("code math", "x^2")]
 
@@ -143,7 +143,7 @@ def test_an_image_alone_is_a_figure():
 
 
 def test_a_paragraph_between_dollars_is_a_formula():
-    assert blocks("$$\nx^2\n$$\n\nIt costs $$ or $$$.\n") == [("formula", "$$ x^2 $$"), "It costs $$ or $$$."]
+    assert blocks("$$\nx^2\n$$\n\nIt costs $$ or $$$.\n") == [("formula", "$$\nx^2\n$$"), "It costs $$ or $$$."]
 
 
 def test_spans_within_lines():

@@ -1,0 +1,214 @@
+"""Pandoc, Quarto, R Markdown: references (`@fig-x`, `[@key]`, `\\@ref(fig:x)`), notes in the line (`^[...]`), raised
+and lowered text (`x^2^`, `H~2~O`), line blocks, grid and simple tables.
+
+Source: Pandoc's manual. A table becomes one of bars, each cell one line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+
+from structformer_markdown.dialects.dialect import Dialect
+from structformer_markdown.dialects.page import Page
+
+_SUFFIXES = (".qmd", ".rmd")
+_PLACES = "fig tbl lst sec eq thm lem cor prp cnj def exm exr sol rem alg tip nte wrn imp cau".split()
+_KEY = r"@(?:\{([^{}\s]+)\}|(\w(?:[\w:.#$%&+?<>~/-]*\w)?))"
+_REFERENCE = re.compile(rf"(?<![\w\\@./\]\"'=]){_KEY}|\\@ref\(([\w:.-]+)\)")
+_CITED = re.compile(r"\[([^\[\]\n@]{0,200}(?<![\w.])@[^\[\]]{1,1000})\](?![(\[{:])")
+_NOTE = re.compile(r"(?<=[\w.,;:!?)”\"*\0])\^\[(?=[^\[\]\n]*\s)")
+_SCRIPT = re.compile(r"(?<=[^\s^~])(?:\^([^\s^~\[\]]{1,100})\^|(?<!~)~([^\s^~\[\]]{1,100})~(?!~))")
+_LINE_BLOCK = re.compile(r"(?:\A|(?<=\n\n))(?:\|(?:[ \t][^\n]*[^\n|\s])?[ \t]*(?:\n(?=[|\n])|\n?\Z))+")
+_GRID_LINE = re.compile(r"[ \t]*\+(?:[-=:]{3,}\+)+[ \t]*")
+_RULES = re.compile(r"[ ]{0,3}-{2,}(?:[ ]+-{2,})+[ ]*")
+_FULL_RULE = re.compile(r"[ ]{0,3}-{3,}[ ]*")
+
+
+def _plain(text: str, page: Page) -> str:
+    is_own = page.path.lower().endswith(_SUFFIXES)
+    if "+--" in text or "-- " in text:
+        text = _with_tables(text, is_own=is_own)
+    if "^[" in text:
+        text = _with_notes(text)
+    if not is_own:
+        return text
+    if "\n| " in text:
+        text = _LINE_BLOCK.sub(_lines, text)
+    if "^" in text or "~" in text:
+        text = _SCRIPT.sub(lambda found: f"<sup>{found[1]}</sup>" if found[1] else f"<sub>{found[2]}</sub>", text)
+    if "@" in text:
+        text = _CITED.sub(lambda found: found[1], text)
+        text = _REFERENCE.sub(_reference, text)
+    return text
+
+
+def _reference(found: re.Match[str]) -> str:
+    key = found[1] or found[2] or found[3]
+    if found[3] or key.partition("-")[0] in _PLACES:
+        return f"[{key}](<#{key}>)"
+    return f"[@{key}](<cite:{key}>)"
+
+
+def _with_notes(text: str) -> str:
+    """The text with each note in brackets behind what it is of."""
+    out: list[str] = []
+    place = 0
+    for found in _NOTE.finditer(text):
+        if found.start() >= place and (end := _closing(text, found.end())) >= 0:
+            out += [text[place : found.start()], f" ({text[found.end() : end]})"]
+            place = end + 1
+    return "".join((*out, text[place:]))
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the bracket is closed that was opened before `start`; -1 where none closes it in the paragraph."""
+    depth = 1
+    for place in range(start, min(len(text), start + 2000)):
+        character = text[place]
+        depth += (character == "[") - (character == "]")
+        if not depth:
+            return place
+        if character == "\n" and text[place + 1 : place + 2] == "\n":
+            break
+    return -1
+
+
+def _lines(found: re.Match[str]) -> str:
+    """A block of lines that stay lines."""
+    lines = [line[1:].strip() for line in found[0].rstrip("\n").split("\n")]
+    if any(line and not line.strip("-:| ") for line in lines):
+        return found[0]  # a table of bars
+    return "\\\n".join(line or "&nbsp;" for line in lines) + "\n"
+
+
+def _with_tables(text: str, *, is_own: bool) -> str:
+    """is_own: whether tables may have no head; elsewhere such may be thematic breaks and drawings."""
+    lines = text.split("\n")
+    out: list[str] = []
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        end = at
+        if line.lstrip()[:2] == "+-":
+            end = _grid(lines, at, out, is_own)
+        elif is_own and "--" in line and not (at and lines[at - 1].strip()):
+            end = _simple(lines, at, out) if _FULL_RULE.fullmatch(line) or _RULES.fullmatch(line) else at
+        elif at + 1 < len(lines) and "-- " in lines[at + 1] and line.strip() and not (at and lines[at - 1].strip()):
+            end = _simple(lines, at, out) if _RULES.fullmatch(lines[at + 1]) else at
+        if end == at:
+            out.append(line)
+            end += 1
+        at = end
+    return "\n".join(out)
+
+
+def _grid(lines: list[str], start: int, out: list[str], headless: bool) -> int:
+    """Put a grid table as one of bars, or what is none as it is; returns the line behind it."""
+    if not _GRID_LINE.fullmatch(lines[start]):
+        return start
+    end = start
+    while end < len(lines) and lines[end].strip()[:1] in ("+", "|") and lines[end].strip():
+        end += 1
+    rules = [number for number in range(start, end) if _GRID_LINE.fullmatch(lines[number])]
+    rows: list[list[str]] = []
+    for begin, stop in pairwise(rules):
+        cells = [line.strip().strip("|").split("|") for line in lines[begin + 1 : stop]]
+        if len({len(each) for each in cells}) == 1:
+            rows.append([_cell(parts) for parts in zip(*cells, strict=True)])
+        elif cells:
+            rows.clear()  # with cells over several rows
+            break
+    headed = len(rules) > 1 and "=" in lines[rules[1]]
+    if rows and rules[-1] == end - 1 and (headed or headless):
+        _put(rows, headed, out)
+    else:
+        out += lines[start:end]
+    return end
+
+
+def _simple(lines: list[str], start: int, out: list[str]) -> int:
+    """Put a simple table, or one whose rows go over lines, as one of bars; as `_grid`."""
+    first = start
+    full = _FULL_RULE.fullmatch(lines[first]) is not None
+    while first < min(len(lines), start + 10) and not _RULES.fullmatch(lines[first]):
+        if not lines[first].strip():
+            return start
+        first += 1
+    if first >= min(len(lines), start + 10):
+        return start
+    columns = [found.span() for found in re.finditer("-+", lines[first])]
+    head = lines[start + full : first]
+    headless = not head
+    if not full and len(head) > 1:
+        return start
+    rows: list[list[str]] = [_row(head, columns)] if head else []
+    end, row = first + 1, list[str]()
+    spaced = full or (headless and _spaced(lines, end))
+    while end < len(lines):
+        line = lines[end]
+        closes = _FULL_RULE.fullmatch(line) or _RULES.fullmatch(line)
+        if closes or not line.strip() or not spaced:
+            if row or (not spaced and line.strip() and not closes):
+                rows.append(_row(row or [line], columns))
+                row = []
+            if closes or (not spaced and not line.strip()):
+                break
+        else:
+            row.append(line)
+        end += 1
+    closed = end < len(lines) and lines[end].strip() != ""
+    texts = [*head, *(line for line in lines[first + 1 : end] if line.strip())]
+    if any(line[begin - 1 : begin].strip() for line in texts for begin, _ in columns[1:]):
+        return start  # a word goes over the gap between two columns
+    if len(rows) <= bool(head) or ((full or headless) and not closed):
+        return start
+    _put(rows, bool(head), out)
+    return end + closed
+
+
+def _spaced(lines: list[str], start: int) -> bool:
+    """Whether blank lines part the rows of a table without a head: one comes before the rule that ends it."""
+    for number in range(start, min(len(lines), start + 200)):
+        if not lines[number].strip():
+            later = lines[number + 1] if number + 1 < len(lines) else ""
+            return bool(later.strip())
+        if _RULES.fullmatch(lines[number]):
+            return False
+    return False
+
+
+def _row(lines: Iterable[str], columns: list[tuple[int, int]]) -> list[str]:
+    """The cells of a row's lines. Each column reaches from its dashes to the next's."""
+    starts = [0, *(begin for begin, _ in columns[1:])]
+    ends = [*starts[1:], None]
+    return [_cell(line[begin:end] for line in lines) for begin, end in zip(starts, ends, strict=True)]
+
+
+def _cell(parts: Iterable[str]) -> str:
+    return " ".join(" ".join(parts).replace("|", "\\|").split())
+
+
+def _put(rows: list[list[str]], headed: bool, out: list[str]) -> None:
+    width = max(map(len, rows), default=0)
+    if not headed:
+        rows = [[""] * width, *rows]
+    out.append("")
+    for number, row in enumerate(rows):
+        out.append(f"| {' | '.join(row)} |")
+        if not number:
+            out.append("|" + " --- |" * width)
+    out.append("")
+
+
+DIALECT = Dialect(
+    "pandoc",
+    _plain,
+    {
+        "+--": re.compile(rf"\n{_GRID_LINE.pattern}\n[ \t]*\|"),
+        "-- ": re.compile(rf"\n{_RULES.pattern}\n"),
+        "^[": _NOTE,
+    },
+    suffixes=_SUFFIXES,
+)
