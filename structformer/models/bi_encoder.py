@@ -45,13 +45,13 @@ _TOKENIZE_BATCH = 1024  # texts tokenized together, and put into batches by thei
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What goes before the texts of a side. tokens: its own, which texts are not cut for; skipped: how many of a text's
-    first tokens take no part in its vector.
-    """
+    """What goes before the texts of a side."""
 
     text: str = ""
     tokens: int = 0
+    """How many it has; texts are not cut to make room for them."""
     skipped: int = 0
+    """How many of a text's first tokens are not pooled."""
 
 
 class BiEncoder:

@@ -27,28 +27,29 @@ _BEIR = "nDCG@10 on BEIR, by the model card of mdbr-leaf-ir"
 
 @dataclass(frozen=True, slots=True)
 class KnownEncoder:
-    """An encoder on the hub. megabytes: of its weights, about; languages: "en", or "many"; query, document: the prompts
-    that its makers ask for; pooling: "mean" or "cls"; retrieval: a figure of how well it finds, None where none is
-    known for certain; source: what that figure is, and who says so.
-    """
+    """An encoder on the hub."""
 
     name: str
     megabytes: int
+    """Size of its weights, roughly."""
     dimensions: int
     languages: str
+    """Either "en" or "many"."""
     licence: str
     query: str = ""
+    """The prompt that its makers ask for; `document` likewise."""
     document: str = ""
     pooling: str = "mean"
+    """Either "mean" or "cls"."""
     retrieval: float | None = None
+    """How well it finds; None if no figure is certain."""
     source: str = ""
+    """What that figure is, and who says so."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPair:
-    """An encoder of passages and a smaller one of queries, made to share its vector space. retrieval, source: as of a
-    KnownEncoder.
-    """
+    """An encoder of passages, and a smaller one of queries that was made to share its vector space."""
 
     documents: str
     queries: str

@@ -22,13 +22,14 @@ _ROOT_OF_HALF = math.sqrt(0.5)
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A Dense layer's weights: (outputs, inputs), and (outputs,) or None; residual: (outputs, inputs), where it has one
-    of its own.
-    """
+    """A Dense layer's weights."""
 
     weight: Array
+    """(outputs, inputs)."""
     bias: Array | None = None
+    """(outputs,)."""
     residual: Array | None = None
+    """(outputs, inputs), if the residual has weights of its own."""
 
     def mapped(self, change: Callable[[Array], Array]) -> Layer:
         """With each of its arrays changed."""
@@ -38,11 +39,12 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class SentenceHead:
-    """What makes a text's vector of its tokens'. xp: numpy, or torch, whose arrays the layers are."""
+    """Pools token vectors into the text's vector."""
 
     modules: SentenceModules
     layers: tuple[Layer, ...]
     xp: Any
+    """numpy or torch, whose arrays the layers are."""
 
     @classmethod
     def load(cls, location: str, modules: SentenceModules, xp: Any) -> SentenceHead:

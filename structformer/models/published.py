@@ -129,13 +129,14 @@ def old_config(location: str, body: str = "") -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class RankingHead:
-    """The linear layer that scores a pair. module: its name in the file; target: its name in the one-label classifier;
-    signs: what each of its outputs counts in the score.
-    """
+    """The linear layer that scores a pair."""
 
     module: str
+    """Its name in the file."""
     target: str
+    """Its name in the one-label classifier."""
     signs: tuple[float, ...]
+    """What each of its outputs counts in the score."""
 
     @property
     def own(self) -> bool:

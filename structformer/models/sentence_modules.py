@@ -57,9 +57,10 @@ _ENDLESS = 1_000_000  # tokens: a tokenizer without a limit names a larger numbe
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """A linear layer and its activation, behind the pooling. path: of its folder in the model's."""
+    """A linear layer and its activation, after the pooling."""
 
     path: str
+    """Its folder in the model's."""
     inputs: int
     outputs: int
     bias: bool
@@ -77,20 +78,23 @@ Step = Dense | Normalize
 
 @dataclass(frozen=True, slots=True)
 class SentenceModules:
-    """What surrounds an encoder's Transformer. body: the folder of that in the model's; pooling: one way or
-    several, whose vectors are joined; include_prompt: whether a prompt's tokens take part in it; steps: what comes
-    after, but for unit length, which every vector here has in the end; prompts: by name, as the folder has them;
-    longest: tokens that it reads, None where it does not say; lower_case: whether it reads texts in lower case.
-    """
+    """What surrounds an encoder's Transformer."""
 
     body: str = ""
+    """The Transformer's folder in the model's."""
     pooling: tuple[str, ...] = ("mean",)
+    """One way or several, whose vectors are joined."""
     include_prompt: bool = True
+    """Whether a prompt's tokens are pooled."""
     steps: tuple[Step, ...] = ()
+    """What follows, except unit length, which every vector has here."""
     prompts: Mapping[str, str] = field(default_factory=dict)
+    """By name, as in the folder."""
     default_prompt: str | None = None
     longest: int | None = None
+    """Tokens that it reads; None if its files don't say."""
     lower_case: bool = False
+    """Whether it reads texts in lower case."""
 
     def prompt(self, side: str) -> str:
         """What goes before every text of a side, "" for nothing; also where a folder says so by an empty prompt."""

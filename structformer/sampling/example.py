@@ -20,16 +20,14 @@ MOST_HELD_OUT = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A training group. queries[i] and documents[i] are the texts of pair i; pair 0 is the positive.
-
-    sections: for each pair the number of the section that `documents[i]` was drawn from, -1 for another document's.
-    """
+    """A training group. queries[i] and documents[i] are the texts of pair i; pair 0 is the positive."""
 
     task: str
     queries: tuple[str, ...]
     documents: tuple[str, ...]
     document_id: str
     sections: tuple[int, ...]
+    """For each pair the number of the section that its document's text was drawn from; -1: of another document."""
 
     def __post_init__(self) -> None:
         if not self.queries or not len(self.queries) == len(self.documents) == len(self.sections):

@@ -27,11 +27,13 @@ _PART = "samples"
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Examples that were drawn at once. name: the generation in the workspace; digest: of the set that it is of."""
+    """Examples that were drawn at once."""
 
     name: str
+    """The generation in the workspace."""
     manifest: Mapping[str, Any]
     digest: str
+    """Digest of its set."""
 
     def has(self, task: str, attention: str | None) -> bool:
         """Whether a task was drawn, with these weights if it needs any."""

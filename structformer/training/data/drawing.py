@@ -24,13 +24,13 @@ _LOOKED_AT = 16  # Examples of a task, for negatives
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Examples that a run wants. sampling: options of their set, by the names of SetOptions; attention: weights that
-    some tasks need, None where none of these does.
-    """
+    """Examples that a run wants."""
 
     tasks: list[str]
     sampling: Mapping[str, Any]
+    """Options of their set, by the names of SetOptions."""
     attention: AttentionWeights | None
+    """Weights that some tasks draw words by; None if none of these tasks does."""
 
 
 def current_samples(

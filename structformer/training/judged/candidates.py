@@ -28,15 +28,17 @@ _NOT_FOUND = 1_000_000  # the rank of what is not among the candidates
 
 @dataclass(frozen=True, slots=True)
 class JudgedCandidates:
-    """What Wikiformer chooses its checkpoint by (Su et al., AAAI 2024, section "Implementation Details"): MRR@10 of the
-    candidates of each query, whatever the ranker. texts: of the documents, each once; candidates: of each query, as
-    places in `texts`; relevant: those of them that are.
+    """Chooses the checkpoint as Wikiformer does (Su et al., AAAI 2024, section "Implementation Details"): by MRR@10 of
+    each query's candidates, whatever the ranker.
     """
 
     queries: list[str]
     texts: list[str]
+    """The documents' texts, each once."""
     candidates: list[list[int]]
+    """For each query, places in `texts`."""
     relevant: list[frozenset[int]]
+    """The candidates of each query that are relevant."""
 
     @property
     def measure(self) -> str:

@@ -40,7 +40,7 @@ Teacher = Callable[[Sequence[str], Sequence[str]], torch.Tensor]
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveOptions:
-    """What an objective is made with. Those of all kinds get the same and take what concerns them."""
+    """What an objective is made with. Every kind gets all of them and uses its own."""
 
     loss: str
     group_size: int = 8

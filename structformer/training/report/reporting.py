@@ -39,23 +39,27 @@ _PEAKS = {
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """What a step came to. step: counted from 1; losses: means by task; padded: tokens with padding; idle: seconds that
-    it waited for its input; ended: when, by the monotonic clock; development: the held-out score, where it was due;
-    utilisation: the share of the GPUs' arithmetic that went into the model, where their peak is known.
-    """
+    """The outcome of a step."""
 
     step: int
+    """Counted from 1."""
     losses: dict[str, float]
+    """Means by task."""
     learning_rate: float
     gradient_norm: float | None
     pairs: int
     tokens: int
     padded: int
+    """Tokens, padding included."""
     seconds: float
     idle: float
+    """Seconds that it waited for its input."""
     ended: float
+    """Time of the monotonic clock."""
     development: float | None = None
+    """The held-out score, if it was due."""
     utilisation: float | None = None
+    """Share of the GPUs' peak arithmetic that went into the model; None if their peak is unknown."""
 
 
 class Reporter:

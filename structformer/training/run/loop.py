@@ -62,15 +62,16 @@ def chunk_seed(seed: int, step: int, chunk: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What a run does: the options as given, the choices that they left open, the Examples in their order, the plan.
-    identity: what must be the same for it to be resumed.
-    """
+    """What a run does."""
 
     options: TrainingOptions
+    """As given."""
     settings: ResolvedOptions
+    """The choices that the options left open."""
     order: ExampleOrder
     plan: TrainingPlan
     identity: dict[str, Any]
+    """Must be the same for the run to be resumed."""
 
 
 class Run:
