@@ -64,7 +64,7 @@ class Judged:
 
 
 def recorded(training: Mapping[str, Any]) -> Judged | None:
-    """From a model's record; None where nothing was held out."""
+    """From a model's record; None if nothing was held out."""
     return Judged(**training["judged"]) if training.get("judged") else None
 
 

@@ -103,18 +103,18 @@ def is_english(name: str) -> bool:
 
 
 def pooling_of(name: str) -> str | None:
-    """How the makers of an encoder on the hub pool, where its files don't say; None where nobody here knows."""
+    """How the makers of an encoder on the hub pool, if its files don't say; None if it is not known here."""
     if name in _CONDENSERS:
         return "cls"
     return KNOWN[name].pooling if name in KNOWN else None
 
 
 def language_advice(corpus: Corpus, encoder: str, command: str, *, language: str = "auto") -> str:
-    """What to say where an encoder reads English alone and documents are in other languages; "" where all is well, or
-    nobody here knows what it reads.
+    """What to say if an encoder reads English alone and documents are in other languages; "" if all is well, or
+    what it reads is not known here.
 
-    encoder: the name of the base. command: the line that takes MULTILINGUAL in its place. language: that of the
-    documents, where somebody has said it."""
+    encoder: the name of the base. command: the line that takes MULTILINGUAL instead. language: the documents', if
+    the user has named it."""
     if not is_english(encoder):
         return ""
     chosen = declared_code(language) if language != "auto" else ""

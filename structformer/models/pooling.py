@@ -48,8 +48,8 @@ class SentenceHead:
 
     @classmethod
     def load(cls, location: str, modules: SentenceModules, xp: Any) -> SentenceHead:
-        """With the layers' weights as float32. Raises ModelError where they are missing or are not of the sizes that
-        are said.
+        """With the layers' weights as float32. Raises ModelError if they are missing or have other sizes than
+        their configuration says.
         """
         steps = [step for step in modules.steps if isinstance(step, Dense)]
         return cls(modules, tuple(_layer(location, step, xp) for step in steps), xp)
@@ -150,7 +150,7 @@ def _float32(array: Array, xp: Any) -> Array:
 
 
 def steps_fit(steps: Sequence[Step], dimensions: int) -> str:
-    """Why layers cannot follow each other, "" where they can. dimensions: of what the first one reads."""
+    """Why layers cannot follow each other; "" if they can. dimensions: of the first layer's input."""
     for step in steps:
         if isinstance(step, Dense):
             if step.inputs != dimensions:

@@ -174,7 +174,7 @@ CLASSIFIERS = tuple(
 
 
 def ranking_head(weights: PublishedWeights) -> RankingHead | None:
-    """The head that ranks, None where the weights have none, as where they sort into more than two classes."""
+    """The head that ranks; None if the weights have none, as when they sort into more than two classes."""
     for module, target, signs in _HEADS:
         shape = weights.shape(f"{module}.weight")
         if len(shape) == 2 and shape[0] in signs:
@@ -207,7 +207,7 @@ _MASKED_HEADS = tuple(
 
 
 def masked_head(location: str) -> Tensors | None:
-    """The weights of a model's own head for masked words, by the names that training gives them; None where it has
+    """The weights of a model's own head for masked words, by the names that training gives them; None if it has
     none. Raises ModelError on weights that cannot be read.
     """
     weights = PublishedWeights(location)

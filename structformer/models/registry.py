@@ -51,7 +51,7 @@ class ModelRecord:
 
     @property
     def judged(self) -> Judged | None:
-        """What held-out questions said of it, None where there were too few."""
+        """The verdict of held-out questions on it; None if there were too few."""
         return recorded(self.training)
 
     @property

@@ -102,7 +102,7 @@ class SetOptions(SamplingOptions):
     """Share of documents kept out for evaluation; none chooses by the corpus's size."""
 
     def __post_init__(self) -> None:
-        SamplingOptions.__post_init__(self)  # the class that slots made anew is not the one that super() looks for
+        SamplingOptions.__post_init__(self)  # slots made a new class, and super() looks for the old one
         if self.held_out is not None and not 0 <= self.held_out <= MOST_HELD_OUT:
             raise UsageError(f"held_out must be between 0 and {MOST_HELD_OUT}")
 

@@ -60,7 +60,7 @@ def kept(
 ) -> Path:
     """The file of the weights that groups of requests ask for, computed group by group unless it is there.
 
-    groups: gives the same each time. started: is told what each group begins with.
+    groups: gives the same each time. started: called with what each group begins with.
     """
     digest = hashlib.blake2b(digest_size=16)
     for group in groups():

@@ -72,8 +72,8 @@ def candidate_documents(
     workspace: Workspace, corpus: Corpus, queries: Mapping[str, str], numbers: Mapping[str, int], run: Run | None
 ) -> dict[str, list[int]]:
     """The numbers of each query's candidates, best first: its first hundred in a run, without those that the corpus
-    does not have, or in BM25's order. numbers: of the corpus's documents by id. Raises UsageError on a run of which the
-    corpus has no document for any of the queries.
+    does not have, or in BM25's order. numbers: of the corpus's documents by id. Raises UsageError if the
+    corpus has no document that the run found for these queries.
     """
     if run is None:
         return _by_words(workspace, corpus, queries)

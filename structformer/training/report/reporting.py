@@ -119,7 +119,7 @@ class Reporter:
             )
 
     def finished(self, report: StepReport) -> None:
-        """All of a step is done, its checkpoint too, where one was due: trackers and listener hear of it."""
+        """Report to trackers and listener that a step is done, with its checkpoint if one was due."""
         spent, done = report.ended - self._begun, report.step - self._first
         pairs, tokens = self._pairs / spent, self._tokens / spent
         if self._tracked_as is not None:
@@ -155,7 +155,7 @@ def _known(report: StepReport) -> dict[str, float]:
 
 
 def peak_of(device_name: str) -> float | None:
-    """The operations a second that a GPU of that name can do at most, None where that is not known."""
+    """The most operations a second of a GPU of that name; None if unknown."""
     words = f" {device_name.replace('-', ' ')} "
     return next((peak * 1e12 for name, peak in _PEAKS.items() if f" {name} " in words), None)
 

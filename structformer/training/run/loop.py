@@ -372,9 +372,7 @@ class _Stats:
 
 
 def _peak(accelerator: Accelerator, precision: str) -> float | None:
-    """The operations a second that all processes' GPUs can do at most, where that is known of them and of the
-    precision.
-    """
+    """The most operations a second of all processes' GPUs together in this precision; None if unknown."""
     if accelerator.device.type != "cuda" or precision not in ("bf16", "fp16"):
         return None
     peak = peak_of(torch.cuda.get_device_name(accelerator.device))

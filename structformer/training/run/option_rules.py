@@ -46,7 +46,7 @@ class Training:
 
     @property
     def foreign(self) -> bool:
-        """Whether the ranker is a plugin's, of which nobody here knows what its objective makes of an option."""
+        """Whether the ranker is a plugin's, whose objective may use any option."""
         return self.options.ranker not in RANKERS
 
 

@@ -103,7 +103,7 @@ def choose(ranker: Ranker, base: BaseModel, judging: Judging) -> Verdict:
 
 
 def _encoder_without(ranker: Ranker, base: BaseModel) -> Ranker | None:
-    """The encoder that the search would use without a model from scratch; None where that is the ranker's own base, or
+    """The encoder that the search would use instead of a model from scratch; None if it is the ranker's own base, or
     none is at hand.
     """
     if not base.scratch or not ranker_kind(ranker.kind).sentence_encoder:
