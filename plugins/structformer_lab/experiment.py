@@ -106,8 +106,8 @@ class Experiment:
     budget: float | None = None
 
     def narrowed(self, measures: Sequence[str] = (), rows: str = "") -> Experiment:
-        """The same with other measures, where any are given, and with the rows alone that a list names, where one does:
-        labels between commas, ensembles with what they are made of. Raises UsageError on what there is not.
+        """The experiment with these measures, if any, and only the rows whose labels `rows` lists between commas, if it
+        does; an ensemble brings its members. Raises UsageError on an unknown measure or label.
         """
         for measure in measures:
             parse_measure(measure)

@@ -80,7 +80,7 @@ class Output:
 
 
 class WorkspacePath(click.Path):
-    """A folder; or an address, of which there is a copy here: what is there is fetched first, and what the command
+    """A folder; or an address with a copy here: what is there is fetched first, and what the command
     changes is uploaded when it has ended well.
     """
 
@@ -228,7 +228,7 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
 
 def _check_config(ctx: click.Context, settings: dict[str, Any], where: str) -> None:
     """Raise UsageError on a table that does not name a command, or a key outside any table that no command has. ctx:
-    the outermost, whose command is the group of all; of a command that runs by itself nothing is known of others.
+    the outermost, whose command is the group of all commands; a command that runs by itself is not checked.
     """
     app = ctx.command
     if not isinstance(app, click.Group):

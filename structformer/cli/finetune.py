@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     type=click.Choice(["passages", "documents"]),
     default="passages",
     show_default=True,
-    help="What is learned from: a relevant document's best passage, or its title, address and text, with negatives "
-    "drawn at random from the query's candidates, as the papers do.",
+    help="Learn from passages (a relevant document's best one) or documents (title, address and text, with negatives "
+    "drawn at random from the query's candidates, as in the papers).",
 )
 @click.option(
     "--candidates",

@@ -32,10 +32,11 @@ def show_search(
     also: Mapping[str, Any] | None = None,
     where: Filter | None = None,
 ) -> None:
-    """What a search found, and whether any hit may well be what was asked for. explain: with scores, the pipeline and
-    its weights. remark: what else is said of a hit then, in the place of the sentence that describes its document best;
-    trace: lines on how it was found; also: more of the JSON. where: the filter that was searched with: why it lets
-    nothing through is said.
+    """Print what a search found, and whether any hit is likely to be what the user wants.
+
+    explain: adds scores, the pipeline and its weights. remark: with scores, replaces the sentence that describes a
+    hit's document best. trace: lines on how it was found. also: more keys of the JSON. where: the search's filter;
+    explains a filter that matches no document.
     """
     from structformer.retrieval.helping import help_with, why_none
 

@@ -28,7 +28,7 @@ base_url_option = click.option(
 )
 _NONE = "none"  # for --base-url
 _SHOWN = 20
-_NAMED = 5  # of each kind of file that is no document
+_NAMED = 5  # of each kind of file that is not a document
 
 
 def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -279,7 +279,7 @@ def _hint(out: Output, report: IngestReport, only: str | None) -> None:
 
 
 def _nothing(out: Output, report: IngestReport, said: Collection[str], reports: Path, *, only: str | None) -> int:
-    """Say that no document was found, why, and what was looked for. said: files of which something was said."""
+    """Say that no document was found, why, and what was looked for. said: files already reported."""
     from structformer.plugins import load_plugins
 
     _name(out, report.account, said)
@@ -297,7 +297,7 @@ def _nothing(out: Output, report: IngestReport, said: Collection[str], reports: 
 
 
 def _name(out: Output, account: Account, said: Collection[str] = ()) -> None:
-    """Name the first files of each kind that is no document, but for those of which something was said."""
+    """Name the first files of each kind that is not a document, but for those already reported."""
     counts: Counter[str] = Counter()
     for file in account.named:
         counts[file.fate] += 1

@@ -42,7 +42,7 @@ def command(workspace: Path, out: Output) -> None:
 
 
 def _figure(retrieval: float | None, sources: list[str], source: str) -> str:
-    """A figure with the number of its source; "" where there is none. Those of several sources say nothing of each
+    """A figure with the number of its source; "" without a figure. Those of several sources say nothing of each
     other.
     """
     return "" if retrieval is None else f"  {retrieval:.2f} [{1 + sources.index(source)}]"

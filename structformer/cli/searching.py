@@ -63,7 +63,7 @@ def stale_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def fresh_index(out: Output, workspace: Path, if_stale: str) -> None:
-    """Rebuild an index that is older than the corpus, where that is asked for."""
+    """Rebuild an index that is older than the corpus, if asked to."""
     from structformer.retrieval.index import build_index, is_stale
 
     if if_stale == "rebuild" and is_stale(workspace):

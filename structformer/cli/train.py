@@ -100,7 +100,7 @@ def chosen_options(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, .
 
 
 def check_corpus(workspace: Path, settings: Sequence[str], *, recipe: str | None = None, resume: bool = False) -> None:
-    """Raise WorkspaceError where there is no corpus to learn from, before what trains is loaded, which takes seconds.
+    """Raise WorkspaceError without a corpus to learn from, before what trains is loaded, which takes seconds.
     What only the options tell is left to it: which run is resumed, and whether another workspace is learned from.
     """
     elsewhere = any(each.partition("=")[0].strip().replace("-", "_") == "train_from" for each in settings)

@@ -94,7 +94,7 @@ def _result_of_ray(reference: Any) -> Any:
 def in_order(
     tasks: Iterable[Any], ahead: int, submit: Callable[[Any], Any], result: Callable[[Any], Any]
 ) -> Iterator[Any]:
-    """Results in the order of the tasks, of which at most so many are given out before their turn."""
+    """Results in the order of the tasks; at most so many tasks are started before their turn."""
     waiting: deque[Any] = deque()
     for task in tasks:
         waiting.append(submit(task))

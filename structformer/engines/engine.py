@@ -14,16 +14,18 @@ Lost = Callable[[Any, Any, str], Any]  # (task, item, reason) -> the task to run
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What to run: `function` is "module:name", called with a task and a callback that it tells each item it begins.
-
-    workers: how many at once. seconds: processor time that one item may take. memory_bytes: of one worker. lost: gives
-    the task to run instead when a worker was killed, or died, while at an item; what it raises ends the whole."""
+    """What to run."""
 
     function: str
+    """`module:name`, called with a task and a callback; it calls that with each item that it begins."""
     workers: int
+    """How many at once."""
     seconds: float
+    """Processor time that one item may take."""
     memory_bytes: int
+    """For one worker."""
     lost: Lost
+    """Gives the task to run instead when a worker was killed, or died, at an item; an error from it ends everything."""
 
 
 @runtime_checkable

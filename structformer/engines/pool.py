@@ -27,10 +27,11 @@ _TIME_SIGNALS = {-int(getattr(signal, name)) for name in ("SIGPROF", "SIGXCPU") 
 
 
 class _Limits(NamedTuple):
-    """What a worker process may take: bytes of memory, and seconds of processor time for an item."""
+    """What a worker process may take."""
 
     memory_bytes: int
     seconds: float
+    """Processor time for an item."""
 
     @property
     def clock_seconds(self) -> float:

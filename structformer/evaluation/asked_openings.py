@@ -59,7 +59,7 @@ def compares_by_structure(workspace: str | Path | Workspace) -> bool:
 
 
 def has_untrained(opened: OpenedIndex) -> bool:
-    """Whether an index has vectors of the untrained encoder; not where that is out of reach."""
+    """Whether an index has vectors of the untrained encoder, and that encoder is in reach."""
     try:
         return opened.index.has_vectors(UNTRAINED)
     except ModelError:
@@ -174,9 +174,8 @@ def static_cosines(
 
 
 def _questions(retriever: Retriever, held_out_by: int | None) -> Iterator[tuple[str, list[PseudoQuery]]]:
-    """What may be asked, with a title, the best first: openings of held-out documents; where those are few, all
-    questions of these; of a corpus of which nothing was held out, openings of every other document, or of all, which
-    trained encoders have read.
+    """What may be asked, with a title, the best first: openings of held-out documents; all questions of these
+    documents; openings of every other document; openings of all, which trained encoders have read.
     """
     corpus = Corpus.open(retriever.workspace)
     graph = ReferenceGraph.open(retriever.workspace, corpus)

@@ -62,30 +62,31 @@ BEST_BASELINE = "best baseline"
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """A difference in a measure and whether it is more than chance: p-values of the paired randomisation test and of
-    the paired t-test, each Holm-corrected over the rows.
-    """
+    """A difference in a measure, and whether it is more than chance."""
 
     difference: float
     p: float
+    """From the paired randomisation test, Holm-corrected over the rows."""
     t_test_p: float
+    """From the paired t-test, corrected likewise."""
 
 
 @dataclass(slots=True)
 class Row:
-    """One pipeline's result. scores: mean by measure; intervals: 95 % bootstrap intervals by measure; against: by the
-    name of what it is compared with, the difference in the first measure and its Holm-corrected p-value; tests: by the
-    same name and by measure.
-    """
+    """One pipeline's result."""
 
     pipeline: str
     label: str
     scores: dict[str, float]
+    """Means by measure."""
     per_query: dict[str, dict[str, float]]
     run: Run
     intervals: dict[str, tuple[float, float]]
+    """95 % bootstrap intervals by measure."""
     against: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By the name of what it is compared with, the difference in the first measure and its Holm-corrected p-value."""
     tests: dict[str, dict[str, Tested]] = field(default_factory=dict)
+    """By the same name and by measure."""
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -95,18 +96,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class FoundRun:
-    """A run, the pipeline that found it, and its name in tables."""
+    """A run and the pipeline that found it."""
 
     pipeline: str
     label: str
+    """Its name in tables."""
     run: Run
 
 
 @dataclass(slots=True)
 class Evaluation:
-    """A comparison of pipelines on the same queries. baseline: the label of the best of BM25 (of sections or of whole
-    documents), the untrained dense search and reciprocal rank fusion, "" when none of them is among the rows.
-    """
+    """A comparison of pipelines on the same queries."""
 
     title: str
     measures: list[str]
@@ -117,6 +117,8 @@ class Evaluation:
     unasked_queries: list[str]
     caveat: str = ""
     baseline: str = ""
+    """Label of the best row among BM25 (of sections or of whole documents), the untrained dense search and reciprocal
+    rank fusion; "" without any of them."""
 
     @property
     def queries(self) -> int:

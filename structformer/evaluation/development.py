@@ -16,7 +16,7 @@ from structformer.workspace import Workspace
 
 
 def named_development(workspace: str | Path | Workspace, options: TrainingOptions) -> JudgedCandidates | None:
-    """The queries with their candidates; None where the options name none. workspace: whose documents are judged, where
+    """The queries with their candidates; None if the options name none. workspace: whose documents are judged, where
     the options name no other. Raises UsageError, as on a file that cannot be read.
     """
     if options.dev_queries is None or options.dev_qrels is None:

@@ -11,15 +11,16 @@ from structformer.retrieval.units import IndexedDocuments
 
 @dataclass(frozen=True, slots=True)
 class QueryDifference:
-    """One query's scores in the first measure under both; relevant: documents with their ranks under both (0 where not
-    found); tops: the first document of each.
-    """
+    """One query under both rows."""
 
     query: str
     text: str
     scores: tuple[float, float]
+    """In the first measure, by row."""
     relevant: tuple[tuple[str, int, int], ...]
+    """Documents with their ranks under both; 0 if not found."""
     tops: tuple[str, str]
+    """The first document of each."""
 
     @property
     def change(self) -> float:
@@ -29,14 +30,13 @@ class QueryDifference:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A comparison of two rows. wins: queries on which the second does better, most first; losses: those on which it
-    does worse.
-    """
+    """A comparison of two rows."""
 
     first: str
     second: str
     measure: str
     wins: list[QueryDifference]
+    """Queries on which the second does better, the largest gain first."""
     losses: list[QueryDifference]
     ties: int
 

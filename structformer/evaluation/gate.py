@@ -30,22 +30,23 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What one check came to. said: in words; figures: the same as JSON types."""
+    """The outcome of one check."""
 
     passed: bool
     said: str
+    """In words."""
     figures: dict[str, Any]
+    """The same as JSON types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A run that the search may not be worse than. tolerance: how much lower it may be where the difference may be
-    chance.
-    """
+    """A run that the search may not be worse than."""
 
     path: Path
     run: Run
     tolerance: float = TOLERANCE
+    """How much lower the search may be if that may be chance."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,9 +48,9 @@ def evaluate_openings(
     progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
     """Compare BM25, dense search and the hybrid, untrained and with the encoders whose queries' side was trained, on
-    openings of documents that these were not trained on; of encoders trained with several seeds, which hold out other
-    documents each, those with the search's own. Where fewer than 20 openings are held out,
-    other questions of the same documents are asked too; where those are few as well, only untrained rows are compared.
+    openings of documents that these were not trained on. If encoders were trained with several seeds, only those that
+    share the search's seed are compared. With fewer than 20 held-out openings, other questions of the same documents
+    are asked too; if those are few as well, only untrained rows are compared.
     Raises UsageError when a corpus has fewer than 20 openings, or no vectors of the untrained encoder.
     """
     workspace = Workspace(workspace)
@@ -125,7 +125,7 @@ def _check_vectors(opened: OpenedIndex) -> None:
 def _static(
     retriever: Retriever, asked: PseudoQueryScores, answered: Sequence[int]
 ) -> Callable[[int], list[torch.Tensor]] | None:
-    """`static_cosines` as tensors; None where the index has no static encoder's vectors."""
+    """`static_cosines` as tensors; None if the index has no static encoder's vectors."""
     if not retriever.opened.has_structure:
         return None
     cosines = static_cosines(retriever, asked, answered)

@@ -26,14 +26,16 @@ TOPIC_PARTS = {"title": _TITLE, "desc": _DESCRIPTION, "narr": _NARRATIVE}
 
 @dataclass(frozen=True, slots=True)
 class Judgements:
-    """queries: text by id. qrels: relevance by document id, by query id. exclude: documents left out of a query's
-    ranking. subtopics: the single judgements, where documents are judged for several subtopics of a query.
-    """
+    """Queries, and the documents that are relevant to them."""
 
     queries: dict[str, str]
+    """Text by id."""
     qrels: Qrels
+    """Relevance by document id, by query id."""
     exclude: dict[str, str] = field(default_factory=dict)
+    """Documents left out of a query's ranking, by query id."""
     subtopics: Sequence[Qrel] = ()
+    """The single judgements, if documents are judged for several subtopics of a query."""
 
     def asked(self) -> dict[str, str]:
         """The queries that have a relevant document. Raises UsageError when none has."""

@@ -21,12 +21,11 @@ _NAME = re.compile(r"[A-Za-z_]+")
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure of one's own. value: called with a query's grades by document id and its ranking of (document id,
-    score), best first.
-    """
+    """A measure of one's own."""
 
     name: str
     value: Callable[[Mapping[str, int], Ranked], float]
+    """Called with a query's grades by document id and its ranking of (document id, score), best first."""
 
     def __post_init__(self) -> None:
         if not self.name or "," in self.name:

@@ -158,7 +158,7 @@ def _results(
     progress: Callable[[int, int], None],
     say: Callable[[str], object],
 ) -> list[Evaluation]:
-    """A comparison for each set of queries; of openings where there is no other."""
+    """A comparison for each set of queries; of openings if no other set is given."""
     workspace = retriever.workspace
     sets = [(title, judgements, "") for title, judgements in request.judged]
     if request.held_out_structure:
@@ -197,8 +197,8 @@ def _results(
 
 
 def _openings_compared(workspace: Workspace, say: Callable[[str], object]) -> Callable[..., Evaluation]:
-    """What compares ways to search on openings: with the untrained encoder, or where that cannot be asked, by words and
-    structure, which is said.
+    """The comparison of ways to search on openings: with the untrained encoder, or if it is out of reach, by words and
+    structure, with a remark.
     """
     if compares_by_structure(workspace):
         left = "pretrained encoders are left out of this comparison"

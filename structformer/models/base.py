@@ -44,14 +44,15 @@ THREE_WAYS = "no encoder found: pass --base-model PATH, install structformer[off
 
 @dataclass(frozen=True, slots=True)
 class BaseModel:
-    """Where training starts. `location`: a folder or a pinned hub name, "" for scratch. `note`: a line for the user.
-    `revision`: a hub model's commit, "" for others.
-    """
+    """Where training starts."""
 
     name: str
     location: str
+    """A folder or a pinned hub name; "" for scratch."""
     note: str = ""
+    """A line for the user."""
     revision: str = ""
+    """A hub model's commit; "" for others."""
 
     @property
     def scratch(self) -> bool:
@@ -129,7 +130,7 @@ def packaged_minilm() -> Path | None:
 
 
 def check_packaged(location: str) -> None:
-    """Compare the packaged MiniLM's files with the known release's, where this is its folder; once in a process.
+    """Compare the packaged MiniLM's files with the known release's, if this is its folder; once in a process.
 
     Raises ModelError naming the file that differs.
     """
@@ -174,7 +175,7 @@ def commit_in_reach(name: str, revision: str = "") -> str | None:
 
 
 def hub_in_reach() -> bool:
-    """Whether the hub answers within a few seconds; not where its client is told to stay offline."""
+    """Whether the hub answers within a few seconds; no if its client is set to stay offline."""
     from huggingface_hub import constants
 
     if is_offline():
@@ -192,7 +193,7 @@ def hub_in_reach() -> bool:
 
 
 def is_offline() -> bool:
-    """Whether the hub's client is told to stay offline: its cache is then all there is."""
+    """Whether the hub's client is set to stay offline, with nothing but its cache."""
     from huggingface_hub import constants
 
     return bool(constants.HF_HUB_OFFLINE) or os.environ.get("TRANSFORMERS_OFFLINE") == "1"

@@ -45,13 +45,13 @@ _TOKENIZE_BATCH = 1024  # texts tokenized together, and put into batches by thei
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What goes before the texts of a side. tokens: its own, which texts are not cut for; skipped: how many of a text's
-    first tokens take no part in its vector.
-    """
+    """What goes before the texts of a side."""
 
     text: str = ""
     tokens: int = 0
+    """How many it has; texts are not cut to make room for them."""
     skipped: int = 0
+    """How many of a text's first tokens are not pooled."""
 
 
 class BiEncoder:
@@ -68,8 +68,8 @@ class BiEncoder:
         passages: BiEncoder | Path | None = None,
         head: SentenceHead | None = None,
     ) -> None:
-        """passages: what encodes documents, or its folder, where queries' side alone was trained; None: this one. head:
-        what makes a text's vector of its tokens'; None: their mean, without prompts. It is never trained.
+        """passages: encodes documents if the query side alone was trained, or its folder; None: this one. head: pools
+        token vectors into the text's vector; None: their mean, without prompts. It is never trained.
         """
         self.model = model
         self.tokenizer = tokenizer
@@ -104,7 +104,7 @@ class BiEncoder:
 
     @property
     def passages(self) -> BiEncoder | None:
-        """What encodes documents where that is another encoder, loaded when first needed: a search encodes none."""
+        """The encoder of documents if they have their own, loaded when first needed: a search encodes none."""
         if isinstance(self._passages, Path):
             self._passages = BiEncoder.load(str(self._passages))
         return self._passages
@@ -257,8 +257,8 @@ class BiEncoder:
         self.save_modules(folder, folder / PASSAGE_ENCODER if self.passages else None)
 
     def save_modules(self, folder: Path, passages: Path | None = None) -> None:
-        """Write what surrounds the Transformer alone. passages: the folder within of what encodes documents, which
-        is written already, where that is another encoder.
+        """Write what surrounds the Transformer alone. passages: the folder within with the encoder of documents,
+        written before, if documents have their own.
         """
         most = DOCUMENT_TOKENS + max(prompt.tokens for prompt in self.prompts.values())
         modules = replace(self.modules, longest=min(most, self.longest or most))
@@ -272,13 +272,13 @@ class BiEncoder:
 
 
 def passage_folder(location: str) -> Path | None:
-    """The folder of what encodes passages, in that of a model of which queries' side alone was trained."""
+    """The folder of the encoder of passages, inside a model whose query side alone was trained."""
     folder = Path(location) / PASSAGE_ENCODER
     return folder if folder.is_dir() else None
 
 
 def _read_in_lower_case(tokenizer: Any) -> None:
-    """Let a tokenizer make texts' letters small, in place, where it does not do so already."""
+    """Let a tokenizer lower-case texts, in place, unless it does so already."""
     from tokenizers import normalizers
 
     def lowers(normalizer: Any) -> bool:

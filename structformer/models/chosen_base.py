@@ -28,8 +28,8 @@ def usable_base(name: str) -> BaseModel:
 
 
 def usable_pair(workspace: Workspace, name: str, queries: str) -> tuple[BaseModel, BaseModel] | None:
-    """The base and the query model that are named together; the workspace's base where a query model alone is named,
-    None where there is no query model. Raises ModelError on one that is not there, UsageError without a base.
+    """The base and the query model that are named together, with the workspace's base if a query model alone is named;
+    None without a query model. Raises ModelError if either is missing, UsageError without a base.
     """
     if queries in ("", _AUTO):
         return None
@@ -43,7 +43,7 @@ def usable_pair(workspace: Workspace, name: str, queries: str) -> tuple[BaseMode
 
 def choose_base(workspace: Workspace, name: str, queries: BaseModel | None = None) -> BaseModel:
     """Name a workspace's base: a folder, a name on the hub, "minilm", or "auto" to name none. queries: the query model
-    beside it; None: it encodes queries too. Raises ModelError on one that is not there, or no encoder by itself.
+    beside it; None: it encodes queries too. Raises ModelError if it is missing, or is not an encoder by itself.
     """
     base = usable_base(name)
     if name == _AUTO:
@@ -62,13 +62,13 @@ def keep_base(workspace: Workspace, base: BaseModel, queries: BaseModel | None =
 
 
 def chosen_base(workspace: Workspace) -> BaseModel | None:
-    """The base that was named, None where none was. Raises WorkspaceError where the file is damaged."""
+    """The base that was named; None if none was. Raises WorkspaceError if the file is damaged."""
     found = _read(workspace)
     return None if found is None else _base(found)
 
 
 def chosen_query_model(workspace: Workspace) -> BaseModel | None:
-    """What encodes queries beside the base that was named, None where that does. Raises as `chosen_base`."""
+    """The query model named beside the base; None if the base encodes queries too. Raises as `chosen_base`."""
     found = (_read(workspace) or {}).get(_QUERIES)
     return None if found is None else _base(found)
 
@@ -83,7 +83,7 @@ def base_for(workspace: Workspace, name: str, ranker: str) -> BaseModel:
 
 
 def query_model_for(workspace: Workspace, name: str, ranker: str) -> BaseModel | None:
-    """The query model beside `base_for`; None where that encodes queries too."""
+    """The query model beside `base_for`; None if the base encodes queries too."""
     return chosen_query_model(workspace) if name == _AUTO and ranker_kind(ranker).sentence_encoder else None
 
 

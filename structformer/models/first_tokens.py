@@ -60,15 +60,16 @@ def _head(text: str, characters: int) -> tuple[str, bool]:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a tokenizer puts around the tokens of a text, or of a pair. before, between, after: special tokens, each
-    with its type; types: the type of the first text's own tokens and of the second's; typed: whether types are given.
-    """
+    """What a tokenizer puts around the tokens of a text, or of a pair."""
 
     before: tuple[tuple[int, int], ...]
+    """Special tokens, each with its type."""
     between: tuple[tuple[int, int], ...]
     after: tuple[tuple[int, int], ...]
     types: tuple[int, int]
+    """Type of the first text's own tokens, and of the second's."""
     typed: bool
+    """Whether the model wants types."""
 
     @classmethod
     def of_texts(cls, tokenizer: Any) -> Frame:

@@ -11,22 +11,24 @@ _TOLERATED = 0.01  # what queries' side may lose on held-out questions and be us
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Trained weights against what the search has without them, on the same held-out questions. by: what these are;
-    against: what the search has; untrained, trained: means of `measure`; low, high: of the 95 % interval of its gain;
-    first_untrained, first_trained: the share of questions whose document is found first (Success@1); first_low,
-    first_high: of its gain.
-    """
+    """Trained weights against what the search has without them, on the same held-out questions."""
 
     by: str
+    """What the questions are."""
     against: str
+    """What the search has."""
     questions: int
     untrained: float
+    """Mean of `measure`; so is `trained`."""
     trained: float
     low: float
+    """Lower end of the gain's 95 % interval."""
     high: float
     first_untrained: float
+    """Share of questions whose document is found first (Success@1)."""
     first_trained: float
     first_low: float
+    """Lower end of its gain's 95 % interval."""
     first_high: float
     measure: str = field(default="nDCG@10", kw_only=True)
 
@@ -62,7 +64,7 @@ class Judged:
 
 
 def recorded(training: Mapping[str, Any]) -> Judged | None:
-    """From a model's record; None where nothing was held out."""
+    """From a model's record; None if nothing was held out."""
     return Judged(**training["judged"]) if training.get("judged") else None
 
 

@@ -26,12 +26,12 @@ _CONDENSER = "structformer.training.objectives.condenser:CondenserObjective"
 
 
 class Ranker(Protocol):
-    """What every ranker offers, whatever its kind. model: a torch module with a `config`; tokenizer: of
-    transformers.
-    """
+    """What every ranker offers, whatever its kind."""
 
     model: Any
+    """A torch module with a `config`."""
     tokenizer: Any
+    """A tokenizer of transformers."""
 
     @property
     def kind(self) -> str:
@@ -53,7 +53,7 @@ class Ranker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RankerOptions:
-    """What a ranker that training starts from is made with; each kind takes what concerns it."""
+    """What a ranker that training starts from is made with. Each kind uses its own."""
 
     document_tokens: int
     similarity: str = "cosine"
@@ -65,67 +65,73 @@ class RankerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """Choices that training makes for a kind on a device. groups: Examples at once; document_tokens: documents are cut
-    to these.
-    """
+    """Choices that training makes for a kind on a device."""
 
     groups: int
+    """Examples at once."""
     learning_rate: float
     document_tokens: int
+    """Documents are cut to this many tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """How a model card shows a kind's use: the class that loads it, of which library, an example call, and the hub's
-    pipeline tag.
-    """
+    """How a model card shows a kind's use."""
 
     loader: str
+    """The class that loads it."""
     call: str
     tag: str
+    """The hub's pipeline tag."""
     library: str = "sentence-transformers"
     module: str = "sentence_transformers"
 
 
 @dataclass(frozen=True, slots=True)
 class RankerKind:
-    """A kind of ranker, by the name that `--ranker` and model records have.
-
-    model: the class, with `load(location)` for a saved model, `start(location, kind, RankerOptions)` for what training
-    begins with, and the Ranker protocol. objective: the class of structformer.training.objectives.Objective that trains
-    it; objectives: those of losses that have one of their own. losses: those it knows, the default one first. mix:
-    weights of tasks. task_loss: "sum" of the tasks' mean losses, or "mean" over Examples. joint: reads query and
-    document together, so it reorders what others found.
-    first_stage: the search stage that finds with it, "" for none. token_vectors: keeps a vector of each token, searched
-    in an index of them. sentence_encoder: starts best from a sentence encoder. masked_words: can be trained on masked
-    words too. interpolates: half-way to the base is worth trying. frozen_words: word vectors may stay the base's.
-    exported: an ONNX file can replace the model. word_vectors: starts from a file of them too. trainer: what trains it,
-    "module:function" of a workspace, a name, the options of StructureOptions and `force`, where neither training's loop
-    nor an objective does; it needs no torch then. finetuning_rate: peak learning rate on judged queries, a
-    Transformer's; None for that of its training."""
+    """A kind of ranker, by the name that `--ranker` and model records have."""
 
     name: str
     model: str
-    objective: str  # "" with a trainer
+    """`module:Class` of a Ranker, with `load(location)` for a saved model and `start(location, kind, RankerOptions)`
+    for a new training."""
+    objective: str
+    """`module:Class` of the Objective that trains it; "" with a trainer."""
     losses: tuple[str, ...]
+    """Those that it knows, the default first."""
     mix: Mapping[str, float]
+    """Weights of the tasks that it learns from."""
     cpu: Defaults
     gpu: Defaults
     card: Card
     task_loss: str = "mean"
+    """ "sum" adds up the tasks' mean losses, "mean" averages over Examples."""
     joint: bool = False
+    """Reads query and document together, so it reorders what other stages found."""
     first_stage: str = ""
+    """The search stage that finds with it; "" for none."""
     token_vectors: bool = False
+    """Keeps a vector for each token, and is searched in an index of these."""
     sentence_encoder: bool = False
+    """Starts best from a sentence encoder."""
     masked_words: bool = False
+    """Can be trained on masked words too."""
     interpolates: bool = False
+    """Weights between the base's and its own are worth trying."""
     frozen_words: bool = False
+    """Word vectors may stay the base's."""
     exported: bool = False
+    """An ONNX file can replace the model."""
     in_batch_negatives: bool = False
     word_vectors: bool = False
+    """Can start from a file of word vectors too."""
     trainer: str = ""
+    """`module:function` that trains it without torch or an objective: called with a workspace, a name, the options of
+    StructureOptions, and `force`."""
     finetuning_rate: float | None = 2e-5
+    """Peak learning rate on judged queries, by default a Transformer's; None: the rate of its training."""
     objectives: Mapping[str, str] = field(default_factory=dict)
+    """By loss, for losses that have their own."""
 
     def __post_init__(self) -> None:
         checked_name(self.name, "the ranker's name")

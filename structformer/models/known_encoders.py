@@ -27,28 +27,29 @@ _BEIR = "nDCG@10 on BEIR, by the model card of mdbr-leaf-ir"
 
 @dataclass(frozen=True, slots=True)
 class KnownEncoder:
-    """An encoder on the hub. megabytes: of its weights, about; languages: "en", or "many"; query, document: the prompts
-    that its makers ask for; pooling: "mean" or "cls"; retrieval: a figure of how well it finds, None where none is
-    known for certain; source: what that figure is, and who says so.
-    """
+    """An encoder on the hub."""
 
     name: str
     megabytes: int
+    """Size of its weights, roughly."""
     dimensions: int
     languages: str
+    """Either "en" or "many"."""
     licence: str
     query: str = ""
+    """The prompt that its makers ask for; `document` likewise."""
     document: str = ""
     pooling: str = "mean"
+    """Either "mean" or "cls"."""
     retrieval: float | None = None
+    """How well it finds; None if no figure is certain."""
     source: str = ""
+    """What that figure is, and who says so."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPair:
-    """An encoder of passages and a smaller one of queries, made to share its vector space. retrieval, source: as of a
-    KnownEncoder.
-    """
+    """An encoder of passages, and a smaller one of queries that was made to share its vector space."""
 
     documents: str
     queries: str
@@ -102,18 +103,18 @@ def is_english(name: str) -> bool:
 
 
 def pooling_of(name: str) -> str | None:
-    """How the makers of an encoder on the hub pool, where its files don't say; None where nobody here knows."""
+    """How the makers of an encoder on the hub pool, if its files don't say; None if it is not known here."""
     if name in _CONDENSERS:
         return "cls"
     return KNOWN[name].pooling if name in KNOWN else None
 
 
 def language_advice(corpus: Corpus, encoder: str, command: str, *, language: str = "auto") -> str:
-    """What to say where an encoder reads English alone and documents are in other languages; "" where all is well, or
-    nobody here knows what it reads.
+    """What to say if an encoder reads English alone and documents are in other languages; "" if all is well, or
+    what it reads is not known here.
 
-    encoder: the name of the base. command: the line that takes MULTILINGUAL in its place. language: that of the
-    documents, where somebody has said it."""
+    encoder: the name of the base. command: the line that takes MULTILINGUAL instead. language: the documents', if
+    the user has named it."""
     if not is_english(encoder):
         return ""
     chosen = declared_code(language) if language != "auto" else ""

@@ -35,17 +35,19 @@ _MARKERS = ("[unused0]", "[unused1]")
 
 @dataclass(frozen=True, slots=True)
 class LateInteractionOptions:
-    """query_tokens: N_q, to which queries are padded with [MASK]. similarity: of two token vectors, "cosine", "l2"
-    (minus the squared distance) or "l2_normalised" (the same of unit vectors). mean: the mean over query tokens of the
-    best matches, not their sum. sep_last: [SEP] comes after the [MASK]s, and not after the query.
-    """
+    """How texts become token vectors, and how these are compared."""
 
     query_tokens: int = QUERY_TOKENS
+    """N_q, to which queries are padded with [MASK]."""
     document_tokens: int = DOCUMENT_TOKENS
     dimensions: int = DIMENSIONS
     similarity: str = "cosine"
+    """How two token vectors are compared: "cosine", "l2" (minus the squared distance) or "l2_normalised" (that of unit
+    vectors)."""
     mean: bool = False
+    """Take the mean over query tokens of the best matches, not their sum."""
     sep_last: bool = False
+    """[SEP] follows the [MASK]s instead of the query."""
 
     def __post_init__(self) -> None:
         if self.similarity not in SIMILARITIES:
@@ -73,10 +75,12 @@ class LateInteractionModel(torch.nn.Module):
 
 @dataclass(slots=True)
 class TokenVectors:
-    """vectors: (texts, tokens, dimensions) float; mask: (texts, tokens) bool, which of them count."""
+    """Vectors of texts' tokens."""
 
     vectors: torch.Tensor
+    """(texts, tokens, dimensions) float."""
     mask: torch.Tensor
+    """(texts, tokens) bool, which of them count."""
 
 
 class LateInteraction:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class _Batches:
-    """A device's batches. tokens: with padding, at most; like: the share of the longest text's length that each text
-    has; worth: the tokens from which on a batch may be closed for that.
-    """
+    """A device's batches."""
 
     tokens: int
+    """At most, padding included."""
     like: float
+    """Texts have at least this share of their batch's longest, ..."""
     worth: int
+    """... unless the batch has fewer tokens than this."""
 
 
 # Small batches stay in a CPU's caches. A GPU waits on them, and a batch of a GPU that were ten times as large would not

@@ -22,13 +22,14 @@ _ROOT_OF_HALF = math.sqrt(0.5)
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A Dense layer's weights: (outputs, inputs), and (outputs,) or None; residual: (outputs, inputs), where it has one
-    of its own.
-    """
+    """A Dense layer's weights."""
 
     weight: Array
+    """(outputs, inputs)."""
     bias: Array | None = None
+    """(outputs,)."""
     residual: Array | None = None
+    """(outputs, inputs), if the residual has weights of its own."""
 
     def mapped(self, change: Callable[[Array], Array]) -> Layer:
         """With each of its arrays changed."""
@@ -38,16 +39,17 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class SentenceHead:
-    """What makes a text's vector of its tokens'. xp: numpy, or torch, whose arrays the layers are."""
+    """Pools token vectors into the text's vector."""
 
     modules: SentenceModules
     layers: tuple[Layer, ...]
     xp: Any
+    """numpy or torch, whose arrays the layers are."""
 
     @classmethod
     def load(cls, location: str, modules: SentenceModules, xp: Any) -> SentenceHead:
-        """With the layers' weights as float32. Raises ModelError where they are missing or are not of the sizes that
-        are said.
+        """With the layers' weights as float32. Raises ModelError if they are missing or have other sizes than
+        their configuration says.
         """
         steps = [step for step in modules.steps if isinstance(step, Dense)]
         return cls(modules, tuple(_layer(location, step, xp) for step in steps), xp)
@@ -148,7 +150,7 @@ def _float32(array: Array, xp: Any) -> Array:
 
 
 def steps_fit(steps: Sequence[Step], dimensions: int) -> str:
-    """Why layers cannot follow each other, "" where they can. dimensions: of what the first one reads."""
+    """Why layers cannot follow each other; "" if they can. dimensions: of the first layer's input."""
     for step in steps:
         if isinstance(step, Dense):
             if step.inputs != dimensions:

@@ -129,13 +129,14 @@ def old_config(location: str, body: str = "") -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class RankingHead:
-    """The linear layer that scores a pair. module: its name in the file; target: its name in the one-label classifier;
-    signs: what each of its outputs counts in the score.
-    """
+    """The linear layer that scores a pair."""
 
     module: str
+    """Its name in the file."""
     target: str
+    """Its name in the one-label classifier."""
     signs: tuple[float, ...]
+    """What each of its outputs counts in the score."""
 
     @property
     def own(self) -> bool:
@@ -173,7 +174,7 @@ CLASSIFIERS = tuple(
 
 
 def ranking_head(weights: PublishedWeights) -> RankingHead | None:
-    """The head that ranks, None where the weights have none, as where they sort into more than two classes."""
+    """The head that ranks; None if the weights have none, as when they sort into more than two classes."""
     for module, target, signs in _HEADS:
         shape = weights.shape(f"{module}.weight")
         if len(shape) == 2 and shape[0] in signs:
@@ -206,7 +207,7 @@ _MASKED_HEADS = tuple(
 
 
 def masked_head(location: str) -> Tensors | None:
-    """The weights of a model's own head for masked words, by the names that training gives them; None where it has
+    """The weights of a model's own head for masked words, by the names that training gives them; None if it has
     none. Raises ModelError on weights that cannot be read.
     """
     weights = PublishedWeights(location)

@@ -24,18 +24,19 @@ _NOT_LOADED = frozenset({"README.md", "training.jsonl", "command.json", "experim
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """What is known of a trained model: its kind, its base, a digest of its weights, how it was trained.
-    `base_revision`: the commit of a base from the hub, "" for others and in older records. `documents`,
-    `documents_revision`: what encodes passages where queries' side began from a query model, "" where the base does.
-    """
+    """What is known of a trained model."""
 
     kind: str
     base: str
     base_location: str
     fingerprint: str
+    """A digest of its weights."""
     training: dict[str, Any] = field(default_factory=dict)
+    """How it was trained."""
     base_revision: str = ""
+    """The commit of a base from the hub; "" for others and in older records."""
     documents: str = ""
+    """Encodes passages if training began from a query model; "": the base does."""
     documents_revision: str = ""
 
     @property
@@ -50,7 +51,7 @@ class ModelRecord:
 
     @property
     def judged(self) -> Judged | None:
-        """What held-out questions said of it, None where there were too few."""
+        """The verdict of held-out questions on it; None if there were too few."""
         return recorded(self.training)
 
     @property

@@ -57,9 +57,10 @@ _ENDLESS = 1_000_000  # tokens: a tokenizer without a limit names a larger numbe
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """A linear layer and its activation, behind the pooling. path: of its folder in the model's."""
+    """A linear layer and its activation, after the pooling."""
 
     path: str
+    """Its folder in the model's."""
     inputs: int
     outputs: int
     bias: bool
@@ -77,20 +78,23 @@ Step = Dense | Normalize
 
 @dataclass(frozen=True, slots=True)
 class SentenceModules:
-    """What surrounds an encoder's Transformer. body: the folder of that in the model's; pooling: one way or
-    several, whose vectors are joined; include_prompt: whether a prompt's tokens take part in it; steps: what comes
-    after, but for unit length, which every vector here has in the end; prompts: by name, as the folder has them;
-    longest: tokens that it reads, None where it does not say; lower_case: whether it reads texts in lower case.
-    """
+    """What surrounds an encoder's Transformer."""
 
     body: str = ""
+    """The Transformer's folder in the model's."""
     pooling: tuple[str, ...] = ("mean",)
+    """One way or several, whose vectors are joined."""
     include_prompt: bool = True
+    """Whether a prompt's tokens are pooled."""
     steps: tuple[Step, ...] = ()
+    """What follows, except unit length, which every vector has here."""
     prompts: Mapping[str, str] = field(default_factory=dict)
+    """By name, as in the folder."""
     default_prompt: str | None = None
     longest: int | None = None
+    """Tokens that it reads; None if its files don't say."""
     lower_case: bool = False
+    """Whether it reads texts in lower case."""
 
     def prompt(self, side: str) -> str:
         """What goes before every text of a side, "" for nothing; also where a folder says so by an empty prompt."""
@@ -134,8 +138,8 @@ def read_modules(location: str) -> SentenceModules:
 
 
 def modules_mark(location: str) -> str:
-    """The mark of a folder's or hub name's modules; "" also of one that is out of reach or cannot be read, which
-    whoever loads it is told.
+    """The mark of a folder's or hub name's modules; "" also if it is out of reach or cannot be read; loading
+    it raises the error.
     """
     return _mark(location) if Path(location).is_dir() else _mark_once(location)
 
@@ -230,7 +234,7 @@ def _transformer(location: str, body: str) -> tuple[int | None, bool]:
 
 
 def _tokenizers_longest(location: str, body: str) -> int | None:
-    """The number of tokens that a folder's tokenizer names, where its other files name none."""
+    """The number of tokens that a folder's tokenizer names, used if its other files name none."""
     name = _inside(body, _TOKENIZER)
     longest = _checked_object(_read_json(location, name), f"{location}/{name}").get("model_max_length")
     return int(longest) if isinstance(longest, int | float) and 0 < longest < _ENDLESS else None
@@ -297,7 +301,7 @@ def _inside(folder: str, name: str) -> str:
 
 
 def _read_json(location: str, name: str) -> Any:
-    """A file of a model; None where it has none of that name. Raises ModelError when it cannot be read."""
+    """A file of a model; None if it has none of that name. Raises ModelError if it cannot be read."""
     path = model_file(location, name)
     if path is None:
         return None
@@ -308,7 +312,7 @@ def _read_json(location: str, name: str) -> Any:
 
 
 def model_file(location: str, name: str) -> Path | None:
-    """A file of a model's folder, or of a hub name's, fetched where the hub's cache lacks it; None where the model has
+    """A file of a model's folder, or of a hub name's, fetched if the hub's cache lacks it; None if the model has
     none. Raises ModelError when the hub has to be asked and does not answer, but for what KNOWN knows.
     """
     if Path(location).is_dir():
@@ -341,8 +345,8 @@ def model_file(location: str, name: str) -> Path | None:
 
 def write_modules(folder: Path, modules: SentenceModules, hidden: int, passages: Path | None = None) -> None:
     """Write what read_modules and sentence-transformers read of a model whose Transformer is in the folder itself, but
-    for the weights of Dense. hidden: numbers of a token's vector; passages: the folder within that has what encodes
-    documents, written before, where that is another encoder.
+    for the weights of Dense. hidden: numbers of a token's vector; passages: the folder within with the encoder of
+    documents, written before, if documents have their own.
     """
     listed = [("Transformer", ""), ("Pooling", "1_Pooling")]
     files: dict[str, Any] = {"1_Pooling/config.json": _pooling_written(modules, hidden)}

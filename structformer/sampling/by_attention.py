@@ -218,7 +218,7 @@ def _of_sentences(some: Sequence[Neighbourhood]) -> Iterator[Request]:
 
 
 class _Anchors:
-    """The documents that links with an anchor text lead to, from the table on disk; none where there is no table."""
+    """The documents that links with an anchor text lead to, from the table on disk; none without a table."""
 
     def __init__(self, path: Path) -> None:
         self._database = sqlite3.connect(path) if path.exists() else None

@@ -162,21 +162,24 @@ class CollectionCounts:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a survey looks at. weights: for a task that needs attention; collection: for one that needs word counts."""
+    """What a survey looks at."""
 
     pages: PageTexts
     options: SamplingOptions
     seed: int
     weights: WordWeights | None = None
+    """For a task that needs attention."""
     collection: CollectionModel | None = None
+    """For a task that needs word counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """A pass over the corpus. name: tasks with a survey of one name share it; write: puts what it finds into a folder,
-    in one process; read: opens it, in each process that draws.
-    """
+    """A pass over the corpus."""
 
     name: str
+    """Tasks whose surveys have the same name share one."""
     write: Callable[[Ground, Path], None]
+    """Puts its findings into a folder, in one process."""
     read: Callable[[Path], Any]
+    """Opens them, in each process that draws."""

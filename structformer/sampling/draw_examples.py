@@ -66,7 +66,7 @@ def sample(
 
     held_out: share of documents kept out for evaluation; None chooses by the corpus's size. weights: the attention that
     HARP's tasks draw words by. epoch: another one gives other random choices of the same seed.
-    Raises UsageError on an unknown task or one of HARP's without weights, WorkspaceError when there is no corpus.
+    Raises UsageError on an unknown task or one of HARP's without weights, WorkspaceError without a corpus.
     """
     request = SampleRequest(tuple(tasks), options or SamplingOptions(), seed, epoch, held_out, weights)
     return draw_samples(request, workspace, workers=workers, engine=engine, progress=progress)
@@ -82,7 +82,7 @@ def draw_samples(
     progress: Progress | None = None,
 ) -> Samples:
     """Draw the Examples that are asked for and store them in the workspace, beside the sets that were drawn with other
-    options. add: to what their own set has already, in the place of which they come otherwise. Gives those drawn now.
+    options. add: to those of their set, which they otherwise replace. Returns those drawn now.
     Raises what `sample` raises.
     """
     chosen = chosen_tasks(request.tasks)

@@ -20,16 +20,14 @@ MOST_HELD_OUT = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A training group. queries[i] and documents[i] are the texts of pair i; pair 0 is the positive.
-
-    sections: for each pair the number of the section that `documents[i]` was drawn from, -1 for another document's.
-    """
+    """A training group. queries[i] and documents[i] are the texts of pair i; pair 0 is the positive."""
 
     task: str
     queries: tuple[str, ...]
     documents: tuple[str, ...]
     document_id: str
     sections: tuple[int, ...]
+    """For each pair the number of the section that its document's text was drawn from; -1: of another document."""
 
     def __post_init__(self) -> None:
         if not self.queries or not len(self.queries) == len(self.documents) == len(self.sections):
@@ -104,7 +102,7 @@ class SetOptions(SamplingOptions):
     """Share of documents kept out for evaluation; none chooses by the corpus's size."""
 
     def __post_init__(self) -> None:
-        SamplingOptions.__post_init__(self)  # the class that slots made anew is not the one that super() looks for
+        SamplingOptions.__post_init__(self)  # slots made a new class, and super() looks for the old one
         if self.held_out is not None and not 0 <= self.held_out <= MOST_HELD_OUT:
             raise UsageError(f"held_out must be between 0 and {MOST_HELD_OUT}")
 

@@ -34,13 +34,14 @@ def held_out_share(document_count: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class HeldOutQuery:
-    """A query with the one document that answers it. kind: "title", "path" or "link". exclude: a document that holds
-    the query's own text and so must not count, "" for none."""
+    """A query with the one document that answers it."""
 
     kind: str
+    """One of "title", "path" and "link"."""
     text: str
     document_id: str
     exclude: str = ""
+    """A document that holds the query's own text and so must not count; "" for none."""
 
 
 def held_out_queries(
@@ -106,13 +107,12 @@ def sentence_at(text: str, position: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DevelopmentSet:
-    """A small retrieval task for use while training. relevant[i]: numbers of the passages of which any answers query
-    i.
-    """
+    """A small retrieval task for use while training."""
 
     queries: list[str]
     passages: list[str]
     relevant: list[frozenset[int]]
+    """For each query the numbers of passages; any of them answers it."""
 
     def reduced(self, share: float) -> DevelopmentSet:
         """About that share of the queries, their passages, and that share of the others."""

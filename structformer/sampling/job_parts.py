@@ -39,7 +39,7 @@ def sample_part(
     """Draw from one part of the corpus's shards. False where only its page texts were made, since not all others'
     are there: it must be run again once they are.
 
-    Raises UsageError where parts of another request are there, WorkspaceError when there is no corpus.
+    Raises UsageError if parts of another request are there, WorkspaceError without a corpus.
     """
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)

@@ -33,13 +33,14 @@ Row = np.ndarray[Any, Any]
 
 @runtime_checkable
 class SharedWeights(WordWeights, Protocol):
-    """Weights that several processes compute; they are pickled for these. folder: where what was computed is kept;
-    computed: how many requests were; place: of the process among the others, which chooses its device.
-    """
+    """Weights that several processes compute; they are pickled for these."""
 
     folder: Path
+    """Keeps what was computed."""
     computed: int
+    """How many requests were."""
     place: int
+    """Number of the process, which chooses its device."""
 
     def processes(self, asked: int | None) -> int:
         """How many processes share the work. asked: what the user wants."""
@@ -59,7 +60,7 @@ def kept(
 ) -> Path:
     """The file of the weights that groups of requests ask for, computed group by group unless it is there.
 
-    groups: gives the same each time. started: is told what each group begins with.
+    groups: gives the same each time. started: called with what each group begins with.
     """
     digest = hashlib.blake2b(digest_size=16)
     for group in groups():

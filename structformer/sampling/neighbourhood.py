@@ -16,13 +16,15 @@ from structformer.text.sentence_splitting import sentences
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A link with an anchor text: its span in a section's text, and the number of the document that it leads to."""
+    """A link with an anchor text."""
 
     section: int
     start: int
+    """The anchor is [start, end) of the section's text."""
     end: int
     text: str
     target: int
+    """The number of the document that it leads to."""
 
 
 class WordWeights(Protocol):
@@ -68,10 +70,11 @@ class PageTexts(Protocol):
 
 
 class CollectionModel(Protocol):
-    """The collection's word counts and unigram language model. mean_length: of its documents, in words."""
+    """The collection's word counts and unigram language model."""
 
     documents: int
     mean_length: float
+    """Mean length of its documents, in words."""
 
     def probability(self, word: str) -> float:
         """P(word | collection), never zero."""
@@ -100,29 +103,33 @@ class CollectionModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AnchoredSentence:
-    """A sentence that holds references. spans[i] is the place of references[i]'s anchor text in `text`."""
+    """A sentence that holds references."""
 
     section: int
     text: str
     references: tuple[Reference, ...]
     spans: tuple[tuple[int, int], ...]
+    """The place in `text` of each reference's anchor text."""
 
 
 @dataclass(slots=True)
 class Neighbourhood:
-    """A document in its corpus. see_also: the documents that its see-also lists name; named_by: those whose lists name
-    it. anchor_targets(text): documents that links with this anchor text lead to."""
+    """A document in its corpus."""
 
     view: DocumentView
     number: int
     pages: PageTexts
     see_also: Sequence[int] = ()
+    """Documents that its see-also lists name."""
     references: Sequence[Reference] = ()
     anchor_targets: Callable[[str], Sequence[int]] = lambda text: ()
+    """Documents that links with an anchor text lead to."""
     weights: WordWeights | None = None
     collection: CollectionModel | None = None
     named_by: Sequence[int] = ()
-    surveyed: Any = None  # what the task's survey found out of the whole corpus
+    """Documents whose see-also lists name it."""
+    surveyed: Any = None
+    """What the task's survey found in the whole corpus."""
     _sentences: list[AnchoredSentence] | None = field(default=None, repr=False)
 
     def title_and_head(self) -> str:

@@ -13,19 +13,20 @@ from structformer.sampling.neighbourhood import WordWeights
 
 @dataclass(frozen=True, slots=True)
 class SampleRequest:
-    """Which Examples are drawn.
-
-    tasks: by name. epoch: another one gives other random choices of the same seed. held_out: share of documents kept
-    out for evaluation; None chooses by the corpus's size. weights: the attention that HARP's tasks draw words by.
-    drawn_by: the fingerprint of the weights where they are not at hand, and what they drew is there already."""
+    """Which Examples are drawn."""
 
     tasks: tuple[str, ...]
+    """By name."""
     options: SamplingOptions = field(default_factory=SamplingOptions)
     seed: int = 0
     epoch: int = 0
+    """Another one gives other random choices of the same seed."""
     held_out: float | None = None
+    """Share of documents kept out for evaluation; None: chosen by the corpus's size."""
     weights: WordWeights | None = None
+    """The attention that HARP's tasks draw words by."""
     drawn_by: str | None = None
+    """Fingerprint of the weights if they are not at hand and their Examples were drawn before."""
 
     @property
     def attention(self) -> str | None:

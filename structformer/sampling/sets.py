@@ -27,11 +27,13 @@ _PART = "samples"
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Examples that were drawn at once. name: the generation in the workspace; digest: of the set that it is of."""
+    """Examples that were drawn at once."""
 
     name: str
+    """The generation in the workspace."""
     manifest: Mapping[str, Any]
     digest: str
+    """Digest of its set."""
 
     def has(self, task: str, attention: str | None) -> bool:
         """Whether a task was drawn, with these weights if it needs any."""
@@ -70,7 +72,7 @@ def _digest(corpus: str, options: Mapping[str, Any]) -> str:
 
 
 def _content(path: Path) -> str:
-    """What a file holds, so that another list of the same name is another set; where it cannot be read, its path."""
+    """What a file holds, so that another list of the same name is another set; its path if it cannot be read."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
@@ -89,9 +91,8 @@ def _generation(workspace: Workspace, name: str) -> Generation:
 
 
 def chosen_set(workspace: Workspace, chosen: Mapping[str, Any] | None = None) -> list[str]:
-    """The generations of the set that the chosen options ask for. Where none are named: of the only set; of several of
-    that with the default options; where there is none of these, of the one that was drawn last. Raises WorkspaceError
-    where what is asked for was not drawn.
+    """The generations of the set that the chosen options ask for. Without chosen options: of the only set, else of the
+    set with the default options, else of the one that was drawn last. Raises WorkspaceError if the set was not drawn.
     """
     there = published(workspace)
     if chosen:
@@ -128,7 +129,7 @@ def drawn_with(manifest: Mapping[str, Any], corpus: Corpus) -> str:
 
 
 def as_flags(chosen: Mapping[str, Any]) -> str:
-    """Sampling options that are not the defaults, as flags of `train`; "" where all are."""
+    """Sampling options that are not the defaults, as flags of `train`; "" if all are."""
     defaults = {field.name: field.default for field in fields(SetOptions)}
     return " ".join(
         f"--set sample.{name}={_written(name, value)}"
@@ -145,7 +146,7 @@ def _written(name: str, value: Any) -> str:
 
 def staying(workspace: Workspace, corpus: Corpus, digest: str, added: Sequence[str] | None) -> list[str]:
     """The generations that stay beside a new one of a set: of other sets of this corpus, and of its own set those with
-    tasks that are not drawn again. added: the tasks that are drawn, None where these are all that the set shall have.
+    tasks that are not drawn again. added: the tasks that are drawn; None: the set keeps no others.
     """
     there: list[Generation] = []
     for folder in workspace.beside(_PART):

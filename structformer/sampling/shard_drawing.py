@@ -35,20 +35,20 @@ _MEMORY_BYTES = 4 * 1024**3
 
 @dataclass(frozen=True, slots=True)
 class DrawTask:
-    """A worker's task: one shard's page texts, the weights of these, or one shard's Examples. weights: the attention,
-    for the weights and the Examples drawn by it.
-    """
+    """A worker's task: one shard's page texts, their weights, or its Examples."""
 
     workspace: str
     folder: str
     shard: int
-    what: str  # "pages", "weights", "examples" or "attention"
+    what: str
+    """One of "pages", "weights", "examples" and "attention"."""
     tasks: tuple[str, ...]
     options: SamplingOptions
     seed: int
     epoch: int
     held_out: float
     weights: WordWeights | None = None
+    """The attention, for the weights and the Examples drawn by it."""
 
     @property
     def output(self) -> Path:

@@ -33,25 +33,26 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task by its name.
-
-    draw: called with (what it looks at, the document's own Random, the Census), yields Examples; what it looks at is
-    the document's tree (DocumentView), or with `in_corpus` its place in the corpus (Neighbourhood). replaceable:
-    whether `--negatives-from` may put other negatives in the place of its own, shown in `form`. long_query: queries are
-    as long as documents. source: paper and section. default: whether `structformer sample` draws it unasked. survey:
-    what it finds out of the whole corpus first, which its Neighbourhoods then have in `surveyed`."""
+    """A task by its name."""
 
     name: str
     draw: Callable[[Any, Any, Any], Iterator[Example]]
+    """Yields Examples from what it looks at, the document's own Random and the Census. It looks at the document's tree
+    (DocumentView), or with `in_corpus` at its place in the corpus (Neighbourhood)."""
     family: str = ""
     in_corpus: bool = False
     needs: Need = Need.LINKS
     form: Form = Form.TEXT
     replaceable: bool = True
+    """Whether `--negatives-from` may replace its negatives, shown in `form`."""
     long_query: bool = False
+    """Queries are as long as documents."""
     source: str = ""
+    """Paper and section."""
     default: bool = False
+    """Whether `structformer sample` draws it unasked."""
     survey: Survey | None = None
+    """Looks at the whole corpus first; Neighbourhoods have its findings in `surveyed`."""
 
     def __post_init__(self) -> None:
         checked_name(self.name, "the task name")

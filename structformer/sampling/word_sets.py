@@ -82,7 +82,7 @@ class DocumentModel:
 
 
 def document_model(here: Neighbourhood, text: str, rng: Random, census: Census, task: str) -> DocumentModel | None:
-    """The model of a document that is shown as `text`; None, and counted as dropped, where it takes no part."""
+    """The model of a document that is shown as `text`; None if it takes no part, which is counted as dropped."""
     options = here.view.options
     assert here.collection is not None
     length = word_count(text)

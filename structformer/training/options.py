@@ -204,17 +204,18 @@ FREE_ON_RESUME = frozenset({"max_seconds", "report_to", "threads", "save_steps",
 
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
-    """What a run will do, known before it begins. examples: per task; seconds_per_step: measured on this machine;
-    groups: Examples of a step on all devices; measure: of the held-out score.
-    """
+    """What a run will do, known before it begins."""
 
     ranker: str
     base: str
     note: str
     examples: dict[str, int]
+    """By task."""
     missing: list[str]
     groups: int
+    """Examples of a step, on all devices."""
     seconds_per_step: float
+    """Measured on this machine."""
     pairs_per_second: float
     steps: int
     epochs: float
@@ -223,42 +224,48 @@ class TrainingPlan:
     device: str
     processes: int = 1
     measure: str = "nDCG@10"
+    """Measure of the held-out score."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingStep:
-    """One step's report. losses: mean by task; idle: share of the time that training waited for its input."""
+    """One step's report."""
 
     step: int
     steps: int
     losses: dict[str, float]
+    """Means by task."""
     learning_rate: float
     pairs_per_second: float
     tokens_per_second: float
     seconds_left: float
     idle: float = 0.0
+    """Share of the time that training waited for its input."""
     development: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """The result of a run. development: the score on the development set by share of the trained weights (0 the base,
-    1 the trained); kept: the share that was saved; best_step: the step whose weights were taken; judged: the saved
-    weights against what the search has without them, None where nothing was held out; resumed_at: the step that the
-    run continued from, 0 for a new one; side: of a bi-encoder, what was trained.
-    """
+    """The result of a run."""
 
     folder: Path
     plan: TrainingPlan
     steps: int
     seconds: float
     development: dict[float, float] = field(default_factory=dict)
+    """Score on the development set by share of the trained weights: 0 is the base, 1 the trained model."""
     kept: float = 1.0
+    """The share that was saved."""
     best_step: int = 0
+    """The step whose weights were taken."""
     judged_by: str = "queries of held-out documents"
+    """What the development set is made of."""
     judged: Judged | None = None
+    """The saved weights against what the search has without them; None if nothing was held out."""
     resumed_at: int = 0
+    """The step that the run continued from; 0 for a new run."""
     side: str = BOTH
+    """What of a bi-encoder was trained."""
 
     def _repr_html_(self) -> str:
         from structformer.training.report.page import run_html

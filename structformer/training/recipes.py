@@ -21,12 +21,14 @@ _SAMPLE = {field.name for field in fields(SetOptions)}
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A recipe as it is written: options of TrainingOptions, and of SetOptions."""
+    """A recipe as it is written."""
 
     name: str
     description: str
     train: dict[str, Any]
+    """Options of TrainingOptions."""
     sample: dict[str, Any]
+    """Options of SetOptions."""
 
 
 def recipe_names() -> list[str]:

@@ -19,32 +19,34 @@ from structformer.training.options import Listener
 
 @dataclass(frozen=True, slots=True)
 class RunMode:
-    """How a run is carried out. dry_run: plan, and write nothing; resume: go on from the newest checkpoint of an
-    unfinished run of the same options; force: replace a model of the same name, which is else kept in models/earlier;
-    development: judged queries to choose the checkpoint by, in the place of held-out structure; unasked: values of
-    options that the run's user did not choose for it, and that may so be without meaning to it.
-    """
+    """How a run is carried out."""
 
     dry_run: bool = False
+    """Plan, and write nothing."""
     resume: bool = False
+    """Continue from the newest checkpoint of an unfinished run of the same options."""
     force: bool = False
+    """Replace a model of the same name instead of keeping it in models/earlier."""
     development: DevelopmentSet | Judge | None = None
+    """Judged queries to choose the checkpoint by, instead of held-out structure."""
     listener: Listener = field(default_factory=Listener)
     unasked: Mapping[str, Any] = field(default_factory=dict)
+    """Values of options that the run's user did not choose. They are accepted even if they mean nothing to the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Examples and a development set from elsewhere than the sampled structure, as fine-tuning on judgements has them.
-    judged_by: what the development set is made of; objective: made for the ranker in the place of its kind's; passages:
-    what goes on encoding passages, where queries' side alone is trained; mix: weights of its tasks, None for those of
-    the options; query_model: what queries' side starts from, None where that is the base.
-    """
+    """Examples and a development set from elsewhere than the sampled structure, as in fine-tuning on judgements."""
 
     samples: ExampleSource
     development: DevelopmentSet | Judge | None
     judged_by: str
+    """What the development set is made of."""
     objective: Callable[[Any], Objective] | None = None
+    """Makes the ranker's objective; None: its kind's."""
     passages: Ranker | None = None
+    """The encoder that passages keep if the query side alone is trained; None: both sides are trained."""
     mix: dict[str, float] | None = None
+    """Weights of the Examples' tasks; None: those of the options."""
     query_model: BaseModel | None = None
+    """The query encoder to start from; None: the base."""

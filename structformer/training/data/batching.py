@@ -24,13 +24,14 @@ COMPILED_MULTIPLE = 32
 
 @dataclass(frozen=True, slots=True)
 class TokenBatch:
-    """Some of a step's texts. numbers: which; features: (texts, tokens) int each; labels: of masked tokens, if any
-    are.
-    """
+    """Some of a step's texts."""
 
     numbers: list[int]
+    """Which of the texts."""
     features: dict[str, torch.Tensor]
+    """(texts, tokens) int each."""
     labels: torch.Tensor | None
+    """(texts, tokens) int, of masked tokens; None if none are masked."""
 
     def to(self, device: torch.device) -> TokenBatch:
         """The batch on a device."""
@@ -42,15 +43,16 @@ class TokenBatch:
 
 @dataclass(frozen=True, slots=True)
 class Batching:
-    """How texts become batches. device: "cpu" or "cuda"; batch_tokens: padded tokens of a batch, None for the device's
-    own choice; multiple: batches' lengths are rounded up to multiples of it; kept_tokens: padded tokens whose
-    intermediate results are kept at once, None for all of a chunk's.
-    """
+    """How texts become batches."""
 
     device: str
+    """Either "cpu" or "cuda"."""
     batch_tokens: int | None = None
+    """Padded tokens of a batch; None: the device's default."""
     multiple: int = 1
+    """Batches' lengths are rounded up to multiples of it."""
     kept_tokens: int | None = None
+    """Padded tokens whose intermediate results are kept at once; None: those of a whole chunk."""
 
 
 def token_batches(
@@ -108,18 +110,20 @@ def tokens_in(batches: Sequence[TokenBatch]) -> tuple[int, int]:
 
 @dataclass(slots=True)
 class Prepared:
-    """A chunk of Examples as the objective wants it, made on the CPU. batches: token batches by kind of text; places:
-    numbers of texts by role; pairs: how many pairs are scored. known: what the first batches were read to already;
-    only: the number of the one batch that is to be read, for itself.
-    """
+    """A chunk of Examples as the objective wants it, made on the CPU."""
 
     examples: list[Example]
     sizes: list[int]
     batches: dict[str, list[TokenBatch]]
+    """By kind of text."""
     places: dict[str, torch.Tensor] = field(default_factory=dict)
+    """Numbers of texts, by role."""
     pairs: int = 0
+    """How many are scored."""
     known: Sequence[Reading] = ()
+    """Results of the first batches, which were read before."""
     only: int | None = None
+    """Number of the single batch to read; None: all."""
 
     @property
     def all_batches(self) -> list[tuple[str, TokenBatch]]:

@@ -24,19 +24,19 @@ _LOOKED_AT = 16  # Examples of a task, for negatives
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Examples that a run wants. sampling: options of their set, by the names of SetOptions; attention: weights that
-    some tasks need, None where none of these does.
-    """
+    """Examples that a run wants."""
 
     tasks: list[str]
     sampling: Mapping[str, Any]
+    """Options of their set, by the names of SetOptions."""
     attention: AttentionWeights | None
+    """Weights that some tasks draw words by; None if none of these tasks does."""
 
 
 def current_samples(
     workspace: Workspace, corpus: Corpus, wanted: Wanted, folder: Path | None, say: Callable[[str], None]
 ) -> Samples:
-    """The Examples. folder: where to draw them to in the place of the workspace, None for the workspace itself."""
+    """The Examples. folder: where to draw them to; None: the workspace."""
     digest = set_digest(corpus, wanted.sampling)
     attention = wanted.attention.fingerprint if wanted.attention else None
     there = published(workspace)

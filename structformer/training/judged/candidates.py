@@ -28,15 +28,17 @@ _NOT_FOUND = 1_000_000  # the rank of what is not among the candidates
 
 @dataclass(frozen=True, slots=True)
 class JudgedCandidates:
-    """What Wikiformer chooses its checkpoint by (Su et al., AAAI 2024, section "Implementation Details"): MRR@10 of the
-    candidates of each query, whatever the ranker. texts: of the documents, each once; candidates: of each query, as
-    places in `texts`; relevant: those of them that are.
+    """Chooses the checkpoint as Wikiformer does (Su et al., AAAI 2024, section "Implementation Details"): by MRR@10 of
+    each query's candidates, whatever the ranker.
     """
 
     queries: list[str]
     texts: list[str]
+    """The documents' texts, each once."""
     candidates: list[list[int]]
+    """For each query, places in `texts`."""
     relevant: list[frozenset[int]]
+    """The candidates of each query that are relevant."""
 
     @property
     def measure(self) -> str:
@@ -70,8 +72,8 @@ def candidate_documents(
     workspace: Workspace, corpus: Corpus, queries: Mapping[str, str], numbers: Mapping[str, int], run: Run | None
 ) -> dict[str, list[int]]:
     """The numbers of each query's candidates, best first: its first hundred in a run, without those that the corpus
-    does not have, or in BM25's order. numbers: of the corpus's documents by id. Raises UsageError on a run of which the
-    corpus has no document for any of the queries.
+    does not have, or in BM25's order. numbers: of the corpus's documents by id. Raises UsageError if the
+    corpus has no document that the run found for these queries.
     """
     if run is None:
         return _by_words(workspace, corpus, queries)

@@ -112,7 +112,7 @@ def development_of(
     cut: Mapping[str, list[str]],
     pool: list[str],
 ) -> DevelopmentSet | None:
-    """Queries with the passages of their relevant documents, among a pool of others; None where no document has a
+    """Queries with the passages of their relevant documents, among a pool of others; None if no document has a
     passage.
     """
     texts: list[str] = []

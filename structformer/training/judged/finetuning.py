@@ -119,16 +119,18 @@ def held_count(queries: int, share: float = HELD_OUT) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """Judged queries to fine-tune on. relevant: ids of the relevant documents of each; numbers: of the corpus's
-    documents by id; asked: the queries to learn from, held: those to judge by.
-    """
+    """Judged queries to fine-tune on."""
 
     queries: Mapping[str, str]
     qrels: Qrels
     relevant: Mapping[str, set[str]]
+    """Ids of each query's relevant documents."""
     numbers: Mapping[str, int]
+    """The corpus's documents by id."""
     asked: list[str]
+    """Queries to learn from."""
     held: list[str]
+    """Queries to judge by."""
     negatives: int
     seed: int
 
@@ -244,10 +246,11 @@ def _examples(judged: _Judged, cut: Mapping[str, list[str]], table: PassageTable
 
 @dataclass(frozen=True, slots=True)
 class JudgedGroup:
-    """A query with the numbers of a relevant document and of the negatives drawn for it. origin: the document's id."""
+    """A query with the numbers of a relevant document and of the negatives drawn for it."""
 
     query: str
     origin: str
+    """Id of the relevant document."""
     positive: int
     negatives: tuple[int, ...]
 

@@ -99,7 +99,7 @@ def _over_negatives(values: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
 
 
 def batch_documents(examples: Sequence[Example], own: int) -> tuple[list[str], list[str]]:
-    """The Examples' positives, then `own` negatives of each; and the document that each text is of, "" where it is
+    """The Examples' positives, then `own` negatives of each; and the document that each text is of, "" if it is
     another's.
     """
     documents = [example.documents[0] for example in examples]

@@ -40,7 +40,7 @@ Teacher = Callable[[Sequence[str], Sequence[str]], torch.Tensor]
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveOptions:
-    """What an objective is made with. Those of all kinds get the same and take what concerns them."""
+    """What an objective is made with. Every kind gets all of them and uses its own."""
 
     loss: str
     group_size: int = 8
@@ -273,8 +273,8 @@ class BiEncoderObjective(Objective):
         places: dict[str, torch.Tensor],
         pairs: int,
     ) -> Prepared:
-        """queries and documents: texts, and the Example that each is of. A text is encoded once, whatever the pairs it
-        stands in, but for one that has a prompt as a query and another one as a document.
+        """queries and documents: texts, and the Example that each is of. A text is encoded once, however many
+        pairs it is in, unless queries and documents have different prompts.
         """
         distinct: dict[tuple[str, int, Prompt], int] = {}
         owners: dict[int, int] = {}
@@ -319,7 +319,7 @@ class BiEncoderObjective(Objective):
 
     def pool(self, hidden: torch.Tensor, mask: torch.Tensor, skipped: torch.Tensor | None = None) -> torch.Tensor:
         """(texts, dimensions) from (texts, tokens, dimensions) and the (texts, tokens) mask; what the ranker's `encode`
-        does. skipped: (texts,) tokens of prompts that take no part; None where there are none.
+        does. skipped: (texts,) tokens of prompts that take no part; None without prompts.
         """
         return self.ranker.pool(hidden, mask, skipped)
 

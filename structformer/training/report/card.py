@@ -102,7 +102,7 @@ def _metadata(library: str, tag: str, record: ModelRecord, corpus: Corpus) -> st
 
 
 def _elsewhere(options: Mapping[str, Any]) -> str:
-    """Whose corpus it was, where that was another workspace's."""
+    """The workspace that the corpus belongs to, if that is another one."""
     return f" of the workspace `{options['train_from']}`" if options.get("train_from") else ""
 
 

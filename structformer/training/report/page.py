@@ -104,7 +104,7 @@ def _page_without_steps(model: str, record: dict[str, Any]) -> bytes:
 
 
 def _about(task: str) -> str:
-    """What a task's short name stands for: its sampler's name, in words."""
+    """A task's short name in words: its sampler's name."""
     if task == "mlm":
         return "masked words"
     known = tasks().get(task)

@@ -39,23 +39,27 @@ _PEAKS = {
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """What a step came to. step: counted from 1; losses: means by task; padded: tokens with padding; idle: seconds that
-    it waited for its input; ended: when, by the monotonic clock; development: the held-out score, where it was due;
-    utilisation: the share of the GPUs' arithmetic that went into the model, where their peak is known.
-    """
+    """The outcome of a step."""
 
     step: int
+    """Counted from 1."""
     losses: dict[str, float]
+    """Means by task."""
     learning_rate: float
     gradient_norm: float | None
     pairs: int
     tokens: int
     padded: int
+    """Tokens, padding included."""
     seconds: float
     idle: float
+    """Seconds that it waited for its input."""
     ended: float
+    """Time of the monotonic clock."""
     development: float | None = None
+    """The held-out score, if it was due."""
     utilisation: float | None = None
+    """Share of the GPUs' peak arithmetic that went into the model; None if their peak is unknown."""
 
 
 class Reporter:
@@ -115,7 +119,7 @@ class Reporter:
             )
 
     def finished(self, report: StepReport) -> None:
-        """All of a step is done, its checkpoint too, where one was due: trackers and listener hear of it."""
+        """Report to trackers and listener that a step is done, with its checkpoint if one was due."""
         spent, done = report.ended - self._begun, report.step - self._first
         pairs, tokens = self._pairs / spent, self._tokens / spent
         if self._tracked_as is not None:
@@ -151,7 +155,7 @@ def _known(report: StepReport) -> dict[str, float]:
 
 
 def peak_of(device_name: str) -> float | None:
-    """The operations a second that a GPU of that name can do at most, None where that is not known."""
+    """The most operations a second of a GPU of that name; None if unknown."""
     words = f" {device_name.replace('-', ' ')} "
     return next((peak * 1e12 for name, peak in _PEAKS.items() if f" {name} " in words), None)
 

@@ -71,7 +71,7 @@ class Checkpoints:
         remove_temporaries(self.folder)
 
     def steps(self) -> list[int]:
-        """Steps of which there is a checkpoint, ascending."""
+        """Steps with a checkpoint, ascending."""
         return sorted(
             int(path.name.removeprefix("step-")) for path in self.folder.glob("step-*") if path.name[5:].isdigit()
         )

@@ -20,17 +20,19 @@ from structformer.training.run.memory import read_twice
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """How a chunk is learned from. module: the objective, or what surrounds it; total: what of an Example's losses
-    and its masked words' losses is minimised; autocast: the precision of reading; backward: from the total to weights;
-    alone: keeps gradients from being exchanged with other processes.
-    """
+    """How a chunk is learned from."""
 
     objective: Objective
     module: Callable[[Prepared], Reading]
+    """The objective, or what wraps it."""
     total: Callable[[torch.Tensor, torch.Tensor | None], torch.Tensor]
+    """The loss to minimise, from the Examples' losses and their masked words'."""
     autocast: Callable[[], AbstractContextManager[Any]]
+    """The precision of reading."""
     backward: Callable[[torch.Tensor], None]
+    """Computes the weights' gradients from the total."""
     alone: Callable[[], AbstractContextManager[Any]]
+    """Keeps gradients from being exchanged with other processes."""
 
 
 def learn(learning: Learning, prepared: Prepared, exchanged: Callable[[], AbstractContextManager[Any]]) -> Reading:

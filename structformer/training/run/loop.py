@@ -62,15 +62,16 @@ def chunk_seed(seed: int, step: int, chunk: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What a run does: the options as given, the choices that they left open, the Examples in their order, the plan.
-    identity: what must be the same for it to be resumed.
-    """
+    """What a run does."""
 
     options: TrainingOptions
+    """As given."""
     settings: ResolvedOptions
+    """The choices that the options left open."""
     order: ExampleOrder
     plan: TrainingPlan
     identity: dict[str, Any]
+    """Must be the same for the run to be resumed."""
 
 
 class Run:
@@ -371,9 +372,7 @@ class _Stats:
 
 
 def _peak(accelerator: Accelerator, precision: str) -> float | None:
-    """The operations a second that all processes' GPUs can do at most, where that is known of them and of the
-    precision.
-    """
+    """The most operations a second of all processes' GPUs together in this precision; None if unknown."""
     if accelerator.device.type != "cuda" or precision not in ("bf16", "fp16"):
         return None
     peak = peak_of(torch.cuda.get_device_name(accelerator.device))

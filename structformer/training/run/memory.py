@@ -108,7 +108,7 @@ def _largest(objective: Objective, example: Example) -> list[Example]:
 
 def peak_memory() -> int | None:
     """The most bytes that were taken at once: by tensors of the GPU since `forget_peak`, else by this process since it
-    began; None where the system does not tell.
+    began; None if the system does not say.
     """
     if torch.cuda.is_available():
         return int(torch.cuda.max_memory_allocated())

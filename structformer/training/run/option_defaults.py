@@ -19,7 +19,7 @@ from structformer.training.options import DOCUMENT_TEXT, FREE_ON_RESUME, Trainin
 
 @dataclass(frozen=True, slots=True)
 class ResolvedOptions:
-    """The choices that the options left open, made."""
+    """The run's choices for what the options left open."""
 
     mix: dict[str, float]
     loss: str

@@ -19,14 +19,15 @@ _ONE_DOCUMENT = ("infonce", "negative-query")  # late interaction's losses that 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What is to be trained, as far as options may go with it or not. side: "query" or "both"; judged: queries are at
-    hand to choose the checkpoint by; drawn: it learns from Examples of the corpus's structure.
-    """
+    """What is to be trained; options are checked against it."""
 
     options: TrainingOptions
     side: str
+    """Either "query" or "both"."""
     judged: bool = False
+    """Whether there are judged queries to choose the checkpoint by."""
     drawn: bool = True
+    """Whether it learns from Examples of the corpus's structure."""
 
     @property
     def kind(self) -> RankerKind:
@@ -45,19 +46,19 @@ class Training:
 
     @property
     def foreign(self) -> bool:
-        """Whether the ranker is a plugin's, of which nobody here knows what its objective makes of an option."""
+        """Whether the ranker is a plugin's, whose objective may use any option."""
         return self.options.ranker not in RANKERS
 
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """Options that mean something with certain trainings only. goes_with: with which, in words; holds: whether with
-    this one.
-    """
+    """Options that mean something in certain trainings only."""
 
     goes_with: str
+    """Those trainings, in words."""
     options: tuple[str, ...]
     holds: Callable[[Training], bool]
+    """Whether a training is one of them."""
 
 
 EVERY_TRAINING = (

@@ -35,15 +35,17 @@ _SCORED_SHARE = 0.05  # of the time, that one scoring of the development set may
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a run knows of this machine before it begins: seconds a step, pairs a second, the untrained ranker's ranks
-    on the development set, None without one, seconds that one such scoring takes, and what is made of ranks.
-    """
+    """What a run knows of this machine before it begins."""
 
     seconds: float
+    """For one step."""
     pairs_per_second: float
     base_ranks: Ranks | None
+    """The untrained ranker's, on the development set; None without one."""
     scoring_seconds: float
+    """To score the development set once."""
     measure: str
+    """What the ranks are turned into."""
 
 
 def measure(

@@ -27,19 +27,19 @@ from structformer.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A trained ranker, and what its record says of how it came to be. learned_from: the fingerprint of the corpus that
-    its Examples are of; documents: what encodes passages, where queries began from a query model; beside: tensors that
-    another training goes on with, by their file's name.
-    """
+    """A trained ranker, and what its record says of how it came to be."""
 
     ranker: Ranker
     base: BaseModel
     options: TrainingOptions
     settings: ResolvedOptions
     learned_from: str
+    """Fingerprint of the corpus that its Examples are of."""
     result: TrainingResult
     documents: BaseModel | None = None
+    """Encodes passages; None: the base does."""
     beside: Mapping[str, Mapping[str, torch.Tensor]] = field(default_factory=dict)
+    """Tensors that another training continues from, by the name of their file."""
 
 
 def save_model(

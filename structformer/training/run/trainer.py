@@ -106,18 +106,17 @@ def _refuse_meaningless(workspace: Workspace, options: TrainingOptions, mode: Ru
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where a run writes beside its checkpoints and its model. samples: a folder for Examples that are not to be
-    published.
-    """
+    """Where a run writes, apart from its checkpoints and its model."""
 
     cache: Path
     samples: Path | None
+    """A folder for Examples that are not to be published."""
     logs: Path
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What is to be trained, how, and when that was asked."""
+    """A training as it was asked for."""
 
     workspace: Workspace
     options: TrainingOptions
@@ -125,6 +124,7 @@ class _Request:
     source: Source | None
     places: _Places
     started: float
+    """Time of the monotonic clock."""
 
     @property
     def learned_from(self) -> Workspace:
@@ -138,15 +138,14 @@ class _Request:
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
-    """What a run stands on: the corpus, the machine, the choices made for it, the processes and how they wait for the
-    first, the checkpoints, and who is told.
-    """
+    """What a run has before its model: the corpus, the machine, and the choices made for it."""
 
     corpus: Corpus
     device: str
     settings: ResolvedOptions
     accelerator: Accelerator
     turns: Turns
+    """How other processes wait for the first."""
     checkpoints: Checkpoints
     reporter: Reporter
 

@@ -20,7 +20,7 @@ def write_options(folder: Path, options: TrainingOptions) -> None:
 
 
 def unfinished_options(workspace: str | Path | Workspace, asked: TrainingOptions) -> TrainingOptions:
-    """The options of the workspace's unfinished run (the one called `asked.name`, where there are several), with the
+    """The options of the workspace's unfinished run (the one called `asked.name` if there are several), with the
     time limit and the cores that are asked for now. Raises UsageError when there is none, or there are several and none
     is named.
     """
@@ -49,9 +49,7 @@ def unfinished_options(workspace: str | Path | Workspace, asked: TrainingOptions
 
 
 def begun_with(workspace: Workspace, options: TrainingOptions) -> TrainingOptions | None:
-    """The options that the unfinished run of these options' name was begun with; None where there is none, or they
-    cannot be read.
-    """
+    """The options of the unfinished run of this name; None if there is none, or they cannot be read."""
     folder = workspace.checkpoints(options.name or options.ranker)
     try:
         return _read(folder) if (folder / _FILE).exists() else None

@@ -37,27 +37,28 @@ _QUERY_SIDE_SHARES = (0.5, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """What a run is judged by. judged_by: what the development set is made of; shares: of trained weights, to try;
-    base_ranks, base_weights: of the untrained ranker.
-    """
+    """What a run is judged by, and its untrained ranker to compare with."""
 
     development: DevelopmentSet | Judge | None
     judged_by: str
+    """What the development set is made of."""
     shares: tuple[float, ...]
+    """Shares of trained weights to try."""
     base_ranks: Ranks | None
     base_weights: Weights
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What judging came to. scores: on the development set by share of trained weights, the untrained ones' at 0; kept:
-    the best share of the trained ones; judged: these against what the search has without them, the share for each half
-    of the queries chosen by the other half; None where nothing was held out.
-    """
+    """The outcome of judging."""
 
     scores: dict[float, float]
+    """Scores on the development set by share of trained weights; 0: the untrained ones."""
     kept: float
+    """The best share of trained weights."""
     judged: Judged | None
+    """The trained weights against what the search has without them; None if nothing was held out. The share for each
+    half of the queries was chosen by the other half."""
 
 
 def shares_to_try(
@@ -102,7 +103,7 @@ def choose(ranker: Ranker, base: BaseModel, judging: Judging) -> Verdict:
 
 
 def _encoder_without(ranker: Ranker, base: BaseModel) -> Ranker | None:
-    """The encoder that the search would use without a model from scratch; None where that is the ranker's own base, or
+    """The encoder that the search would use instead of a model from scratch; None if it is the ranker's own base, or
     none is at hand.
     """
     if not base.scratch or not ranker_kind(ranker.kind).sentence_encoder:
