@@ -17,66 +17,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from structformer.models.first_pieces import first_piece_attention
-from structformer.models.loading import load_encoder, load_tokenizer
+from structformer.models.last_attention import LastAttention, first_piece_attention
 from structformer.models.scratch import weights_digest
-
-# Encoders whose last layer can be taken off: it has a query and a key projection, and nothing else decides the weights.
-_BERT_LIKE = frozenset({"bert", "camembert", "electra", "roberta", "xlm-roberta"})
-
-
-class LastAttention:
-    """Computes attention of texts. Of BERT's relatives only the last layer's weights are computed: the layers before it
-    run with torch's fused kernel, which keeps none, and what is behind the weights is left out. Other encoders give
-    those of all layers, of which the last is taken. On a GPU in bfloat16, the weights themselves in float32.
-    """
-
-    def __init__(self, location: str, device: str) -> None:
-        self._tokenizer = load_tokenizer(location)
-        model = load_encoder(location)
-        self._last: Any = None
-        if model.config.model_type in _BERT_LIKE and not model.config.is_decoder:
-            layers = model.encoder.layer
-            self._last, model.encoder.layer = layers[-1].attention.self.eval().to(device), layers[:-1]
-        else:
-            model = load_encoder(location, attention="eager")
-        self._model = model.eval().to(device)
-        self.device = torch.device(device)
-
-    @torch.inference_mode()
-    def of(self, texts: Sequence[str], max_tokens: int) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-        """Of each text its tokens' characters, (0, 0) for special tokens, and the weights from each token to each."""
-        encoded = self._tokenizer(
-            list(texts),
-            truncation=True,
-            max_length=max_tokens,
-            padding=True,
-            padding_side="right",
-            return_tensors="pt",
-            return_offsets_mapping=True,
-        )
-        offsets = encoded.pop("offset_mapping").numpy()
-        lengths = encoded["attention_mask"].sum(1).tolist()
-        weights = self._weights(encoded.to(self.device)).cpu().numpy()
-        for spans, rows, length in zip(offsets, weights, lengths, strict=True):
-            yield spans[:length], rows[:length, :length]
-
-    def _weights(self, encoded: Any) -> torch.Tensor:
-        """(texts, tokens, tokens)"""
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type != "cpu"):
-            if self._last is None:
-                last: torch.Tensor = self._model(**encoded, output_attentions=True).attentions[-1]
-                return last.float().mean(1)
-            hidden = self._model(**encoded).last_hidden_state
-            query, key = (self._heads(project(hidden)) for project in (self._last.query, self._last.key))
-        scores = query.float() @ key.float().transpose(2, 3) * self._last.attention_head_size**-0.5
-        seen = encoded["attention_mask"][:, None, None].bool()
-        weights: torch.Tensor = scores.masked_fill(~seen, float("-inf")).softmax(-1).mean(1)
-        return weights
-
-    def _heads(self, projected: torch.Tensor) -> torch.Tensor:
-        return projected.view(*projected.shape[:-1], -1, self._last.attention_head_size).transpose(1, 2)
-
 
 _WORD = re.compile(r"\w+")
 _MAX_TOKENS = 256

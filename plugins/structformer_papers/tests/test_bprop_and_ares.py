@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file
 from structformer import sample, train
 from structformer.models.attention import AttentionWeights
-from structformer.models.first_pieces import first_piece_attention
+from structformer.models.last_attention import first_piece_attention
 from structformer.models.scratch import make_scratch_model
 from structformer.sampling import SamplingOptions
 from structformer.sampling.collection import Ground
