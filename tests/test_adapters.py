@@ -13,7 +13,7 @@ from structformer import Corpus, Retriever, ingest, sample
 from structformer.adapters import sphinx
 from structformer.adapters.exporting import export_beir, export_datasets, export_docsearch, export_training_rows
 from structformer.errors import UsageError
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.sampling import Samples, SamplingOptions
 
 from boats import boats

@@ -16,7 +16,7 @@ from structformer.errors import UsageError
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.retrieval.hits import Filter
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.serving.access import EVERYTHING, Access, Tokens
 from structformer.serving.app import Application
 from structformer.serving.asking import Asking, Citations, messages, search_request

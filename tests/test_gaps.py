@@ -12,7 +12,7 @@ import pytest
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.retrieval.gaps import Asked, find_gaps
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import as_pipeline
 
 

@@ -20,7 +20,7 @@ from structformer.retrieval import Filter, Hit
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.gaps import Asked, find_gaps
 from structformer.retrieval.helping import help_with
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.metadata import open_facets
 from structformer.retrieval.pipeline import as_pipeline
 from structformer.sampling import sample

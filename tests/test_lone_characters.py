@@ -15,7 +15,7 @@ from structformer.retrieval import Filter
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.as_you_type import complete, completed
 from structformer.retrieval.helping import help_with
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.lexical import Begun, document_text
 from structformer.retrieval.snippet import Matches, snippet
 from structformer.text.lexical_analysis import lone_characters, neighbours

@@ -18,7 +18,7 @@ from structformer.cli.main import COMMANDS, app
 from structformer.errors import UsageError, WorkspaceError
 from structformer.ingestion import ingest
 from structformer.outputs import new_file, new_folder
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.storage.files import temporary_name
 
 from conftest import PAGES, write_pages

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.retrieval.helping import distance
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.serving.access import read_tokens
 from structformer.serving.app import Application
 from structformer.serving.options import ServerOptions

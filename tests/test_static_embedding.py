@@ -11,7 +11,7 @@ from structformer import Retriever
 from structformer.adapters.static_embedding import export_static
 from structformer.checks.example_corpus import example_workspace
 from structformer.errors import ModelError, UsageError
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.static_encoder import StaticEncoder
 from structformer.static_encoder.words import words_of
 

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from structformer import Retriever
 from structformer.ingestion import ingest
 from structformer.retrieval.hits import Filter, Hit
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.language_marks import language_marks
 from structformer.serving.access import Access
 from structformer.serving.app import Application

@@ -173,7 +173,7 @@ def command(
         written.append((write_word_vectors, count, "words"))
     if engine:
         from structformer.outputs import check_place
-        from structformer.retrieval.index import default_encoders
+        from structformer.retrieval.encoder_places import default_encoders
         from structformer.retrieval.retriever import Retriever
         from structformer.search_engines import folder_of, open_engine, without_password, write_engine
 

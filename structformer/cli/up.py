@@ -160,7 +160,8 @@ def _first_index(
     themselves teach it; unless there is more already.
     """
     from structformer.retrieval.encoder_names import STRUCTURE
-    from structformer.retrieval.index import is_stale, unrepeatable
+    from structformer.retrieval.index import is_stale
+    from structformer.retrieval.indexing import unrepeatable
     from structformer.serving.improving import threads_given
 
     if why := unrepeatable(workspace):

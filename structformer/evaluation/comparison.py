@@ -21,7 +21,7 @@ from structformer.near_names import did_you_mean
 from structformer.notebook_progress import notebook_progress
 from structformer.option_names import checked_options
 from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
-from structformer.retrieval.index import encoder_place
+from structformer.retrieval.encoder_places import encoder_place
 from structformer.retrieval.opened import searches_without_torch
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical, rerank
 from structformer.retrieval.registry import make_stage, stage_kind

@@ -19,6 +19,7 @@ from structformer.retrieval.copies import Sayings
 from structformer.retrieval.descriptions import ITSELF
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter, Hit, Hits, Place, Translation, Witness
+from structformer.retrieval.index import Index
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, hybrid, lexical
 from structformer.retrieval.ranking import Ranked, Ranking
@@ -39,7 +40,7 @@ class Retriever:
     def __init__(self, workspace: Workspace, opened: OpenedIndex | None = None) -> None:
         """opened: the workspace's index, where it is open already."""
         self.workspace = workspace
-        self.opened = opened or OpenedIndex(workspace)
+        self.opened = opened or OpenedIndex(workspace, _made_vectors)
         self.units = self.opened.units
         self.documents = self.opened.documents
 
@@ -272,6 +273,15 @@ class Retriever:
             section=unit.section,
             is_code=shown.is_code,
         )
+
+
+def _made_vectors(index: Index, encoder: str) -> tuple[Path, FusionWeights]:
+    """An encoder's vectors; only where the index lacks them does a search bring in what makes them."""
+    if index.has_vectors(encoder):
+        return index.vectors(encoder)
+    from structformer.retrieval.vector_making import made_vectors
+
+    return made_vectors(index, encoder)
 
 
 def checked_query(query: str) -> str:

@@ -18,8 +18,8 @@ from structformer.models.registry import read_record
 from structformer.near_names import did_you_mean
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.encoder_names import ENCODER
+from structformer.retrieval.encoder_places import encoder_kind
 from structformer.retrieval.hits import Filter
-from structformer.retrieval.index import encoder_kind
 from structformer.retrieval.metadata import Facet, open_facets
 from structformer.retrieval.pipeline import as_pipeline
 from structformer.retrieval.retriever import Retriever

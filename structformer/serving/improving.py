@@ -16,22 +16,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from structformer.corpus import Corpus
-from structformer.errors import StructformerError, WorkspaceError
+from structformer.errors import WorkspaceError
 from structformer.extras import TORCH, are_installed, needs
 from structformer.models.registry import trained_models
 from structformer.retrieval.encoder_names import ENCODER
-from structformer.retrieval.index import (
-    Index,
-    default_encoders,
-    encoders_advice,
-    unrepeatable,
-    would_lose_vectors,
-)
+from structformer.retrieval.encoder_places import default_encoders
+from structformer.retrieval.index import has_vectors
+from structformer.retrieval.indexing import encoders_advice, unrepeatable, would_lose_vectors
 from structformer.retrieval.training_verdicts import training_verdict
 from structformer.serving.exports import missing_exports
 from structformer.serving.progress import PROGRESS_LINES, Say, Show, StepProgress, in_lines
 from structformer.serving.service import SearchService
-from structformer.workspace import Workspace
 
 _NICE = 10  # whoever searches goes first
 _END_SECONDS = 5.0  # that a command has to stop before it is killed
@@ -120,15 +115,6 @@ def threads_given(threads: int | None) -> tuple[str, ...]:
     return () if threads is None else ("--threads", str(threads))
 
 
-def has_vectors(workspace: Workspace) -> bool:
-    """Whether the current index has the vectors of the bi-encoder that one made now would have, if any."""
-    try:
-        index = Index(workspace)
-        return all(index.has_vectors(name) for name in default_encoders(workspace))
-    except StructformerError:
-        return False
-
-
 class Improver(threading.Thread):
     """Goes through the steps that are not done yet, then waits for changes of the sources where that is wanted."""
 
@@ -182,7 +168,7 @@ class Improver(threading.Thread):
                 self._say(needs("a pretrained encoder beside what the documents themselves teach", TORCH))
             return True
         try:
-            if not has_vectors(self._workspace):
+            if not has_vectors(self._workspace, default_encoders(self._workspace)):
                 self._advise()
                 self._step("Reading what the passages mean", "index", *self._limit, say=self._say)
             self._export()

@@ -25,10 +25,10 @@ from structformer.errors import StructformerError, UsageError, WorkspaceError
 from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.as_you_type import complete, completed
 from structformer.retrieval.encoder_names import UNTRAINED
+from structformer.retrieval.encoder_places import trained_encoder
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.helping import Help, help_with
 from structformer.retrieval.hits import Filter, Hit, Place, Translation, parse_filter, web_address
-from structformer.retrieval.index import trained_encoder
 from structformer.retrieval.ranking import Ranking
 from structformer.retrieval.stage import Pipeline
 from structformer.retrieval.training_verdicts import TrainingVerdict

@@ -12,7 +12,7 @@ from structformer import Retriever, TrainingOptions, train
 from structformer.adapters.exporting import export_word_vectors
 from structformer.checks.rankers import check_ranker
 from structformer.errors import ModelError
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import lexical, rerank
 from structformer.text.word_vectors import read_word_vectors
 
