@@ -17,12 +17,12 @@ from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.known import is_english
 from structformer.retrieval import Filter, Hit
-from structformer.retrieval.allowed import Allowed
+from structformer.retrieval.document_filter import Allowed
 from structformer.retrieval.gaps import Asked, find_gaps
-from structformer.retrieval.helping import help_with
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.metadata import open_facets
 from structformer.retrieval.pipeline import as_pipeline
+from structformer.retrieval.search_suggestions import help_with
 from structformer.sampling import sample
 from structformer.serving.improving import Improver
 from structformer.serving.service import SearchService

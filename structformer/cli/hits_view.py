@@ -37,7 +37,7 @@ def show_search(
     trace: lines on how it was found; also: more of the JSON. where: the filter that was searched with: why it lets
     nothing through is said.
     """
-    from structformer.retrieval.helping import help_with, why_none
+    from structformer.retrieval.search_suggestions import help_with, why_none
 
     weights = retriever.weights(pipeline) if explain or out.as_json else None
     confident = retriever.is_confident(query, hits, pipeline)

@@ -45,16 +45,20 @@ Rows = Callable[[npt.NDArray[np.int64]], Vectors]  # the (rows, dimensions) floa
 
 @dataclass(frozen=True, slots=True)
 class Approximation:
-    """What was measured of an index: lists in all, lists that a query looks into, and the share of the ten nearest that
-    is then found, for passages that are moved as far as people's questions lie from what answers them. weight: of the
-    overviews. candidates: what is scored by stored vectors.
-    """
+    """What was measured of an approximate index."""
 
     lists: int
+    """Lists in all."""
     probes: int
+    """Lists that a query looks into."""
     recall: float
+    """Share of the ten nearest that is then found, for passages moved as far as people's questions lie from their
+    answers.
+    """
     weight: float = 0.0
+    """Weight of the overviews."""
     candidates: int = _CANDIDATES
+    """Passages that are scored by their stored vectors."""
 
 
 def approximate_files(path: Path) -> tuple[Path, Path]:

@@ -16,9 +16,10 @@ _LOOKED_AT = 20  # units of a document
 
 @dataclass(frozen=True, slots=True)
 class CorpusLanguages:
-    """codes: two-letter codes, that of most documents first."""
+    """The languages of a corpus."""
 
     codes: tuple[str, ...]
+    """Two-letter codes, that of most documents first."""
 
     def of(self, document: IndexedDocument, units: Sequence[Unit]) -> str:
         """Which of the corpus's languages a document is read in: the one that it declares, else the one that its text

@@ -18,8 +18,8 @@ import pyarrow as pa
 from structformer.corpus import Corpus
 from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph
-from structformer.retrieval.allowed import Mask
 from structformer.retrieval.copies import Copies
+from structformer.retrieval.document_filter import Mask
 from structformer.retrieval.link_texts import LINK
 from structformer.retrieval.pseudo_queries import MOST_PSEUDO_QUERIES, OPENING, PseudoQuery, draw_pseudo_queries
 from structformer.retrieval.units import Units

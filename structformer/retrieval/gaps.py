@@ -22,23 +22,23 @@ _CHUNK = 128
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question that ended without a document being opened. searches: how often it was asked; not_found: how often
-    somebody said that nothing fits.
-    """
+    """A question that ended without a document being opened."""
 
     query: str
     searches: int
+    """How often it was asked."""
     not_found: int = 0
+    """How often somebody said that nothing fits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Questions that mean the same, the most asked first, and what comes nearest to the first of them; None where
-    nothing does.
-    """
+    """Questions that mean the same."""
 
     asked: tuple[Asked, ...]
+    """The most asked first."""
     nearest: Hit | None
+    """The hit nearest to the first question; None where nothing is near."""
 
     @property
     def question(self) -> str:

@@ -29,16 +29,17 @@ _BATCH = 64
 
 @dataclass(frozen=True, slots=True)
 class LearnedWeights:
-    """The hybrid's weights for a corpus, and the cosine below which nothing is found with confidence; the defaults and
-    0 where it has too few opening sentences. asked: openings that were asked and have an answer; having, documents: how
-    many documents have an opening that can be asked, and how many there are, copies left out.
-    """
+    """What openings taught; a corpus with too few openings has the default weights and the floor 0."""
 
     weights: FusionWeights
     floor: float
+    """The cosine below which nothing is found with confidence."""
     asked: int
+    """Openings that were asked and have an answer."""
     having: int
+    """Documents with an opening that can be asked, copies left out."""
     documents: int
+    """Documents in all, copies left out."""
 
 
 def learned_from_openings(search: UntrainedSearch) -> LearnedWeights:

@@ -17,8 +17,8 @@ import numpy as np
 import tantivy
 
 from structformer.errors import WorkspaceError
-from structformer.retrieval.allowed import Allowed, Mask, Names
 from structformer.retrieval.bm25 import idf, saturation
+from structformer.retrieval.document_filter import Allowed, Mask, Names
 from structformer.retrieval.lone_characters import LoneCharacters
 from structformer.retrieval.ranking import in_order
 from structformer.retrieval.units import IndexedDocument, Unit
@@ -54,11 +54,13 @@ _LOCK = ".tantivy-meta.lock"
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A word that is being typed: how many of its letters may be wrong, and whether it may go on."""
+    """A word that is being typed."""
 
     word: str
     wrong: int = 0
+    """How many of its letters may be wrong."""
     goes_on: bool = False
+    """Whether more letters may follow."""
 
 
 def _field_analyzers(fields: dict[str, float], languages: Sequence[str]) -> dict[str, tantivy.TextAnalyzer]:

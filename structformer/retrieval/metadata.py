@@ -24,8 +24,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from structformer.errors import WorkspaceError
-from structformer.retrieval.allowed import Mask
 from structformer.retrieval.corpus_languages import LANGUAGE, language_names
+from structformer.retrieval.document_filter import Mask
 from structformer.retrieval.units import IndexedDocument, IndexedDocuments
 from structformer.storage.digests import bytes_digest
 from structformer.storage.parquet import numbers
@@ -80,13 +80,13 @@ def _stored_forms(wanted: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A property of documents by which a search can be narrowed. name: the metadata's key, or "path" for the first
-    folder; values: what there is; bits: (documents,) uint16, which of them each document has.
-    """
+    """A property of documents by which a search can be narrowed."""
 
     name: str
+    """The metadata's key, or "path" for the first folder."""
     values: tuple[str, ...]
     bits: npt.NDArray[np.uint16]
+    """(documents,) uint16, the values that each document has."""
 
     def counts(self, documents: Iterable[int]) -> list[tuple[str, int]]:
         """How many of these documents have each value, most first."""

@@ -20,9 +20,9 @@ from structformer.extras import TORCH, are_installed, require
 from structformer.models.kinds import RankerOptions, ranker_kind
 from structformer.models.onnx_encoder import export_in, exported
 from structformer.models.registry import checked_model, model_kind, read_record, trained_models
-from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.copies import Copies
 from structformer.retrieval.corpus_languages import CorpusLanguages
+from structformer.retrieval.document_filter import Allowed
 from structformer.retrieval.encoder_names import DEFAULT, ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF
 from structformer.retrieval.encoder_places import encoder_kind, encoder_place, trained_encoder
 from structformer.retrieval.exact import CollectionStatistics
@@ -167,7 +167,7 @@ class OpenedIndex:
         """
         if documents is not None:
             documents = Allowed.of(documents, len(self.documents), self.owners)
-        pipeline = self.settled(pipeline)
+        pipeline = self.with_encoders_named(pipeline)
         asked = zip(queries, names or [""] * len(queries), strict=True)
         rankings = [Ranking(query, name=name) for query, name in asked]
         for stage in pipeline.stages:
@@ -188,9 +188,9 @@ class OpenedIndex:
                 return encoder
         return ""
 
-    def settled(self, pipeline: Pipeline) -> Pipeline:
-        """A pipeline whose stages all name their encoder: those that named none take that of the default search. Raises
-        WorkspaceError where the index has words alone.
+    def with_encoders_named(self, pipeline: Pipeline) -> Pipeline:
+        """Fill in the default search's encoder for stages that name none. Raises WorkspaceError where there are such
+        stages and the index has words alone.
         """
         unnamed = [stage for stage in pipeline.stages if stage.model == DEFAULT]
         if not unnamed:

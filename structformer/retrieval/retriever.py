@@ -14,9 +14,9 @@ import numpy as np
 
 from structformer.errors import UsageError
 from structformer.option_names import checked_options
-from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.copies import Sayings
 from structformer.retrieval.descriptions import ITSELF
+from structformer.retrieval.document_filter import Allowed
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter, Hit, Hits, Place, Translation, Witness
 from structformer.retrieval.index import Index
@@ -206,7 +206,7 @@ class Retriever:
         """A pipeline from any of its forms, in which each stage names its encoder; the default for None. Raises
         WorkspaceError where such a stage needs vectors and the index has none.
         """
-        return self.default_pipeline() if pipeline is None else self.opened.settled(as_pipeline(pipeline))
+        return self.default_pipeline() if pipeline is None else self.opened.with_encoders_named(as_pipeline(pipeline))
 
     def weights(self, pipeline: Pipeline) -> FusionWeights | None:
         """The learned weights that a pipeline's fusion uses, None where it has no such stage."""

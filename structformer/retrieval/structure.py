@@ -40,13 +40,14 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class StructureOptions:
-    """How a corpus's static encoder is learned. mix: weights of the sources of pairs, None for the default ones;
-    dimensions: of its vectors; features: words and n-grams that have one, at most.
-    """
+    """How a corpus's static encoder is learned."""
 
     mix: Mapping[str, float] | None = None
+    """Weights of the sources of pairs; None: the default ones."""
     dimensions: int = 256
+    """Length of its vectors."""
     features: int = 100_000
+    """At most so many words and n-grams have a vector."""
     learning: LearningOptions = field(default_factory=LearningOptions)
 
     def __post_init__(self) -> None:
@@ -75,15 +76,17 @@ class StructureOptions:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A static encoder with what it was learned from. digests: (units, 8) of the corpus's texts; counts: of pairs, by
-    source; passages: of the sample; epochs: how often each pair was seen, in the mean.
-    """
+    """A static encoder with what it was learned from."""
 
     encoder: StaticEncoder
     digests: npt.NDArray[np.uint8]
+    """(units, 8) of the corpus's texts."""
     counts: dict[str, int]
+    """Pairs, by source."""
     passages: int
+    """Passages of the sample."""
     epochs: float
+    """How often each pair was seen, on average."""
     seconds: float
 
 

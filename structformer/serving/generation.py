@@ -16,7 +16,7 @@ from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.models.registry import read_record
 from structformer.near_names import did_you_mean
-from structformer.retrieval.allowed import Allowed
+from structformer.retrieval.document_filter import Allowed
 from structformer.retrieval.encoder_names import ENCODER
 from structformer.retrieval.encoder_places import encoder_kind
 from structformer.retrieval.hits import Filter

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 from structformer.pages.blocks_html import section_html
 from structformer.pages.frame import environment
-from structformer.retrieval.helping import Help
+from structformer.retrieval.search_suggestions import Help
 from structformer.serving.access import Access
 from structformer.serving.assets import assets
 from structformer.serving.comparison import Comparison, Placed

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from structformer.retrieval.allowed import Allowed
+from structformer.retrieval.document_filter import Allowed
 from structformer.retrieval.encoder_names import DEFAULT, STRUCTURE
 from structformer.retrieval.fusion import reciprocal_rank_fusion
 from structformer.retrieval.opened import OpenedIndex
