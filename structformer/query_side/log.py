@@ -69,8 +69,8 @@ def log_queries(
     most: int = MOST_PSEUDO_QUERIES,
     seed: int = 0,
 ) -> list[PseudoQuery]:
-    """Those of a log's queries, at most `most` of them, on whose answer three ways to search agree: the document that
-    the hybrid finds first is among the first three of dense and of lexical search.
+    """At most `most` of a log's queries on whose answer three ways to search agree: the first document of the hybrid is
+    among the first three of dense and of lexical search.
     """
     sample = EvenSample(most, f"log/{seed}")
     for query in queries:

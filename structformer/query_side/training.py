@@ -183,7 +183,7 @@ def _current_index(workspace: Workspace, mode: RunMode, progress: Progress | Non
 
 
 def _begun(workspace: Workspace, options: TrainingOptions) -> TrainingOptions | None:
-    """The options of the unfinished run that is to be resumed, where what they say of the side is what these say."""
+    """The options of the unfinished run to resume, if they agree with these on the side."""
     begun = begun_with(workspace, options)
     if begun is None or options.side not in (None, begun.side or BOTH):
         return None
@@ -192,9 +192,9 @@ def _begun(workspace: Workspace, options: TrainingOptions) -> TrainingOptions | 
 
 
 def trained_side(options: TrainingOptions, *, judged: bool = False) -> str:
-    """ "query" or "both": what is asked for, else queries' side for a bi-encoder that starts from trained weights, on
-    one CPU, without options that concern Examples or passages. judged: judged queries choose the checkpoint. Raises
-    UsageError where queries' side cannot be trained with the options.
+    """ "query" or "both": the asked side; by default the query side for a bi-encoder that starts from trained weights,
+    on one CPU, without options for Examples or passages. judged: judged queries choose the checkpoint. Raises
+    UsageError where the query side cannot be trained with the options.
     """
     given = list(asks_for_both_sides(options, ALL_SOURCES)) or (["development"] if judged else [])
     if options.side == QUERY and given:

@@ -139,8 +139,8 @@ def _write(path: Path, vectors: Vector, rows_of: Rows, weight: float, progress: 
 
 
 def _measured(index: Any, vectors: Vector, rows_of: Rows, weight: float, rng: np.random.Generator) -> Approximation:
-    """The fewest lists by which the wanted share of the nearest is found, with many candidates where few do not do:
-    among tens of millions the codes of too many look alike.
+    """Find the fewest lists that reach the wanted share of the nearest; with many candidates if few are not enough,
+    since among tens of millions of vectors too many codes look alike.
     """
     count, dimensions = vectors.shape
     chosen = np.sort(rng.choice(count, min(count, _ASKED), replace=False))

@@ -104,10 +104,12 @@ def learn_weights(
     """Weights under which the first row of each group, the relevant one, is likeliest.
 
     groups: (candidates, 7) features of one query each. Minimises the mean softmax cross-entropy of the rows' weighted
-    sums plus ridge / scale x |w - scale x prior|^2 / 2, a convex problem, by Newton's method; weights below zero are
-    set to zero and the others learned again, and those that the prior has at zero stay there. The result is divided by
-    the weight of the cosine, or where that is the smaller one by the static encoder's. The prior counts the same
-    however many queries there are: it guards against their bias, which more of them don't lessen."""
+    sums plus ridge / scale x |w - scale x prior|^2 / 2, a convex problem, by Newton's method. Weights below zero are
+    set to zero and the others learned again; weights that the prior has at zero stay there.
+
+    The result is divided by the larger of the cosine's weight and the static encoder's. The prior counts the same
+    however many queries there are: it guards against their bias, which more of them don't lessen.
+    """
     if not groups:
         return prior
     centre = prior.as_array() * scale

@@ -90,12 +90,12 @@ def find_gaps(
     alike: float = ALIKE,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Gap]:
-    """Those of the questions that the index of today does not answer with confidence, or that somebody said are not
-    answered, as groups, the most asked first. Every question is asked again, since what was missing may be written now.
+    """Groups of questions that today's index does not answer with confidence, or that somebody called unanswered, the
+    most asked first. Every question is asked again, since its answer may have been written meanwhile.
 
-    Groups are led by their most asked question. Another joins the leader that it is most like, if the cosine of the two
-    is at least `alike` and both have a document among their first hits; or one with the same words. So each is compared
-    with a bounded number of others. Without vectors only the same words make a group.
+    A group's most asked question leads it. Another one joins the leader that it is most like, if their cosine is at
+    least `alike` and both have a document among their first hits, or if it has the same words. So each is compared with
+    a bounded number of others. Without vectors only the same words make a group.
     """
     used = retriever.pipeline(pipeline)
     ordered = sorted(asked, key=lambda each: (-each.searches, -each.not_found, each.query))

@@ -124,8 +124,8 @@ def _cell(hit: Hit) -> str:
 
 
 def web_address(metadata: Mapping[str, Any], anchor: str = "") -> str:
-    """Where a document, or its section of that anchor, is read on its site, by its metadata; "" where that is not
-    known.
+    """The address of a document on its site, or of the section with that anchor, by the document's metadata; "" if
+    unknown.
     """
     url = metadata.get("url")
     if not isinstance(url, str) or not url.startswith(("https://", "http://")):

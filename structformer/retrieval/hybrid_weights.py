@@ -45,8 +45,8 @@ class LearnedWeights:
 def learned_from_openings(search: UntrainedSearch) -> LearnedWeights:
     """What a corpus's opening sentences teach.
 
-    search: by the untrained encoder. A trained one has read the openings, so that its own scores on them say too much;
-    that is also why the static one is cross-fitted.
+    search: by the untrained encoder. A trained one has read the openings, so its scores on them would say too much; for
+    the same reason the static one is cross-fitted.
     """
     copies = Copies.of(search.units)
     drawn, having = draw_openings(search.units, copies=copies, most=3 * _MOST_OPENINGS)

@@ -31,8 +31,8 @@ class Index:
     """
 
     def __init__(self, workspace: Workspace) -> None:
-        """Raises WorkspaceError when there is none, it is of another version or older than the corpus, or a file of it
-        has changed.
+        """Raises WorkspaceError if there is no index, it is of another version or of an earlier corpus, or one of its
+        files has changed.
         """
         self.workspace = workspace
         self._sealed, self._hold = workspace.sealed("index")
@@ -58,8 +58,8 @@ class Index:
 
     @contextmanager
     def adding(self, what: str, names: Sequence[str], optional: Sequence[str] = ()) -> Iterator[None]:
-        """Add files to the index: the block writes them, each under its final name at once. optional: names of those
-        that it may write. Waits for who else writes the workspace.
+        """Add files to the index: the block writes each under its final name in one step. optional: names of files that
+        it may write. Waits for other writers of the workspace.
         """
         with self.workspace.writing(what, wait=_WAIT_SECONDS):
             if not all(self.has(name) for name in names):
@@ -110,8 +110,8 @@ class Index:
         return Descriptions(vectors)
 
     def bases(self) -> dict[str, str]:
-        """By the name of each file of vectors what made them, or began to be trained for it, with the whole commit of
-        one from a hub: "org/name@COMMIT"; of those that a pretrained encoder made.
+        """What made each file of vectors, by its name: the pretrained encoder, or the one its training began with, as
+        "org/name", with "@COMMIT" if it comes from a hub.
         """
         found = {}
         for path in sorted((self.folder / "dense").glob("*.fusion.json")):

@@ -348,7 +348,7 @@ class LexicalIndex:
         return in_order((unit, found.get(unit, 0.0) + called.get(unit, 0.0)) for unit in {**found, **called})[:k]
 
     def _called(self, query: str, documents: Allowed, names: Names) -> dict[int, float]:
-        """What the texts of links that may be seen add to the scores of units, where they have a word of the query."""
+        """What link texts that the asker may see add to the scores of units, where they have a word of the query."""
         units = [unit for unit, _ in self._units.search(query, _CALLED, documents, {INCOMING: FIELDS[INCOMING]})]
         scores = {unit: self._score_called(query, text) for unit, text in zip(units, names(units), strict=True)}
         return {unit: score for unit, score in scores.items() if score > 0}

@@ -207,8 +207,8 @@ class MetadataTable:
         return rows[0][0] if rows else None
 
     def matching(self, paths: Sequence[str], metadata: Mapping[str, Any]) -> Mask:
-        """(documents,) whether each has an id that one of the patterns matches, where there are any, and all of these
-        metadata values, as itself or as one of a list.
+        """(documents,) whether each document's id matches one of the patterns, if there are any, and it has all these
+        metadata values, alone or in a list.
         """
         mask = np.ones(len(self._documents), bool)
         if paths:

@@ -128,8 +128,8 @@ def draw_pseudo_queries(
 def draw_openings(
     units: Iterable[Unit], *, copies: Copies = NO_COPIES, most: int = MOST_PSEUDO_QUERIES, seed: int = 0
 ) -> tuple[list[PseudoQuery], int]:
-    """The openings that `draw_pseudo_queries` draws where nothing else is asked for, and how many documents have one
-    that can be asked, drawn or not.
+    """The openings that `draw_pseudo_queries` draws by default, and the number of documents with an opening that can be
+    asked, drawn or not.
     """
     read = _Read((OPENING,), most, seed, copies)
     read.units(units)

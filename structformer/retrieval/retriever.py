@@ -97,8 +97,8 @@ class Retriever:
         return f"Retriever({str(self.workspace)!r}, {len(self.documents)} documents, {self.default_pipeline()})"
 
     def hits(self, ranking: Ranking, k: int, *, group: bool = False, sections: int | None = None) -> list[Hit]:
-        """A ranking's first sections, or with `group` documents, as hits; copies of a hit are not hits of their own,
-        and translations of a document neither. sections: of a document, at most; all.
+        """A ranking's first sections as hits, or with `group` its first documents. Copies and translations of a hit are
+        not hits of their own. sections: how many of a document, at most; None: all.
         """
         seen: set[tuple[int, int]] = set()
         found: dict[Any, dict[int, Ranked]] = {}  # by what they say, then by what says it: a document, or a unit
@@ -203,8 +203,8 @@ class Retriever:
         return self.opened.allowed(where)
 
     def pipeline(self, pipeline: AnyPipeline | None) -> Pipeline:
-        """A pipeline from any of its forms, in which each stage names its encoder; the default for None. Raises
-        WorkspaceError where such a stage needs vectors and the index has none.
+        """A pipeline from any of its forms, each stage with its encoder; the default one for None. Raises
+        WorkspaceError where a stage needs vectors and the index has none.
         """
         return self.default_pipeline() if pipeline is None else self.opened.with_encoders_named(as_pipeline(pipeline))
 
@@ -229,9 +229,9 @@ class Retriever:
     def witnesses(
         self, query: str, pipeline: Pipeline, among: Allowed | None = None
     ) -> Callable[[str], Witness | None]:
-        """By a document's id the sentence that describes it best for a query; None for one that has none, and where the
-        pipeline's fusion does not look at descriptions. among: the documents that may be found; what others say does
-        not count where the asker may not see them.
+        """A function that gives, by a document's id, the sentence that describes it best for a query; None for
+        documents without one, and where the pipeline's fusion ignores descriptions. among: the documents that the asker
+        may see; what others say does not count.
         """
         pipeline = self.pipeline(pipeline)
         weights = self.weights(pipeline)

@@ -27,10 +27,10 @@ _FOUND = 200  # units by words, and by meaning, as the workspace's own hybrid ta
 
 
 def write_engine(workspace: str | Path | Workspace, engine: EngineIndex, encoder: str = "base") -> int:
-    """Write the workspace's index to an engine, in the place of what it had of us; returns the number of units.
+    """Write the workspace's index to an engine, in place of what we wrote there before; returns the number of units.
 
-    encoder: whose vectors are written, with the weights that were learned for it; where these count the static encoder
-    too, its vectors come after. Raises WorkspaceError without an index.
+    encoder: whose vectors are written, with the weights learned for it; the static encoder's vectors follow if those
+    weights count it. Raises WorkspaceError without an index.
     """
     opened = OpenedIndex(Workspace(workspace), made_vectors)
     _, index, weights = opened.encoder(encoder)
