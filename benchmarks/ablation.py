@@ -40,7 +40,7 @@ def prepare(shared: Path, name: str, work: Path) -> Path:
     from structformer.ingestion import ingest
     from structformer.models.attention import AttentionWeights
     from structformer.models.base import resolve_base_model
-    from structformer.retrieval.index import build_index
+    from structformer.retrieval.indexing import build_index
     from structformer.sampling import sample
     from structformer.workspace import Workspace
 

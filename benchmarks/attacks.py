@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from structformer.corpus import Corpus
 from structformer.errors import StructformerError
 from structformer.ingestion import ingest
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.storage import read_json, write_json
 from structformer.workspace import Workspace
 

@@ -32,7 +32,7 @@ from structformer.evaluation.judgements import Judgements
 from structformer.models.registry import read_record
 from structformer.query_side import train
 from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.structure import StructureOptions
 from structformer.retrieval.structure_training import train_structure
 from structformer.static_encoder.contrastive import LearningOptions

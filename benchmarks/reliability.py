@@ -239,7 +239,7 @@ print(opened, errors, mixed)
 def publish(documents: Path, times: int = 100) -> None:
     """Three readers open and search through a hundred publications of corpus, graph, Examples and index."""
     from structformer.ingestion import ingest
-    from structformer.retrieval.index import build_index
+    from structformer.retrieval.indexing import build_index
     from structformer.sampling import sample
 
     with tempfile.TemporaryDirectory() as folder:

@@ -81,7 +81,7 @@ def report(what: str, value: float, unit: str, bar: float, *, least: bool = Fals
 def index(corpus: Path, workspace: Path) -> int:
     """Ingest and index; returns the number of units."""
     from structformer.ingestion import ingest
-    from structformer.retrieval.index import build_index
+    from structformer.retrieval.indexing import build_index
     from structformer.workspace import Workspace
 
     if not Workspace(workspace).has("graph"):
@@ -99,7 +99,7 @@ def random_vectors(workspace: Path, units: int, given: Path | None) -> None:
     """Random or given vectors in the place of the untrained encoder's."""
     from structformer.retrieval.approximate import APPROXIMATE_FROM, approximate_files, write_approximate
     from structformer.retrieval.dense import overview_path
-    from structformer.retrieval.index import encoder_place
+    from structformer.retrieval.encoder_places import encoder_place
     from structformer.retrieval.units import IndexedDocuments, Units
     from structformer.storage import seal
     from structformer.storage.seal import seal_of

@@ -44,7 +44,7 @@ from structformer.evaluation.significance import randomisation_test
 from structformer.ingestion import ingest
 from structformer.retrieval import Retriever
 from structformer.retrieval.encoder_names import UNTRAINED
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.structure import StructureLessons, StructureOptions
 from structformer.retrieval.structure_pairs import STRUCTURE_SOURCES, structure_sources
 from structformer.retrieval.structure_training import train_structure

@@ -27,7 +27,7 @@ from structformer.corpus import Corpus
 from structformer.document import Document
 from structformer.ingestion import ingest
 from structformer.retrieval import Retriever
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.workspace import Workspace
 
 CORPORA = {"git": "git-html", "stacks": "stacks-sections", "man": "man-html"}

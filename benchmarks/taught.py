@@ -42,8 +42,10 @@ from structformer.retrieval import Retriever
 from structformer.retrieval.copies import Copies
 from structformer.retrieval.document_shares import DocumentShares
 from structformer.retrieval.encoder_names import STRUCTURE, UNTRAINED
-from structformer.retrieval.index import base_place, build_index, load_untrained
-from structformer.retrieval.pseudo_queries import LINK, OPENING, SENTENCE, PseudoQuery, draw_pseudo_queries
+from structformer.retrieval.encoder_places import base_place, load_untrained
+from structformer.retrieval.indexing import build_index
+from structformer.retrieval.link_texts import LINK
+from structformer.retrieval.pseudo_queries import OPENING, SENTENCE, PseudoQuery, draw_pseudo_queries
 from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
 from structformer.retrieval.static_scores import CrossFitted
 from structformer.retrieval.structure import IndexStructure

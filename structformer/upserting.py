@@ -10,7 +10,8 @@ from structformer.did_you_mean import checked_options
 from structformer.document import Document
 from structformer.errors import UsageError
 from structformer.ingestion.given_documents import Changed, Rows, change_given, given_rows
-from structformer.retrieval.index import build_index, is_stale, unrepeatable
+from structformer.retrieval.index import is_stale
+from structformer.retrieval.indexing import build_index, unrepeatable
 from structformer.workspace import Workspace
 
 

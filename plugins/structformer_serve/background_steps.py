@@ -17,18 +17,13 @@ from pathlib import Path
 
 from structformer.cli import PROGRESS_LINES
 from structformer.corpus import Corpus
-from structformer.errors import StructformerError, WorkspaceError
+from structformer.errors import WorkspaceError
 from structformer.extras import TORCH, are_installed, needs
 from structformer.models import trained_models
 from structformer.retrieval.encoder_names import ENCODER, STRUCTURE
-from structformer.retrieval.index import (
-    Index,
-    default_encoders,
-    encoders_advice,
-    is_stale,
-    unrepeatable,
-    would_lose_vectors,
-)
+from structformer.retrieval.encoder_places import default_encoders
+from structformer.retrieval.index import has_vectors, is_stale
+from structformer.retrieval.indexing import encoders_advice, unrepeatable, would_lose_vectors
 from structformer.retrieval.training_verdicts import training_verdict
 from structformer.workspace import Workspace
 
@@ -140,15 +135,6 @@ def threads_given(threads: int | None) -> tuple[str, ...]:
     return () if threads is None else ("--threads", str(threads))
 
 
-def has_vectors(workspace: Workspace) -> bool:
-    """Whether the current index has the vectors of the bi-encoder that one made now would have, if any."""
-    try:
-        index = Index(workspace)
-        return all(index.has_vectors(name) for name in default_encoders(workspace))
-    except StructformerError:
-        return False
-
-
 class Improver(threading.Thread):
     """Goes through the steps that are not done yet, then waits for changes of the sources where that is wanted."""
 
@@ -202,7 +188,7 @@ class Improver(threading.Thread):
                 self._say(needs("a pretrained encoder beside what the documents themselves teach", TORCH))
             return True
         try:
-            if not has_vectors(self._workspace):
+            if not has_vectors(self._workspace, default_encoders(self._workspace)):
                 self._advise()
                 self._step("Reading what the passages mean", "index", *self._limit, say=self._say)
             self._export()

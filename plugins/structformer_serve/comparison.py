@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from structformer.errors import ModelError, WorkspaceError
 from structformer.extras import TORCH, are_installed
 from structformer.models import exported
 from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
@@ -30,12 +29,9 @@ def other_search(opened: OpenedIndex, used: Pipeline) -> tuple[str, Pipeline] | 
     other = _OTHER.get(used.encoder)
     if other is None:
         return None
-    try:
-        at_hand = opened.index.has_vectors(other) and (
-            are_installed(*TORCH) or exported(query_encoder_folder(opened.workspace, other)) is not None
-        )
-    except (ModelError, WorkspaceError):
-        return None
+    at_hand = opened.index.has_vectors(other) and (
+        are_installed(*TORCH) or exported(query_encoder_folder(opened.workspace, other)) is not None
+    )
     return (_NAMES[other], as_pipeline(hybrid(other))) if at_hand else None
 
 

@@ -21,23 +21,23 @@ _CHUNK = 128
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question that ended without a document being opened. searches: how often it was asked; not_found: how often
-    somebody said that nothing fits.
-    """
+    """A question that ended without a document being opened."""
 
     query: str
     searches: int
+    """How often it was asked."""
     not_found: int = 0
+    """How often somebody said that nothing fits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Questions that mean the same, the most asked first, and what comes nearest to the first of them; None where
-    nothing does.
-    """
+    """Questions that mean the same."""
 
     asked: tuple[Asked, ...]
+    """The most asked first."""
     nearest: Hit | None
+    """The hit nearest to the first question; None where nothing is near."""
 
     @property
     def question(self) -> str:
@@ -89,12 +89,12 @@ def find_gaps(
     alike: float = ALIKE,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Gap]:
-    """Those of the questions that the index of today does not answer with confidence, or that somebody said are not
-    answered, as groups, the most asked first. Every question is asked again, since what was missing may be written now.
+    """Groups of questions that today's index does not answer with confidence, or that somebody called unanswered, the
+    most asked first. Every question is asked again, since its answer may have been written meanwhile.
 
-    Groups are led by their most asked question. Another joins the leader that it is most like, if the cosine of the two
-    is at least `alike` and both have a document among their first hits; or one with the same words. So each is compared
-    with a bounded number of others. Without vectors only the same words make a group.
+    A group's most asked question leads it. Another one joins the leader that it is most like, if their cosine is at
+    least `alike` and both have a document among their first hits, or if it has the same words. So each is compared with
+    a bounded number of others. Without vectors only the same words make a group.
     """
     used = retriever.pipeline(pipeline)
     ordered = sorted(asked, key=lambda each: (-each.searches, -each.not_found, each.query))

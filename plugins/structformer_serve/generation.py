@@ -18,10 +18,10 @@ from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.ingestion import Fate
 from structformer.models import read_record
-from structformer.retrieval.allowed import Allowed
+from structformer.retrieval.document_filter import Allowed
 from structformer.retrieval.encoder_names import ENCODER
+from structformer.retrieval.encoder_places import encoder_kind
 from structformer.retrieval.hits import Filter
-from structformer.retrieval.index import encoder_kind
 from structformer.retrieval.metadata import Facet, open_facets
 from structformer.retrieval.pipeline import as_pipeline
 from structformer.retrieval.retriever import Retriever

@@ -38,7 +38,7 @@ def show_search(
     hit's document best. trace: lines on how it was found. also: more keys of the JSON. where: the search's filter;
     explains a filter that matches no document.
     """
-    from structformer.retrieval.helping import help_with, why_none
+    from structformer.retrieval.search_suggestions import help_with, why_none
 
     weights = retriever.weights(pipeline) if explain or out.as_json else None
     confident = retriever.is_confident(query, hits, pipeline)

@@ -89,7 +89,7 @@ def command(
     interrupted run resumes. Beside a pretrained encoder the hybrid's weights are learned from the corpus's own opening
     sentences, from 20 of them on."""
     from structformer.engines.job_parts import Part
-    from structformer.retrieval.index import build_index
+    from structformer.retrieval.indexing import build_index
     from structformer.retrieval.job_parts import index_part
     from structformer.workspace import Workspace
 
@@ -119,7 +119,7 @@ def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) 
     from structformer.corpus import Corpus
     from structformer.models.known_encoders import another_encoder
     from structformer.retrieval.encoder_pairs import choose_encoders
-    from structformer.retrieval.index import encoders_advice, encoders_to_index
+    from structformer.retrieval.indexing import encoders_advice, encoders_to_index
 
     corpus = Corpus.open(workspace)
     choose_encoders(workspace, request.pop("base_model"), request.pop("query_model"))

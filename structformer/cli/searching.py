@@ -63,8 +63,9 @@ def stale_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def fresh_index(out: Output, workspace: Path, if_stale: str) -> None:
-    """Rebuild an index that is older than the corpus, if asked to."""
-    from structformer.retrieval.index import build_index, is_stale
+    """Rebuild an index that is older than the corpus, where that is asked for."""
+    from structformer.retrieval.index import is_stale
+    from structformer.retrieval.indexing import build_index
 
     if if_stale == "rebuild" and is_stale(workspace):
         out.note("the index is older than the corpus: indexing again")
@@ -75,7 +76,7 @@ def fresh_index(out: Output, workspace: Path, if_stale: str) -> None:
 def opened(out: Output, workspace: Path, pipeline: Pipeline | None, if_stale: str) -> tuple[Retriever, Pipeline]:
     """The workspace's retriever and the pipeline to search with: the given one, or the best there is."""
     from structformer.retrieval.encoder_names import ENCODER
-    from structformer.retrieval.index import trained_encoder
+    from structformer.retrieval.encoder_places import trained_encoder
     from structformer.retrieval.retriever import Retriever
     from structformer.workspace import Workspace
 

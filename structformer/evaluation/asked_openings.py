@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.corpus import Corpus
-from structformer.errors import ModelError, UsageError
+from structformer.errors import UsageError
 from structformer.evaluation.comparison import MEASURES, Comparison, Evaluation, FoundRun, compare_runs, label
 from structformer.evaluation.judgements import Judgements
 from structformer.extras import TORCH, are_installed
@@ -55,15 +55,7 @@ def compares_by_structure(workspace: str | Path | Workspace) -> bool:
     untrained encoder, or torch, which asks it, is not installed; and it has those of the static one.
     """
     opened = OpenedIndex(Workspace(workspace))
-    return opened.has_structure and not (are_installed(*TORCH) and has_untrained(opened))
-
-
-def has_untrained(opened: OpenedIndex) -> bool:
-    """Whether an index has vectors of the untrained encoder, and that encoder is in reach."""
-    try:
-        return opened.index.has_vectors(UNTRAINED)
-    except ModelError:
-        return False
+    return opened.has_structure and not (are_installed(*TORCH) and opened.index.has_vectors(UNTRAINED))
 
 
 def evaluate_by_structure(

@@ -19,7 +19,7 @@ from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import read_record, trained_models
 from structformer.notebook import notebook_progress
 from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
-from structformer.retrieval.index import encoder_place
+from structformer.retrieval.encoder_places import encoder_place
 from structformer.retrieval.opened import searches_without_torch
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical, rerank
 from structformer.retrieval.registry import make_stage, stage_kind

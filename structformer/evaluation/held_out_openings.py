@@ -24,8 +24,8 @@ from structformer.evaluation.comparison import MEASURES, Comparison, Evaluation,
 from structformer.models.registry import read_record, trained_models
 from structformer.retrieval.document_shares import DocumentShares
 from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
+from structformer.retrieval.encoder_places import encoder_place, load_untrained
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights, reciprocal_rank_fusion
-from structformer.retrieval.index import encoder_place, load_untrained
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical
 from structformer.retrieval.pseudo_queries import PseudoQuery
@@ -113,9 +113,10 @@ def _check_vectors(opened: OpenedIndex) -> None:
     """Raise UsageError where the index has no vectors by which openings are compared."""
     needed = "without judgements, ways to search are compared by vectors of the untrained encoder"
     cure = "`structformer index --encoder base` adds them; or judge by --queries and --qrels"
+    if opened.index.has_vectors(UNTRAINED):
+        return
     try:
-        if opened.index.has_vectors(UNTRAINED):
-            return
+        encoder_place(opened.workspace, UNTRAINED)
     except ModelError as error:
         raise UsageError(f"{needed}, which cannot be used here: {error}") from error
     what = "has other vectors" if opened.default_encoder else "has words alone"

@@ -11,10 +11,10 @@ import torch
 
 from structformer.document import word_count
 from structformer.errors import UsageError
+from structformer.retrieval.even_sample import EvenSample
 from structformer.retrieval.fusion import DEFAULT_WEIGHTS
 from structformer.retrieval.pseudo_queries import LOG, MOST_PSEUDO_QUERIES, PseudoQuery
 from structformer.retrieval.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
-from structformer.retrieval.sample import EvenSample
 from structformer.text.query_like import plain
 
 _AGREEING = 3  # documents that dense and lexical search each find first, the hybrid's first among them
@@ -69,8 +69,8 @@ def log_queries(
     most: int = MOST_PSEUDO_QUERIES,
     seed: int = 0,
 ) -> list[PseudoQuery]:
-    """Those of a log's queries, at most `most` of them, on whose answer three ways to search agree: the document that
-    the hybrid finds first is among the first three of dense and of lexical search.
+    """At most `most` of a log's queries on whose answer three ways to search agree: the first document of the hybrid is
+    among the first three of dense and of lexical search.
     """
     sample = EvenSample(most, f"log/{seed}")
     for query in queries:

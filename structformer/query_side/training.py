@@ -21,13 +21,16 @@ from structformer.query_side.training_queries import ROUND_TRIP, training_querie
 from structformer.retrieval.copies import Copies
 from structformer.retrieval.dense import DenseIndex
 from structformer.retrieval.encoder_names import STRUCTURE
-from structformer.retrieval.index import EncoderPlace, Index, base_place, build_index, is_stale, load_untrained
+from structformer.retrieval.encoder_places import base_place, load_untrained
+from structformer.retrieval.index import Index, has_vectors, is_stale
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.pseudo_queries import ALL_SOURCES, SOURCES
 from structformer.retrieval.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
 from structformer.retrieval.static_scores import CrossFitted
 from structformer.retrieval.structure import IndexStructure
 from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.retrieval.vector_making import made_vectors
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.data.batching import Batching
 from structformer.training.judged.judging import Judge
@@ -108,13 +111,13 @@ def _question_source(
     base = base_for(workspace, options.base_model, options.ranker)
     queries = query_model_for(workspace, options.base_model, options.ranker)
     place = base_place(base, queries)
-    if not _has_vectors(workspace, place):
+    if not has_vectors(workspace, [place]):
         training_advice(corpus, workspace, place.base, mode.listener.note)
     index = _current_index(workspace, mode, progress)
-    path, weights = index.vectors(place, progress)
+    path, weights = made_vectors(index, place, progress)
     untrained = load_untrained(place)
     units, documents = Units(index.folder / "units.arrow"), IndexedDocuments(index.folder / "documents.arrow")
-    halves = IndexStructure(workspace, units, documents).halves() if index.has_structure() else None
+    halves = IndexStructure(workspace, units, documents).halves() if index.has_vectors(STRUCTURE) else None
     search = UntrainedSearch(
         units,
         documents,
@@ -169,11 +172,6 @@ def _asked_of(asked: PseudoQueryScores, units: Units, documents: IndexedDocument
     return f"all {apart} documents" if having == apart else f"{having} of {apart} documents"
 
 
-def _has_vectors(workspace: Workspace, place: EncoderPlace) -> bool:
-    """Whether there is an index of the corpus with an encoder's vectors."""
-    return workspace.has("index") and not is_stale(workspace) and Index(workspace).has_vectors_of(place)
-
-
 def _current_index(workspace: Workspace, mode: RunMode, progress: Progress | None) -> Index:
     """The index of the corpus; made where there is none, but for a dry run."""
     if not workspace.has("index") or is_stale(workspace):
@@ -185,7 +183,7 @@ def _current_index(workspace: Workspace, mode: RunMode, progress: Progress | Non
 
 
 def _begun(workspace: Workspace, options: TrainingOptions) -> TrainingOptions | None:
-    """The options of the unfinished run that is to be resumed, where what they say of the side is what these say."""
+    """The options of the unfinished run to resume, if they agree with these on the side."""
     begun = begun_with(workspace, options)
     if begun is None or options.side not in (None, begun.side or BOTH):
         return None
@@ -194,9 +192,9 @@ def _begun(workspace: Workspace, options: TrainingOptions) -> TrainingOptions | 
 
 
 def trained_side(options: TrainingOptions, *, judged: bool = False) -> str:
-    """ "query" or "both": what is asked for, else queries' side for a bi-encoder that starts from trained weights, on
-    one CPU, without options that concern Examples or passages. judged: judged queries choose the checkpoint. Raises
-    UsageError where queries' side cannot be trained with the options.
+    """ "query" or "both": the asked side; by default the query side for a bi-encoder that starts from trained weights,
+    on one CPU, without options for Examples or passages. judged: judged queries choose the checkpoint. Raises
+    UsageError where the query side cannot be trained with the options.
     """
     given = list(asks_for_both_sides(options, ALL_SOURCES)) or (["development"] if judged else [])
     if options.side == QUERY and given:

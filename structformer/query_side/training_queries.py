@@ -36,10 +36,11 @@ _BATCH = 128
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Held-out questions, by which a run is judged as the search would be, by the hybrid's ranks."""
+    """Judges a run by the hybrid's ranks of held-out questions, as the search would find them."""
 
     asked: PseudoQueryScores
     numbers: list[int]
+    """The questions of `asked` that are held out."""
 
     def ranks(self, ranker: Ranker) -> Ranks:
         """(questions,) with the ranker's vectors of the questions and the index's of passages."""

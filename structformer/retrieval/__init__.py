@@ -5,7 +5,7 @@ from __future__ import annotations
 from structformer.retrieval.bm25 import idf, saturation
 from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
 from structformer.retrieval.hits import Filter, Hit, Hits, parse_filter
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import parse_pipeline
 from structformer.retrieval.qrels_files import read_qrels

@@ -45,16 +45,20 @@ Rows = Callable[[npt.NDArray[np.int64]], Vectors]  # the (rows, dimensions) floa
 
 @dataclass(frozen=True, slots=True)
 class Approximation:
-    """What was measured of an index: lists in all, lists that a query looks into, and the share of the ten nearest that
-    is then found, for passages that are moved as far as people's questions lie from what answers them. weight: of the
-    overviews. candidates: what is scored by stored vectors.
-    """
+    """What was measured of an approximate index."""
 
     lists: int
+    """Lists in all."""
     probes: int
+    """Lists that a query looks into."""
     recall: float
+    """Share of the ten nearest that is then found, for passages moved as far as people's questions lie from their
+    answers.
+    """
     weight: float = 0.0
+    """Weight of the overviews."""
     candidates: int = _CANDIDATES
+    """Passages that are scored by their stored vectors."""
 
 
 def approximate_files(path: Path) -> tuple[Path, Path]:
@@ -135,8 +139,8 @@ def _write(path: Path, vectors: Vector, rows_of: Rows, weight: float, progress: 
 
 
 def _measured(index: Any, vectors: Vector, rows_of: Rows, weight: float, rng: np.random.Generator) -> Approximation:
-    """The fewest lists by which the wanted share of the nearest is found, with many candidates where few do not do:
-    among tens of millions the codes of too many look alike.
+    """Find the fewest lists that reach the wanted share of the nearest; with many candidates if few are not enough,
+    since among tens of millions of vectors too many codes look alike.
     """
     count, dimensions = vectors.shape
     chosen = np.sort(rng.choice(count, min(count, _ASKED), replace=False))

@@ -58,8 +58,8 @@ def complete(
 
 
 def completed(opened: OpenedIndex, typed: str, documents: Collection[int] | None = None) -> str:
-    """A query that is still being typed with its last word written out, where nothing has that word as it stands: as in
-    the title or text of what is found first.
+    """A query that is still being typed, its last word completed from the title or text of what is found first;
+    unchanged if some text has that word already.
     """
     words = list(_WORD.finditer(typed))
     if not words or words[-1].end() != len(typed) or opened.lexical.holds(words[-1][0], documents):

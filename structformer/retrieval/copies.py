@@ -140,8 +140,8 @@ def said(unit: Unit) -> tuple[str, ...]:
 
 
 class Sayings:
-    """What sections that are found say, the same for those that are one result: where their passages are equal, and in
-    copies where they have one place and hardly differ. It is made for one ranking.
+    """Groups the hits of one ranking that say the same thing: equal passages, and passages of copies that have one
+    place and hardly differ.
     """
 
     def __init__(self, units: Units, copies: Copies) -> None:

@@ -16,13 +16,14 @@ _LOOKED_AT = 20  # units of a document
 
 @dataclass(frozen=True, slots=True)
 class CorpusLanguages:
-    """codes: two-letter codes, that of most documents first."""
+    """The languages of a corpus."""
 
     codes: tuple[str, ...]
+    """Two-letter codes, that of most documents first."""
 
     def of(self, document: IndexedDocument, units: Sequence[Unit]) -> str:
-        """Which of the corpus's languages a document is read in: the one that it declares, else the one that its text
-        is in. What declares another is read in the first, by which queries are stemmed too.
+        """Which of the corpus's languages a document is read in: the one that it declares, else that of its text. A
+        document that declares another language is read in the first, as queries are.
         """
         if self._declared(document):
             return self.read_in(document)
@@ -46,8 +47,8 @@ class CorpusLanguages:
 
 
 def language_names(declared: str) -> tuple[str, ...]:
-    """What a filter finds a document by that declares this language, beside what it declares: what people are shown,
-    which is its variant where readers tell such apart, first, and the code. Empty where it is not a language.
+    """The names a language filter accepts for a declared language: the variant shown to readers (zh-TW), then the code
+    (zh). Empty if it is not a language.
     """
     return tuple(dict.fromkeys(filter(None, [declared_variant(declared), declared_code(declared)])))
 

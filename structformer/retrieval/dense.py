@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import WorkspaceError
-from structformer.retrieval.allowed import unit_numbers
 from structformer.retrieval.approximate import ApproximateIndex
 from structformer.retrieval.descriptions import Descriptions
+from structformer.retrieval.document_filter import unit_numbers
 from structformer.retrieval.encoding import Vector, Vectors
 
 _SEARCH_ROWS = 65_536

@@ -18,8 +18,8 @@ import pyarrow as pa
 from structformer.corpus import Corpus
 from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph
-from structformer.retrieval.allowed import Mask
 from structformer.retrieval.copies import Copies
+from structformer.retrieval.document_filter import Mask
 from structformer.retrieval.link_texts import LINK
 from structformer.retrieval.pseudo_queries import MOST_PSEUDO_QUERIES, OPENING, PseudoQuery, draw_pseudo_queries
 from structformer.retrieval.units import Units
@@ -92,14 +92,14 @@ class Descriptions:
         return str(self._table["text"][number])
 
     def told_by(self, number: int) -> int:
-        """The number of the document that says it where it links to the one that it describes; ITSELF of what that says
-        of itself.
+        """The number of the document that says it where it links to the described one; ITSELF if a document says it of
+        itself.
         """
         return int(self._told_by[number])
 
     def hidden(self, sources: Mask | None) -> Numbers:
-        """The numbers of those that documents say which are not among the sources. sources: (documents,) those that may
-        be seen; None: all.
+        """Descriptions that come from documents outside the sources. sources: (documents,) those that may be seen;
+        None: all.
         """
         if sources is None:
             return np.empty(0, np.int64)
@@ -119,8 +119,8 @@ class Descriptions:
         return best, at_best[first]
 
     def saying(self, question: PseudoQuery) -> Numbers:
-        """The numbers of those that may not count where a pseudo-query is asked: what says the same, word for word; and
-        where that is an opening, the openings of all documents, so that its own document is not the only one without.
+        """Descriptions that may not count for a pseudo-query: those with its very words; if one of these is an opening,
+        the openings of all documents too, so that its own document is not the only one without.
         """
         if self._same is None:
             self._same = {}

@@ -24,8 +24,8 @@ class DocumentShares:
         self._average = sum(lengths) / max(1, len(lengths))
 
     def of(self, question: PseudoQuery) -> dict[int, float]:
-        """By document number. The question's document scores as it would without the question, where its units that
-        hold it may not answer.
+        """Shares by document number. Where the units that hold the question may not answer, its document scores as it
+        would without it.
         """
         skipped = self._asked.skipped(question)
         ranked = self._lexical.search_documents(question.text, _FOUND)

@@ -20,19 +20,24 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class FusionWeights:
-    """Weights of a unit's cosine, its document's overview's cosine, its BM25 score and its whole document's BM25 score,
-    the latter two as shares of the query's best; of the two cosines of the static encoder, 0 where it takes no part;
-    and of the cosine of the sentence that describes the document best, which counts nothing where no sentences are kept
-    (descriptions.py).
-    """
+    """How much each of a unit's scores counts."""
 
     dense: float = 1.0
+    """The unit's cosine."""
     overview: float = 1.0
+    """Its document's overview's cosine."""
     lexical: float = 0.3
+    """Its BM25 score, as a share of the query's best."""
     document: float = 0.3
+    """Its whole document's BM25 score, as a share of the query's best."""
     structure: float = 0.0
+    """The static encoder's cosine of the unit; 0 where that encoder takes no part."""
     structure_overview: float = 0.0
+    """The static encoder's cosine of the overview."""
     described: float = 0.0
+    """The cosine of the sentence that describes the document best; it counts nothing where no sentences are kept
+    (descriptions.py).
+    """
 
     def as_array(self) -> Floats:
         """(7,) float64."""
@@ -99,10 +104,12 @@ def learn_weights(
     """Weights under which the first row of each group, the relevant one, is likeliest.
 
     groups: (candidates, 7) features of one query each. Minimises the mean softmax cross-entropy of the rows' weighted
-    sums plus ridge / scale x |w - scale x prior|^2 / 2, a convex problem, by Newton's method; weights below zero are
-    set to zero and the others learned again, and those that the prior has at zero stay there. The result is divided by
-    the weight of the cosine, or where that is the smaller one by the static encoder's. The prior counts the same
-    however many queries there are: it guards against their bias, which more of them don't lessen."""
+    sums plus ridge / scale x |w - scale x prior|^2 / 2, a convex problem, by Newton's method. Weights below zero are
+    set to zero and the others learned again; weights that the prior has at zero stay there.
+
+    The result is divided by the larger of the cosine's weight and the static encoder's. The prior counts the same
+    however many queries there are: it guards against their bias, which more of them don't lessen.
+    """
     if not groups:
         return prior
     centre = prior.as_array() * scale

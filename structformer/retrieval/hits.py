@@ -25,20 +25,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Translation(Place):
-    """A document in another language, "pt-BR"."""
+    """A document in another language."""
 
     language: str = ""
+    """Such as "pt-BR"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result: a section, shown by its best passage.
-
-    section: its number in the document, the root's being 0. is_code: whether the snippet is code, whose line ends
-    matter. highlights: [start, end) of the query's words in the snippet. scores: the passage's score in each stage that
-    ranked it. sections: with grouping, the document's other sections among the hits, best first. also_at: other
-    sections that say the same, or with grouping documents that are copies of this one, as far as they were found
-    too. also_in: with grouping, its translations, as far as they were found."""
+    """One result: a section, shown by its best passage."""
 
     document_id: str
     title: str
@@ -48,13 +43,20 @@ class Hit:
     text: str
     score: float
     scores: dict[str, float] = field(default_factory=dict)
+    """The passage's score in each stage that ranked it."""
     highlights: tuple[tuple[int, int], ...] = ()
+    """[start, end) of the query's words in the snippet."""
     metadata: dict[str, Any] = field(default_factory=dict)
     sections: tuple[Hit, ...] = ()
+    """With grouping, the document's other sections among the hits, best first."""
     section: int = 0
+    """Its number in the document, from the root's 0."""
     also_at: tuple[Place, ...] = ()
+    """Other sections among what was found that say the same; with grouping, documents that are copies of this one."""
     also_in: tuple[Translation, ...] = ()
+    """With grouping, the document's translations among what was found."""
     is_code: bool = False
+    """Whether the snippet is code, whose line ends matter."""
 
     @property
     def breadcrumb(self) -> str:
@@ -104,8 +106,8 @@ class Hits(list[Hit]):
 
 
 def web_address(metadata: Mapping[str, Any], anchor: str = "") -> str:
-    """Where a document, or its section of that anchor, is read on its site, by its metadata; "" where that is not
-    known.
+    """The address of a document on its site, or of the section with that anchor, by the document's metadata; "" if
+    unknown.
     """
     url = metadata.get("url")
     if not isinstance(url, str) or not url.startswith(("https://", "http://")):
@@ -120,23 +122,23 @@ def with_anchor(address: str, anchor: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A sentence that describes a document. told_by: the id of the document that says it where it links to that one; ""
-    where the document says it of itself.
-    """
+    """A sentence that describes a document."""
 
     text: str
     told_by: str = ""
+    """The id of the document that says it where it links to the described one; "" if that says it of itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which documents may be found. paths: patterns of which the document's id matches one (`*` also matches `/`);
-    metadata: values that the document has, as itself or as one of a list. A text is compared with what a value is
-    written as; a number or a truth value with numbers or truth values alone.
-    """
+    """Which documents may be found."""
 
     paths: tuple[str, ...] = ()
+    """Patterns; a document's id matches one of them (`*` also matches `/`)."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    """Values that the document has, alone or in a list. A text is compared with the written form of a value; a number
+    or a truth value only with its own kind.
+    """
 
     def __bool__(self) -> bool:
         return bool(self.paths or self.metadata)

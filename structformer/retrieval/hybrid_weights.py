@@ -29,23 +29,24 @@ _BATCH = 64
 
 @dataclass(frozen=True, slots=True)
 class LearnedWeights:
-    """The hybrid's weights for a corpus, and the cosine below which nothing is found with confidence; the defaults and
-    0 where it has too few opening sentences. asked: openings that were asked and have an answer; having, documents: how
-    many documents have an opening that can be asked, and how many there are, copies left out.
-    """
+    """What openings taught; a corpus with too few openings has the default weights and the floor 0."""
 
     weights: FusionWeights
     floor: float
+    """The cosine below which nothing is found with confidence."""
     asked: int
+    """Openings that were asked and have an answer."""
     having: int
+    """Documents with an opening that can be asked, copies left out."""
     documents: int
+    """Documents in all, copies left out."""
 
 
 def learned_from_openings(search: UntrainedSearch) -> LearnedWeights:
     """What a corpus's opening sentences teach.
 
-    search: by the untrained encoder. A trained one has read the openings, so that its own scores on them say too much;
-    that is also why the static one is cross-fitted.
+    search: by the untrained encoder. A trained one has read the openings, so its scores on them would say too much; for
+    the same reason the static one is cross-fitted.
     """
     copies = Copies.of(search.units)
     drawn, having = draw_openings(search.units, copies=copies, most=3 * _MOST_OPENINGS)

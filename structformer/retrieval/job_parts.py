@@ -11,15 +11,10 @@ from structformer.engines.job_parts import Part, PartsFolder
 from structformer.graph import ReferenceGraph
 from structformer.retrieval.encoder_names import STRUCTURE
 from structformer.retrieval.encoder_pairs import choose_encoders
-from structformer.retrieval.index import (
-    AUTO,
-    Progress,
-    build_index,
-    encoder_place,
-    encoders_to_index,
-    load_passage_encoder,
-)
+from structformer.retrieval.encoder_places import encoder_place, load_passage_encoder
+from structformer.retrieval.indexing import build_index, encoders_to_index
 from structformer.retrieval.units import shard_units
+from structformer.retrieval.vector_making import AUTO, Progress
 from structformer.workspace import Workspace
 
 COMMAND = "index"

@@ -17,8 +17,8 @@ import numpy as np
 import tantivy
 
 from structformer.errors import WorkspaceError
-from structformer.retrieval.allowed import Allowed, Mask, Names
 from structformer.retrieval.bm25 import idf, saturation
+from structformer.retrieval.document_filter import Allowed, Mask, Names
 from structformer.retrieval.lone_characters import LoneCharacters
 from structformer.retrieval.ranking import in_order
 from structformer.retrieval.units import IndexedDocument, Unit
@@ -54,11 +54,13 @@ _LOCK = ".tantivy-meta.lock"
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A word that is being typed: how many of its letters may be wrong, and whether it may go on."""
+    """A word that is being typed."""
 
     word: str
     wrong: int = 0
+    """How many of its letters may be wrong."""
     goes_on: bool = False
+    """Whether more letters may follow."""
 
 
 def _field_analyzers(fields: dict[str, float], languages: Sequence[str]) -> dict[str, tantivy.TextAnalyzer]:
@@ -346,7 +348,7 @@ class LexicalIndex:
         return in_order((unit, found.get(unit, 0.0) + called.get(unit, 0.0)) for unit in {**found, **called})[:k]
 
     def _called(self, query: str, documents: Allowed, names: Names) -> dict[int, float]:
-        """What the texts of links that may be seen add to the scores of units, where they have a word of the query."""
+        """What link texts that the asker may see add to the scores of units, where they have a word of the query."""
         units = [unit for unit, _ in self._units.search(query, _CALLED, documents, {INCOMING: FIELDS[INCOMING]})]
         scores = {unit: self._score_called(query, text) for unit, text in zip(units, names(units), strict=True)}
         return {unit: score for unit, score in scores.items() if score > 0}

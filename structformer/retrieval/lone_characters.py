@@ -25,13 +25,13 @@ _KEPT = 1000
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A character in a field. weights: the terms that hold it, the commonest first, each with what makes its idf the
-    character's.
-    """
+    """A character in a field."""
 
     texts: int
+    """How many texts have it."""
     idf: float
     weights: tuple[tuple[str, float], ...]
+    """The terms that hold it, the commonest first, each with the factor that makes its idf the character's."""
 
 
 class LoneCharacters:

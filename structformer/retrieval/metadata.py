@@ -24,8 +24,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from structformer.errors import WorkspaceError
-from structformer.retrieval.allowed import Mask
 from structformer.retrieval.corpus_languages import LANGUAGE, language_names
+from structformer.retrieval.document_filter import Mask
 from structformer.retrieval.units import IndexedDocument, IndexedDocuments
 from structformer.storage.digests import bytes_digest
 from structformer.storage.parquet import numbers
@@ -80,13 +80,13 @@ def _stored_forms(wanted: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A property of documents by which a search can be narrowed. name: the metadata's key, or "path" for the first
-    folder; values: what there is; bits: (documents,) uint16, which of them each document has.
-    """
+    """A property of documents by which a search can be narrowed."""
 
     name: str
+    """The metadata's key, or "path" for the first folder."""
     values: tuple[str, ...]
     bits: npt.NDArray[np.uint16]
+    """(documents,) uint16, the values that each document has."""
 
     def counts(self, documents: Iterable[int]) -> list[tuple[str, int]]:
         """How many of these documents have each value, most first."""
@@ -207,8 +207,8 @@ class MetadataTable:
         return rows[0][0] if rows else None
 
     def matching(self, paths: Sequence[str], metadata: Mapping[str, Any]) -> Mask:
-        """(documents,) whether each has an id that one of the patterns matches, where there are any, and all of these
-        metadata values, as itself or as one of a list.
+        """(documents,) whether each document's id matches one of the patterns, if there are any, and it has all these
+        metadata values, alone or in a list.
         """
         mask = np.ones(len(self._documents), bool)
         if paths:

@@ -20,14 +20,15 @@ from structformer.extras import TORCH, are_installed, require
 from structformer.models.kinds import RankerOptions, ranker_kind
 from structformer.models.onnx_encoder import export_in, exported
 from structformer.models.registry import checked_model, model_kind, read_record, trained_models
-from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.copies import Copies
 from structformer.retrieval.corpus_languages import CorpusLanguages
+from structformer.retrieval.document_filter import Allowed
 from structformer.retrieval.encoder_names import DEFAULT, ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF
+from structformer.retrieval.encoder_places import encoder_kind, encoder_place, trained_encoder
 from structformer.retrieval.exact import CollectionStatistics
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter
-from structformer.retrieval.index import Index, encoder_kind, encoder_place, trained_encoder
+from structformer.retrieval.index import Index, has_vectors
 from structformer.retrieval.lexical import LexicalIndex
 from structformer.retrieval.metadata import MetadataTable
 from structformer.retrieval.ranking import Ranking
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+# The file of an encoder's vectors in an index, by the encoder's name, and the hybrid's weights learned for it.
+VectorsOf = Callable[[Index, str], tuple[Path, FusionWeights]]
 SECTIONS, DOCUMENTS = "sections", "documents"  # what a stage scores
 WHOLE = 1_000_000  # characters of a document that are counted
 
@@ -67,9 +70,12 @@ class QueryEncoder(Protocol):
 class OpenedIndex:
     """What the stages of a pipeline search in."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        """Raises WorkspaceError when there is no index, or it is not what was written for this corpus."""
+    def __init__(self, workspace: Workspace, vectors: VectorsOf = Index.vectors) -> None:
+        """vectors: what looks up an encoder's vectors; `made_vectors` makes those that the index lacks. Raises
+        WorkspaceError when there is no index, or it is not what was written for this corpus.
+        """
         self.workspace = workspace
+        self._vectors = vectors
         self.index = Index(workspace)
         folder = self.index.folder
         self.units = Units(folder / "units.arrow")
@@ -161,7 +167,7 @@ class OpenedIndex:
         """
         if documents is not None:
             documents = Allowed.of(documents, len(self.documents), self.owners)
-        pipeline = self.settled(pipeline)
+        pipeline = self.with_encoders_named(pipeline)
         asked = zip(queries, names or [""] * len(queries), strict=True)
         rankings = [Ranking(query, name=name) for query, name in asked]
         for stage in pipeline.stages:
@@ -178,16 +184,13 @@ class OpenedIndex:
         """
         bi_encoders = (ENCODER, UNTRAINED) if trained_encoder(self.workspace) else (UNTRAINED, ENCODER)
         for encoder in (*bi_encoders, STRUCTURE):
-            try:
-                if self.index.has_vectors(encoder):
-                    return encoder
-            except (ModelError, WorkspaceError):  # a missing model only means another default
-                continue
+            if self.index.has_vectors(encoder):
+                return encoder
         return ""
 
-    def settled(self, pipeline: Pipeline) -> Pipeline:
-        """A pipeline whose stages all name their encoder: those that named none take that of the default search. Raises
-        WorkspaceError where the index has words alone.
+    def with_encoders_named(self, pipeline: Pipeline) -> Pipeline:
+        """Fill in the default search's encoder for stages that name none. Raises WorkspaceError where there are such
+        stages and the index has words alone.
         """
         unnamed = [stage for stage in pipeline.stages if stage.model == DEFAULT]
         if not unnamed:
@@ -209,7 +212,7 @@ class OpenedIndex:
         return self.encoder(encoder)[2]
 
     def encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
-        """What encodes queries, with its vectors of this index and its fusion weights, made where they are missing."""
+        """What encodes queries, with its vectors of this index and its fusion weights."""
         return self._kept(self._dense, name, self._open_encoder)
 
     @property
@@ -236,7 +239,7 @@ class OpenedIndex:
 
         if name != UNTRAINED:
             checked_model(self.workspace, name)
-        vectors, weights = self.index.vectors(name)
+        vectors, weights = self._vectors(self.index, name)
         place = encoder_place(self.workspace, name)
         fingerprint = model_fingerprint(self.workspace, name)
         encoder = load_query_encoder(self.workspace, name)
@@ -350,13 +353,10 @@ def query_encoder_folder(workspace: Workspace, name: str) -> Path:
 
 def searches_without_torch(workspace: Workspace, name: str) -> bool:
     """Whether the index has an encoder's vectors, and queries are encoded by an export, or need none."""
-    try:
-        if not Index(workspace).has_vectors(name):
-            return False
-        needless = not encoder_kind(workspace, name).needs_torch
-        return needless or exported(query_encoder_folder(workspace, name)) is not None
-    except (ModelError, WorkspaceError):
+    if not has_vectors(workspace, [name]):
         return False
+    needless = not encoder_kind(workspace, name).needs_torch
+    return needless or exported(query_encoder_folder(workspace, name)) is not None
 
 
 def model_fingerprint(workspace: Workspace, name: str) -> str:

@@ -16,8 +16,8 @@ from structformer.corpus import Corpus
 from structformer.corpus.languages import corpus_languages
 from structformer.graph import ReferenceGraph
 from structformer.retrieval.copies import NO_COPIES, Copies
+from structformer.retrieval.even_sample import EvenSample
 from structformer.retrieval.link_texts import ANCHOR, LINK, link_texts
-from structformer.retrieval.sample import EvenSample
 from structformer.retrieval.units import Unit
 from structformer.text.query_like import (
     FEWEST_WORDS,
@@ -48,15 +48,17 @@ FEWEST_OPENINGS = 20  # that tell what kind of corpus it is, and from which weig
 
 @dataclass(frozen=True, slots=True)
 class PseudoQuery:
-    """A pseudo-query. document: the number of the one that answers it; holders: units that hold it word for word;
-    passed_over: documents that are neither right nor wrong answers.
-    """
+    """A question drawn from the corpus."""
 
     text: str
     document: int
+    """The number of the document that answers it."""
     source: str
+    """One of ALL_SOURCES, or LOG."""
     holders: tuple[int, ...] = ()
+    """The units that hold it word for word."""
     passed_over: tuple[int, ...] = ()
+    """Documents that are neither right nor wrong answers."""
 
 
 def draw_pseudo_queries(
@@ -126,8 +128,8 @@ def draw_pseudo_queries(
 def draw_openings(
     units: Iterable[Unit], *, copies: Copies = NO_COPIES, most: int = MOST_PSEUDO_QUERIES, seed: int = 0
 ) -> tuple[list[PseudoQuery], int]:
-    """The openings that `draw_pseudo_queries` draws where nothing else is asked for, and how many documents have one
-    that can be asked, drawn or not.
+    """The openings that `draw_pseudo_queries` draws by default, and the number of documents with an opening that can be
+    asked, drawn or not.
     """
     read = _Read((OPENING,), most, seed, copies)
     read.units(units)
@@ -161,13 +163,13 @@ def _of_first(question: PseudoQuery, copies: Copies) -> PseudoQuery:
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
-    """What may be a document's opening. unit: that holds it; is_named: whether a name and a dash precede it, by
-    which pages of manuals say what they are about.
-    """
+    """A sentence that may be a document's opening."""
 
     text: str
     unit: int
+    """The unit that holds it."""
     is_named: bool
+    """Whether a name and a dash precede it: so pages of manuals say what they are about."""
 
 
 def _first_words(openings: Collection[_Opening], languages: Sequence[str]) -> frozenset[str]:

@@ -25,17 +25,18 @@ NOTHING = -1e9  # the score of what may not be found
 
 @dataclass(frozen=True, slots=True)
 class UntrainedSearch:
-    """The hybrid that pseudo-queries are asked of. encoder: the one that the index's vectors were made with; static:
-    where the static encoder takes part; learned: the weights that the search uses, where they are known.
-    """
+    """The hybrid that pseudo-queries are asked of."""
 
     units: Units
     documents: IndexedDocuments
     lexical: LexicalIndex
     index: DenseIndex
     encoder: BiEncoder
+    """The encoder that made the index's vectors."""
     static: CrossFitted | None = None
+    """If the static encoder takes part."""
     learned: FusionWeights | None = None
+    """The weights that the search uses, if they are known."""
 
     @property
     def weights(self) -> FusionWeights:

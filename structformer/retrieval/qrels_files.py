@@ -13,10 +13,11 @@ Qrels = dict[str, dict[str, int]]
 
 
 class Qrel(NamedTuple):
-    """One judgement. subtopic: TREC's second column, which the diversity tracks use; "0" elsewhere."""
+    """One judgement."""
 
     query: str
     subtopic: str
+    """TREC's second column, which the diversity tracks use; "0" elsewhere."""
     document: str
     grade: int
 

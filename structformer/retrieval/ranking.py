@@ -12,14 +12,15 @@ Ranked = list[tuple[int, float]]
 
 @dataclass(slots=True)
 class Ranking:
-    """What a pipeline made of one query: the ranked units, and each stage's scores by unit. name: the query's id, ""
-    where it has none.
-    """
+    """What a pipeline made of one query."""
 
     query: str
     ranked: Ranked = field(default_factory=list)
+    """Units, best first."""
     scores: dict[str, dict[int, float]] = field(default_factory=dict)
+    """Each stage's scores, by unit."""
     name: str = ""
+    """The query's id, if any."""
 
     def add(self, stage: str, ranked: Ranked) -> None:
         """Take a stage's order over."""

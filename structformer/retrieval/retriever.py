@@ -14,11 +14,12 @@ import numpy as np
 
 from structformer.did_you_mean import checked_options
 from structformer.errors import UsageError
-from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.copies import Sayings
 from structformer.retrieval.descriptions import ITSELF
+from structformer.retrieval.document_filter import Allowed
 from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Filter, Hit, Hits, Place, Translation, Witness
+from structformer.retrieval.index import Index
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, hybrid, lexical
 from structformer.retrieval.ranking import Ranked, Ranking
@@ -39,7 +40,7 @@ class Retriever:
     def __init__(self, workspace: Workspace, opened: OpenedIndex | None = None) -> None:
         """opened: the workspace's index, where it is open already."""
         self.workspace = workspace
-        self.opened = opened or OpenedIndex(workspace)
+        self.opened = opened or OpenedIndex(workspace, _made_vectors)
         self.units = self.opened.units
         self.documents = self.opened.documents
 
@@ -96,8 +97,8 @@ class Retriever:
         return f"Retriever({str(self.workspace)!r}, {len(self.documents)} documents, {self.default_pipeline()})"
 
     def hits(self, ranking: Ranking, k: int, *, group: bool = False, sections: int | None = None) -> list[Hit]:
-        """A ranking's first sections, or with `group` documents, as hits; copies of a hit are not hits of their own,
-        and translations of a document neither. sections: of a document, at most; all.
+        """A ranking's first sections as hits, or with `group` its first documents. Copies and translations of a hit are
+        not hits of their own. sections: how many of a document, at most; None: all.
         """
         seen: set[tuple[int, int]] = set()
         found: dict[Any, dict[int, Ranked]] = {}  # by what they say, then by what says it: a document, or a unit
@@ -202,10 +203,10 @@ class Retriever:
         return self.opened.allowed(where)
 
     def pipeline(self, pipeline: AnyPipeline | None) -> Pipeline:
-        """A pipeline from any of its forms, in which each stage names its encoder; the default for None. Raises
-        WorkspaceError where such a stage needs vectors and the index has none.
+        """A pipeline from any of its forms, each stage with its encoder; the default one for None. Raises
+        WorkspaceError where a stage needs vectors and the index has none.
         """
-        return self.default_pipeline() if pipeline is None else self.opened.settled(as_pipeline(pipeline))
+        return self.default_pipeline() if pipeline is None else self.opened.with_encoders_named(as_pipeline(pipeline))
 
     def weights(self, pipeline: Pipeline) -> FusionWeights | None:
         """The learned weights that a pipeline's fusion uses, None where it has no such stage."""
@@ -228,9 +229,9 @@ class Retriever:
     def witnesses(
         self, query: str, pipeline: Pipeline, among: Allowed | None = None
     ) -> Callable[[str], Witness | None]:
-        """By a document's id the sentence that describes it best for a query; None for one that has none, and where the
-        pipeline's fusion does not look at descriptions. among: the documents that may be found; what others say does
-        not count where the asker may not see them.
+        """A function that gives, by a document's id, the sentence that describes it best for a query; None for
+        documents without one, and where the pipeline's fusion ignores descriptions. among: the documents that the asker
+        may see; what others say does not count.
         """
         pipeline = self.pipeline(pipeline)
         weights = self.weights(pipeline)
@@ -272,6 +273,15 @@ class Retriever:
             section=unit.section,
             is_code=shown.is_code,
         )
+
+
+def _made_vectors(index: Index, encoder: str) -> tuple[Path, FusionWeights]:
+    """An encoder's vectors; only where the index lacks them does a search bring in what makes them."""
+    if index.has_vectors(encoder):
+        return index.vectors(encoder)
+    from structformer.retrieval.vector_making import made_vectors
+
+    return made_vectors(index, encoder)
 
 
 def checked_query(query: str) -> str:

@@ -41,13 +41,13 @@ class Matches(dict[str, bool]):
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """What is shown of a passage. highlights: the [start, end) of every matching word in it; is_code: whether it is
-    code, whose line ends matter.
-    """
+    """What is shown of a passage."""
 
     text: str
     highlights: tuple[tuple[int, int], ...] = ()
+    """[start, end) of every matching word."""
     is_code: bool = False
+    """Whether it is code, whose line ends matter."""
 
 
 def snippet(text: str, matches: Matches, parts: Sequence[Part] = ()) -> Snippet:

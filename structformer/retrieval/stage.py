@@ -24,28 +24,29 @@ _BARE = re.compile(r"[\w./~-]+")
 
 @dataclass(frozen=True, slots=True)
 class StageKind:
-    """What a stage of a name is.
-
-    finds: it finds units, so it comes first; otherwise it orders those found. run: what it does with the rankings of
-    some queries, see `Run`. model: the one it uses when none is named, "" for a stage without; DEFAULT of
-    encoder_names for the encoder that the default search uses. options: with their
-    defaults; `k` is how many units it finds, or looks at, of documents where its option `of` says so. choices: what an
-    option that is a word may be. needs(opened, stage): what must be there before anything is searched, so that a wrong
-    name is an error even where nothing is found. vectors: its model is a bi-encoder, whose vectors of the queries it
-    compares with those of the index. fuses: it sums scores by the weights that were learned for that encoder, unless
-    its option `weights` says otherwise. ranks: it orders by its model's scores alone, so that tables call it by the
-    model's name."""
+    """A kind of stage, by its name."""
 
     name: str
     run: Run
+    """Changes the rankings of some queries, see `Run`."""
     finds: bool
+    """Whether it finds units, and so comes first; other stages reorder what was found."""
     options: Mapping[str, Value]
+    """Names and defaults. `k`: how many units it finds or looks at; documents, if its option `of` says so."""
     model: str = ""
+    """The model it uses when none is named: "" for none, DEFAULT for the default search's encoder (encoder_names)."""
     choices: Mapping[str, tuple[str, ...]] | None = None
+    """The allowed words of options that are words."""
     needs: Callable[[Any, Any], object] | None = None
+    """needs(opened, stage) checks what must be there before anything is searched, so that a wrong name is an error even
+    where nothing is found.
+    """
     vectors: bool = False
+    """Whether its model is a bi-encoder, whose vectors of queries it compares with those of the index."""
     fuses: bool = False
+    """Whether it sums scores by the weights learned for that encoder, unless its option `weights` says otherwise."""
     ranks: bool = False
+    """Whether it orders by its model's scores alone; tables then call it by the model's name."""
 
     def __post_init__(self) -> None:
         checked_name(self.name, "the stage's name")
@@ -75,13 +76,13 @@ class StageKind:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of a pipeline: its name and kind, the model it uses ("" for none) and the options that are not their
-    defaults, sorted.
-    """
+    """One stage of a pipeline."""
 
     name: str
     model: str
+    """The model it uses; "" for none."""
     options: tuple[tuple[str, Value], ...] = ()
+    """Those that are not the defaults, sorted."""
     kind: StageKind = field(compare=False, repr=False, kw_only=True)
 
     def option(self, name: str) -> Value:

@@ -19,11 +19,10 @@ from structformer.static_encoder import StaticEncoder
 
 @dataclass(frozen=True, slots=True)
 class CrossFitted:
-    """Two static encoders of a corpus, the first learned from the pairs of documents that are `asking`, the second from
-    those of the others.
-    """
+    """Two static encoders of a corpus, each learned from half of its documents."""
 
     halves: tuple[StaticEncoder, StaticEncoder]
+    """The first learned from the pairs of documents that are `asking`, the second from the others."""
 
     def unread(self, document: int) -> int:
         """The place of the encoder that has learned from no pair of a document."""

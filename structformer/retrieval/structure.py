@@ -40,13 +40,14 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class StructureOptions:
-    """How a corpus's static encoder is learned. mix: weights of the sources of pairs, None for the default ones;
-    dimensions: of its vectors; features: words and n-grams that have one, at most.
-    """
+    """How a corpus's static encoder is learned."""
 
     mix: Mapping[str, float] | None = None
+    """Weights of the sources of pairs; None: the default ones."""
     dimensions: int = 256
+    """Length of its vectors."""
     features: int = 100_000
+    """At most so many words and n-grams have a vector."""
     learning: LearningOptions = field(default_factory=LearningOptions)
 
     def __post_init__(self) -> None:
@@ -75,15 +76,17 @@ class StructureOptions:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A static encoder with what it was learned from. digests: (units, 8) of the corpus's texts; counts: of pairs, by
-    source; passages: of the sample; epochs: how often each pair was seen, in the mean.
-    """
+    """A static encoder with what it was learned from."""
 
     encoder: StaticEncoder
     digests: npt.NDArray[np.uint8]
+    """(units, 8) of the corpus's texts."""
     counts: dict[str, int]
+    """Pairs, by source."""
     passages: int
+    """Passages of the sample."""
     epochs: float
+    """How often each pair was seen, on average."""
     seconds: float
 
 
@@ -187,8 +190,8 @@ def save_structure(
     *,
     keep: bool = False,
 ) -> ModelRecord:
-    """Save an encoder as a model of the workspace, in the place of one of its name; returns its record. keep: that one
-    goes to models/earlier.
+    """Save an encoder as a model of the workspace in place of any of that name; returns its record. keep: move the
+    earlier one to models/earlier.
     """
     with workspace.replacing_model(name, keep=keep) as folder:
         learned.encoder.save(folder)
@@ -220,9 +223,7 @@ def _training(learned: Learned, options: StructureOptions, corpus: Corpus) -> di
 
 
 def asking(document: int) -> bool:
-    """Whether a document is of the half whose pairs the first of two static encoders is learned from, where questions
-    are asked of encoders that have not read them.
-    """
+    """Whether a document is in the half that the first of two cross-fitted static encoders learns from."""
     return document % 2 == 0
 
 
@@ -234,9 +235,8 @@ class IndexStructure:
         self._lessons: StructureLessons | None = None
 
     def make(self, progress: Progress | None = None) -> bool:
-        """Make the workspace's static encoder where there is none, and learn it again, going on from its vectors and
-        with its options, where more than a fifth of the texts are new since; False where there is nothing to learn
-        from.
+        """Make the workspace's static encoder if there is none. Learn it again, from its vectors and with its options,
+        if more than a fifth of the texts are new. False if there is nothing to learn from.
 
         Raises UsageError where another kind of model has its name.
         """
@@ -260,9 +260,8 @@ class IndexStructure:
         return True
 
     def halves(self) -> tuple[StaticEncoder, StaticEncoder] | None:
-        """Two learned as the workspace's own, but one from pairs of documents with even numbers alone, the other from
-        those of odd ones, so that each can be asked what the other's documents say. None where there is nothing to
-        learn from any more.
+        """Two encoders learned like the workspace's own, one from documents with even numbers, one from those with odd
+        numbers, so that each can be asked what the other's documents say. None if there is nothing left to learn from.
         """
         options = StructureOptions.of(read_record(self._workspace, STRUCTURE).training["options"]).repeatable
         try:

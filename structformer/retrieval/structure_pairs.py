@@ -16,8 +16,8 @@ from structformer.corpus import Corpus
 from structformer.document import word_count
 from structformer.graph import ReferenceGraph
 from structformer.retrieval.copies import Copies
+from structformer.retrieval.even_sample import evenly_taken
 from structformer.retrieval.pseudo_queries import ALL_SOURCES, SOURCES, PseudoQuery, draw_pseudo_queries
-from structformer.retrieval.sample import evenly_taken
 from structformer.retrieval.units import IndexedDocuments, Units
 from structformer.sampling import Samples, SamplingOptions, tasks
 from structformer.sampling.draw_examples import draw
@@ -40,15 +40,17 @@ _MOST_EXAMPLES = 60_000  # of a task
 
 @dataclass(frozen=True, slots=True)
 class StructurePairs:
-    """The pairs of a corpus, with what they are made of. words: by the number of their column; passages: (units of the
-    sample, words); names: of the sources; sources: (pairs,) the place of each one's source among these.
-    """
+    """The pairs of a corpus, with what they are made of."""
 
     words: WordNumbers
+    """Each with the number of its column."""
     passages: Table
+    """(units of the sample, words)."""
     pairs: Pairs
     names: tuple[str, ...]
+    """Of the sources."""
     sources: npt.NDArray[np.int64]
+    """(pairs,) the place of each pair's source in `names`."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -82,17 +84,19 @@ class StructurePairs:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """A text with the document that it is of, and the passages, or the text, of which one is its positive. own: a
-    passage that is not; -1 for none.
-    """
+    """A text, and where its positive is found."""
 
     text: str
     source: str
     document: int
+    """The number of the text's document."""
     first: int = 0
+    """One of the passages [first, last) is its positive ..."""
     last: int = 0
     own: int = -1
+    """A passage among these that is not; -1 for none."""
     positive: str = ""
+    """... unless this text is."""
 
 
 def structure_sources() -> tuple[str, ...]:

@@ -16,8 +16,8 @@ import torch
 
 from structformer.errors import WorkspaceError
 from structformer.models.late_interaction import LateInteraction, TokenVectors
-from structformer.retrieval.allowed import unit_numbers
 from structformer.retrieval.approximate import ApproximateIndex, approximate_files, is_installed, write_nearest
+from structformer.retrieval.document_filter import unit_numbers
 from structformer.retrieval.units import Units
 from structformer.storage.files import fsync_folder, temporary_name
 

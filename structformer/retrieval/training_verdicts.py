@@ -12,13 +12,14 @@ from structformer.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class TrainingVerdict:
-    """conclusion: whether a gain was shown, and what the search makes of it; figures: what that rests on, "" where
-    nothing was held out; used: whether the search would take what was trained.
-    """
+    """What training was worth."""
 
     conclusion: str
+    """Whether a gain was shown, and what the search makes of it."""
     figures: str
+    """What the conclusion rests on; "" where nothing was held out."""
     used: bool
+    """Whether the search would use the trained model."""
 
     def __str__(self) -> str:
         return f"{self.figures} {self.conclusion}".strip()

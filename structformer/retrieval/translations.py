@@ -91,8 +91,8 @@ class TranslationFinder:
         return numbers
 
     def _likely(self) -> Iterator[tuple[list[tuple[int, int]], list[int]]]:
-        """(document, language of its mark) of those whose ids differ in that alone, and documents that have the id
-        without it; in order of their first documents.
+        """(document, language of its mark) of documents whose ids differ only in that mark, and documents whose id
+        lacks it; in order of their first documents.
         """
         if not self._marked:
             return

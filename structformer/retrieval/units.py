@@ -45,19 +45,20 @@ _BATCH_ROWS = 1024
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What is searched: a passage of a section. path: titles from the document's to the section's. incoming: anchor
-    texts of the links that point to the section. no_prose: for each part of the text that is none, what it is (its
-    place in NO_PROSE), its start and its end."""
+    """What is searched: a passage of a section."""
 
     document: int
     section: int
     document_id: str
     title: str
     path: tuple[str, ...]
+    """Titles from the document's to the section's."""
     anchor: str
     text: str
     incoming: str = ""
+    """Anchor texts of the links that point to the section."""
     no_prose: tuple[int, ...] = ()
+    """For each part of the text that is not prose: its kind (a place in NO_PROSE), its start and its end."""
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -78,12 +79,13 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class IndexedDocument:
-    """A document of the index: id, title, overview, and metadata as JSON with its language."""
+    """A document of the index."""
 
     id: str
     title: str
     overview: str
     metadata: str
+    """JSON, with the document's language."""
 
     def values(self) -> dict[str, Any]:
         """The metadata."""

@@ -26,15 +26,15 @@ APPROXIMATE_FROM = 100_000  # units; below, an engine that leaves the choice to 
 
 @dataclass(frozen=True, slots=True)
 class EngineUnit:
-    """A unit as an engine keeps it. fields: what a hit shows, as JSON types. terms: in order, as often as they occur
-    there.
-    """
+    """A unit as an engine keeps it."""
 
     number: int
     document: int
     vector: Vector
     terms: Sequence[str]
+    """In order, as often as they occur."""
     fields: Mapping[str, Any]
+    """What a hit shows, as JSON types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +93,19 @@ def _no_folder(place: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SearchEngine:
-    """A search engine, by the name that its addresses begin with: NAME:PLACE.
-
-    places: what PLACE looks like, such as "FOLDER" or "http://HOST:PORT/NAME". index: the engine's index in a place;
-    raises UsageError for what is none. folder: the folder that a place is, None of one that is asked over a network.
-    install: what pip installs where a package is missing, such as "structformer[lancedb]". experimental: no real server
-    was run in its tests.
-    """
+    """A search engine, by the name that its addresses begin with: NAME:PLACE."""
 
     name: str
     places: tuple[str, ...]
+    """What PLACE looks like, such as "FOLDER" or "http://HOST:PORT/NAME"."""
     index: Callable[[str], EngineIndex]
+    """Opens the engine's index in a place; raises UsageError if the place is wrong."""
     folder: Callable[[str], Path | None] = _no_folder
+    """The folder that a place names; None if the engine is asked over a network."""
     install: str = ""
+    """What pip installs when a package is missing, such as "structformer[lancedb]"."""
     experimental: bool = False
+    """True if its tests run no real server."""
 
     def __post_init__(self) -> None:
         checked_name(self.name, "the search engine's name")

@@ -18,6 +18,7 @@ from structformer.retrieval.lexical import document_text
 from structformer.retrieval.opened import OpenedIndex, QueryEncoder, load_query_encoder, model_fingerprint
 from structformer.retrieval.ranking import normalize_by_max, top_k
 from structformer.retrieval.snippet import Matches, snippet
+from structformer.retrieval.vector_making import made_vectors
 from structformer.search_engines.interface import BATCH, EngineDocument, EngineIndex, EngineUnit
 from structformer.text.lexical_analysis import analyzer_of, query_terms, spaced
 from structformer.workspace import Workspace
@@ -26,12 +27,12 @@ _FOUND = 200  # units by words, and by meaning, as the workspace's own hybrid ta
 
 
 def write_engine(workspace: str | Path | Workspace, engine: EngineIndex, encoder: str = "base") -> int:
-    """Write the workspace's index to an engine, in the place of what it had of us; returns the number of units.
+    """Write the workspace's index to an engine, in place of what we wrote there before; returns the number of units.
 
-    encoder: whose vectors are written, with the weights that were learned for it; where these count the static encoder
-    too, its vectors come after. Raises WorkspaceError without an index.
+    encoder: whose vectors are written, with the weights learned for it; the static encoder's vectors follow if those
+    weights count it. Raises WorkspaceError without an index.
     """
-    opened = OpenedIndex(Workspace(workspace))
+    opened = OpenedIndex(Workspace(workspace), made_vectors)
     _, index, weights = opened.encoder(encoder)
     weights = replace(weights, described=0.0)  # an engine has passages, and no sentences beside them
     encoders = {encoder: (index, weights.dense, weights.overview)}

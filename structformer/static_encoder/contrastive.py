@@ -26,33 +26,36 @@ _EPOCHS, _FEWEST_EPOCHS, _MOST_SEEN = 8.0, 2.0, 60_000
 
 @dataclass(frozen=True, slots=True)
 class LearningOptions:
-    """How the vectors are learned. epochs: None for as many as show it 60,000 pairs, two at least and eight at most;
-    learning_rate: of the first step, from which it falls to zero; temperature: cosines are divided by it before the
-    softmax; batch: pairs of a step.
-    """
+    """How the vectors are learned."""
 
     epochs: float | None = None
+    """None: as many as show it 60,000 pairs, from two to eight."""
     learning_rate: float = 1e-3
+    """Of the first step; it falls to zero."""
     temperature: float = 0.05
+    """Cosines are divided by it before the softmax."""
     batch: int = 512
+    """Pairs of a step."""
     seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """What is learned from. queries: (pairs, words); passages: (passages, words); documents: (pairs,) numbers of the
-    pairs' documents, whose other pairs in a batch are not negatives; first, last: (pairs,) one of the passages [first,
-    last) is its positive; own: (pairs,) one among these that is not, -1 for none; shares: (pairs,) how often each is
-    drawn, in proportion.
-    """
+    """What is learned from."""
 
     queries: Table
+    """(pairs, words)."""
     passages: Table
+    """(passages, words)."""
     documents: Numbers
+    """(pairs,) numbers of the pairs' documents, whose other pairs in a batch are not negatives."""
     first: Numbers
+    """(pairs,) one of the passages [first, last) is the pair's positive."""
     last: Numbers
     own: Numbers
+    """(pairs,) a passage among these that is not; -1 for none."""
     shares: npt.NDArray[np.float64]
+    """(pairs,) how often each is drawn, in proportion."""
 
     def __len__(self) -> int:
         return int(self.queries.shape[0])

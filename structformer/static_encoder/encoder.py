@@ -24,8 +24,8 @@ _AT_ONCE = 512  # texts
 
 class StaticEncoder:
     """Encodes texts by sums of vectors of words and of their n-grams; no order, no context, microseconds a query.
-
-    features: what has a vector; vectors: (features, dimensions) float16 or float32."""
+    vectors: (features, dimensions) float16 or float32.
+    """
 
     kind = KIND
 

@@ -28,13 +28,14 @@ _CURRENT = "current"  # the version that is not in the versions' folder
 
 @dataclass(frozen=True, slots=True)
 class LanguageMark:
-    """language: the one it names, as `declared_variant` writes it. family: what ids have in common that differ in this
-    mark alone. origins: ids that the document may have in the language that has no mark.
-    """
+    """A part of a document's id that may name its language."""
 
     language: str
+    """As `declared_variant` writes it."""
     family: str
+    """What ids have in common that differ in this mark alone."""
     origins: tuple[str, ...] = ()
+    """Ids that the document may have in the language without a mark."""
 
 
 def language_marks(document_id: str) -> list[LanguageMark]:

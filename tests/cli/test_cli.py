@@ -204,7 +204,7 @@ def test_help_imports_nothing_heavy(arguments):
 
 
 def test_a_lexical_search_needs_neither_torch_nor_pandas(workspace):
-    from structformer.retrieval.index import build_index
+    from structformer.retrieval.indexing import build_index
 
     build_index(workspace, encoders=[])
     code = (

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.workspace import Workspace
 
 from boats import boats

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from structformer.evaluation.significance import bootstrap_interval, bootstrap_intervals
 from structformer.ingestion import ingest
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 
 from conftest import PAGES, write_pages
 from structformer_lab.row_places import files_of, filled

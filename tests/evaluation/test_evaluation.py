@@ -24,7 +24,7 @@ from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.page import write_page
 from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test, t_test
 from structformer.models.registry import read_record
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import parse_pipeline
 from structformer.retrieval.qrels_files import read_qrels
 from structformer.retrieval.run_files import read_run, write_run

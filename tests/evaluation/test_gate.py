@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from structformer.errors import UsageError
 from structformer.evaluation.gate import Bound, gate
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import as_pipeline
 from structformer.retrieval.run_files import write_run
 

@@ -10,7 +10,7 @@ from structformer.cli.main import main
 from structformer.corpus.site import Site
 from structformer.errors import UsageError
 from structformer.ingestion import ingest
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 
 from conftest import write_pages
 

@@ -22,7 +22,7 @@ from structformer.models.cross_encoder import MAX_TOKENS, CrossEncoder
 from structformer.models.kinds import RankerOptions
 from structformer.models.loading import load_encoder
 from structformer.models.registry import model_kind
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.opened import has_ranking_head, untrained_scorer
 from structformer.retrieval.run_files import read_run
 from structformer.sampling import Example

@@ -14,7 +14,7 @@ import pytest
 from structformer import Retriever
 from structformer.errors import UsageError
 from structformer.extras import MissingPackage, needed_for, needs, require
-from structformer.retrieval.index import build_index, would_lose_vectors
+from structformer.retrieval.indexing import build_index, would_lose_vectors
 from structformer.training import train_ranker
 from structformer.workspace import Workspace
 

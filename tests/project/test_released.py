@@ -23,7 +23,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from structformer._version import __version__
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from test_release import ROOT, built
 
 from conftest import write_pages

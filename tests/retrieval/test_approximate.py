@@ -9,7 +9,7 @@ import pytest
 from structformer.errors import WorkspaceError
 from structformer.retrieval.approximate import ApproximateIndex, approximate_files, write_approximate
 from structformer.retrieval.dense import DenseIndex, overview_path
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.opened import OpenedIndex
 from structformer.workspace import Workspace
 

@@ -14,7 +14,7 @@ from structformer.ingestion import ingest
 from structformer.retrieval.copies import CopyFinder
 from structformer.retrieval.descriptions import drawn_descriptions
 from structformer.retrieval.hits import Filter
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pseudo_queries import draw_pseudo_queries
 from structformer.retrieval.structure_pairs import structure_pairs
 from structformer.workspace import Workspace

@@ -24,7 +24,8 @@ from structformer.retrieval.descriptions import (
     write_descriptions,
 )
 from structformer.retrieval.hits import Filter, Witness
-from structformer.retrieval.index import Index, build_index
+from structformer.retrieval.index import Index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pseudo_queries import PseudoQuery
 from structformer.workspace import Workspace
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from structformer import Retriever, train
 from structformer.ingestion import ingest
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.workspace import Workspace
 from test_query_side import QUERY_SIDE
 

@@ -12,11 +12,11 @@ from structformer import Retriever
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.retrieval import Filter
-from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.as_you_type import complete, completed
-from structformer.retrieval.helping import help_with
-from structformer.retrieval.index import build_index
+from structformer.retrieval.document_filter import Allowed
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.lexical import Begun, document_text
+from structformer.retrieval.search_suggestions import help_with
 from structformer.retrieval.snippet import Matches, snippet
 from structformer.text.lexical_analysis import lone_characters, neighbours
 

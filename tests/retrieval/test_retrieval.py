@@ -17,7 +17,7 @@ from structformer.retrieval.fusion import (
     reciprocal_rank_fusion,
     starting_weights,
 )
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import dense, dense_fusion, hybrid, lexical, parse_pipeline, rerank
 from structformer.workspace import Workspace
 

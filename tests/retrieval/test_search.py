@@ -16,9 +16,10 @@ from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.models.late_interaction import LateInteraction
 from structformer.retrieval import token_index
+from structformer.retrieval.encoder_places import default_encoders, encoder_place
 from structformer.retrieval.exact import bm25, query_likelihood, tf_idf
 from structformer.retrieval.hits import Filter, parse_filter
-from structformer.retrieval.index import build_index, default_encoders, encoder_place
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import late, lexical, parse_pipeline, rerank
 from structformer.text.overview import overview
 from structformer.text.word_vectors import read_word_vectors

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from structformer import Retriever
 from structformer.ingestion import ingest
 from structformer.retrieval.hits import Filter, Hit
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.text.language_marks import language_marks
 
 from conftest import write_pages

@@ -14,7 +14,7 @@ from structformer.errors import UsageError, WorkspaceError
 from structformer.extras import MissingPackage
 from structformer.models.base import packaged_minilm
 from structformer.plugins import load_plugins
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.search_engines import (
     EngineRetriever,
     SearchEngine,

@@ -26,8 +26,10 @@ from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.registry import read_record, trained_models
+from structformer.retrieval.encoder_places import encoder_place
 from structformer.retrieval.encoding import KnownVectors, new_share
-from structformer.retrieval.index import Index, build_index, encoder_place
+from structformer.retrieval.index import Index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pseudo_queries import PseudoQuery
 from structformer.retrieval.structure import StructureLessons, StructureOptions, asking
 from structformer.retrieval.structure_pairs import StructurePairs, _Owned, structure_pairs, structure_sources
@@ -759,7 +761,7 @@ def test_a_journal_of_another_encoder_is_not_gone_on_with(indexed, monkeypatch):
     train_structure(Workspace(indexed), "structure", StructureOptions(learning=LearningOptions(seed=1)))
     second = fingerprint(indexed)
     with monkeypatch.context() as patch:
-        patch.setattr("structformer.retrieval.index.fsync_tree", killed)
+        patch.setattr("structformer.retrieval.vector_making.fsync_tree", killed)
         with pytest.raises(KeyboardInterrupt):
             build_index(indexed, encoders=["structure"])
     [journal] = (Workspace(indexed).cache / "vectors").iterdir()

@@ -18,11 +18,11 @@ from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.known_encoders import is_english
 from structformer.retrieval import Filter, Hit
-from structformer.retrieval.allowed import Allowed
-from structformer.retrieval.helping import help_with
-from structformer.retrieval.index import build_index
+from structformer.retrieval.document_filter import Allowed
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.metadata import open_facets
 from structformer.retrieval.pipeline import as_pipeline
+from structformer.retrieval.search_suggestions import help_with
 from structformer.sampling import sample
 from structformer.text.languages import declared_code, declared_variant, language_of
 from structformer.text.passages import passages

@@ -573,7 +573,7 @@ def test_a_launcher_starts_training_commands_as_modules(command):
 
 
 def test_an_exported_model_scores_alike_and_the_search_uses_it(corpus):
-    from structformer.retrieval.index import build_index
+    from structformer.retrieval.indexing import build_index
 
     texts = [
         f"To clean the {topic} first look at the {topic} closely." for topic in ("mast", "oar", "jib", "keel", "quay")

@@ -17,7 +17,7 @@ from structformer.cli.common import OutputPath
 from structformer.cli.main import COMMANDS, app
 from structformer.errors import UsageError, WorkspaceError
 from structformer.ingestion import ingest
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.storage.files import temporary_name
 from structformer.workspace import new_file, new_folder
 

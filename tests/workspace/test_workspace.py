@@ -20,7 +20,7 @@ from structformer.corpus.checking import check_workspace
 from structformer.errors import UsageError, WorkspaceError
 from structformer.graph import ReferenceGraph, build_graph
 from structformer.ingestion import ingest
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.retriever import Retriever
 from structformer.sampling import Samples, sample
 from structformer.storage import Sealed, read_json, seal, write_json

@@ -12,7 +12,7 @@ from structformer import Retriever, train
 from structformer.errors import UsageError
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.text.word_vectors import read_word_vectors
 
 from boats import TINY, boats

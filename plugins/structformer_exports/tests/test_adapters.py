@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from structformer import Corpus, Retriever, ingest, sample
 from structformer.errors import UsageError
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.sampling import Samples, SamplingOptions
 
 from boats import boats

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from structformer import Retriever
 from structformer.errors import ModelError, UsageError
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.static_encoder import StaticEncoder
 from structformer.static_encoder.words import words_of
 

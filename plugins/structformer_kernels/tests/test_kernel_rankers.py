@@ -10,7 +10,7 @@ import pytest
 import torch
 from structformer import Retriever, TrainingOptions, train
 from structformer.errors import ModelError
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import lexical, rerank
 from structformer.text.word_vectors import read_word_vectors
 

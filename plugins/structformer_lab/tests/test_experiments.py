@@ -16,7 +16,7 @@ from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.registry import read_record
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.workspace import Workspace
 
 from boats import LINKED, linked_pages

@@ -15,7 +15,7 @@ from structformer.errors import UsageError
 from structformer.evaluation.judgements import read_judgements
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import read_record
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.qrels_files import read_qrels
 from structformer.retrieval.run_files import read_run
 from structformer.sampling import Samples

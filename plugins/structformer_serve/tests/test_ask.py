@@ -16,7 +16,7 @@ from structformer.errors import UsageError
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.retrieval.hits import Filter
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 
 from conftest import PAGES, write_pages
 from structformer_serve.app import Application

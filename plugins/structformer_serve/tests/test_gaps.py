@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import as_pipeline
 
 from structformer_serve.gaps import Asked, find_gaps

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 
 from boats import boats
 from test_serving import free_port, wait_until, workspace

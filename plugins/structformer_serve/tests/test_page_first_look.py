@@ -11,8 +11,8 @@ import pytest
 from starlette.testclient import TestClient
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
-from structformer.retrieval.helping import distance
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
+from structformer.retrieval.search_suggestions import distance
 
 from conftest import write_pages
 from structformer_serve.app import Application

@@ -16,7 +16,7 @@ from structformer.graph.incoming import NOWHERE
 from structformer.ingestion import ingest
 from structformer.retrieval import metadata
 from structformer.retrieval.hits import Filter
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.metadata import Facet, MetadataTable, MetadataWriter, open_facets
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.units import IndexedDocument, IndexedDocuments, document_writer

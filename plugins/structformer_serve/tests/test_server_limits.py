@@ -21,7 +21,7 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 from structformer.errors import UsageError
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.workspace import Workspace
 
 from boats import boats

@@ -35,7 +35,7 @@ from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.retrieval.as_you_type import complete, completed
 from structformer.retrieval.hits import Filter
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.structure import StructureOptions
 from structformer.retrieval.structure_training import train_structure
 from structformer.storage.files import read_json, write_json

@@ -16,7 +16,7 @@ import pytest
 from structformer import Retriever
 from structformer.errors import UsageError
 from structformer.retrieval.bm25 import idf, saturation
-from structformer.retrieval.index import build_index
+from structformer.retrieval.indexing import build_index
 from structformer.retrieval.units import Unit
 from structformer.static_encoder import StaticEncoder
 from structformer.static_encoder.words import words_of

@@ -87,7 +87,7 @@ def test_threads_are_handed_to_the_first_index(up, pages, monkeypatch):
 def test_threads_are_handed_to_what_goes_on_beside_the_page(workspace, run, monkeypatch):
     run("index", "-w", workspace, "--encoder", "structure")
     begun = recorded(monkeypatch)
-    monkeypatch.setattr("structformer_serve.background_steps.has_vectors", lambda workspace: False)
+    monkeypatch.setattr("structformer_serve.background_steps.has_vectors", lambda workspace, encoders: False)
 
     def serve(application, ready, on):
         ready("here")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from structformer.retrieval.allowed import Allowed
+from structformer.retrieval.document_filter import Allowed
 from structformer.retrieval.encoder_names import DEFAULT, STRUCTURE
 from structformer.retrieval.fusion import reciprocal_rank_fusion
 from structformer.retrieval.opened import OpenedIndex
@@ -106,8 +106,8 @@ def _described(
 
 
 def _static_vectors(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking]) -> Sequence[Vector | None]:
-    """Each query's vector by the static encoder where that takes part beside the stage's own: it has a weight, and its
-    vectors are there; else None for each.
+    """Each query's vector by the static encoder, if that has a weight and vectors beside the stage's own encoder; else
+    None for each.
     """
     if stage.model == STRUCTURE or not opened.encoder(stage.model)[2].with_structure or not opened.has_structure:
         return [None] * len(rankings)

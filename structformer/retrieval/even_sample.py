@@ -11,20 +11,25 @@ import numpy.typing as npt
 
 @dataclass(slots=True)
 class Sampled:
-    """A text, its document's number, and the units that it was seen in."""
+    """A text of a sample."""
 
     text: str
     document: int
+    """The number of its document."""
     units: list[int]
+    """The units that it was seen in."""
 
 
 @dataclass(slots=True)
 class EvenSample:
-    """The entries whose keys' digests are lowest, at most `most` of them. salt: what else the digests depend on."""
+    """The entries whose keys have the lowest digests."""
 
     most: int
+    """How many entries are kept."""
     salt: str
+    """What the digests depend on beside the keys."""
     entries: dict[int, Sampled] = field(default_factory=dict)
+    """By digest."""
     _below: int = 2**64
 
     def get(self, key: str) -> Sampled | None:

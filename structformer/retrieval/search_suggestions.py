@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from structformer.did_you_mean import nearest
-from structformer.retrieval.allowed import Allowed
 from structformer.retrieval.as_you_type import slips
+from structformer.retrieval.document_filter import Allowed
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.lexical import Begun
 from structformer.retrieval.opened import OpenedIndex
@@ -25,12 +25,12 @@ _MOST_VALUES = 12  # that a message lists
 
 @dataclass(frozen=True, slots=True)
 class Help:
-    """missing: words of the query that no page has; meant: the query with the nearest words in their places, "" where
-    one of them has none.
-    """
+    """Help with a query."""
 
     missing: Sequence[str] = ()
+    """Words of the query that no page has."""
     meant: str = ""
+    """The query with the nearest known words in their places; "" if one of them has none."""
 
 
 def help_with(opened: OpenedIndex, query: str, seen: Allowed | None = None) -> Help:

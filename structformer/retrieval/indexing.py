@@ -1,0 +1,202 @@
+"""Making the index of a workspace: units, documents, the lexical index, encoders' vectors. `index` reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from structformer._version import __version__
+from structformer.corpus import Corpus
+from structformer.corpus.languages import corpus_languages
+from structformer.did_you_mean import checked_options
+from structformer.extras import TORCH, are_installed, needs, require
+from structformer.graph import ReferenceGraph
+from structformer.models.known_encoders import MULTILINGUAL, advise, language_advice
+from structformer.notebook import notebook_progress
+from structformer.retrieval.approximate import faiss_module
+from structformer.retrieval.copies import COPIES, CopyFinder
+from structformer.retrieval.corpus_languages import CorpusLanguages
+from structformer.retrieval.encoder_names import STRUCTURE
+from structformer.retrieval.encoder_pairs import choose_encoders
+from structformer.retrieval.encoder_places import (
+    default_encoders,
+    encoder_place,
+)
+from structformer.retrieval.fusion import FusionWeights
+from structformer.retrieval.index import FORMAT_VERSION, vector_files
+from structformer.retrieval.lexical import LexicalWriter
+from structformer.retrieval.metadata import MetadataWriter
+from structformer.retrieval.structure import IndexStructure
+from structformer.retrieval.translations import TRANSLATIONS, TranslationFinder
+from structformer.retrieval.units import IndexedDocuments, Units, corpus_units, document_writer, unit_writer
+from structformer.retrieval.vector_making import APPROXIMATE, AUTO, Progress, journals, make_vectors
+from structformer.storage.files import read_json, remove, write_json
+from structformer.text.languages import declared_code
+from structformer.workspace import Workspace
+
+if TYPE_CHECKING:
+    pass
+
+
+@checked_options(encoder="encoders", model="base_model", lang="language")
+def build_index(
+    workspace: str | Path | Workspace = ".structformer",
+    *,
+    encoders: list[str] | None = None,
+    language: str = "auto",
+    vector_bits: int = 32,
+    nearest: str = AUTO,
+    base_model: str = "",
+    query_model: str = "",
+    made: Path | None = None,
+    progress: Progress | None = None,
+    say: Callable[[str], object] | None = None,
+) -> dict[str, Any]:
+    """Index the workspace's corpus. Texts that the index before held already keep their vectors, and an interrupted run
+    resumes.
+
+    encoders: whose vectors are made: "structure", the static one, which is learned first where there is none, or more
+    than a fifth of the texts are new since; "base", the untrained bi-encoder; or a trained one by its name. None:
+    - "structure", and the trained bi-encoder if held-out questions show no loss, else "base" if it is at hand;
+    - without torch "structure" alone;
+    - but MissingPackage without torch where the index of today has vectors that only torch makes.
+
+    language: whose stemmer is used; "auto": that of the language that most documents declare, else English's.
+    vector_bits: 32, or 16 for half the room. base_model, query_model: what "base" means from now on (chosen_base.py).
+    nearest: "exact": a search compares all vectors; "approximate": those that an index of vectors names
+    (approximate.py); "auto": approximate from half a million passages on where faiss is installed.
+    made: a folder of vectors that were made elsewhere. say: called with advice before time is spent, for example that
+    an encoder reads English alone and the documents are in French; None: a warning.
+
+    Returns the index's manifest, the names of its encoders and what its weights were learned from. Raises
+    WorkspaceError before the first ingest, ModelError on an unknown encoder, UsageError on "approximate" without faiss.
+    """
+    workspace, progress = Workspace(workspace), notebook_progress(progress)
+    corpus = Corpus.open(workspace)
+    choose_encoders(workspace, base_model, query_model)
+    if encoders is None:
+        encoders = encoders_to_index(workspace)
+    # First the static one, which takes part in the others' weights.
+    encoders = sorted(dict.fromkeys(encoders), key=lambda name: name != STRUCTURE)
+    for encoder in encoders:
+        if encoder != STRUCTURE:
+            encoder_place(workspace, encoder)  # a wrong name fails before the work begins
+    in_python = f"structformer.index({str(workspace)!r}, base_model={MULTILINGUAL!r})"
+    advise(encoders_advice(workspace, corpus, encoders, in_python, language), say)
+    if nearest == APPROXIMATE:
+        faiss_module()
+    languages = CorpusLanguages(_languages(corpus, language))
+    with workspace.publishing("structformer index") as publication:
+        corpus = Corpus.open(workspace)
+        graph = ReferenceGraph.open(workspace, corpus)
+        folder = publication.folder("index")
+        lexical = LexicalWriter(folder / "lexical", languages.codes)
+        metadata, copies = MetadataWriter(folder), CopyFinder()
+        translations = TranslationFinder(languages.codes)
+        with unit_writer(folder) as units, document_writer(folder) as documents:
+            for number, (document, its_units) in enumerate(corpus_units(corpus, graph), 1):
+                translations.add(document, len(its_units))  # before a guess is added to its metadata
+                its_language = languages.codes[0]
+                if len(languages.codes) > 1:
+                    its_language = languages.of(document, its_units)
+                    document = languages.declared(document, its_language)
+                documents.add(document)
+                metadata.add(document)
+                for unit in its_units:
+                    units.add(unit)
+                lexical.add(document, its_units, its_language)
+                copies.add(document.title, (unit.text for unit in its_units))
+                if progress:
+                    progress("words", number, corpus.document_count)
+        lexical.close()
+        indexed = Units(folder / "units.arrow"), IndexedDocuments(folder / "documents.arrow")
+        first = copies.first_of_each(indexed[0])
+        np.save(folder / COPIES, first)
+        np.save(folder / TRANSLATIONS, translations.found(indexed[0], first))
+        manifest = {
+            "format_version": FORMAT_VERSION,
+            "corpus": corpus.fingerprint,
+            "tool_version": __version__,
+            "language": languages.codes[0],
+            "languages": list(languages.codes),
+            "units": len(indexed[0]),
+            "documents": corpus.document_count,
+            "vector_bits": vector_bits,
+            "nearest": nearest,
+            "facets": metadata.close(),
+            "translations": translations.languages,
+        }
+        write_json(folder / "manifest.json", manifest)
+        (folder / "dense").mkdir()
+        before = workspace.folder("index") if workspace.has("index") else None
+        structure = IndexStructure(workspace, *indexed)
+        if STRUCTURE in encoders and not structure.make(progress):
+            encoders.remove(STRUCTURE)
+        for encoder in encoders:
+            place = encoder_place(workspace, encoder)
+            make_vectors(folder, before, workspace, place, manifest, structure, progress, made)
+        weights = _weights_learned(folder, workspace, encoders)
+        remove(journals(workspace))
+    return {**manifest, "encoders": encoders, "weights": weights}
+
+
+def _weights_learned(folder: Path, workspace: Workspace, encoders: Sequence[str]) -> dict[str, Any]:
+    """What the weights of the first pretrained encoder, else of the static one, were learned from: whether they were
+    learned at all, and the numbers of openings, if any were asked. Empty without an encoder.
+    """
+    if not encoders:
+        return {}
+    encoder = next((name for name in encoders if name != STRUCTURE), STRUCTURE)
+    found = read_json(folder / vector_files(encoder_place(workspace, encoder))[-1])
+    learned = FusionWeights.of(found["weights"]).learned
+    return {"encoder": encoder, "learned": learned, "openings": found.get("openings")}
+
+
+def _languages(corpus: Corpus, chosen: str) -> tuple[str, ...]:
+    """The languages by which texts are stemmed."""
+    return corpus_languages(corpus) if chosen == "auto" else (declared_code(chosen) or chosen,)
+
+
+def encoders_advice(
+    workspace: Workspace, corpus: Corpus, encoders: Sequence[str], command: str, language: str = "auto"
+) -> str:
+    """Advice where an untrained encoder of passages does not read the documents' language; "" where all do. command,
+    language: see `language_advice`. Raises ModelError on an unknown encoder.
+    """
+    places = [encoder_place(workspace, each) for each in encoders if each != STRUCTURE]
+    said = (language_advice(corpus, each.base, command, language=language) for each in places if each.untrained)
+    return next(filter(None, said), "")
+
+
+def encoders_to_index(workspace: Workspace) -> list[str]:
+    """The static encoder, and with torch `default_encoders`. Raises MissingPackage without torch where the index of
+    today has vectors that only torch makes.
+    """
+    if are_installed(*TORCH):
+        return [STRUCTURE, *default_encoders(workspace)]
+    if would_lose_vectors(workspace):
+        require(
+            "an index with a pretrained encoder's vectors, as this workspace has (--encoder structure: one without),",
+            *TORCH,
+        )
+    return [STRUCTURE]
+
+
+def unrepeatable(workspace: Workspace) -> str:
+    """Why changed documents cannot be read into this workspace, whose new index would lack vectors; "" if they can."""
+    return (
+        needs("reading what has changed, since the index has a pretrained encoder's vectors,", TORCH)
+        if would_lose_vectors(workspace)
+        else ""
+    )
+
+
+def would_lose_vectors(workspace: Workspace) -> bool:
+    """Whether torch is missing and the index of today has vectors that only torch makes."""
+    if are_installed(*TORCH) or not workspace.has("index"):
+        return False
+    made = (workspace.folder("index") / "dense").glob("*.fusion.json")
+    return any(read_json(path).get("needs_torch", True) for path in made)
