@@ -15,7 +15,7 @@ from structformer.evaluation import own_measures
 from structformer.extras import needed_for
 from structformer.models import ranker_kinds
 from structformer.plugins import load_plugins
-from structformer.retrieval.registry import stage_kinds
+from structformer.retrieval import stage_kinds
 from structformer.sampling import tasks
 from structformer.search_engines import search_engines
 

@@ -9,7 +9,7 @@ import click
 from structformer.formats import format_options
 from structformer.models import ranker_kinds
 from structformer.plugins import load_plugins
-from structformer.retrieval.registry import stage_kinds
+from structformer.retrieval import stage_kinds
 from structformer.sampling import tasks
 from structformer.search_engines import search_engines
 

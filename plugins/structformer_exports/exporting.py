@@ -18,7 +18,7 @@ import pyarrow as pa
 from structformer.corpus import Corpus
 from structformer.document import Document
 from structformer.evaluation import Judgements, write_judgements
-from structformer.retrieval.hits import with_anchor
+from structformer.retrieval import with_anchor
 from structformer.sampling import Example, Samples
 from structformer.storage import parquet_writer
 from structformer.text import cut_section, learn_word_vectors, write_word_vectors

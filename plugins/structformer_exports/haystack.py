@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
-from structformer.retrieval.hits import Filter
-from structformer.retrieval.retriever import Retriever
+from structformer.retrieval import Filter, Retriever
 
 from structformer_exports.hit import content, metadata
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from structformer.retrieval.hits import Hit
+from structformer.retrieval import Hit
 from structformer.text import with_path
 
 

@@ -8,8 +8,7 @@ from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import PrivateAttr
-from structformer.retrieval.hits import Filter
-from structformer.retrieval.retriever import Retriever
+from structformer.retrieval import Filter, Retriever
 
 from structformer_exports.hit import content, metadata
 

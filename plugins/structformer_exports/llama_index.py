@@ -6,8 +6,7 @@ from pathlib import Path
 
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-from structformer.retrieval.hits import Filter
-from structformer.retrieval.retriever import AnyPipeline, Retriever
+from structformer.retrieval import AnyPipeline, Filter, Retriever
 
 from structformer_exports.hit import content, metadata
 

@@ -8,9 +8,7 @@ from pathlib import Path
 
 from structformer.errors import ModelError
 from structformer.models import checked_model, ranker_kind, ranker_kinds, read_record
-from structformer.retrieval.encoder_names import UNTRAINED
-from structformer.retrieval.encoder_places import encoder_place
-from structformer.retrieval.opened import query_encoder_folder
+from structformer.retrieval import UNTRAINED, encoder_place, query_encoder_folder
 from structformer.storage import seal, seal_of, writing_errors
 from structformer.workspace import Workspace
 

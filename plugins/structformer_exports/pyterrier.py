@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pyterrier as pt
-from structformer.retrieval.retriever import AnyPipeline, Retriever
+from structformer.retrieval import AnyPipeline, Retriever
 
 _COLUMNS = ["qid", "query", "docno", "score", "rank"]
 

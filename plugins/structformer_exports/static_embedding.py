@@ -16,7 +16,7 @@ from structformer import __version__
 from structformer.document import MARKS, UNSPACED
 from structformer.errors import ModelError
 from structformer.models import ModelRecord, checked_model, ranker_kind, read_record
-from structformer.retrieval.opened import OpenedIndex
+from structformer.retrieval import OpenedIndex
 from structformer.static_encoder import LONGEST, OF_UNSPACED, SATURATION, StaticEncoder, words_of
 from structformer.storage import write_json
 from structformer.workspace import Workspace, check_folder, new_folder

@@ -13,10 +13,7 @@ from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError
 from structformer.evaluation import Evaluation, Judgements, development_digests, evaluate, named_development, said_of
 from structformer.models import base_for, read_record
-from structformer.retrieval.encoder_names import UNTRAINED_OF
-from structformer.retrieval.opened import has_ranking_head
-from structformer.retrieval.pipeline import parse_pipeline
-from structformer.retrieval.run_files import read_run
+from structformer.retrieval import UNTRAINED_OF, has_ranking_head, parse_pipeline, read_run
 from structformer.sampling import set_digest
 from structformer.storage import sha256_of, write_json
 from structformer.training import (

@@ -20,11 +20,17 @@ from structformer.corpus import Corpus
 from structformer.errors import WorkspaceError
 from structformer.extras import TORCH, are_installed, needs
 from structformer.models import trained_models
-from structformer.retrieval.encoder_names import ENCODER, STRUCTURE
-from structformer.retrieval.encoder_places import default_encoders
-from structformer.retrieval.index import has_vectors, is_stale
-from structformer.retrieval.indexing import encoders_advice, unrepeatable, would_lose_vectors
-from structformer.retrieval.training_verdicts import training_verdict
+from structformer.retrieval import (
+    ENCODER,
+    STRUCTURE,
+    default_encoders,
+    encoders_advice,
+    has_vectors,
+    is_stale,
+    training_verdict,
+    unrepeatable,
+    would_lose_vectors,
+)
 from structformer.workspace import Workspace
 
 from structformer_serve.exports import missing_exports

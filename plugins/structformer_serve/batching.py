@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 
 import numpy as np
 import numpy.typing as npt
-from structformer.retrieval.opened import QueryEncoder
+from structformer.retrieval import QueryEncoder
 
 Vector = npt.NDArray[np.float32]
 _BATCH = 32

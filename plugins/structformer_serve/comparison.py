@@ -9,10 +9,7 @@ from typing import Literal
 
 from structformer.extras import TORCH, are_installed
 from structformer.models import exported
-from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
-from structformer.retrieval.opened import OpenedIndex, query_encoder_folder
-from structformer.retrieval.pipeline import as_pipeline, hybrid
-from structformer.retrieval.stage import Pipeline
+from structformer.retrieval import ENCODER, UNTRAINED, OpenedIndex, Pipeline, as_pipeline, hybrid, query_encoder_folder
 
 from structformer_serve.schemas import FoundDocument, SearchAnswer
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from structformer.document import word_count
-from structformer.retrieval.document_filter import Mask
-from structformer.retrieval.opened import OpenedIndex
+from structformer.retrieval import Mask, OpenedIndex
 from structformer.text import is_imperative, plain, stands_alone
 
 _LOOKED_AT = 3000  # passages, spread over all of them

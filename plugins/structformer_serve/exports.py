@@ -7,10 +7,7 @@ from pathlib import Path
 from structformer.errors import StructformerError
 from structformer.extras import TORCH, are_installed
 from structformer.models import exported
-from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
-from structformer.retrieval.encoder_places import encoder_kind, trained_encoder
-from structformer.retrieval.index import Index
-from structformer.retrieval.opened import query_encoder_folder
+from structformer.retrieval import ENCODER, UNTRAINED, Index, encoder_kind, query_encoder_folder, trained_encoder
 from structformer.workspace import Workspace
 
 

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from structformer.retrieval.hits import Hit
-from structformer.retrieval.retriever import Retriever
-from structformer.retrieval.stage import Pipeline
+from structformer.retrieval import Hit, Pipeline, Retriever
 
 ALIKE = 0.5  # the least cosine of two questions of one group
 _HITS = 5  # documents that are looked at

@@ -18,16 +18,19 @@ from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.ingestion import Fate
 from structformer.models import read_record
-from structformer.retrieval.document_filter import Allowed
-from structformer.retrieval.encoder_names import ENCODER
-from structformer.retrieval.encoder_places import encoder_kind
-from structformer.retrieval.hits import Filter
-from structformer.retrieval.metadata import Facet, open_facets
-from structformer.retrieval.pipeline import as_pipeline
-from structformer.retrieval.retriever import Retriever
-from structformer.retrieval.stage import Pipeline
-from structformer.retrieval.training_verdicts import training_verdict
-from structformer.retrieval.translations import asked_in
+from structformer.retrieval import (
+    ENCODER,
+    Allowed,
+    Facet,
+    Filter,
+    Pipeline,
+    Retriever,
+    as_pipeline,
+    asked_in,
+    encoder_kind,
+    open_facets,
+    training_verdict,
+)
 from structformer.workspace import Workspace
 
 from structformer_serve.batching import BatchedEncoder

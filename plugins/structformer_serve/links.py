@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from structformer.graph import NOWHERE, ReferenceGraph
-from structformer.retrieval.document_filter import Mask
+from structformer.retrieval import Mask
 from structformer.storage import numbers
 
 _TABLES = 16  # of shards, that are kept

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 from structformer.pages import environment
-from structformer.retrieval.search_suggestions import Help
+from structformer.retrieval import Help
 from structformer.text import visible
 
 from structformer_serve.assets import assets

@@ -21,7 +21,7 @@ from structformer.extras import require
 from structformer.ingestion import ingest
 from structformer.models import MULTILINGUAL
 from structformer.notebook import box, note
-from structformer.retrieval.indexing import build_index
+from structformer.retrieval import build_index
 from structformer.workspace import Workspace
 
 from structformer_serve.app import Application

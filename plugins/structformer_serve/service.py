@@ -20,17 +20,26 @@ import numpy.typing as npt
 from structformer.corpus import Corpus
 from structformer.document import Block, Document, Link, Section
 from structformer.errors import StructformerError, UsageError, WorkspaceError
-from structformer.retrieval.as_you_type import complete, completed
-from structformer.retrieval.document_filter import Allowed
-from structformer.retrieval.encoder_names import UNTRAINED
-from structformer.retrieval.encoder_places import trained_encoder
-from structformer.retrieval.fusion import FusionWeights
-from structformer.retrieval.hits import Filter, Hit, Place, Translation, parse_filter, web_address
-from structformer.retrieval.ranking import Ranking
-from structformer.retrieval.search_suggestions import Help, help_with
-from structformer.retrieval.stage import Pipeline
-from structformer.retrieval.training_verdicts import TrainingVerdict
-from structformer.retrieval.units import IndexedDocuments
+from structformer.retrieval import (
+    UNTRAINED,
+    Allowed,
+    Filter,
+    FusionWeights,
+    Help,
+    Hit,
+    IndexedDocuments,
+    Pipeline,
+    Place,
+    Ranking,
+    TrainingVerdict,
+    Translation,
+    complete,
+    completed,
+    help_with,
+    parse_filter,
+    trained_encoder,
+    web_address,
+)
 from structformer.text import language_name
 from structformer.workspace import Workspace
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from structformer.retrieval.document_filter import Mask
+from structformer.retrieval import Mask
 
 from structformer_serve.versions import is_version, newest_first
 

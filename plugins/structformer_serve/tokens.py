@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from structformer.errors import StructformerError
-from structformer.retrieval.encoder_places import encoder_place
-from structformer.retrieval.opened import query_encoder_folder
+from structformer.retrieval import encoder_place, query_encoder_folder
 from structformer.workspace import Workspace
 
 from structformer_serve.generation import BEST, Generation

@@ -2,39 +2,138 @@
 
 from __future__ import annotations
 
-from structformer.retrieval.bm25 import idf, saturation
-from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
-from structformer.retrieval.hits import Filter, Hit, Hits, parse_filter
-from structformer.retrieval.indexing import build_index
-from structformer.retrieval.opened import OpenedIndex
-from structformer.retrieval.pipeline import parse_pipeline
-from structformer.retrieval.qrels_files import read_qrels
-from structformer.retrieval.ranking import Ranked, Ranking, in_order
-from structformer.retrieval.registry import make_stage
-from structformer.retrieval.retriever import Retriever, checked_query
-from structformer.retrieval.stage import Pipeline, Stage, StageKind
+from typing import TYPE_CHECKING
 
+from structformer.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from structformer.retrieval.as_you_type import complete, completed
+    from structformer.retrieval.documents.document_filter import Allowed, Mask
+    from structformer.retrieval.documents.metadata import Facet, open_facets
+    from structformer.retrieval.documents.translations import asked_in
+    from structformer.retrieval.documents.units import IndexedDocuments, Unit
+    from structformer.retrieval.hits import (
+        Filter,
+        Hit,
+        Hits,
+        Place,
+        Translation,
+        parse_filter,
+        web_address,
+        with_anchor,
+    )
+    from structformer.retrieval.index import Index, has_vectors, is_stale
+    from structformer.retrieval.indexing import build_index, encoders_advice, unrepeatable, would_lose_vectors
+    from structformer.retrieval.opened import OpenedIndex, QueryEncoder, has_ranking_head, query_encoder_folder
+    from structformer.retrieval.pipeline import as_pipeline, hybrid, parse_pipeline
+    from structformer.retrieval.rankings.fusion import DEFAULT_WEIGHTS, FusionWeights
+    from structformer.retrieval.rankings.qrels_files import read_qrels
+    from structformer.retrieval.rankings.ranking import Ranked, Ranking, in_order
+    from structformer.retrieval.rankings.run_files import read_run
+    from structformer.retrieval.registry import make_stage, stage_kinds
+    from structformer.retrieval.retriever import AnyPipeline, Retriever, checked_query
+    from structformer.retrieval.search_suggestions import Help, help_with
+    from structformer.retrieval.stage import Pipeline, Stage, StageKind
+    from structformer.retrieval.training_verdicts import TrainingVerdict, training_verdict
+    from structformer.retrieval.vectors.encoder_names import ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF
+    from structformer.retrieval.vectors.encoder_pairs import choose_encoders
+    from structformer.retrieval.vectors.encoder_places import (
+        default_encoders,
+        encoder_kind,
+        encoder_place,
+        trained_encoder,
+    )
+    from structformer.retrieval.words.bm25 import idf, saturation
+    from structformer.retrieval.words.lexical import FIELDS
+
+_MODULES = {
+    "as_you_type": "complete completed",
+    "documents.document_filter": "Allowed Mask",
+    "documents.metadata": "Facet open_facets",
+    "documents.translations": "asked_in",
+    "documents.units": "IndexedDocuments Unit",
+    "hits": "Filter Hit Hits Place Translation parse_filter web_address with_anchor",
+    "index": "Index has_vectors is_stale",
+    "indexing": "build_index encoders_advice unrepeatable would_lose_vectors",
+    "opened": "OpenedIndex QueryEncoder has_ranking_head query_encoder_folder",
+    "pipeline": "as_pipeline hybrid parse_pipeline",
+    "rankings.fusion": "DEFAULT_WEIGHTS FusionWeights",
+    "rankings.qrels_files": "read_qrels",
+    "rankings.ranking": "Ranked Ranking in_order",
+    "rankings.run_files": "read_run",
+    "registry": "make_stage stage_kinds",
+    "retriever": "AnyPipeline Retriever checked_query",
+    "search_suggestions": "Help help_with",
+    "stage": "Pipeline Stage StageKind",
+    "training_verdicts": "TrainingVerdict training_verdict",
+    "vectors.encoder_names": "ENCODER STRUCTURE UNTRAINED UNTRAINED_OF",
+    "vectors.encoder_pairs": "choose_encoders",
+    "vectors.encoder_places": "default_encoders encoder_kind encoder_place trained_encoder",
+    "words.bm25": "idf saturation",
+    "words.lexical": "FIELDS",
+}
 __all__ = [
+    "DEFAULT_WEIGHTS",
     "ENCODER",
+    "FIELDS",
     "STRUCTURE",
     "UNTRAINED",
+    "UNTRAINED_OF",
+    "Allowed",
+    "AnyPipeline",
+    "Facet",
     "Filter",
+    "FusionWeights",
+    "Help",
     "Hit",
     "Hits",
+    "Index",
+    "IndexedDocuments",
+    "Mask",
     "OpenedIndex",
     "Pipeline",
+    "Place",
+    "QueryEncoder",
     "Ranked",
     "Ranking",
     "Retriever",
     "Stage",
     "StageKind",
+    "TrainingVerdict",
+    "Translation",
+    "Unit",
+    "as_pipeline",
+    "asked_in",
     "build_index",
     "checked_query",
+    "choose_encoders",
+    "complete",
+    "completed",
+    "default_encoders",
+    "encoder_kind",
+    "encoder_place",
+    "encoders_advice",
+    "has_ranking_head",
+    "has_vectors",
+    "help_with",
+    "hybrid",
     "idf",
     "in_order",
+    "is_stale",
     "make_stage",
+    "open_facets",
     "parse_filter",
     "parse_pipeline",
+    "query_encoder_folder",
     "read_qrels",
+    "read_run",
     "saturation",
+    "stage_kinds",
+    "trained_encoder",
+    "training_verdict",
+    "unrepeatable",
+    "web_address",
+    "with_anchor",
+    "would_lose_vectors",
 ]
+__getattr__ = lazy_names(__name__, _MODULES)

@@ -48,7 +48,7 @@ def command(
     encoder's vectors, or of a small corpus, is never unsure: there a question counts that finds nothing, or that people
     said is not answered."""
     from structformer.pages import environment, render
-    from structformer.retrieval.retriever import Retriever
+    from structformer.retrieval import Retriever
     from structformer.workspace import Workspace, check_file, new_file
 
     from structformer_serve import feedback

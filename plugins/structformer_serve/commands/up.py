@@ -83,7 +83,7 @@ def command(
     check_packages()
     from structformer.ingestion import kind_of
     from structformer.models import another_encoder, usable_base, usable_pair
-    from structformer.retrieval.encoder_pairs import choose_encoders
+    from structformer.retrieval import choose_encoders
     from structformer.workspace import Workspace
 
     from structformer_serve.background_steps import Improver

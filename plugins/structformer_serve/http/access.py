@@ -15,7 +15,7 @@ from typing import Any
 
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
-from structformer.retrieval.hits import Filter
+from structformer.retrieval import Filter
 
 _KNOWN = frozenset({"token", "name", "paths", "where"})
 _FEWEST_CHARACTERS = 16

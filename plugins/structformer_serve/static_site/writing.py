@@ -17,12 +17,7 @@ from urllib.parse import quote
 import numpy as np
 from structformer.document import MARKS, UNSPACED
 from structformer.errors import UsageError
-from structformer.retrieval.encoder_names import STRUCTURE
-from structformer.retrieval.fusion import DEFAULT_WEIGHTS
-from structformer.retrieval.hits import web_address
-from structformer.retrieval.opened import OpenedIndex
-from structformer.retrieval.retriever import Retriever
-from structformer.retrieval.units import Unit
+from structformer.retrieval import DEFAULT_WEIGHTS, STRUCTURE, OpenedIndex, Retriever, Unit, web_address
 from structformer.static_encoder import LONGEST, OF_UNSPACED, SATURATION, StaticEncoder
 from structformer.text import spaced, visible
 from structformer.workspace import check_folder, new_folder

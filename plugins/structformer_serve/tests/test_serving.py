@@ -36,7 +36,7 @@ from structformer.ingestion import ingest
 from structformer.retrieval.as_you_type import complete, completed
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.structure import StructureOptions
+from structformer.retrieval.learning.structure import StructureOptions
 from structformer.retrieval.structure_training import train_structure
 from structformer.storage.files import read_json, write_json
 from structformer.workspace import Workspace

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 
-from structformer.retrieval.bm25 import idf, saturation
 from structformer.retrieval.index import Index
+from structformer.retrieval.words.bm25 import idf, saturation
 from structformer.storage.files import temporary_name
 
 Words = Callable[[str], list[str]]
@@ -76,7 +76,7 @@ def _count(database: sqlite3.Connection, texts: Iterable[str], words: Words) -> 
 
 
 def bm25(query: Sequence[str], text: Sequence[str], statistics: CollectionStatistics, *, k1: float, b: float) -> float:
-    """BM25 of a text for the query's terms (see structformer.retrieval.bm25)."""
+    """BM25 of a text for the query's terms (see structformer.retrieval.words.bm25)."""
     counts = Counter(text)
     total = 0.0
     for term in dict.fromkeys(query):

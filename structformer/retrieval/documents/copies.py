@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from structformer.document import pieces_of
 from structformer.errors import WorkspaceError
-from structformer.retrieval.units import Unit, Units
+from structformer.retrieval.documents.units import Unit, Units
 
 COPIES = "copies.npy"  # of an index: (documents,) the first document that each is a copy of
 ALIKE = 0.94  # share of the characters of two documents that stand in lines which both have
