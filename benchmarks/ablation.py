@@ -60,8 +60,8 @@ class Judged:
 
     def __init__(self, shared: Path, name: str, workspace: Path) -> None:
         from structformer.evaluation.judgements import read_queries
-        from structformer.retrieval.qrels_files import read_qrels
-        from structformer.retrieval.units import Units
+        from structformer.retrieval.documents.units import Units
+        from structformer.retrieval.rankings.qrels_files import read_qrels
         from structformer.workspace import Workspace
 
         units = Units(Workspace(workspace).folder("index") / "units.arrow")

@@ -25,8 +25,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from structformer.graph.incoming import EDGES, IncomingTask, gather, write_incoming
-from structformer.retrieval.metadata import MetadataTable, MetadataWriter, metadata_values, open_facets
-from structformer.retrieval.units import IndexedDocument, IndexedDocuments, document_writer
+from structformer.retrieval.documents.metadata import MetadataTable, MetadataWriter, metadata_values, open_facets
+from structformer.retrieval.documents.units import IndexedDocument, IndexedDocuments, document_writer
 from structformer.serving.links import LinkTable
 
 SHARDS = 64

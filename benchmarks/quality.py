@@ -31,10 +31,10 @@ from structformer.errors import StructformerError
 from structformer.evaluation.judgements import Judgements
 from structformer.models.registry import read_record
 from structformer.query_side import train
-from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.structure import StructureOptions
+from structformer.retrieval.learning.structure import StructureOptions
 from structformer.retrieval.structure_training import train_structure
+from structformer.retrieval.vectors.encoder_names import ENCODER, UNTRAINED
 from structformer.static_encoder.contrastive import LearningOptions
 from structformer.storage.files import write_bytes
 from structformer.training.options import TrainingOptions

@@ -39,15 +39,15 @@ from structformer.models.chosen_base import base_for
 from structformer.query_side.objective import QuerySideObjective
 from structformer.query_side.training_queries import TrainingQueries, training_queries
 from structformer.retrieval import Retriever
-from structformer.retrieval.copies import Copies
-from structformer.retrieval.document_shares import DocumentShares
-from structformer.retrieval.encoder_names import STRUCTURE, UNTRAINED
-from structformer.retrieval.encoder_places import base_place, load_untrained
+from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.pseudo_queries import LINK, OPENING, SENTENCE, PseudoQuery, draw_pseudo_queries
-from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
-from structformer.retrieval.static_scores import CrossFitted
-from structformer.retrieval.structure import IndexStructure
+from structformer.retrieval.learning.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
+from structformer.retrieval.learning.static_scores import CrossFitted
+from structformer.retrieval.learning.structure import IndexStructure
+from structformer.retrieval.questions.document_shares import DocumentShares
+from structformer.retrieval.questions.pseudo_queries import LINK, OPENING, SENTENCE, PseudoQuery, draw_pseudo_queries
+from structformer.retrieval.vectors.encoder_names import STRUCTURE, UNTRAINED
+from structformer.retrieval.vectors.encoder_places import base_place, load_untrained
 from structformer.training.batching import Batching
 from structformer.training.resolve import device_name
 from structure import CORPORA, prepared

@@ -21,9 +21,9 @@ from structformer.ingestion import ingest
 from structformer.models.known import MULTILINGUAL
 from structformer.notebook_html import box, note
 from structformer.option_names import checked_options, wrong_option
-from structformer.retrieval.encoder_names import STRUCTURE
 from structformer.retrieval.index import is_stale
 from structformer.retrieval.indexing import build_index, unrepeatable
+from structformer.retrieval.vectors.encoder_names import STRUCTURE
 from structformer.serving.app import Application
 from structformer.serving.improving import Improver
 from structformer.serving.listening import Listening, close, listen

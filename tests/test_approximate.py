@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from structformer.errors import WorkspaceError
-from structformer.retrieval.approximate import ApproximateIndex, approximate_files, write_approximate
-from structformer.retrieval.dense import DenseIndex, overview_path
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.opened import OpenedIndex
+from structformer.retrieval.vectors.approximate import ApproximateIndex, approximate_files, write_approximate
+from structformer.retrieval.vectors.dense import DenseIndex, overview_path
 from structformer.workspace import Workspace
 
 faiss = pytest.importorskip("faiss")

@@ -161,20 +161,26 @@ def imported(path: Path) -> set[str]:
     return {name.split(".")[1] for name in imports(path) if name.startswith("structformer.")}
 
 
+def reached(graph: Mapping[str, Collection[str]], start: str) -> set[str]:
+    """What a module imports, over others too."""
+    seen: set[str] = set()
+    waiting = [start]
+    while waiting:
+        for other in graph.get(waiting.pop(), ()):
+            if other not in seen:
+                seen.add(other)
+                waiting.append(other)
+    return seen
+
+
+def import_graph() -> dict[str, set[str]]:
+    """By each module of structformer those that it imports."""
+    return {name: {each for each in imports(path) if each in MODULES} - {name} for name, path in MODULES.items()}
+
+
 def circles(graph: Mapping[str, Collection[str]]) -> list[tuple[str, ...]]:
     """Groups of modules each of which imports, over others, itself."""
-
-    def reached(start: str) -> set[str]:
-        seen: set[str] = set()
-        waiting = [start]
-        while waiting:
-            for other in graph.get(waiting.pop(), ()):
-                if other not in seen:
-                    seen.add(other)
-                    waiting.append(other)
-        return seen
-
-    reach = {name: reached(name) for name in graph}
+    reach = {name: reached(graph, name) for name in graph}
     return sorted({tuple(sorted(n for n in reach[name] if name in reach.get(n, ()))) for name in graph} - {()})
 
 
@@ -201,10 +207,7 @@ def test_benchmarks_import_what_there_is():
 
 
 def test_no_module_imports_itself_over_others():
-    assert (
-        circles({name: {each for each in imports(path) if each in MODULES} - {name} for name, path in MODULES.items()})
-        == []
-    )
+    assert circles(import_graph()) == []
     assert circles({"a": ["b"], "b": ["c"], "c": ["b"], "d": ["a"]}) == [("b", "c")]
 
 
@@ -231,6 +234,20 @@ def test_what_a_kind_is_asked_for_is_a_trait_never_its_name():
 def test_training_and_retrieval_share_models_not_each_other():
     for path in (ROOT / "retrieval").rglob("*.py"):
         assert "training" not in imported(path)
+
+
+def test_the_rooms_of_retrieval_import_one_way():
+    rooms = ["documents", "rankings", "words", "questions", "vectors", "learning"]
+    for number, room in enumerate(rooms):
+        for path in (ROOT / "retrieval" / room).glob("*.py"):
+            others = {name.split(".")[2] for name in imports(path) if name.startswith("structformer.retrieval.")}
+            assert others <= set(rooms[: number + 1]), path
+
+
+def test_who_only_searches_imports_nothing_that_learns():
+    searching = reached(import_graph(), "structformer.retrieval.opened")
+    assert "structformer.retrieval.index" in searching
+    assert [name for name in searching if ".learning" in name or "static_encoder" in name] == []
 
 
 def is_public(module: str, name: str) -> bool:

@@ -10,7 +10,7 @@ from structformer import Retriever
 from structformer.errors import WorkspaceError
 from structformer.models.base import BaseModel, packaged_minilm
 from structformer.models.chosen_base import base_for, chosen_base, keep_base
-from structformer.retrieval.encoder_places import encoder_place
+from structformer.retrieval.vectors.encoder_places import encoder_place
 from structformer.workspace import Workspace
 
 

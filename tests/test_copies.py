@@ -11,12 +11,12 @@ from structformer import Retriever
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest
-from structformer.retrieval.copies import CopyFinder
-from structformer.retrieval.descriptions import drawn_descriptions
+from structformer.retrieval.documents.copies import CopyFinder
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.pseudo_queries import draw_pseudo_queries
-from structformer.retrieval.structure_pairs import structure_pairs
+from structformer.retrieval.learning.structure_pairs import structure_pairs
+from structformer.retrieval.questions.pseudo_queries import draw_pseudo_queries
+from structformer.retrieval.vectors.descriptions import drawn_descriptions
 from structformer.workspace import Workspace
 
 MOOR = [

@@ -17,16 +17,16 @@ from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
-from structformer.retrieval.descriptions import (
+from structformer.retrieval.hits import Filter, Witness
+from structformer.retrieval.index import Index
+from structformer.retrieval.indexing import build_index
+from structformer.retrieval.questions.pseudo_queries import PseudoQuery
+from structformer.retrieval.vectors.descriptions import (
     Descriptions,
     descriptions_path,
     drawn_descriptions,
     write_descriptions,
 )
-from structformer.retrieval.hits import Filter, Witness
-from structformer.retrieval.index import Index
-from structformer.retrieval.indexing import build_index
-from structformer.retrieval.pseudo_queries import PseudoQuery
 from structformer.serving.access import EVERYTHING, Access
 from structformer.serving.schemas import FoundDocument, SearchRequest
 from structformer.serving.service import SearchService

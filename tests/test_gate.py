@@ -10,7 +10,7 @@ from structformer.errors import UsageError
 from structformer.evaluation.gate import Bound, gate
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import as_pipeline
-from structformer.retrieval.run_files import write_run
+from structformer.retrieval.rankings.run_files import write_run
 
 QUERIES = {"q1": "make a loop that does not slip", "q2": "smaller sail in strong wind", "q3": "fasten a rope to a post"}
 ANSWERS = {"q1": "knots.md", "q2": "parts/sails.md", "q3": "knots.md"}

@@ -28,9 +28,9 @@ from structformer.ingestion.ranges import pieces
 from structformer.ingestion.reading import Reader
 from structformer.models.registry import ModelRecord, write_record
 from structformer.plugins import load_plugins
-from structformer.retrieval.encoder_places import default_encoders
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.retriever import Retriever
+from structformer.retrieval.vectors.encoder_places import default_encoders
 from structformer.sampling import SamplingOptions, sample
 from structformer.text.visible import safe_json, visible
 from structformer.training import RunMode, train_ranker

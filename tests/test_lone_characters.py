@@ -13,11 +13,11 @@ from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.retrieval import Filter
 from structformer.retrieval.as_you_type import complete, completed
-from structformer.retrieval.document_filter import Allowed
+from structformer.retrieval.documents.document_filter import Allowed
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.lexical import Begun, document_text
 from structformer.retrieval.search_suggestions import help_with
 from structformer.retrieval.snippet import Matches, snippet
+from structformer.retrieval.words.lexical import Begun, document_text
 from structformer.text.lexical_analysis import lone_characters, neighbours
 
 from conftest import write_pages

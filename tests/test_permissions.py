@@ -14,12 +14,12 @@ from structformer.errors import UsageError
 from structformer.graph import ReferenceGraph
 from structformer.graph.incoming import NOWHERE
 from structformer.ingestion import ingest
-from structformer.retrieval import metadata
+from structformer.retrieval.documents import metadata
+from structformer.retrieval.documents.metadata import Facet, MetadataTable, MetadataWriter, open_facets
+from structformer.retrieval.documents.units import IndexedDocument, IndexedDocuments, document_writer
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.metadata import Facet, MetadataTable, MetadataWriter, open_facets
 from structformer.retrieval.retriever import Retriever
-from structformer.retrieval.units import IndexedDocument, IndexedDocuments, document_writer
 from structformer.serving.access import Access, read_tokens
 from structformer.serving.app import Application
 from structformer.serving.links import LinkTable
@@ -276,6 +276,6 @@ def test_a_wide_filter_finds_what_a_narrow_one_does(folder, monkeypatch):
     retriever = Retriever.open(Workspace(folder))
     for where in (Filter(("public/*",)), Filter(("*.md",)), Filter(("secret/*",)), Filter(("nowhere/*",))):
         named = [hit.address for hit in retriever.search("page for the terms", 20, "lexical", where=where)]
-        monkeypatch.setattr("structformer.retrieval.lexical._TERMS", 0)
+        monkeypatch.setattr("structformer.retrieval.words.lexical._TERMS", 0)
         assert [hit.address for hit in retriever.search("page for the terms", 20, "lexical", where=where)] == named
         monkeypatch.undo()

@@ -24,7 +24,7 @@ from structformer.models.loading import load_encoder
 from structformer.models.registry import model_kind
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.opened import has_ranking_head, untrained_scorer
-from structformer.retrieval.run_files import read_run
+from structformer.retrieval.rankings.run_files import read_run
 from structformer.sampling import Example
 from structformer.training.masked import MaskedHead
 from structformer.training.objectives import CrossEncoderObjective, ObjectiveOptions

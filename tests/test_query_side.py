@@ -26,13 +26,21 @@ from structformer.models.registry import read_record, trained_models
 from structformer.query_side.log import log_queries, read_query_log
 from structformer.query_side.training import trained_side
 from structformer.query_side.training_queries import Judge, query_weights, training_queries
-from structformer.retrieval.encoder_places import trained_encoder
-from structformer.retrieval.encoding import VectorJournal
-from structformer.retrieval.fusion import DEFAULT_WEIGHTS
 from structformer.retrieval.indexing import build_index
+from structformer.retrieval.learning.pseudo_query_scores import NOTHING, UntrainedSearch
 from structformer.retrieval.pipeline import as_pipeline, lexical
-from structformer.retrieval.pseudo_queries import ANCHOR, HEADING, LINK, OPENING, RELATED, SENTENCE, draw_pseudo_queries
-from structformer.retrieval.pseudo_query_scores import NOTHING, UntrainedSearch
+from structformer.retrieval.questions.pseudo_queries import (
+    ANCHOR,
+    HEADING,
+    LINK,
+    OPENING,
+    RELATED,
+    SENTENCE,
+    draw_pseudo_queries,
+)
+from structformer.retrieval.rankings.fusion import DEFAULT_WEIGHTS
+from structformer.retrieval.vectors.encoder_places import trained_encoder
+from structformer.retrieval.vectors.encoding import VectorJournal
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.text.query_like import is_fragment, is_imperative, is_sentence, question_text, stands_alone
 from structformer.training import TrainingOptions

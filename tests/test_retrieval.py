@@ -10,15 +10,15 @@ from structformer import Retriever, train
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.ingestion import ingest
 from structformer.models.bi_encoder import BiEncoder
-from structformer.retrieval.fusion import (
+from structformer.retrieval.indexing import build_index
+from structformer.retrieval.pipeline import dense, dense_fusion, hybrid, lexical, parse_pipeline, rerank
+from structformer.retrieval.rankings.fusion import (
     DEFAULT_WEIGHTS,
     FusionWeights,
     learn_weights,
     reciprocal_rank_fusion,
     starting_weights,
 )
-from structformer.retrieval.indexing import build_index
-from structformer.retrieval.pipeline import dense, dense_fusion, hybrid, lexical, parse_pipeline, rerank
 from structformer.workspace import Workspace
 
 from boats import TINY

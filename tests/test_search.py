@@ -15,12 +15,12 @@ from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.models.late_interaction import LateInteraction
-from structformer.retrieval import token_index
-from structformer.retrieval.encoder_places import default_encoders, encoder_place
-from structformer.retrieval.exact import bm25, query_likelihood, tf_idf
 from structformer.retrieval.hits import Filter, parse_filter
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import late, lexical, parse_pipeline, rerank
+from structformer.retrieval.vectors import token_index
+from structformer.retrieval.vectors.encoder_places import default_encoders, encoder_place
+from structformer.retrieval.words.exact import bm25, query_likelihood, tf_idf
 from structformer.text.overview import overview
 from structformer.text.word_vectors import read_word_vectors
 from structformer.workspace import Workspace

@@ -24,10 +24,10 @@ from structformer.models.onnx import export_onnx
 from structformer.models.onnx_encoder import OnnxQueryEncoder
 from structformer.models.scratch import train_wordpiece
 from structformer.models.sentence_modules import PLAIN, modules_mark, read_modules
-from structformer.retrieval.encoder_places import encoder_place
 from structformer.retrieval.exporting import export_model
 from structformer.retrieval.index import Index
 from structformer.retrieval.opened import load_query_encoder
+from structformer.retrieval.vectors.encoder_places import encoder_place
 from structformer.sampling import Example
 from structformer.training import TrainingOptions
 from structformer.training.objectives import SCALE, BiEncoderObjective, ObjectiveOptions

@@ -37,7 +37,7 @@ from structformer.retrieval.as_you_type import complete, completed
 from structformer.retrieval.exporting import export_model
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.structure import StructureOptions
+from structformer.retrieval.learning.structure import StructureOptions
 from structformer.retrieval.structure_training import train_structure
 from structformer.serving.access import Access, RateLimit, Tokens, read_tokens
 from structformer.serving.app import Application

@@ -26,15 +26,15 @@ from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.registry import read_record, trained_models
-from structformer.retrieval.encoder_places import encoder_place
-from structformer.retrieval.encoding import KnownVectors, new_share
+from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.index import Index
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.pseudo_queries import PseudoQuery
-from structformer.retrieval.structure import StructureLessons, StructureOptions, asking
-from structformer.retrieval.structure_pairs import StructurePairs, _Owned, structure_pairs, structure_sources
+from structformer.retrieval.learning.structure import StructureLessons, StructureOptions, asking
+from structformer.retrieval.learning.structure_pairs import StructurePairs, _Owned, structure_pairs, structure_sources
+from structformer.retrieval.questions.pseudo_queries import PseudoQuery
 from structformer.retrieval.structure_training import train_structure
-from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.retrieval.vectors.encoder_places import encoder_place
+from structformer.retrieval.vectors.encoding import KnownVectors, new_share
 from structformer.static_encoder import StaticEncoder
 from structformer.static_encoder.contrastive import LearningOptions, Pairs, _gradient, _positives, learn
 from structformer.static_encoder.encoder import FEATURES, VECTORS
@@ -638,8 +638,8 @@ def test_the_hybrids_weights_stay_while_the_static_encoder_stays(indexed, pages,
     def again(*_arguments: object) -> None:
         raise AssertionError("nothing is learned again")
 
-    monkeypatch.setattr("structformer.retrieval.structure.structure_pairs", again)
-    monkeypatch.setattr("structformer.retrieval.hybrid_weights.learned_from_openings", again)
+    monkeypatch.setattr("structformer.retrieval.learning.structure.structure_pairs", again)
+    monkeypatch.setattr("structformer.retrieval.learning.hybrid_weights.learned_from_openings", again)
     write_pages(pages, {"oars.md": "# Oars\n\nAn oar moves a boat.\n"})
     ingest(pages, indexed, workers=1)
     build_index(indexed, encoders=["structure", "base"])

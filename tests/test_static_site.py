@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from structformer import Retriever
 from structformer.errors import UsageError
-from structformer.retrieval.bm25 import idf, saturation
+from structformer.retrieval.documents.units import Unit
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.units import Unit
+from structformer.retrieval.words.bm25 import idf, saturation
 from structformer.static_encoder import StaticEncoder
 from structformer.static_encoder.words import words_of
 from structformer.static_site import export_site

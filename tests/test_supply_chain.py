@@ -17,7 +17,7 @@ from structformer.models.base import packaged_minilm, resolve_base_model
 from structformer.models.loading import load_encoder, load_tokenizer
 from structformer.models.registry import RECORD, ModelRecord, read_record
 from structformer.models.scratch import make_scratch_model
-from structformer.retrieval.encoder_places import encoder_place
+from structformer.retrieval.vectors.encoder_places import encoder_place
 from structformer.training import TrainingOptions
 from structformer.workspace import Workspace
 

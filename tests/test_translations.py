@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 from structformer import Retriever
 from structformer.ingestion import ingest
+from structformer.retrieval.documents.language_marks import language_marks
 from structformer.retrieval.hits import Filter, Hit
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.language_marks import language_marks
 from structformer.serving.access import Access
 from structformer.serving.app import Application
 from structformer.serving.options import ServerOptions

@@ -17,8 +17,8 @@ from structformer.evaluation.judgements import read_judgements
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import read_record
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.qrels_files import read_qrels
-from structformer.retrieval.run_files import read_run
+from structformer.retrieval.rankings.qrels_files import read_qrels
+from structformer.retrieval.rankings.run_files import read_run
 from structformer.sampling import Samples
 from structformer.training.finetuning import finetuning_options, held_count, judged_source
 from structformer.training.judged_candidates import JudgedCandidates

@@ -173,8 +173,8 @@ def command(
         written.append((write_word_vectors, count, "words"))
     if engine:
         from structformer.outputs import check_place
-        from structformer.retrieval.encoder_places import default_encoders
         from structformer.retrieval.retriever import Retriever
+        from structformer.retrieval.vectors.encoder_places import default_encoders
         from structformer.search_engines import folder_of, open_engine, without_password, write_engine
 
         if (folder := folder_of(engine)) is not None:

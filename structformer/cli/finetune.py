@@ -81,8 +81,8 @@ def command(
         raise click.UsageError("give --queries and --qrels, or --triples")
     check_corpus(workspace, settings, resume=resume)
     from structformer.evaluation.judgements import read_queries
-    from structformer.retrieval.qrels_files import read_qrels
-    from structformer.retrieval.run_files import read_run
+    from structformer.retrieval.rankings.qrels_files import read_qrels
+    from structformer.retrieval.rankings.run_files import read_run
     from structformer.sampling import Samples
     from structformer.training import RunMode, Source, train_ranker, training_options
     from structformer.training.finetuning import (

@@ -80,8 +80,8 @@ def show_search(
 
 def _training(retriever: Retriever, pipeline: Pipeline) -> str:
     """What training on the documents came to; "" of a pipeline that has no part in it."""
-    from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
     from structformer.retrieval.training_verdicts import training_verdict
+    from structformer.retrieval.vectors.encoder_names import ENCODER, UNTRAINED
 
     return str(training_verdict(retriever.workspace) or "") if pipeline.encoder in (ENCODER, UNTRAINED) else ""
 

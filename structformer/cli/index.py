@@ -113,8 +113,8 @@ def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) 
     """
     from structformer.corpus import Corpus
     from structformer.models.reading import another_encoder
-    from structformer.retrieval.encoder_pairs import choose_encoders
     from structformer.retrieval.indexing import encoders_advice, encoders_to_index
+    from structformer.retrieval.vectors.encoder_pairs import choose_encoders
     from structformer.serving.progress import PROGRESS_LINES
 
     corpus = Corpus.open(workspace)
@@ -145,8 +145,8 @@ def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], worksp
 
 def _told_of_weights(weights: dict[str, Any]) -> str:
     """From what the hybrid's weights were learned, or why they were not."""
-    from structformer.retrieval.encoder_names import STRUCTURE
-    from structformer.retrieval.pseudo_queries import FEWEST_OPENINGS
+    from structformer.retrieval.questions.pseudo_queries import FEWEST_OPENINGS
+    from structformer.retrieval.vectors.encoder_names import STRUCTURE
 
     starting = "the search's weights are those that all corpora begin with"
     counted = weights["openings"]

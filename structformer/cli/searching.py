@@ -75,9 +75,9 @@ def fresh_index(out: Output, workspace: Path, if_stale: str) -> None:
 
 def opened(out: Output, workspace: Path, pipeline: Pipeline | None, if_stale: str) -> tuple[Retriever, Pipeline]:
     """The workspace's retriever and the pipeline to search with: the given one, or the best there is."""
-    from structformer.retrieval.encoder_names import ENCODER
-    from structformer.retrieval.encoder_places import trained_encoder
     from structformer.retrieval.retriever import Retriever
+    from structformer.retrieval.vectors.encoder_names import ENCODER
+    from structformer.retrieval.vectors.encoder_places import trained_encoder
     from structformer.workspace import Workspace
 
     fresh_index(out, workspace, if_stale)

@@ -246,8 +246,8 @@ def _train_static(
 ) -> None:
     """Train a static encoder and say what it was learned from. Raises UsageError on a flag that means nothing to it."""
     from structformer.errors import UsageError
-    from structformer.retrieval.encoder_names import STRUCTURE
-    from structformer.retrieval.structure import StructureOptions
+    from structformer.retrieval.learning.structure import StructureOptions
+    from structformer.retrieval.vectors.encoder_names import STRUCTURE
     from structformer.sampling import needs_attention
     from structformer.sampling.mix import parse_mix
     from structformer.static_encoder.contrastive import LearningOptions

@@ -172,8 +172,8 @@ def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int
 def _next(result: TrainingResult, workspace: Path) -> str:
     """What to do with the model: a bi-encoder is indexed, the others order what was found."""
     from structformer.models.kinds import ranker_kind
-    from structformer.retrieval.encoder_names import ENCODER
     from structformer.retrieval.registry import stage_kind
+    from structformer.retrieval.vectors.encoder_names import ENCODER
 
     name = result.folder.name
     if result.side == "query":

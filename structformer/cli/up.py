@@ -86,7 +86,7 @@ def command(
     check_packages()
     from structformer.models.chosen_base import usable_base, usable_pair
     from structformer.models.reading import another_encoder
-    from structformer.retrieval.encoder_pairs import choose_encoders
+    from structformer.retrieval.vectors.encoder_pairs import choose_encoders
     from structformer.serving.improving import Improver
     from structformer.serving.service import SearchService, Serving
     from structformer.workspace import Workspace
@@ -159,9 +159,9 @@ def _first_index(
     """Read the files, and make what they are searched with at once: words, and meaning as far as the documents
     themselves teach it; unless there is more already.
     """
-    from structformer.retrieval.encoder_names import STRUCTURE
     from structformer.retrieval.index import is_stale
     from structformer.retrieval.indexing import unrepeatable
+    from structformer.retrieval.vectors.encoder_names import STRUCTURE
     from structformer.serving.improving import threads_given
 
     if why := unrepeatable(workspace):

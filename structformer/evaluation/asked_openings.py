@@ -23,16 +23,16 @@ from structformer.evaluation.judgements import Judgements
 from structformer.extras import TORCH, are_installed
 from structformer.graph import ReferenceGraph
 from structformer.models.registry import read_record
-from structformer.retrieval.asked_questions import AskedQuestions
-from structformer.retrieval.document_shares import DocumentShares
-from structformer.retrieval.encoder_names import STRUCTURE, UNTRAINED
-from structformer.retrieval.fusion import DEFAULT_WEIGHTS
+from structformer.retrieval.learning.structure import StructureLessons, StructureOptions, asking
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical
-from structformer.retrieval.pseudo_queries import OPENING, SOURCES, PseudoQuery, draw_pseudo_queries
+from structformer.retrieval.questions.asked_questions import AskedQuestions
+from structformer.retrieval.questions.document_shares import DocumentShares
+from structformer.retrieval.questions.pseudo_queries import OPENING, SOURCES, PseudoQuery, draw_pseudo_queries
+from structformer.retrieval.rankings.fusion import DEFAULT_WEIGHTS
+from structformer.retrieval.rankings.run_files import Run
 from structformer.retrieval.retriever import Retriever
-from structformer.retrieval.run_files import Run
-from structformer.retrieval.structure import StructureLessons, StructureOptions, asking
+from structformer.retrieval.vectors.encoder_names import STRUCTURE, UNTRAINED
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.workspace import Workspace
 

@@ -20,14 +20,14 @@ from structformer.models.registry import read_record, trained_models
 from structformer.near_names import did_you_mean
 from structformer.notebook_progress import notebook_progress
 from structformer.option_names import checked_options
-from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
-from structformer.retrieval.encoder_places import encoder_place
 from structformer.retrieval.opened import searches_without_torch
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical, rerank
+from structformer.retrieval.rankings.run_files import Run, read_run, write_run
 from structformer.retrieval.registry import make_stage, stage_kind
 from structformer.retrieval.retriever import AnyPipeline, Retriever
-from structformer.retrieval.run_files import Run, read_run, write_run
 from structformer.retrieval.stage import Pipeline, Stage
+from structformer.retrieval.vectors.encoder_names import ENCODER, STRUCTURE, UNTRAINED
+from structformer.retrieval.vectors.encoder_places import encoder_place
 from structformer.sampling import Samples
 from structformer.sampling.held_out import held_out_queries, held_out_share
 from structformer.storage.files import write_bytes, write_json

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from structformer.evaluation.comparison import Evaluation, Row
-from structformer.retrieval.units import IndexedDocuments
+from structformer.retrieval.documents.units import IndexedDocuments
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from structformer.evaluation.comparison import Evaluation, Row
 from structformer.evaluation.judgements import Judgements
 from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.significance import bootstrap_interval, randomisation_test
-from structformer.retrieval.run_files import Run, read_run
+from structformer.retrieval.rankings.run_files import Run, read_run
 
 TOLERANCE = 0.05
 _SIGNIFICANT = 0.05

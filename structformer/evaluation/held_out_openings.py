@@ -22,17 +22,17 @@ from structformer.evaluation.asked_openings import (
 )
 from structformer.evaluation.comparison import MEASURES, Comparison, Evaluation, FoundRun, compare_runs, label
 from structformer.models.registry import read_record, trained_models
-from structformer.retrieval.document_shares import DocumentShares
-from structformer.retrieval.encoder_names import ENCODER, STRUCTURE, UNTRAINED
-from structformer.retrieval.encoder_places import encoder_place, load_untrained
-from structformer.retrieval.fusion import DEFAULT_WEIGHTS, FusionWeights, reciprocal_rank_fusion
+from structformer.retrieval.learning.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical
-from structformer.retrieval.pseudo_queries import PseudoQuery
-from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
+from structformer.retrieval.questions.document_shares import DocumentShares
+from structformer.retrieval.questions.pseudo_queries import PseudoQuery
+from structformer.retrieval.rankings.fusion import DEFAULT_WEIGHTS, FusionWeights, reciprocal_rank_fusion
+from structformer.retrieval.rankings.run_files import Run
 from structformer.retrieval.retriever import Retriever
-from structformer.retrieval.run_files import Run
 from structformer.retrieval.stage import Stage
+from structformer.retrieval.vectors.encoder_names import ENCODER, STRUCTURE, UNTRAINED
+from structformer.retrieval.vectors.encoder_places import encoder_place, load_untrained
 from structformer.workspace import Workspace
 
 _FUSED = 200  # passages of each list of reciprocal rank fusion

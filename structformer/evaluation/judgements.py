@@ -12,7 +12,7 @@ from pathlib import Path
 from structformer.errors import UsageError
 from structformer.extras import needed_for
 from structformer.near_names import did_you_mean
-from structformer.retrieval.qrels_files import Qrel, Qrels, by_query, qrel_rows
+from structformer.retrieval.rankings.qrels_files import Qrel, Qrels, by_query, qrel_rows
 from structformer.storage.files import write_bytes
 from structformer.text.lines import lines_of
 

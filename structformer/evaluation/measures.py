@@ -13,7 +13,7 @@ from structformer.errors import UsageError
 from structformer.extras import require
 from structformer.near_names import nearest
 from structformer.plugins import load_plugins
-from structformer.retrieval.qrels_files import Qrel
+from structformer.retrieval.rankings.qrels_files import Qrel
 
 Ranked = Sequence[tuple[str, float]]
 _NAME = re.compile(r"[A-Za-z_]+")

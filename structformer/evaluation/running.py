@@ -19,10 +19,10 @@ from structformer.evaluation.row_places import BASE, checkpoint_folder, filled, 
 from structformer.evaluation.row_training import RowTraining, shared
 from structformer.models.chosen_base import base_for
 from structformer.models.registry import read_record
-from structformer.retrieval.encoder_names import UNTRAINED_OF
 from structformer.retrieval.opened import has_ranking_head
 from structformer.retrieval.pipeline import parse_pipeline
-from structformer.retrieval.run_files import read_run
+from structformer.retrieval.rankings.run_files import read_run
+from structformer.retrieval.vectors.encoder_names import UNTRAINED_OF
 from structformer.sampling.sets import set_digest
 from structformer.storage.digests import sha256_of
 from structformer.storage.files import write_json

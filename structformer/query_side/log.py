@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from structformer.errors import UsageError
-from structformer.retrieval.even_sample import EvenSample
-from structformer.retrieval.fusion import DEFAULT_WEIGHTS
-from structformer.retrieval.pseudo_queries import LOG, MOST_PSEUDO_QUERIES, PseudoQuery
-from structformer.retrieval.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
+from structformer.retrieval.learning.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
+from structformer.retrieval.questions.even_sample import EvenSample
+from structformer.retrieval.questions.pseudo_queries import LOG, MOST_PSEUDO_QUERIES, PseudoQuery
+from structformer.retrieval.rankings.fusion import DEFAULT_WEIGHTS
 from structformer.text.query_like import plain
 from structformer.word_counts import word_count
 

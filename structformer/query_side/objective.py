@@ -15,7 +15,7 @@ import torch
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.sentence_modules import QUERY
 from structformer.query_side.training_queries import query_weights
-from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores
+from structformer.retrieval.learning.pseudo_query_scores import NOTHING, PseudoQueryScores
 from structformer.sampling import Example
 from structformer.training.batching import Batching, in_order
 from structformer.training.objectives import Objective, ObjectiveOptions

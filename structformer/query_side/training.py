@@ -18,19 +18,19 @@ from structformer.option_names import checked_options
 from structformer.query_side.log import read_query_log
 from structformer.query_side.objective import QuerySideObjective
 from structformer.query_side.training_queries import ROUND_TRIP, training_queries
-from structformer.retrieval.copies import Copies
-from structformer.retrieval.dense import DenseIndex
-from structformer.retrieval.encoder_names import STRUCTURE
-from structformer.retrieval.encoder_places import base_place, load_untrained
+from structformer.retrieval.documents.copies import Copies
+from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.index import Index, has_vectors, is_stale
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.lexical import LexicalIndex
-from structformer.retrieval.pseudo_queries import ALL_SOURCES, SOURCES
-from structformer.retrieval.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
-from structformer.retrieval.static_scores import CrossFitted
-from structformer.retrieval.structure import IndexStructure
-from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.retrieval.learning.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
+from structformer.retrieval.learning.static_scores import CrossFitted
+from structformer.retrieval.learning.structure import IndexStructure
+from structformer.retrieval.questions.pseudo_queries import ALL_SOURCES, SOURCES
 from structformer.retrieval.vector_making import made_vectors
+from structformer.retrieval.vectors.dense import DenseIndex
+from structformer.retrieval.vectors.encoder_names import STRUCTURE
+from structformer.retrieval.vectors.encoder_places import base_place, load_untrained
+from structformer.retrieval.words.lexical import LexicalIndex
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.batching import Batching
 from structformer.training.concerns import Training, asks_for_both_sides, refuse_meaningless

@@ -17,10 +17,10 @@ from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.kinds import Ranker
 from structformer.query_side.log import log_queries, query_lengths
-from structformer.retrieval.copies import Copies
-from structformer.retrieval.pseudo_queries import MOST_PSEUDO_QUERIES, OPENING, SOURCES, draw_pseudo_queries
-from structformer.retrieval.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
-from structformer.retrieval.units import IndexedDocuments
+from structformer.retrieval.documents.copies import Copies
+from structformer.retrieval.documents.units import IndexedDocuments
+from structformer.retrieval.learning.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
+from structformer.retrieval.questions.pseudo_queries import MOST_PSEUDO_QUERIES, OPENING, SOURCES, draw_pseudo_queries
 from structformer.sampling import Example
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.text.query_like import FEWEST_WORDS, MOST_WORDS

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from structformer.retrieval.lexical import Begun
 from structformer.retrieval.opened import OpenedIndex
-from structformer.retrieval.ranking import Ranked, in_order
+from structformer.retrieval.rankings.ranking import Ranked, in_order
+from structformer.retrieval.words.lexical import Begun
 
 _WORD = re.compile(r"\w+")
 _MAX_WORDS, _FEW_WORDS = 12, 4

@@ -9,9 +9,9 @@ from pathlib import Path
 from structformer.errors import ModelError
 from structformer.models.kinds import ranker_kind, ranker_kinds
 from structformer.models.registry import checked_model, read_record
-from structformer.retrieval.encoder_names import UNTRAINED
-from structformer.retrieval.encoder_places import encoder_place
 from structformer.retrieval.opened import query_encoder_folder
+from structformer.retrieval.vectors.encoder_names import UNTRAINED
+from structformer.retrieval.vectors.encoder_places import encoder_place
 from structformer.storage.files import writing_errors
 from structformer.storage.seal import seal, seal_of
 from structformer.workspace import Workspace

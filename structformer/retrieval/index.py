@@ -11,12 +11,12 @@ from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, WorkspaceError
-from structformer.retrieval.approximate import ApproximateIndex, approximate_files, is_installed
-from structformer.retrieval.copies import COPIES
-from structformer.retrieval.descriptions import Descriptions
-from structformer.retrieval.encoder_places import EncoderPlace, encoder_place
-from structformer.retrieval.fusion import FusionWeights
-from structformer.retrieval.translations import TRANSLATIONS
+from structformer.retrieval.documents.copies import COPIES
+from structformer.retrieval.documents.translations import TRANSLATIONS
+from structformer.retrieval.rankings.fusion import FusionWeights
+from structformer.retrieval.vectors.approximate import ApproximateIndex, approximate_files, is_installed
+from structformer.retrieval.vectors.descriptions import Descriptions
+from structformer.retrieval.vectors.encoder_places import EncoderPlace, encoder_place
 from structformer.storage.files import read_json, writing_errors
 from structformer.storage.seal import seal, seal_of
 from structformer.workspace import Workspace

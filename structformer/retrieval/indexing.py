@@ -17,23 +17,23 @@ from structformer.models.known import MULTILINGUAL
 from structformer.models.reading import advise, language_advice
 from structformer.notebook_progress import notebook_progress
 from structformer.option_names import checked_options
-from structformer.retrieval.approximate import faiss_module
-from structformer.retrieval.copies import COPIES, CopyFinder
-from structformer.retrieval.corpus_languages import CorpusLanguages
-from structformer.retrieval.encoder_names import STRUCTURE
-from structformer.retrieval.encoder_pairs import choose_encoders
-from structformer.retrieval.encoder_places import (
+from structformer.retrieval.documents.copies import COPIES, CopyFinder
+from structformer.retrieval.documents.corpus_languages import CorpusLanguages
+from structformer.retrieval.documents.metadata import MetadataWriter
+from structformer.retrieval.documents.translations import TRANSLATIONS, TranslationFinder
+from structformer.retrieval.documents.units import IndexedDocuments, Units, corpus_units, document_writer, unit_writer
+from structformer.retrieval.index import FORMAT_VERSION, vector_files
+from structformer.retrieval.learning.structure import IndexStructure
+from structformer.retrieval.rankings.fusion import FusionWeights
+from structformer.retrieval.vector_making import APPROXIMATE, AUTO, Progress, journals, make_vectors
+from structformer.retrieval.vectors.approximate import faiss_module
+from structformer.retrieval.vectors.encoder_names import STRUCTURE
+from structformer.retrieval.vectors.encoder_pairs import choose_encoders
+from structformer.retrieval.vectors.encoder_places import (
     default_encoders,
     encoder_place,
 )
-from structformer.retrieval.fusion import FusionWeights
-from structformer.retrieval.index import FORMAT_VERSION, vector_files
-from structformer.retrieval.lexical import LexicalWriter
-from structformer.retrieval.metadata import MetadataWriter
-from structformer.retrieval.structure import IndexStructure
-from structformer.retrieval.translations import TRANSLATIONS, TranslationFinder
-from structformer.retrieval.units import IndexedDocuments, Units, corpus_units, document_writer, unit_writer
-from structformer.retrieval.vector_making import APPROXIMATE, AUTO, Progress, journals, make_vectors
+from structformer.retrieval.words.lexical import LexicalWriter
 from structformer.storage.files import read_json, remove, write_json
 from structformer.text.languages import declared_code
 from structformer.workspace import Workspace

@@ -20,28 +20,28 @@ from structformer.extras import TORCH, are_installed, require
 from structformer.models.kinds import RankerOptions, ranker_kind
 from structformer.models.onnx_encoder import export_in, exported
 from structformer.models.registry import checked_model, model_kind, read_record, trained_models
-from structformer.retrieval.copies import Copies
-from structformer.retrieval.corpus_languages import CorpusLanguages
-from structformer.retrieval.document_filter import Allowed
-from structformer.retrieval.encoder_names import DEFAULT, ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF
-from structformer.retrieval.encoder_places import encoder_kind, encoder_place, trained_encoder
-from structformer.retrieval.exact import CollectionStatistics
-from structformer.retrieval.fusion import FusionWeights
+from structformer.retrieval.documents.copies import Copies
+from structformer.retrieval.documents.corpus_languages import CorpusLanguages
+from structformer.retrieval.documents.document_filter import Allowed
+from structformer.retrieval.documents.metadata import MetadataTable
+from structformer.retrieval.documents.translations import Translations
+from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.index import Index, has_vectors
-from structformer.retrieval.lexical import LexicalIndex
-from structformer.retrieval.metadata import MetadataTable
-from structformer.retrieval.ranking import Ranking
+from structformer.retrieval.rankings.fusion import FusionWeights
+from structformer.retrieval.rankings.ranking import Ranking
 from structformer.retrieval.stage import Pipeline, Stage
-from structformer.retrieval.translations import Translations
-from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.retrieval.vectors.encoder_names import DEFAULT, ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF
+from structformer.retrieval.vectors.encoder_places import encoder_kind, encoder_place, trained_encoder
+from structformer.retrieval.words.exact import CollectionStatistics
+from structformer.retrieval.words.lexical import LexicalIndex
 from structformer.text.lexical_analysis import spaced
 from structformer.text.stop_words import function_words
 from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
-    from structformer.retrieval.dense import DenseIndex
-    from structformer.retrieval.token_index import TokenIndex
+    from structformer.retrieval.vectors.dense import DenseIndex
+    from structformer.retrieval.vectors.token_index import TokenIndex
 
 
 T = TypeVar("T")
@@ -235,7 +235,7 @@ class OpenedIndex:
         self._dense[name] = encoder, index, weights
 
     def _open_encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
-        from structformer.retrieval.dense import DenseIndex
+        from structformer.retrieval.vectors.dense import DenseIndex
 
         if name != UNTRAINED:
             checked_model(self.workspace, name)
@@ -300,7 +300,12 @@ class OpenedIndex:
 
     def _open_token_index(self, name: str) -> TokenIndex:
         require(f"the late-interaction model {name}", *TORCH)
-        from structformer.retrieval.token_index import TokenIndex, nearest_files, token_files, write_token_vectors
+        from structformer.retrieval.vectors.token_index import (
+            TokenIndex,
+            nearest_files,
+            token_files,
+            write_token_vectors,
+        )
 
         kind = ranker_kind(model_kind(self.workspace, name))
         if not kind.token_vectors:

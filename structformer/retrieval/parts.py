@@ -9,12 +9,12 @@ from typing import Any
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
 from structformer.parts import Part, PartsFolder
-from structformer.retrieval.encoder_names import STRUCTURE
-from structformer.retrieval.encoder_pairs import choose_encoders
-from structformer.retrieval.encoder_places import encoder_place, load_passage_encoder
+from structformer.retrieval.documents.units import shard_units
 from structformer.retrieval.indexing import build_index, encoders_to_index
-from structformer.retrieval.units import shard_units
 from structformer.retrieval.vector_making import AUTO, Progress
+from structformer.retrieval.vectors.encoder_names import STRUCTURE
+from structformer.retrieval.vectors.encoder_pairs import choose_encoders
+from structformer.retrieval.vectors.encoder_places import encoder_place, load_passage_encoder
 from structformer.workspace import Workspace
 
 COMMAND = "index"
@@ -61,7 +61,7 @@ def index_part(
     before = workspace.folder("index") if workspace.has("index") else None
     encoded = 0
     for place in places:
-        from structformer.retrieval.encoding import KnownVectors, VectorJournal, encode_missing
+        from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_missing
 
         model = load_passage_encoder(workspace, place).for_bulk()
         known = [

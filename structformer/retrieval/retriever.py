@@ -14,18 +14,18 @@ import numpy as np
 
 from structformer.errors import UsageError
 from structformer.option_names import checked_options
-from structformer.retrieval.copies import Sayings
-from structformer.retrieval.descriptions import ITSELF
-from structformer.retrieval.document_filter import Allowed
-from structformer.retrieval.fusion import FusionWeights
+from structformer.retrieval.documents.copies import Sayings
+from structformer.retrieval.documents.document_filter import Allowed
+from structformer.retrieval.documents.translations import asked_in
 from structformer.retrieval.hits import Filter, Hit, Hits, Place, Translation, Witness
 from structformer.retrieval.index import Index
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, hybrid, lexical
-from structformer.retrieval.ranking import Ranked, Ranking
+from structformer.retrieval.rankings.fusion import FusionWeights
+from structformer.retrieval.rankings.ranking import Ranked, Ranking
 from structformer.retrieval.snippet import Matches, snippet
 from structformer.retrieval.stage import Pipeline, Stage
-from structformer.retrieval.translations import asked_in
+from structformer.retrieval.vectors.descriptions import ITSELF
 from structformer.text.languages import declared_code
 from structformer.text.lexical_analysis import lone_characters
 from structformer.workspace import Workspace

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from structformer.near_names import nearest
 from structformer.retrieval.as_you_type import slips
-from structformer.retrieval.document_filter import Allowed
+from structformer.retrieval.documents.document_filter import Allowed
 from structformer.retrieval.hits import Filter
-from structformer.retrieval.lexical import Begun
 from structformer.retrieval.opened import OpenedIndex
+from structformer.retrieval.words.lexical import Begun
 from structformer.text.stop_words import function_words
 
 _WORD = re.compile(r"\w+")

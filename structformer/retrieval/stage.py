@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from structformer.errors import UsageError
-from structformer.retrieval.encoder_names import DEFAULT
-from structformer.retrieval.ranking import Ranking
+from structformer.retrieval.rankings.ranking import Ranking
+from structformer.retrieval.vectors.encoder_names import DEFAULT
 from structformer.workspace import checked_name
 
 LEARNED = "learned"  # of an option `weights`

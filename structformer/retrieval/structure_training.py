@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from structformer.corpus import Corpus
 from structformer.models.registry import ModelRecord
+from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.index import Index
-from structformer.retrieval.structure import Progress, StructureLessons, StructureOptions, save_structure
-from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.retrieval.learning.structure import Progress, StructureLessons, StructureOptions, save_structure
 from structformer.sampling.neighbourhood import WordWeights
 from structformer.workspace import Workspace
 

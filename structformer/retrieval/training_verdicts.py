@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from structformer.errors import ModelError, WorkspaceError
 from structformer.models.registry import read_record, trained_models
-from structformer.retrieval.encoder_names import ENCODER
+from structformer.retrieval.vectors.encoder_names import ENCODER
 from structformer.workspace import Workspace
 
 

@@ -14,28 +14,28 @@ from structformer._version import __version__
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
 from structformer.models.registry import checked_model, trained_models
-from structformer.retrieval.approximate import APPROXIMATE_FROM, FEWEST, is_installed, write_approximate
-from structformer.retrieval.dense import DenseIndex, overview_path
-from structformer.retrieval.descriptions import (
+from structformer.retrieval.documents.units import IndexedDocuments, Units
+from structformer.retrieval.index import Index, description_files, nearest_files, vector_files
+from structformer.retrieval.learning.structure import IndexStructure
+from structformer.retrieval.rankings.fusion import FusionWeights, starting_weights
+from structformer.retrieval.vectors.approximate import APPROXIMATE_FROM, FEWEST, is_installed, write_approximate
+from structformer.retrieval.vectors.dense import DenseIndex, overview_path
+from structformer.retrieval.vectors.descriptions import (
     Descriptions,
     description_texts_path,
     descriptions_path,
     drawn_descriptions,
     write_descriptions,
 )
-from structformer.retrieval.encoder_names import STRUCTURE, UNTRAINED
-from structformer.retrieval.encoder_places import (
+from structformer.retrieval.vectors.encoder_names import STRUCTURE, UNTRAINED
+from structformer.retrieval.vectors.encoder_places import (
     EncoderPlace,
     encoder_kind,
     encoder_place,
     load_passage_encoder,
 )
-from structformer.retrieval.encoding import KnownVectors, VectorJournal, encode_texts
-from structformer.retrieval.fusion import FusionWeights, starting_weights
-from structformer.retrieval.index import Index, description_files, nearest_files, vector_files
-from structformer.retrieval.lexical import LexicalIndex
-from structformer.retrieval.structure import IndexStructure
-from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_texts
+from structformer.retrieval.words.lexical import LexicalIndex
 from structformer.static_encoder import StaticEncoder
 from structformer.storage.files import building_folder, fsync_folder, fsync_tree, read_json, remove, write_json
 from structformer.workspace import Workspace
@@ -194,9 +194,9 @@ def _learned(
     """The hybrid's weights and the floor of confidence, learned with the untrained encoder and its vectors, and the
     numbers of openings that taught them.
     """
-    from structformer.retrieval.hybrid_weights import learned_from_openings
-    from structformer.retrieval.pseudo_query_scores import UntrainedSearch
-    from structformer.retrieval.static_scores import CrossFitted
+    from structformer.retrieval.learning.hybrid_weights import learned_from_openings
+    from structformer.retrieval.learning.pseudo_query_scores import UntrainedSearch
+    from structformer.retrieval.learning.static_scores import CrossFitted
 
     lexical = LexicalIndex(folder / "lexical", manifest["languages"])
     index = DenseIndex(vectors, indexed[0].numbers("document"), descriptions=Descriptions(vectors))

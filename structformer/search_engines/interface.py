@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.extras import MissingPackage
-from structformer.retrieval.ranking import Ranked
+from structformer.retrieval.rankings.ranking import Ranked
 from structformer.workspace import checked_name
 
 Vector = npt.NDArray[np.float32]

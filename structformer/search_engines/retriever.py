@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from structformer.errors import WorkspaceError
-from structformer.retrieval.encoder_names import STRUCTURE
-from structformer.retrieval.fusion import FusionWeights
 from structformer.retrieval.hits import Hit
-from structformer.retrieval.lexical import document_text
 from structformer.retrieval.opened import OpenedIndex, QueryEncoder, load_query_encoder, model_fingerprint
-from structformer.retrieval.ranking import normalize_by_max, top_k
+from structformer.retrieval.rankings.fusion import FusionWeights
+from structformer.retrieval.rankings.ranking import normalize_by_max, top_k
 from structformer.retrieval.snippet import Matches, snippet
 from structformer.retrieval.vector_making import made_vectors
+from structformer.retrieval.vectors.encoder_names import STRUCTURE
+from structformer.retrieval.words.lexical import document_text
 from structformer.search_engines.interface import BATCH, EngineDocument, EngineIndex, EngineUnit
 from structformer.text.lexical_analysis import analyzer_of, query_terms, spaced
 from structformer.workspace import Workspace

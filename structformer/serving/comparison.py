@@ -9,10 +9,10 @@ from typing import Literal
 
 from structformer.extras import TORCH, are_installed
 from structformer.models.onnx_encoder import exported
-from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
 from structformer.retrieval.opened import OpenedIndex, query_encoder_folder
 from structformer.retrieval.pipeline import as_pipeline, hybrid
 from structformer.retrieval.stage import Pipeline
+from structformer.retrieval.vectors.encoder_names import ENCODER, UNTRAINED
 from structformer.serving.schemas import FoundDocument, SearchAnswer
 
 COMPARED = 10  # documents of each search

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from structformer.retrieval.document_filter import Mask
+from structformer.retrieval.documents.document_filter import Mask
 from structformer.retrieval.opened import OpenedIndex
 from structformer.text.query_like import is_imperative, plain, stands_alone
 from structformer.word_counts import word_count

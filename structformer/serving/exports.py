@@ -7,10 +7,10 @@ from pathlib import Path
 from structformer.errors import StructformerError
 from structformer.extras import TORCH, are_installed
 from structformer.models.onnx_encoder import exported
-from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
-from structformer.retrieval.encoder_places import encoder_kind, trained_encoder
 from structformer.retrieval.index import Index
 from structformer.retrieval.opened import query_encoder_folder
+from structformer.retrieval.vectors.encoder_names import ENCODER, UNTRAINED
+from structformer.retrieval.vectors.encoder_places import encoder_kind, trained_encoder
 from structformer.workspace import Workspace
 
 

@@ -16,16 +16,16 @@ from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.models.registry import read_record
 from structformer.near_names import did_you_mean
-from structformer.retrieval.document_filter import Allowed
-from structformer.retrieval.encoder_names import ENCODER
-from structformer.retrieval.encoder_places import encoder_kind
+from structformer.retrieval.documents.document_filter import Allowed
+from structformer.retrieval.documents.metadata import Facet, open_facets
+from structformer.retrieval.documents.translations import asked_in
 from structformer.retrieval.hits import Filter
-from structformer.retrieval.metadata import Facet, open_facets
 from structformer.retrieval.pipeline import as_pipeline
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.stage import Pipeline
 from structformer.retrieval.training_verdicts import training_verdict
-from structformer.retrieval.translations import asked_in
+from structformer.retrieval.vectors.encoder_names import ENCODER
+from structformer.retrieval.vectors.encoder_places import encoder_kind
 from structformer.serving.batching import BatchedEncoder
 from structformer.serving.comparison import other_search
 from structformer.serving.deleted import deleted_documents

@@ -19,11 +19,11 @@ from structformer.corpus import Corpus
 from structformer.errors import WorkspaceError
 from structformer.extras import TORCH, are_installed, needs
 from structformer.models.registry import trained_models
-from structformer.retrieval.encoder_names import ENCODER
-from structformer.retrieval.encoder_places import default_encoders
 from structformer.retrieval.index import has_vectors
 from structformer.retrieval.indexing import encoders_advice, unrepeatable, would_lose_vectors
 from structformer.retrieval.training_verdicts import training_verdict
+from structformer.retrieval.vectors.encoder_names import ENCODER
+from structformer.retrieval.vectors.encoder_places import default_encoders
 from structformer.serving.exports import missing_exports
 from structformer.serving.progress import PROGRESS_LINES, Say, Show, StepProgress, in_lines
 from structformer.serving.service import SearchService

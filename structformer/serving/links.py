@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from structformer.graph import ReferenceGraph
 from structformer.graph.incoming import NOWHERE
-from structformer.retrieval.document_filter import Mask
+from structformer.retrieval.documents.document_filter import Mask
 from structformer.storage.parquet import numbers
 
 _TABLES = 16  # of shards, that are kept

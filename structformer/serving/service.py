@@ -23,16 +23,16 @@ from structformer.corpus import Corpus
 from structformer.document import Document, Link, Section
 from structformer.errors import StructformerError, UsageError, WorkspaceError
 from structformer.retrieval.as_you_type import complete, completed
-from structformer.retrieval.document_filter import Allowed
-from structformer.retrieval.encoder_names import UNTRAINED
-from structformer.retrieval.encoder_places import trained_encoder
-from structformer.retrieval.fusion import FusionWeights
+from structformer.retrieval.documents.document_filter import Allowed
+from structformer.retrieval.documents.units import IndexedDocuments
 from structformer.retrieval.hits import Filter, Hit, Place, Translation, parse_filter, web_address
-from structformer.retrieval.ranking import Ranking
+from structformer.retrieval.rankings.fusion import FusionWeights
+from structformer.retrieval.rankings.ranking import Ranking
 from structformer.retrieval.search_suggestions import Help, help_with
 from structformer.retrieval.stage import Pipeline
 from structformer.retrieval.training_verdicts import TrainingVerdict
-from structformer.retrieval.units import IndexedDocuments
+from structformer.retrieval.vectors.encoder_names import UNTRAINED
+from structformer.retrieval.vectors.encoder_places import trained_encoder
 from structformer.serving.access import Access
 from structformer.serving.comparison import COMPARED, Comparison, compared
 from structformer.serving.examples import example_questions

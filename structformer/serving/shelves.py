@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from structformer.retrieval.document_filter import Mask
+from structformer.retrieval.documents.document_filter import Mask
 from structformer.serving.versions import is_version, newest_first
 
 _INDEX_PAGES = ("index", "_index", "readme", "home", "overview", "introduction", "intro")

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from structformer.errors import StructformerError
-from structformer.retrieval.encoder_places import encoder_place
 from structformer.retrieval.opened import query_encoder_folder
+from structformer.retrieval.vectors.encoder_places import encoder_place
 from structformer.serving.generation import BEST, Generation
 from structformer.workspace import Workspace
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from structformer.retrieval.bm25 import idf, saturation
-from structformer.retrieval.lexical import FIELDS
-from structformer.retrieval.units import Unit
+from structformer.retrieval.documents.units import Unit
+from structformer.retrieval.words.bm25 import idf, saturation
+from structformer.retrieval.words.lexical import FIELDS
 
 _FIELDS = {
     "title": FIELDS["title"],

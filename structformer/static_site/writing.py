@@ -18,12 +18,12 @@ import numpy as np
 
 from structformer.errors import UsageError
 from structformer.outputs import check_folder, new_folder
-from structformer.retrieval.encoder_names import STRUCTURE
-from structformer.retrieval.fusion import DEFAULT_WEIGHTS
+from structformer.retrieval.documents.units import Unit
 from structformer.retrieval.hits import web_address
 from structformer.retrieval.opened import OpenedIndex
+from structformer.retrieval.rankings.fusion import DEFAULT_WEIGHTS
 from structformer.retrieval.retriever import Retriever
-from structformer.retrieval.units import Unit
+from structformer.retrieval.vectors.encoder_names import STRUCTURE
 from structformer.serving.assets import static
 from structformer.serving.service import default_title
 from structformer.static_encoder import StaticEncoder

@@ -2,7 +2,7 @@
 
 The imperative rule is for manuals in English, whose readers ask as their options are described ("remove unused
 networks"). Whether a corpus is such a manual, and what instructions begin with in other languages, is decided by its
-own openings, see structformer.retrieval.pseudo_queries."""
+own openings, see structformer.retrieval.questions.pseudo_queries."""
 
 from __future__ import annotations
 

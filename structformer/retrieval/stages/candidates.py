@@ -10,8 +10,8 @@ from pathlib import Path
 
 from structformer.errors import UsageError
 from structformer.retrieval.opened import OpenedIndex
-from structformer.retrieval.ranking import Ranked, Ranking
-from structformer.retrieval.run_files import Run, read_run
+from structformer.retrieval.rankings.ranking import Ranked, Ranking
+from structformer.retrieval.rankings.run_files import Run, read_run
 from structformer.retrieval.stage import Stage, StageKind
 
 _NO_FILE = "FILE"

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from structformer.retrieval.document_filter import Allowed
-from structformer.retrieval.encoder_names import DEFAULT, STRUCTURE
-from structformer.retrieval.fusion import reciprocal_rank_fusion
+from structformer.retrieval.documents.document_filter import Allowed
 from structformer.retrieval.opened import OpenedIndex
-from structformer.retrieval.ranking import Ranked, Ranking, append_tail, normalize_by_max, top_k
+from structformer.retrieval.rankings.fusion import reciprocal_rank_fusion
+from structformer.retrieval.rankings.ranking import Ranked, Ranking, append_tail, normalize_by_max, top_k
 from structformer.retrieval.stage import LEARNED, Stage, StageKind
+from structformer.retrieval.vectors.encoder_names import DEFAULT, STRUCTURE
 
 if TYPE_CHECKING:
-    from structformer.retrieval.dense import DenseIndex
+    from structformer.retrieval.vectors.dense import DenseIndex
 
 _RRF = "rrf"
 Vector = npt.NDArray[np.float32]

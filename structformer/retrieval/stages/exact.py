@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
-from structformer.retrieval.bm25 import K1, B
-from structformer.retrieval.exact import CollectionStatistics, bm25, query_likelihood, tf_idf
 from structformer.retrieval.opened import SECTIONS, OpenedIndex
-from structformer.retrieval.ranking import Ranking
+from structformer.retrieval.rankings.ranking import Ranking
 from structformer.retrieval.stage import Run, Stage, StageKind
 from structformer.retrieval.stages.rerank import OF, rescore, texts_of
+from structformer.retrieval.words.bm25 import K1, B
+from structformer.retrieval.words.exact import CollectionStatistics, bm25, query_likelihood, tf_idf
 
 _QUERY_CHARACTERS = 200_000
 Score = Callable[[Sequence[str], Sequence[str], CollectionStatistics, Stage], float]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from structformer.retrieval.opened import OpenedIndex
-from structformer.retrieval.ranking import Ranking
+from structformer.retrieval.rankings.ranking import Ranking
 from structformer.retrieval.stage import Stage, StageKind
 
 

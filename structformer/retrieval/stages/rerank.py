@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from structformer.corpus.whole_text import CHARACTERS, with_address
 from structformer.retrieval.opened import DOCUMENTS, SECTIONS, WHOLE, OpenedIndex
-from structformer.retrieval.ranking import Ranked, Ranking, append_tail, in_order
+from structformer.retrieval.rankings.ranking import Ranked, Ranking, append_tail, in_order
 from structformer.retrieval.stage import Stage, StageKind
 
 

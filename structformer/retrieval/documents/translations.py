@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import WorkspaceError
-from structformer.retrieval.corpus_languages import LANGUAGE
-from structformer.retrieval.language_marks import language_marks
-from structformer.retrieval.units import IndexedDocument, Units
+from structformer.retrieval.documents.corpus_languages import LANGUAGE
+from structformer.retrieval.documents.language_marks import language_marks
+from structformer.retrieval.documents.units import IndexedDocument, Units
 from structformer.text.languages import declared_code, declared_variant, told_among
 
 TRANSLATIONS = "translations.npy"  # of an index: (3, translated documents), see `Translations`

@@ -16,9 +16,9 @@ import torch
 
 from structformer.errors import WorkspaceError
 from structformer.models.late_interaction import LateInteraction, TokenVectors
-from structformer.retrieval.approximate import ApproximateIndex, approximate_files, is_installed, write_nearest
-from structformer.retrieval.document_filter import unit_numbers
-from structformer.retrieval.units import Units
+from structformer.retrieval.documents.document_filter import unit_numbers
+from structformer.retrieval.documents.units import Units
+from structformer.retrieval.vectors.approximate import ApproximateIndex, approximate_files, is_installed, write_nearest
 from structformer.storage.files import fsync_folder, temporary_name
 
 _CHUNK = 256

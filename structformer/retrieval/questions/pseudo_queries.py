@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from structformer.corpus import Corpus
 from structformer.corpus.languages import corpus_languages
 from structformer.graph import ReferenceGraph
-from structformer.retrieval.copies import NO_COPIES, Copies
-from structformer.retrieval.even_sample import EvenSample
-from structformer.retrieval.link_texts import ANCHOR, LINK, link_texts
-from structformer.retrieval.units import Unit
+from structformer.retrieval.documents.copies import NO_COPIES, Copies
+from structformer.retrieval.documents.units import Unit
+from structformer.retrieval.questions.even_sample import EvenSample
+from structformer.retrieval.questions.link_texts import ANCHOR, LINK, link_texts
 from structformer.text.passages import sentences
 from structformer.text.query_like import (
     FEWEST_WORDS,

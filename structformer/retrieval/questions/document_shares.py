@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from structformer.retrieval.asked_questions import AskedQuestions
-from structformer.retrieval.lexical import LexicalIndex, document_text
-from structformer.retrieval.pseudo_queries import PseudoQuery
-from structformer.retrieval.units import Unit, Units
+from structformer.retrieval.documents.units import Unit, Units
+from structformer.retrieval.questions.asked_questions import AskedQuestions
+from structformer.retrieval.questions.pseudo_queries import PseudoQuery
+from structformer.retrieval.words.lexical import LexicalIndex, document_text
 from structformer.text.lexical_analysis import word_total
 
 _FOUND = 60  # documents

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structformer.retrieval.ranking import Ranked, top_k
+from structformer.retrieval.rankings.ranking import Ranked, top_k
 
 RRF_K = 60
 Floats = npt.NDArray[np.float64]

@@ -20,10 +20,10 @@ from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import ModelRecord, checked_model, read_record, trained_models, write_record
-from structformer.retrieval.encoder_names import STRUCTURE
-from structformer.retrieval.encoding import digest_path, digests_of, new_share
-from structformer.retrieval.structure_pairs import structure_pairs, structure_sources, unknown_sources
-from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.retrieval.documents.units import IndexedDocuments, Units
+from structformer.retrieval.learning.structure_pairs import structure_pairs, structure_sources, unknown_sources
+from structformer.retrieval.vectors.encoder_names import STRUCTURE
+from structformer.retrieval.vectors.encoding import digest_path, digests_of, new_share
 from structformer.sampling import needs_attention
 from structformer.sampling.neighbourhood import WordWeights
 from structformer.static_encoder import StaticEncoder

@@ -18,11 +18,16 @@ import pyarrow as pa
 from structformer.corpus import Corpus
 from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph
-from structformer.retrieval.copies import Copies
-from structformer.retrieval.document_filter import Mask
-from structformer.retrieval.link_texts import LINK
-from structformer.retrieval.pseudo_queries import MOST_PSEUDO_QUERIES, OPENING, PseudoQuery, draw_pseudo_queries
-from structformer.retrieval.units import Units
+from structformer.retrieval.documents.copies import Copies
+from structformer.retrieval.documents.document_filter import Mask
+from structformer.retrieval.documents.units import Units
+from structformer.retrieval.questions.link_texts import LINK
+from structformer.retrieval.questions.pseudo_queries import (
+    MOST_PSEUDO_QUERIES,
+    OPENING,
+    PseudoQuery,
+    draw_pseudo_queries,
+)
 from structformer.text.query_like import plain
 
 Vectors = npt.NDArray[np.float32]

@@ -17,11 +17,11 @@ import numpy as np
 import tantivy
 
 from structformer.errors import WorkspaceError
-from structformer.retrieval.bm25 import idf, saturation
-from structformer.retrieval.document_filter import Allowed, Mask, Names
-from structformer.retrieval.lone_characters import LoneCharacters
-from structformer.retrieval.ranking import in_order
-from structformer.retrieval.units import IndexedDocument, Unit
+from structformer.retrieval.documents.document_filter import Allowed, Mask, Names
+from structformer.retrieval.documents.units import IndexedDocument, Unit
+from structformer.retrieval.rankings.ranking import in_order
+from structformer.retrieval.words.bm25 import idf, saturation
+from structformer.retrieval.words.lone_characters import LoneCharacters
 from structformer.text.lexical_analysis import (
     Analyzer,
     analyzer,

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from structformer.retrieval.copies import Copies
-from structformer.retrieval.document_shares import DocumentShares
-from structformer.retrieval.fusion import DEFAULT_WEIGHTS, Floats, FusionWeights, learn_weights
-from structformer.retrieval.pseudo_queries import FEWEST_OPENINGS, OPENING, PseudoQuery, draw_openings
-from structformer.retrieval.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
+from structformer.retrieval.documents.copies import Copies
+from structformer.retrieval.learning.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
+from structformer.retrieval.questions.document_shares import DocumentShares
+from structformer.retrieval.questions.pseudo_queries import FEWEST_OPENINGS, OPENING, PseudoQuery, draw_openings
+from structformer.retrieval.rankings.fusion import DEFAULT_WEIGHTS, Floats, FusionWeights, learn_weights
 
 _MOST_OPENINGS = 400
 _IN_PLACE = "opening in place"

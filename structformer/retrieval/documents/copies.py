@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import WorkspaceError
-from structformer.retrieval.units import Unit, Units
+from structformer.retrieval.documents.units import Unit, Units
 from structformer.word_counts import pieces_of
 
 COPIES = "copies.npy"  # of an index: (documents,) the first document that each is a copy of

@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import numpy.typing as npt
 
-from structformer.retrieval.even_sample import evenly_taken
-from structformer.retrieval.lexical import LexicalIndex
-from structformer.retrieval.pseudo_queries import PseudoQuery
-from structformer.retrieval.ranking import normalize_by_max
+from structformer.retrieval.questions.even_sample import evenly_taken
+from structformer.retrieval.questions.pseudo_queries import PseudoQuery
+from structformer.retrieval.rankings.ranking import normalize_by_max
+from structformer.retrieval.words.lexical import LexicalIndex
 
 _FOUND = 200  # units that have a lexical share
 _MOST_UNITS = 120_000  # that are held in memory and scored at once; a larger corpus is learned from by a sample

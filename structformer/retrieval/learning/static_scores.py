@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from structformer.retrieval.pseudo_queries import OPENING, PseudoQuery
-from structformer.retrieval.structure import asking
-from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.retrieval.documents.units import IndexedDocuments, Units
+from structformer.retrieval.learning.structure import asking
+from structformer.retrieval.questions.pseudo_queries import OPENING, PseudoQuery
 from structformer.static_encoder import StaticEncoder
 
 

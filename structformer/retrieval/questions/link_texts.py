@@ -7,7 +7,7 @@ from typing import Final
 
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
-from structformer.retrieval.even_sample import EvenSample
+from structformer.retrieval.questions.even_sample import EvenSample
 from structformer.sampling.held_out import sentence_at
 from structformer.text.passages import sentences
 from structformer.text.query_like import plain, question_text

@@ -14,7 +14,7 @@ from structformer.extras import TORCH, require
 from structformer.graph import ReferenceGraph
 from structformer.models.base import BaseModel
 from structformer.models.chosen_base import choose_base, chosen_base, keep_base, usable_pair
-from structformer.retrieval.units import shard_units
+from structformer.retrieval.documents.units import shard_units
 from structformer.workspace import Workspace
 
 T = TypeVar("T")

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import WorkspaceError
-from structformer.retrieval.approximate import ApproximateIndex
-from structformer.retrieval.descriptions import Descriptions
-from structformer.retrieval.document_filter import unit_numbers
-from structformer.retrieval.encoding import Vector, Vectors
+from structformer.retrieval.documents.document_filter import unit_numbers
+from structformer.retrieval.vectors.approximate import ApproximateIndex
+from structformer.retrieval.vectors.descriptions import Descriptions
+from structformer.retrieval.vectors.encoding import Vector, Vectors
 
 _SEARCH_ROWS = 65_536
 

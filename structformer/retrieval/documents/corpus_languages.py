@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from structformer.retrieval.units import IndexedDocument, Unit
+from structformer.retrieval.documents.units import IndexedDocument, Unit
 from structformer.text.languages import declared_code, declared_variant, known_languages, language_of
 
 LANGUAGE = "language"  # the key of a document's metadata

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from structformer.errors import WorkspaceError
 from structformer.extras import MissingPackage, needed_for
-from structformer.retrieval.encoding import Vector, Vectors
+from structformer.retrieval.vectors.encoding import Vector, Vectors
 from structformer.storage.files import read_json, write_json
 
 APPROXIMATE_FROM = 500_000  # units; below, every vector is looked at, which takes 5 ms of a core for 100,000

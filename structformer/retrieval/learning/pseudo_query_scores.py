@@ -12,13 +12,13 @@ import numpy.typing as npt
 import torch
 
 from structformer.models.bi_encoder import BiEncoder
-from structformer.retrieval.asked_questions import AskedQuestions, Progress
-from structformer.retrieval.dense import DenseIndex
-from structformer.retrieval.fusion import FusionWeights, starting_weights
-from structformer.retrieval.lexical import LexicalIndex
-from structformer.retrieval.pseudo_queries import OPENING, PseudoQuery
-from structformer.retrieval.static_scores import CrossFitted, StaticScores
-from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.retrieval.documents.units import IndexedDocuments, Units
+from structformer.retrieval.learning.static_scores import CrossFitted, StaticScores
+from structformer.retrieval.questions.asked_questions import AskedQuestions, Progress
+from structformer.retrieval.questions.pseudo_queries import OPENING, PseudoQuery
+from structformer.retrieval.rankings.fusion import FusionWeights, starting_weights
+from structformer.retrieval.vectors.dense import DenseIndex
+from structformer.retrieval.words.lexical import LexicalIndex
 
 NOTHING = -1e9  # the score of what may not be found
 

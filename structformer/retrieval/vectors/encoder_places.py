@@ -13,7 +13,7 @@ from structformer.models.chosen_base import chosen_base, chosen_query_model
 from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import PASSAGE_ENCODER, model_folder, read_record, trained_models
 from structformer.models.sentence_modules import modules_mark
-from structformer.retrieval.encoder_names import ENCODER, UNTRAINED
+from structformer.retrieval.vectors.encoder_names import ENCODER, UNTRAINED
 from structformer.workspace import Workspace
 
 if TYPE_CHECKING:

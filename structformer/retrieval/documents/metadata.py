@@ -24,9 +24,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from structformer.errors import WorkspaceError
-from structformer.retrieval.corpus_languages import LANGUAGE, language_names
-from structformer.retrieval.document_filter import Mask
-from structformer.retrieval.units import IndexedDocument, IndexedDocuments
+from structformer.retrieval.documents.corpus_languages import LANGUAGE, language_names
+from structformer.retrieval.documents.document_filter import Mask
+from structformer.retrieval.documents.units import IndexedDocument, IndexedDocuments
 from structformer.storage.digests import bytes_digest
 from structformer.storage.parquet import numbers
 

@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
-from structformer.retrieval.copies import Copies
-from structformer.retrieval.even_sample import evenly_taken
-from structformer.retrieval.pseudo_queries import ALL_SOURCES, SOURCES, PseudoQuery, draw_pseudo_queries
-from structformer.retrieval.units import IndexedDocuments, Units
+from structformer.retrieval.documents.copies import Copies
+from structformer.retrieval.documents.units import IndexedDocuments, Units
+from structformer.retrieval.questions.even_sample import evenly_taken
+from structformer.retrieval.questions.pseudo_queries import ALL_SOURCES, SOURCES, PseudoQuery, draw_pseudo_queries
 from structformer.sampling import Samples, SamplingOptions, tasks
 from structformer.sampling.draw_examples import draw
 from structformer.sampling.neighbourhood import WordWeights

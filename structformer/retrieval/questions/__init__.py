@@ -1,0 +1,1 @@
+"""Questions drawn from a corpus, and asked of it."""

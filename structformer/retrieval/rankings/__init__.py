@@ -1,0 +1,1 @@
+"""Lists of what was found: their order, their fusion, and files of them."""

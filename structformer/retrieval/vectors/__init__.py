@@ -1,0 +1,1 @@
+"""Encoders, and the vectors that they make."""
