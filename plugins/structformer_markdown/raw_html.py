@@ -8,6 +8,7 @@ import re
 
 from structformer.blocks import INLINE, MarkKind
 from structformer.formats.builder import TreeBuilder
+from structformer.formats.scripts import Script
 from structformer.text.markup import PARTS, Tag, tokens
 
 from structformer_markdown.fence_info import language
@@ -72,6 +73,7 @@ _MARKS = {
     "strong": MarkKind.STRONG,
     "b": MarkKind.STRONG,
 }
+_SCRIPTS = {"sup": Script.RAISED, "sub": Script.LOWERED}
 # What is in what: an end tag, or the next of its like, reaches no further.
 _WITHIN = {
     MarkKind.ITEM: MarkKind.LIST,
@@ -171,6 +173,11 @@ class RawHtml:
             builder.line()
         elif name in ("td", "th") and not closing:
             builder.text(" ")
+        elif (script := _SCRIPTS.get(name)) is not None:
+            if closing:
+                builder.close_script()
+            else:
+                builder.open_script(script)
         elif (
             name in ("img", "iframe", "video", "audio", "source", "embed")
             and not closing

@@ -12,6 +12,7 @@ from structformer.formats.protocol import (
     ListingFormat,
     StreamFormat,
 )
+from structformer.formats.scripts import Script
 from structformer.formats.source import Neighbours, SourceFile, decode
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Limits",
     "ListingFormat",
     "Neighbours",
+    "Script",
     "SourceFile",
     "StreamFormat",
     "TreeBuilder",

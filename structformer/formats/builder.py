@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from structformer.blocks import VERBATIM, Mark, MarkKind
 from structformer.document import Document, Link, LinkKind, Section, Source
 from structformer.formats.link_names import INDEX_STEMS
+from structformer.formats.scripts import Script, written
 from structformer.text.headings import Slugs, github_slug, is_see_also
 
 _TITLELESS_STEMS = INDEX_STEMS | {"home"}  # files that are called after their folder; a wiki's home is none by its path
 _DEEPEST = 100  # marks around a mark; what is nested deeper is text alone
+_LONGEST_SCRIPT = 200  # characters; what is longer, raised or lowered, is no part of a number
 _SEPARATORS = {"": 0, " ": 1, "\n": 2, "\n\n": 3}
 
 
@@ -22,6 +24,17 @@ class _OpenLink:
     kind: LinkKind
     target: str
     start: int = -1
+
+
+class _OpenScript(NamedTuple):
+    """How much a buffer held when raised text, lowered text or a part of a fraction began in it."""
+
+    script: Script
+    before: str
+    parts: int
+    length: int
+    links: int
+    marks: int
 
 
 class _Buffer:
@@ -38,6 +51,8 @@ class _Buffer:
         self.open_marks: list[Mark] = []
         self.open_kinds: dict[MarkKind, int] = {}
         self.waiting: list[Mark] = []  # opened since the last text: they begin with the next
+        self.scripts: list[_OpenScript] = []
+        self.guarded = False  # a digit that comes next would go on with a number that has ended
 
     def separate(self, separator: str) -> None:
         if _SEPARATORS[separator] > _SEPARATORS[self.due]:
@@ -46,6 +61,10 @@ class _Buffer:
     def append(self, text: str) -> None:
         if not text:
             return
+        if self.guarded:
+            self.guarded = False
+            if text[0].isdecimal():
+                self.separate(" ")
         if self.due or self.held:
             if self.length:
                 separator = "\n" * self.held if self.held and _SEPARATORS[self.due] < 2 else self.due
@@ -112,6 +131,41 @@ class _Buffer:
         else:
             # The anchor's own parts are few and at the end, so this stays linear in the text.
             self.links.append(Link(link.kind, link.target, self._slice_from(link.start), link.start, self.length))
+
+    def open_script(self, script: Script) -> None:
+        before = "" if self.due or self.held or not self.parts else "".join(part[-2:] for part in self.parts[-2:])[-2:]
+        self.guarded = False
+        counts = len(self.parts), self.length, len(self.links), len(self.marks)
+        self.scripts.append(_OpenScript(script, before, *counts))
+
+    def close_script(self) -> None:
+        if not self.scripts:
+            return
+        opened = self.scripts.pop()
+        if self.length - opened.length > _LONGEST_SCRIPT:
+            return
+        text = "".join(self.parts[opened.parts :])
+        core = text.strip()
+        if core and "\n" not in text:
+            front, content, back = written(opened.script, opened.before, core)
+            self.guarded = opened.script is not Script.RAISED and (back or content)[-1].isdecimal()
+            if front or back or content != core:
+                self._rewrite(opened, text.replace(core, front + content + back), len(front))
+
+    def _rewrite(self, opened: _OpenScript, text: str, shift: int) -> None:
+        """Put a text where a script's was, and so much further on the links and marks that began in it."""
+        self.parts[opened.parts :] = [text]
+        self.length = opened.length + len(text)
+        for mark in self.marks[opened.marks :]:
+            mark.start += shift if mark.start >= opened.length else 0
+            mark.end += shift if mark.end > opened.length else 0
+        for link in self.links[opened.links :]:
+            if link.end > opened.length:
+                link.start += shift if link.start >= opened.length else 0
+                link.end += shift
+                link.text = self._slice_from(link.start)[: link.end - link.start] if link.text else ""
+        for open_link in self.open_links:
+            open_link.start += shift if open_link.start > opened.length else 0
 
     def _slice_from(self, start: int) -> str:
         taken: list[str] = []
@@ -283,6 +337,16 @@ class TreeBuilder:
         self.open_mark(MarkKind.CODE_SPAN)
         self.verbatim(text)
         self.close_mark(MarkKind.CODE_SPAN)
+
+    def open_script(self, script: Script) -> None:
+        """What follows, until `close_script`, is raised, lowered or part of a fraction: where a number would become
+        another one without it, that is written, as `structformer.formats.scripts` says.
+        """
+        (self._heading or self._body).open_script(script)
+
+    def close_script(self) -> None:
+        """End the innermost of these; without one, nothing happens."""
+        (self._heading or self._body).close_script()
 
     def in_mark(self, kind: MarkKind) -> bool:
         """Whether such a part is open."""

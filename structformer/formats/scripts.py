@@ -1,0 +1,74 @@
+"""How raised and lowered text and the parts of a fraction are written in plain text: a number stays that number.
+
+10 with 3 above it is 10³, not 103. Characters as Pandoc's plain text has them; where Unicode has none, `^` and `_`.
+What changes no number stays as it is: H2O, 1st, XIXe, a footnote's asterisk.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+
+class Script(Enum):
+    """Where a part of a text stands."""
+
+    RAISED = "raised"
+    LOWERED = "lowered"
+    OPERAND = "operand"  # on the line: a numerator, or what a mark is put on; in brackets where it has several terms
+    DENOMINATOR = "denominator"
+
+
+_RAISED = str.maketrans("0123456789+-−=()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾")
+_LOWERED = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
+# Numbers, their signs, and what parts the numbers of notes: 1,2 and 3–5 and 1,*.
+_OF_DIGITS = re.compile(r"[0-9+\-−=()⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎,;–*†‡§¶ ]*")
+_HAS_VALUE = re.compile(r"[0-9+=<>−]|^[-–—]|\b\w-\w\b")  # not words: these change what a number or a name says
+_INDEX = re.compile(r"[\w.,]+")
+_TERMS = re.compile(r"(?<=[^\s(])[\s+\-−±=/·×]")
+_LONE_LETTER = re.compile(r"(?:^|[^\w])[^\W\d_]$|\d$|[⁰¹²³⁴⁵⁶⁷⁸⁹)]$")
+_SIGNS = frozenset("abcdefghoABCDEFGHOªº")  # raised, these are signs of notes, or end an ordinal number
+
+
+def written(script: Script, before: str, content: str) -> tuple[str, str, str]:
+    """What comes in front of such a content, the content, as long as it was, and what comes behind it.
+
+    before: the last characters in front of it, two are enough; "" or white space where it begins a word."""
+    joined = before[-1:].strip() != ""
+    if script is Script.DENOMINATOR:
+        return ("/(", content, ")") if _TERMS.search(content) else ("/", content, "")
+    if script is Script.OPERAND:
+        space = " " if before[-1:].isdigit() and content[:1].isdecimal() else ""
+        return (f"{space}(", content, ")") if _TERMS.search(content) else (space, content, "")
+    if not joined or not content or "[" in content:
+        return "", content, ""
+    if script is Script.RAISED:
+        return _raised(before, content)
+    return _lowered(before, content)
+
+
+def script_text(script: Script, before: str, content: str) -> str:
+    """The whole of what `written` says."""
+    return "".join(written(script, before, content))
+
+
+def _raised(before: str, content: str) -> tuple[str, str, str]:
+    if not _HAS_VALUE.search(content):
+        is_power = len(content) == 1 and content.isalpha() and content not in _SIGNS
+        return ("^" if is_power and _LONE_LETTER.search(before) else "", content, "")
+    return _marked("^", content, _RAISED)
+
+
+def _lowered(before: str, content: str) -> tuple[str, str, str]:
+    runs_on = before[-1:].isdigit() or before[-1:] in "/⁄"
+    if (_INDEX.fullmatch(content) and not runs_on) or not _HAS_VALUE.search(content):
+        return "", content, ""
+    return _marked("_", content, _LOWERED)
+
+
+def _marked(mark: str, content: str, characters: dict[int, int]) -> tuple[str, str, str]:
+    if content[0] in "–—":  # in front of a number it is its minus
+        content = "-" + content[1:]
+    if _OF_DIGITS.fullmatch(content):
+        return "", content.translate(characters), ""
+    return (mark, content, "") if len(content) == 1 else (f"{mark}(", content, ")")
