@@ -308,3 +308,44 @@ def test_a_page_that_only_leads_to_another_is_a_name_of_that_one(run, tmp_path):
 def test_a_page_that_leads_on_but_says_more_is_a_document(body):
     page = f"<head><meta http-equiv=refresh content='3; url=next.html'></head><h1>T</h1>{body}"
     assert one(page, "html").title == "T"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<pre><span class=linenos>1</span>a = 1\n<span class=linenos>2</span>  b</pre>",
+        "<table class=highlighttable><tr><td class=linenos><div class=linenodiv><pre>1\n2</pre></div></td><td class=code><div><pre>a = 1\n  b\n"
+        "</pre></div></td></tr></table>",
+        "<table class=lntable><tr><td class=lntd><pre><code><span class=lnt>1\n</span><span class=lnt>2\n</span></code></pre></td>"
+        "<td class=lntd><pre><code>a = 1\n  b\n</code></pre></td></tr></table>",
+        "<pre><code><table class=rouge-table><tbody><tr><td class='rouge-gutter gl'><pre class=lineno>1\n2\n</pre></td>"
+        "<td class=rouge-code><pre>a = 1\n  b\n</pre></td></tr></tbody></table></code></pre>",
+        "<pre><code><table class=hljs-ln><tr><td class=hljs-ln-numbers data-line-number=1></td><td>a = 1</td></tr><tr><td class=hljs-ln-numbers>"
+        "<div class=hljs-ln-n>2</div></td><td>  b</td></tr></table></code></pre>",
+        "<div class=code-toolbar><pre>a = 1\n  b</pre><div class=toolbar><div><button>Copy</button></div></div></div>",
+        "<div><button>Copy</button> <pre>a = 1\n  b<button>Copy</button></pre></div>",
+    ],
+)
+def test_numbers_of_lines_and_buttons_are_no_code(html):
+    section = one(f"<h1>T</h1><p>See:</p>{html}", "html").root
+    assert section.text == "See:\n\na = 1\n  b"
+    assert [mark.kind.value for mark in section.marks] == ["code"]
+
+
+def test_numbers_buttons_and_tables_elsewhere_are_text():
+    page = (
+        "<h1>T</h1><p>Press <button>OK</button> to go.</p><p><span class=ln>Line 4</span></p><table><tr><td>1</td><td>a boat</td></tr></table>"
+        "<table><tr><td>A<br>B</td><td>Big</td></tr></table>"
+    )
+    assert one(page, "html").root.text == "Press OK to go.\n\nLine 4\n\n1 | a boat\n\nA\nB\nBig"
+
+
+def test_what_a_page_shows_of_words_and_numbers():
+    page = (
+        "<h1>T</h1><p>Soft&shy;ware of 10<sup>3</sup> kg, 2<sup>-5</sup> m, H<sub>2</sub>O, the 1<sup>st</sup></p><p>3<math><mfrac><mn>1</mn>"
+        "<mn>2</mn></mfrac></math> cups, <math><msup><mrow><mi>a</mi><mo>+</mo><mn>1</mn></mrow><mn>2</mn></msup><mo>=</mo><msqrt><mi>x</mi>"
+        "<mo>+</mo><mn>4</mn></msqrt></math></p><h2>Foo <a href='page.html#foo'>#</a></h2>"
+    )
+    document = one(page, "html")
+    assert document.root.text == "Software of 10³ kg, 2⁻⁵ m, H2O, the 1st\n\n3 1/2 cups, (a+1)²=√(x+4)"
+    assert outline(document)[-1] == (1, "Foo")

@@ -41,7 +41,7 @@ class _Open:
     note: list[str] | None = None  # text of a footnote in a title, which follows the title, or of a reference to it
     sign = ""  # where that reference leads
     texts = 0  # that precede it
-    script = False  # it is raised, lowered or a part of a fraction
+    scripted = 0  # how often it is raised, lowered or a part of a fraction
     scripts: tuple[Script, ...] = ()  # of its children that are still to come
     call: tuple[str, str] | None = None  # elements of a function's name and of a parameter, in what shows its call
     part: MarkKind | None = None  # what part of the text it is
@@ -135,6 +135,7 @@ class XmlReader:
             or name in vocabulary.readings
             or name in vocabulary.calls
             or name in OF_MATHML
+            or name == "msqrt"
             or any(mark.partition("[")[0] == name for mark in vocabulary.raised | vocabulary.lowered)
             or any(mark.rpartition("/")[2] == name for mark in vocabulary.document_titles)
             or any(mark.partition("[")[0] == name for mark in vocabulary.see_also)
@@ -282,14 +283,16 @@ class XmlReader:
             self._open_script(opened, Script.RAISED)
         elif _is_listed(opened.name, attributes, vocabulary.lowered):
             self._open_script(opened, Script.LOWERED)
+        elif opened.name == "msqrt":
+            self._builder.text("√")
+            self._open_script(opened, Script.OPERAND)
         opened.scripts = OF_MATHML.get(opened.name, ())
         opened.texts = self._texts
         opened.call = vocabulary.calls.get(opened.name)
 
     def _open_script(self, opened: _Open, script: Script) -> None:
-        if not opened.script:
-            opened.script = True
-            self._builder.open_script(script)
+        opened.scripted += 1
+        self._builder.open_script(script)
 
     def _open_part(self, opened: _Open, above: _Open | None, part: Part | Parts, attributes: Any) -> None:
         """What follows, until the element ends, is a list, code, a stressed word..."""
@@ -453,7 +456,7 @@ class XmlReader:
                 else:
                     self._after_title.append(text)
             return
-        if opened.script:
+        for _ in range(opened.scripted):
             self._builder.close_script()
         if opened.call is not None:
             self._builder.text(")" if self._ended != opened.call[0] else "()")
