@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from structformer.blocks import MarkKind
-from structformer.document import Document, Link, LinkKind, Source
+from structformer.document import Document, Link, Source
 from structformer.formats.builder import TreeBuilder
 from structformer.formats.encoding import as_utf8
 from structformer.formats.gc_pause import without_garbage_collection
@@ -22,6 +22,7 @@ from structformer.formats.source import SourceFile, decode
 
 from structformer_latex.inputs import BODY
 from structformer_latex.reader import TexReader
+from structformer_latex.references import plain_address
 
 _CHAPTER_PIECES = 4  # parts of a label, joined by hyphens, that may name a chapter
 _MAIN = re.compile(r"\\(?:documentclass|documentstyle|begin\s*\{document\})")
@@ -160,7 +161,7 @@ class LatexFormat:
         """A label here, in the document it was announced from, or anywhere; a cited work, or its line among the
         references.
         """
-        if link.kind is LinkKind.CITATION or link.target.startswith("cite:"):
+        if link.target.startswith("cite:"):
             key = link.target.removeprefix("cite:")
             yield from document.metadata.get("works", {}).get(key, ())
             yield f"{document.id}#cite:{normalize(key)}"
@@ -265,7 +266,7 @@ def _references(reader: TexReader, builder: TreeBuilder, files: Any, path: str) 
         builder.add_anchor(f"cite:{key}")
         builder.text(reader.plain(entry.line()))
         if url := entry.fields.get("url"):
-            builder.add_link(url.strip(), "", LinkKind.CITATION)
+            builder.add_link(plain_address(url))
         builder.close_mark(MarkKind.ITEM)
         builder.line()
     builder.close_mark(MarkKind.LIST)
