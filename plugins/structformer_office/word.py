@@ -83,7 +83,8 @@ def _formulas_as_text(name: str, part: bytes) -> bytes:
         formula.getparent().replace(formula, run)
     for display in root.iter(f"{_M}oMathPara"):
         display.tag = f"{_W}smartTag"
-    return etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
+    made: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
+    return made
 
 
 def _said(element: Any, before: str = "") -> str:

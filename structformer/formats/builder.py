@@ -154,8 +154,8 @@ class _Buffer:
 
     def _is_reference(self, opened: _OpenScript) -> bool:
         """Whether a script is a link, as the sign of a note is: no power."""
-        links = (*self.links[opened.links :], *self.open_links)
-        return any(link.start >= opened.length for link in links)
+        starts = [link.start for link in self.links[opened.links :]] + [link.start for link in self.open_links]
+        return any(start >= opened.length for start in starts)
 
     def _rewrite(self, opened: _OpenScript, text: str, shift: int) -> None:
         """Put a text where a script's was, and so much further on the links and marks that began in it."""
