@@ -325,6 +325,11 @@ def test_what_stands_before_a_title_is_the_sections_own():
     ]
     page = f"<article {DB}><title>T</title><section><titleabbrev>Kn</titleabbrev><title>Knots</title><para>x</para></section></article>"
     assert sections(one(page, "xml")) == [("T", ""), ("Knots", "x")]
+    chapters = f"""<book {DB}><title>B</title><chapter><title>One</title><para>x</para></chapter><chapter xml:id="c"><info><author>
+    <personname>Ann</personname></author><title>Two</title></info><para>y</para></chapter></book>"""
+    document = one(chapters, "xml")
+    assert sections(document) == [("B", ""), ("One", "x"), ("Two", "Ann\n\ny")]
+    assert document.root.children[1].anchors == ("c",)
 
 
 def test_notes_and_floats_are_no_abstract():

@@ -8,7 +8,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 MAX_DEPTH = 2000  # the standard's scope rules cost time with depth; no page written by people comes near this
 _ANY_DEPTH = 20_000  # tags that a page may have whatever their nesting: half a second at worst
-_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^<>]*>")
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*+)[^<>]*+>")
 # Elements that hold nothing, or that the next of their kind ends.
 _FLAT = frozenset(
     "area base br col embed hr img input link meta param source track wbr p li dt dd td th tr "

@@ -21,6 +21,7 @@ _MAX_EXPANSIONS = 100_000
 _MAX_EXPANDED = 4_000_000  # characters that macros may add to a document
 _LONGEST_DELIMITED = 20_000
 _LONGEST_NAME = 200
+_MOST_ARGUMENTS = 9
 
 
 _VERBS = ("New", "Renew", "Provide", "Declare")
@@ -240,4 +241,4 @@ def _signature(text: str) -> tuple[tuple[str, str], ...] | None:
             return None
         found.append((kind[1] or "O", _NO_VALUE if kind[1] else kind[2]))
         position = kind.end()
-    return tuple(found)
+    return tuple(found) if len(found) <= _MOST_ARGUMENTS else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from lxml import etree
@@ -18,6 +19,7 @@ from structformer_xml.vocabulary import Vocabulary
 
 _XML = "{http://www.w3.org/XML/1998/namespace}"
 _XML_ID = f"{_XML}id"
+_LAST_TITLE = 10  # among the elements of a section
 _OTHER, _SECTION, _TITLE, _SKIPPED, _PARAGRAPH, _LINE, _CELL, _VERBATIM, _INLINE, _WRAPPER, _BLOCK = range(11)
 _INHERITED = frozenset({_INLINE, _PARAGRAPH, _TITLE, _VERBATIM, _CELL})  # in these an element of unknown name is inline
 
@@ -59,6 +61,7 @@ class XmlReader:
         self._builder = builder
         self._vocabulary = vocabulary
         self._meanings = vocabulary.meanings
+        self._has_tree = False  # all of it, and not a stream of events
         self._stack: list[_Open] = []
         self._ids: list[str] = []
         self._skipping = 0
@@ -79,6 +82,7 @@ class XmlReader:
 
     def read_tree(self, root: Any) -> None:
         """Read a parsed document."""
+        self._has_tree = True
         start, end, say = self._start, self._end, self._text
         for event, element in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
             if event == "start":
@@ -176,6 +180,8 @@ class XmlReader:
             self._ids.append(identifier)
         if marked and self._takes(opened, above, attributes):
             return
+        if self._has_tree and role in (_SECTION, _WRAPPER):
+            _bring_title_first(element, self._vocabulary.titles)
         if role == _SECTION:
             if above is not None and above.inline:
                 opened.role = role = _OTHER
@@ -613,6 +619,15 @@ def _man_page(element: Any) -> str:
     parts = {child.tag.rpartition("}")[2]: "".join(child.itertext()).strip() for child in element.iterchildren("*")}
     name, number = parts.get("refentrytitle", ""), parts.get("manvolnum", "")
     return f"{name}({number})" if name and number else name
+
+
+def _bring_title_first(element: Any, titles: frozenset[str]) -> None:
+    """Put the title that an element holds in front of what precedes it there, as an author may in a chapter's info."""
+    for place, child in enumerate(islice(element.iterchildren("*"), _LAST_TITLE)):
+        if child.tag.rpartition("}")[2] in titles:
+            if place:
+                element.insert(0, child)
+            return
 
 
 def _is_listed(name: str, attributes: Any, listed: frozenset[str]) -> bool:
