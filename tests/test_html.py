@@ -322,6 +322,7 @@ def test_a_page_that_leads_on_but_says_more_is_a_document(body):
         "<td class=rouge-code><pre>a = 1\n  b\n</pre></td></tr></tbody></table></code></pre>",
         "<pre><code><table class=hljs-ln><tr><td class=hljs-ln-numbers data-line-number=1></td><td>a = 1</td></tr><tr><td class=hljs-ln-numbers>"
         "<div class=hljs-ln-n>2</div></td><td>  b</td></tr></table></code></pre>",
+        "<pre><code><span style='white-space:pre;user-select:none'>1</span>a = 1\n<span style='user-select:none'>2</span>  b</code></pre>",
         "<div class=code-toolbar><pre>a = 1\n  b</pre><div class=toolbar><div><button>Copy</button></div></div></div>",
         "<div><button>Copy</button> <pre>a = 1\n  b<button>Copy</button></pre></div>",
     ],

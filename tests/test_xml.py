@@ -397,7 +397,7 @@ def test_what_grobid_makes_of_a_paper():
     assert sections(document) == [
         ("Pears", "We boil [1]."),
         ("Intro", "One.\n\nTwo."),
-        ("Figures and tables", "1\n\nA pear."),
+        ("Figures and tables", "1 A pear."),
         ("References", "Old pears"),
     ]
     assert "b0" in document.root.children[-1].anchors

@@ -207,7 +207,9 @@ class Page:
         return found
 
     def may_number_lines(self, element: Attributes) -> bool:
-        """Whether an element holds numbers of lines of code by its class, if it holds numbers."""
+        """Whether an element holds numbers of lines of code by its class, or its style, if it holds numbers."""
+        if self._preformatted and "user-select:none" in (element.get("style") or ""):
+            return True
         classes = element.get("class")
         return bool(classes and (self._classes.get(classes) or self._classified(classes)) & _NUMBERS_LINES)
 

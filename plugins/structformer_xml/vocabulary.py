@@ -257,7 +257,7 @@ TEI = Vocabulary(
     ),
     paragraphs=_PARAGRAPHS
     | frozenset(
-        """byline castItem closer dateline docAuthor docDate docImprint figDesc opener salute signed speaker titlePart
+        """byline castItem closer dateline docAuthor docDate docImprint opener salute signed speaker titlePart
         trailer""".split()
     ),
     targets=(("target", ""), ("url", ""), ("ref", "")),
