@@ -65,16 +65,16 @@ class Vocabulary:
 
     sections: elements that are a section when they have a title. titles: elements that name the section they are in (also in one of
     `wrappers` there). document_titles: elements whose text is the document's title without being a heading, "parent/child".
-    inner_documents: sections with a document's title of their own. labels: what stands before a title, or is the title where there
+    inner_documents: sections with a document's title of their own. labels: what precedes a title, or is the title where there
     is none. matter: elements that hold sections and have no title: what follows a section there belongs to that section.
-    default_titles: what an element is called that has no title and stands in one of these.
+    default_titles: what an element is called that has no title, in one of these.
     blocks: elements that begin on a line of their own within a paragraph too, and hold others.
     skipped: elements that are not text; their links stay, without a place. targets: attributes that hold a reference, with what
     precedes the value ("#" for an id). unreferring: elements whose reference is part of the display. embedded: images and other media. see_also: elements, or "element[attribute=value]", that list related pages.
     skipped_in: by element, those in which it is skipped. joints: by element, what joins children that no text joins, where it is not
     a blank. brackets: by element, what surrounds its text. breaks: elements that end a word unless they say break="no".
     readings: elements whose children say one thing in several ways; variants: those of these children that are never taken.
-    notes: footnotes, which do not belong to a title that they are in; signs: references to them. raised, lowered: what stands so.
+    notes: footnotes, which do not belong to a title that they are in; signs: references to them. raised, lowered: what is set so.
     calls: by element that shows how a function is called, the elements of its name and of a parameter. examples: elements that show markup, which has no meaning there. man_pages: elements that name another page by its name and number.
     marks: what parts of a text elements are: lists, tables, code... (structformer_xml.marks says how).
     """

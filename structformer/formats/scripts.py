@@ -11,7 +11,7 @@ from enum import Enum
 
 
 class Script(Enum):
-    """Where a part of a text stands."""
+    """How a part of a text is set."""
 
     RAISED = "raised"
     LOWERED = "lowered"
