@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Any
 
 from structformer import read
@@ -11,6 +12,7 @@ from structformer.text.headings import github_slug
 
 from structformer_xml.vocabulary import JATS
 
+_NOTES_TITLE = re.compile(rb"<(?:notes|fn-group)\b[^>]*>\s*<title>(?:<\w+>)?([^<]*)")
 _INNER_TITLE = re.compile(rb"<(?:sub-article|response)\b.{0,4000}?<article-title>([^<]*)</article-title>", re.DOTALL)
 
 
@@ -49,13 +51,17 @@ def html(data: bytes, dialect: str | None = None) -> dict[str, Any]:
 
 def xml(data: bytes, dialect: str | None = None) -> dict[str, Any]:
     """XML of any vocabulary. The suites have no references by name, as `<citerefentry>` is one, no titles that the
-    source leaves to the display, and no titles of articles within articles.
+    source leaves to the display, and no titles of notes and of articles within articles; their digits are never raised.
     """
     found = _read(data, "xml")
     supplied = [title for title in JATS.default_titles.values() if f">{title}<".encode() not in data]
-    supplied += [title.decode("utf-8", "replace") for title in _INNER_TITLE.findall(data)]
+    supplied += [title.decode("utf-8", "replace") for title in _INNER_TITLE.findall(data) + _NOTES_TITLE.findall(data)]
     found["headings"] = [heading for heading in found["headings"] if heading[1] not in supplied]
-    found["links"] = [link for link in found["links"] if not link[0].startswith("name:")]
+    found["links"] = [
+        [target, unicodedata.normalize("NFKC", text)]
+        for target, text in found["links"]
+        if not target.startswith("name:")
+    ]
     return found
 
 

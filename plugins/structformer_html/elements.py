@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from structformer.document import MarkKind
+from structformer.formats import OF_MATHML, Script
 
 from structformer_html.class_names import NOTE_WORDS
 
@@ -28,12 +29,19 @@ SPANS = {
     **dict.fromkeys(("em", "i", "cite", "dfn", "var"), MarkKind.EMPHASIS),
     **dict.fromkeys(("strong", "b"), MarkKind.STRONG),
 }
+SCRIPTS = {"sup": Script.RAISED, "sub": Script.LOWERED}
+# Of MathML, those that have others in them or stand in these.
+MATHML = frozenset("math mi mn mo mtext mrow mstyle mpadded msqrt mtable mtr mtd mover munder semantics".split()) | {
+    *OF_MATHML
+}
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 NEVER = frozenset({"script", "style", "template", "head", "noscript"})
 FURNITURE = frozenset({"nav", "annotation", "annotation-xml"})  # annotations repeat the formula that they stand in
 MAYBE_FURNITURE = frozenset({"footer", "aside"})  # of the page, not of its content
 SVG_DESCRIPTIONS = frozenset({"title", "desc", "metadata"})  # of a drawing's parts; none is drawn
-SOMETIMES_SKIPPED = NEVER | FURNITURE | MAYBE_FURNITURE | SVG_DESCRIPTIONS | {"header"}  # without any attribute
+SOMETIMES_SKIPPED = (
+    NEVER | FURNITURE | MAYBE_FURNITURE | SVG_DESCRIPTIONS | {"header", "button"}
+)  # without any attribute
 MOSTLY_LINKS = 0.7  # share of an aside's text
 FURNITURE_ROLES = frozenset(
     {"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "tablist"}
@@ -45,6 +53,11 @@ FURNITURE_CLASSES = frozenset(
     breadcrumb breadcrumbs sphinxsidebar md-sidebar pagination pagination-nav prev-next edit-page-link
     mw-cite-backlink katex-html noprint skip-link skip-to-content back-to-top copybtn metadata-stub navheader
     navfooter""".split()
+)
+# Highlighters' elements for the numbers of lines of code, where they hold nothing else.
+NUMBERS_OF_LINES = frozenset(
+    """linenos lineno linenodiv lnt lntd ln lnum gutter rouge-gutter gl hljs-ln-numbers hljs-ln-n linenumber line-number
+    linenumbers code-line-number blob-num""".split()
 )
 BACK_TO_CONTENTS = "toc-backref"  # docutils' headings, of contents that are left out
 CONTENTS_CLASSES = frozenset({"toc", "table-of-contents"})

@@ -27,8 +27,7 @@ from structformer_html.class_names import kind_said
 from structformer_html.decoding import decode_page
 from structformer_html.main_content import is_list_of_contents, main_content
 from structformer_html.page import Attributes, Page
-from structformer_html.parsing import MAX_DEPTH, parse, without_attribute_floods
-from structformer_html.soup import head_elements, make_soup, read_soup, soup_content
+from structformer_html.parsing import MAX_DEPTH, parse, without_attribute_floods, without_deep_tags
 from structformer_html.templates import has_templates, is_template, split_front_matter, with_title, without_liquid
 from structformer_html.texinfo import FURNITURE, is_texinfo, shape
 from structformer_html.walking import read_tree
@@ -38,6 +37,7 @@ _DOCTYPE = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html)\b", re.IGNORECASE | re.DOTALL
 )
 _REFRESH = re.compile(r"[0-5](?:\.\d*)?\s*[;,\s]\s*(?:url\s*=\s*)?[\"']?([^\"'\s]+)[\"']?", re.IGNORECASE)
+_SOFT_HYPHEN = re.compile("\xad|&shy;|&#173;|&#xad;", re.IGNORECASE)
 _MOST_OF_REDIRECT = 300  # characters
 _FIRST_WORDS = 40  # characters
 _WHOLE = "head > noscript, head > noframes, body, frameset, html > noframes"
@@ -50,10 +50,7 @@ class HtmlFormat:
     name = "html"
     suffixes = (".html", ".htm", ".xhtml", ".xht", ".shtml")
     media_types = ("text/html", "application/xhtml+xml")
-    options = (
-        FormatOption("content", "all reads the whole body with its navigation", ("main", "all")),
-        FormatOption("parser", "beautifulsoup is a second, slower engine", ("lexbor", "beautifulsoup")),
-    )
+    options = (FormatOption("content", "all reads the whole body with its navigation", ("main", "all")),)
     completeness = "complete: main content, headings (ARIA too), links, anchors, tables, definition lists, encodings"
 
     def sniff(self, head: bytes, path: str) -> float:
@@ -67,9 +64,7 @@ class HtmlFormat:
         )
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """One Document. Options: `content`: "main" (default), or "all" for the whole body with its navigation;
-        `parser`: "lexbor" (default), or "beautifulsoup", which is taken by itself for pages nested too deep.
-        """
+        """One Document. Option `content`: "main" (default), or "all" for the whole body with its navigation."""
         text, encoding = decode_page(source)
         if not text.strip():
             source.warn("empty: no document")
@@ -82,9 +77,9 @@ class HtmlFormat:
         if title:
             text = with_title(text, title)
         with without_garbage_collection():
-            whole, soup = options.get("content", "main") == "all", options.get("parser") == "beautifulsoup"
+            whole = options.get("content", "main") == "all"
             head = _Head(title, front)
-            document = self._document(source, text, encoding, head, whole=whole, soup=soup)
+            document = self._document(source, text, encoding, head, whole=whole)
             if head.refresh and _is_redirect(document, head.refresh):
                 _redirect(source, head)
                 return
@@ -93,56 +88,42 @@ class HtmlFormat:
                 return
             if text != written and (filled := without_liquid(text, source)) != text:  # a page of Jekyll
                 head = _Head(title, front)
-                document = self._document(source, filled, encoding, head, whole=whole, soup=soup)
+                document = self._document(source, filled, encoding, head, whole=whole)
         yield document
 
-    def _document(
-        self, source: SourceFile, text: str, encoding: str, head: _Head, *, whole: bool, soup: bool
-    ) -> Document:
+    def _document(self, source: SourceFile, text: str, encoding: str, head: _Head, *, whole: bool) -> Document:
         text, floods = without_attribute_floods(text)
         if floods:
             source.warn(f"{floods} tag{'s' * (floods > 1)} with over a thousand attributes: the first ones kept")
-        root = parse(text) if not soup else None
-        tree = make_soup(text) if root is None else None
-        if tree is not None:
-            for name, attributes, said in head_elements(tree):
-                head.take(name, attributes, said)
-        elif root is not None:
-            for node in root.css("html, base, link, meta, head > title"):
-                head.take(node.tag or "", node.attributes, node.text() if node.tag == "title" else "")
+        text = _SOFT_HYPHEN.sub("", text)
+        text, is_deep = without_deep_tags(text)
+        if is_deep:
+            source.warn(f"nested over {MAX_DEPTH} elements deep: tags below that are left out")
+        root = parse(text)
+        for node in root.css("html, base, link, meta, head > title"):
+            head.take(node.tag or "", node.attributes, node.text() if node.tag == "title" else "")
         builder = TreeBuilder(slugs=False)
-        page: Page | None = None
-        by_texinfo = is_texinfo(head.metadata.get("generator"))
-        furniture = FURNITURE if by_texinfo else frozenset()
-        if tree is not None:
-            if not soup:
-                source.warn(f"nested over {MAX_DEPTH} elements deep: read by BeautifulSoup")
-            parts, found = soup_content(tree) if not whole else ([tree.body or tree], "all")
-            page = Page(
-                builder, head.base, furniture=not whole, content=found not in ("body", "all"), more_furniture=furniture
-            )
-            read_soup(parts, page)
-        elif root is not None:
-            if whole:
-                roots, found = root.css(_WHOLE), "all"
-            else:
-                roots, found = main_content(root, text) if not by_texinfo else (root.css("body"), "body")
-            contents = not whole and is_list_of_contents(roots, text)
-            known = found not in ("body", "all")
-            page = Page(
-                builder, head.base, furniture=not whole, content=known, contents=contents, more_furniture=furniture
-            )
-            read_tree(roots, page)
-            if not whole and builder.is_empty:
-                # All of the page was taken for navigation, so it was not navigation.
-                builder, found = TreeBuilder(slugs=False), "all"
-                page = Page(builder, head.base, furniture=False)
-                read_tree(root.css(_WHOLE), page)
+        furniture = frozenset[str]()
+        if whole:
+            roots, found = root.css(_WHOLE), "all"
+        elif is_texinfo(head.metadata.get("generator")):
+            roots, found, furniture = root.css("body"), "body", FURNITURE
+        else:
+            roots, found = main_content(root, text)
+        contents = not whole and is_list_of_contents(roots, text)
+        known = found not in ("body", "all")
+        page = Page(builder, head.base, furniture=not whole, content=known, contents=contents, more_furniture=furniture)
+        read_tree(roots, page)
+        if not whole and builder.is_empty:
+            # All of the page was taken for navigation, so it was not navigation.
+            builder, found = TreeBuilder(slugs=False), "all"
+            page = Page(builder, head.base, furniture=False)
+            read_tree(root.css(_WHOLE), page)
         for target in head.related:
             builder.add_link(head.base(target), "", LinkKind.SEE_ALSO)
         metadata = {**head.metadata, "encoding": encoding, "content": found}
         document = builder.finish(Source(source.path, self.name), title=None, language=head.language, metadata=metadata)
-        if page is not None and page.has_unnamed_notes:
+        if page.has_unnamed_notes:
             _name_notes(document)
         _name(document, head)
         return document

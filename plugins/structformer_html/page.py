@@ -10,7 +10,7 @@ from typing import Protocol
 
 from selectolax.lexbor import LexborNode
 from structformer.document import LinkKind, MarkKind
-from structformer.formats import TreeBuilder
+from structformer.formats import OF_MATHML, Script, TreeBuilder
 from structformer.text import is_see_also
 
 from structformer_html.class_names import is_note_title, language, language_around, note_kind
@@ -24,11 +24,14 @@ from structformer_html.elements import (
     FURNITURE_IDS,
     FURNITURE_ROLES,
     HEADINGS,
+    MATHML,
     MAYBE_FURNITURE,
     MOSTLY_LINKS,
     NEVER,
+    NUMBERS_OF_LINES,
     PARAGRAPHS,
     RELATED,
+    SCRIPTS,
     SEE_ALSO_CLASSES,
     SIGNS,
     SPANS,
@@ -39,7 +42,7 @@ from structformer_html.elements import (
 )
 
 _LEVEL = re.compile("[1-9][0-9]?")
-_IS_KNOWN, _SAYS_SOMETHING, _IS_FURNITURE = 1, 2, 4  # of a class
+_IS_KNOWN, _SAYS_SOMETHING, _IS_FURNITURE, _NUMBERS_LINES = 1, 2, 4, 8  # of a class
 _LAYOUT_ROLES = frozenset({"presentation", "none"})
 _NUMBER = re.compile(r"\s*([+-]?[0-9]{1,9})\s*")
 # Of a note, which stands before its title or in its place.
@@ -99,6 +102,8 @@ class Page:
         self._code_due = False  # preformatted text is code from its next text on
         self._language = ""
         self._formula_due: MarkKind | None = None  # if the next text is TeX
+        # Of the elements open in MathML: what their next children are, the last first; how many scripts each opened.
+        self._math: list[tuple[list[Script], int]] = []
         self._tables: list[bool] = []  # whether each is more than a layout
         self._in_table_head = 0
         self._is_title_row = False
@@ -120,6 +125,8 @@ class Page:
             **dict.fromkeys(BLOCKS, self._block),
             **dict.fromkeys(BLOCK_LINES, self._block_line),
             **dict.fromkeys(SPANS, self._span),
+            **dict.fromkeys(SCRIPTS, self._script),
+            **dict.fromkeys(MATHML, self._math_start),
             **dict.fromkeys(HEADINGS, self._heading),
             **dict.fromkeys(("br", "option"), self._line),
             **dict.fromkeys(("td", "th"), self._cell),
@@ -146,6 +153,8 @@ class Page:
             **{name: partial(self._end_block, kind) for name, kind in BLOCKS.items()},
             **{name: partial(self._end_block_line, kind) for name, kind in BLOCK_LINES.items()},
             **{name: partial(self._end_span, kind) for name, kind in SPANS.items()},
+            **dict.fromkeys(SCRIPTS, builder.close_script),
+            **dict.fromkeys(MATHML, self._math_end),
             **dict.fromkeys(HEADINGS, self._end_heading),
             **dict.fromkeys(("td", "th"), self._end_cell),
             **dict.fromkeys(("script", "annotation"), self._end_tex),
@@ -188,14 +197,29 @@ class Page:
     def _classified(self, classes: str) -> int:
         """What is to be done with elements of a class, found once a page."""
         words = classes.split()
+        numbers = not NUMBERS_OF_LINES.isdisjoint(words)
         signs = not SIGNS.isdisjoint(words) or "highlight-" in classes or "language-" in classes
-        found = _IS_KNOWN | _SAYS_SOMETHING * signs | _IS_FURNITURE * (not self._furniture_classes.isdisjoint(words))
+        found = _IS_KNOWN | _SAYS_SOMETHING * signs | _NUMBERS_LINES * numbers
+        found |= _IS_FURNITURE * (not self._furniture_classes.isdisjoint(words))
         self._classes[classes] = found
         return found
 
+    def may_number_lines(self, element: Attributes) -> bool:
+        """Whether an element holds numbers of lines of code by its class, or its style, if it holds numbers."""
+        if self._preformatted and "user-select:none" in (element.get("style") or ""):
+            return True
+        classes = element.get("class")
+        return bool(classes and (self._classes.get(classes) or self._classified(classes)) & _NUMBERS_LINES)
+
+    @property
+    def in_code(self) -> bool:
+        """Whether preformatted text is open."""
+        return self._preformatted > 0
+
     def skips_sign(self, element: Attributes, text: str) -> bool:
         """Whether a link in a heading only shows its address, as "#" or an icon does, and is left out."""
-        if text.strip() not in _ANCHOR_SIGNS or not (element.get("href") or "").startswith("#"):
+        sign, target = text.strip(), element.get("href") or ""
+        if sign not in _ANCHOR_SIGNS or not (target.startswith("#") or (sign and "#" in target)):
             return False
         for identifier in (element.get("id"), element.get("name")):
             if identifier:
@@ -399,6 +423,24 @@ class Page:
         if not self._preformatted:
             self._close_mark(kind)
 
+    def _script(self, name: str, element: Attributes) -> None:
+        self._builder.open_script(SCRIPTS[name])
+
+    def _math_start(self, name: str, element: Attributes) -> None:
+        opened = 0
+        if self._math and self._math[-1][0]:
+            self._builder.open_script(self._math[-1][0].pop())
+            opened += 1
+        if name == "msqrt":
+            self._builder.text("√")
+            self._builder.open_script(Script.OPERAND)
+            opened += 1
+        self._math.append((list(reversed(OF_MATHML.get(name, ()))), opened))
+
+    def _math_end(self) -> None:
+        for _ in range(self._math.pop()[1] if self._math else 0):
+            self._builder.close_script()
+
     def _code(self, name: str, element: Attributes) -> None:
         if self._preformatted:
             self._language = _language(element) or self._language
@@ -437,7 +479,7 @@ class Page:
 
     def _table(self, name: str, element: Attributes) -> None:
         self._builder.paragraph()
-        is_table = not element or element.get("role") not in _LAYOUT_ROLES
+        is_table = not self._preformatted and (not element or element.get("role") not in _LAYOUT_ROLES)
         self._tables.append(is_table)
         if is_table:
             self._open_mark(MarkKind.TABLE)
@@ -476,8 +518,9 @@ class Page:
         if is_marked and self._row_is_lost:
             self._open_mark(MarkKind.ROW)
             self._row_is_lost = False
-        if self._first_cell:
+        if self._first_cell or self._preformatted:
             self._first_cell = False
+            self._builder.line()
         else:
             self._builder.text(" | ")
         if is_marked:

@@ -1,4 +1,4 @@
-"""A page's text to its element tree by HTML's own algorithm, or word that it is nested too deep for one."""
+"""A page's text to its element tree by HTML's own algorithm, however deep it is nested."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 MAX_DEPTH = 2000  # the standard's scope rules cost time with depth; no page written by people comes near this
 _ANY_DEPTH = 20_000  # tags that a page may have whatever their nesting: half a second at worst
-_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*+)[^<>]*+>")
 # Elements that hold nothing, or that the next of their kind ends.
 _FLAT = frozenset(
     "area base br col embed hr img input link meta param source track wbr p li dt dd td th tr "
-    "thead tbody tfoot option optgroup".split()
+    "thead tbody tfoot option optgroup a h1 h2 h3 h4 h5 h6".split()
 )
 
 
@@ -38,22 +38,30 @@ def without_attribute_floods(text: str) -> tuple[str, int]:
     return _LONG_TAG.sub(cut, text), floods
 
 
-def parse(text: str) -> LexborNode | None:
-    """The page's root element; None when it is large and its elements are nested over MAX_DEPTH deep."""
-    if text.count("<") > _ANY_DEPTH and _is_deeper(text, MAX_DEPTH):
-        return None
-    return LexborHTMLParser(text).root
+def without_deep_tags(text: str) -> tuple[str, bool]:
+    """A large page without the tags of elements that are nested over MAX_DEPTH deep; and whether there were such.
 
+    What these elements hold stays, with its headings and links."""
+    depth, deepest = 0, 0
 
-def _is_deeper(text: str, limit: int) -> bool:
-    depth = 0
-    for found in _TAG.finditer(text):
+    def kept(found: re.Match[str]) -> str:
+        nonlocal depth, deepest
         if found[2].lower() in _FLAT:
-            continue
-        if not found[1]:
-            depth += 1
-            if depth > limit:
-                return True
-        elif depth:
-            depth -= 1
-    return False
+            return found[0]
+        inner = depth
+        depth = max(0, depth - 1) if found[1] else depth + 1
+        inner = max(inner, depth)
+        deepest = max(deepest, inner)
+        return found[0] if inner <= MAX_DEPTH else ""
+
+    if text.count("<") <= _ANY_DEPTH:
+        return text, False
+    flattened = _TAG.sub(kept, text)
+    return (flattened, True) if deepest > MAX_DEPTH else (text, False)
+
+
+def parse(text: str) -> LexborNode:
+    """The page's root element."""
+    root = LexborHTMLParser(text).root
+    assert root is not None  # the standard gives every text one
+    return root

@@ -49,6 +49,8 @@ def _walk(root: LexborNode, page: Page) -> None:
                     or (name == "aside" and page.skips_aside(node))
                     or (name == "header" and page.may_skip_header and is_page_header(node))
                     or (name == "a" and _is_link_to_skip(node, attributes, page))
+                    or (attributes and page.may_number_lines(attributes) and _holds_numbers(node))
+                    or (name == "button" and (page.in_code or _is_beside_code(node)))
                 )
             ):
                 if name == "tr":
@@ -56,7 +58,12 @@ def _walk(root: LexborNode, page: Page) -> None:
                         page.expect_titles()
                 elif name == "img" and page.in_note:
                     page.precede(_text_after(node))
-                start(name, attributes)
+                code = _numbered_code(node) if name == "table" else None
+                start(name if code is None else "-", attributes)
+                if code is not None:
+                    above.append((node, "-"))
+                    node = code
+                    continue
                 if child is None:
                     end(name)
                 elif name in HEADINGS and (inner := _inner_headings(node)):
@@ -74,6 +81,76 @@ def _walk(root: LexborNode, page: Page) -> None:
             end(name)
         else:
             return
+
+
+def _holds_numbers(node: LexborNode, depth: int = 5) -> bool:
+    """Whether an element holds numbers and nothing else, a few elements deep at most."""
+    child = node.child
+    while child is not None:
+        if child.tag == "-text":
+            if not all(word.rstrip(".:|").isdecimal() for word in (child.text_content or "").split()):
+                return False
+        elif not depth or not _holds_numbers(child, depth - 1):
+            return False
+        child = child.next
+    return True
+
+
+def _numbered_code(table: LexborNode) -> LexborNode | None:
+    """What the second cell of a table's only row holds, where that is code and the first one has its lines' numbers."""
+    inner: LexborNode | None = table
+    while inner is not None and inner.tag in ("table", "tbody"):
+        parts = _children(inner)
+        inner = parts[0] if len(parts) == 1 else None
+    cells = [] if inner is None else _children(inner)
+    if len(cells) != 2 or _first_pre(cells[1]) is None or not _holds_numbers(cells[0]):
+        return None
+    return cells[1].child
+
+
+def _children(node: LexborNode) -> list[LexborNode]:
+    """The first elements in an element, as many as a numbered row of code has and one more."""
+    found: list[LexborNode] = []
+    child = _past_blanks(node.child)
+    while child is not None and len(found) < 3:
+        found.append(child)
+        child = _past_blanks(child.next)
+    return found
+
+
+def _past_blanks(node: LexborNode | None, *, back: bool = False) -> LexborNode | None:
+    """A node, or the next one that is no white space and no button."""
+    for _ in range(FAR):
+        blank = node is not None and (
+            node.tag == "button" or (node.tag == "-text" and not (node.text_content or "").strip())
+        )
+        if node is None or not blank:
+            return node
+        node = node.prev if back else node.next
+    return node
+
+
+def _first_pre(node: LexborNode | None) -> LexborNode | None:
+    """The preformatted text that an element begins with."""
+    for _ in range(FAR):
+        node = _past_blanks(node)
+        if node is None or node.tag == "pre":
+            return node
+        node = node.child
+    return None
+
+
+def _is_beside_code(button: LexborNode) -> bool:
+    """Whether a button, alone in what holds it, stands next to code: it copies that."""
+    node: LexborNode | None = button
+    for _ in range(FAR):
+        if node is None:
+            break
+        before, following = _past_blanks(node.prev, back=True), _past_blanks(node.next)
+        if before is not None or following is not None:
+            return _first_pre(before) is not None or _first_pre(following) is not None
+        node = node.parent
+    return False
 
 
 def _is_link_to_skip(link: LexborNode, attributes: Attributes, page: Page) -> bool:

@@ -165,6 +165,14 @@ class Branches:
             truth = "false" not in test or _UNDECIDED.search(test) is not None
         cursor.push(first if truth else second)
 
+    def _if_given(self, name: str) -> None:
+        """xparse's tests of a star or of an argument in brackets."""
+        test = self._cursor.argument()
+        is_given = "\\NoValue" not in test and (bool(test.strip()) or "Boolean" not in name)
+        truth = is_given != name.startswith("IfNoValue")
+        branches = {branch: self._cursor.argument() for branch in name[len(name.rstrip("TF")) :]}
+        self._cursor.push(branches.get("T" if truth else "F", ""))
+
     def _version(self, name: str) -> None:
         """Text in two versions, of which one is for readers."""
         first, second = self._cursor.argument(), self._cursor.argument()
@@ -173,6 +181,10 @@ class Branches:
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ("newif", _new_switch),
         (CONDITIONALS, _conditional),
+        (
+            (f"If{test}{branches}" for test in ("Boolean", "NoValue", "Value") for branches in ("TF", "T", "F")),
+            _if_given,
+        ),
         ("else or", _other_branch),
         ("fi", _end),
         ("newtoggle providetoggle settoggle toggletrue togglefalse iftoggle nottoggle", _toggle),

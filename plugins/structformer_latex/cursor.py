@@ -247,8 +247,9 @@ class Cursor:
 
 
 def keys(text: str) -> list[str]:
-    """Labels and keys between commas, without comments."""
-    return _KEY.findall(_COMMENT_IN_KEYS.sub("", text) if "%" in text else text)
+    """Labels and keys between commas, without comments and braces."""
+    found = _KEY.findall(_COMMENT_IN_KEYS.sub("", text) if "%" in text else text)
+    return [key.strip().strip("{}") for key in found] if "{" in text else found
 
 
 def _closing(text: str, start: int) -> int:

@@ -26,9 +26,7 @@ _SLIDE = 4  # its level
 _MATH_WITH_ARGUMENT = frozenset(
     "alignat alignat* xalignat xalignat* numcases subnumcases IEEEeqnarray IEEEeqnarray*".split()
 )
-_WITH_OPTIONS = frozenset(
-    "figure figure* table table* algorithm algorithmic SCfigure tabbing columns tcolorbox mdframed".split()
-)
+_WITH_OPTIONS = frozenset("figure figure* table table* algorithm algorithmic SCfigure tabbing columns".split())
 _WITH_OPTIONS_AND_GROUP = frozenset("minipage spacing subfigure subtable adjustbox turn rotate column".split())
 _WITH_OPTIONS_AND_TWO = frozenset({"wrapfigure", "wraptable"})
 _START = re.compile(r"(?:^|,)\s*start\s*=\s*(\d+)")
@@ -40,6 +38,7 @@ _BLOCKS = {
     **dict.fromkeys("tcolorbox mdframed framed shaded leftbar".split(), (MarkKind.NOTE, "note")),
     **{kind: (MarkKind.NOTE, kind) for kind in ("tip", "hint", "important", "warning", "caution", "danger")},
 }
+_BOX_TITLE = re.compile(r"(?:^|,)\s*(?:frame)?title\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,]+)")
 _SLIDE_BLOCKS = {"block": "note", "alertblock": "important", "exampleblock": "example"}
 
 
@@ -216,7 +215,10 @@ class Environments:
         if (block := _BLOCKS.get(name.rstrip("*"))) is not None:
             self._output.open_block(*block)
         self._floats.append(name)
-        if name in _WITH_OPTIONS:
+        if name in ("tcolorbox", "mdframed"):
+            if (title := _BOX_TITLE.search(self._cursor.optional() or "")) is not None:
+                self._write_title(title[1])
+        elif name in _WITH_OPTIONS:
             self._cursor.skip_optionals()
         elif name in _WITH_OPTIONS_AND_GROUP:
             self._cursor.skip_optionals()
@@ -263,8 +265,12 @@ class Environments:
         builder = self._output.builder
         builder.paragraph()
         self._output.open_block(MarkKind.NOTE, _SLIDE_BLOCKS[name])
+        self._write_title(self._cursor.group() or "")
+
+    def _write_title(self, title: str) -> None:
+        builder = self._output.builder
         builder.open_mark(MarkKind.TITLE)
-        self._output.typeset(self._cursor.group() or "")
+        self._output.typeset(title)
         builder.close_mark(MarkKind.TITLE)
         builder.line()
 

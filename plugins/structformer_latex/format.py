@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from structformer.document import Document, Link, LinkKind, MarkKind, Source
+from structformer.document import Document, Link, MarkKind, Source
 from structformer.formats import (
     SourceFile,
     TreeBuilder,
@@ -26,6 +26,7 @@ from structformer.formats import (
 
 from structformer_latex.inputs import BODY
 from structformer_latex.reader import TexReader
+from structformer_latex.references import plain_address
 
 _CHAPTER_PIECES = 4  # parts of a label, joined by hyphens, that may name a chapter
 _MAIN = re.compile(r"\\(?:documentclass|documentstyle|begin\s*\{document\})")
@@ -164,7 +165,7 @@ class LatexFormat:
         """A label here, in the document it was announced from, or anywhere; a cited work, or its line among the
         references.
         """
-        if link.kind is LinkKind.CITATION or link.target.startswith("cite:"):
+        if link.target.startswith("cite:"):
             key = link.target.removeprefix("cite:")
             yield from document.metadata.get("works", {}).get(key, ())
             yield f"{document.id}#cite:{normalize(key)}"
@@ -269,7 +270,7 @@ def _references(reader: TexReader, builder: TreeBuilder, files: Any, path: str) 
         builder.add_anchor(f"cite:{key}")
         builder.text(reader.plain(entry.line()))
         if url := entry.fields.get("url"):
-            builder.add_link(url.strip(), "", LinkKind.CITATION)
+            builder.add_link(plain_address(url))
         builder.close_mark(MarkKind.ITEM)
         builder.line()
     builder.close_mark(MarkKind.LIST)

@@ -21,6 +21,12 @@ _MAX_EXPANSIONS = 100_000
 _MAX_EXPANDED = 4_000_000  # characters that macros may add to a document
 _LONGEST_DELIMITED = 20_000
 _LONGEST_NAME = 200
+_MOST_ARGUMENTS = 9
+
+
+_VERBS = ("New", "Renew", "Provide", "Declare")
+_NO_VALUE = "\\NoValue "  # of an argument that is not there
+_KIND = re.compile(r"[\s+!]*(?:([mosv])|O\s*\{((?:[^{}]|\{[^{}]*\})*)\})")
 
 
 @dataclass(slots=True)
@@ -33,6 +39,7 @@ class Macro:
     body: str
     default: str | None = None
     pattern: str = ""
+    signature: tuple[tuple[str, str], ...] = ()  # of xparse: what kind each argument is, and its default
 
 
 class Macros:
@@ -56,6 +63,27 @@ class Macros:
         name, macro, end = self._cursor.argument().strip(), self._macro(), self._cursor.argument()
         if name and name not in VERBATIM and name not in MATH and name not in SKIPPED:
             self.environments[name] = macro, end
+
+    def _define_documented(self, command: str) -> None:
+        """xparse's \\NewDocumentCommand{name}{signature}{text}, and the same for environments."""
+        is_command = command.endswith("Command")
+        name = self._name() if is_command else self._cursor.argument().strip()
+        signature = _signature(self._cursor.argument())
+        macro = Macro(0, self._cursor.argument(), signature=signature or ())
+        end = "" if is_command else self._cursor.argument()
+        if not name or signature is None or (command.startswith("Provide") and name in self.commands):
+            return
+        if is_command:
+            self.commands[name] = macro
+        else:
+            self.environments[name] = macro, end
+
+    def _define_box(self, command: str) -> None:
+        """An environment of tcolorbox with options of its own."""
+        self._cursor.optional()
+        name, macro = self._cursor.argument().strip(), self._macro()
+        begin = Macro(macro.arguments, f"\\begin{{tcolorbox}}[{macro.body}]", macro.default)
+        self.environments[name] = begin, "\\end{tcolorbox}"
 
     def _name(self) -> str:
         name = self._cursor.argument().strip()
@@ -121,6 +149,8 @@ class Macros:
     def _arguments(self, macro: Macro) -> list[str]:
         if macro.pattern:
             return self._delimited(macro.pattern)
+        if macro.signature:
+            return [self._argument(kind, default) for kind, default in macro.signature]
         arguments: list[str] = []
         if macro.default is not None and macro.arguments:
             given = self._cursor.optional()
@@ -128,6 +158,19 @@ class Macros:
         while len(arguments) < macro.arguments:
             arguments.append(self._cursor.argument())
         return arguments
+
+    def _argument(self, kind: str, default: str) -> str:
+        """One of xparse's arguments: in braces, in brackets, a star."""
+        cursor = self._cursor
+        if kind == "s":
+            if cursor.peek() != "*":
+                return ""
+            cursor.position += 1
+            return "*"
+        if kind in "oO":
+            given = cursor.optional()
+            return default if given is None else given
+        return cursor.argument()
 
     def _delimited(self, pattern: str) -> list[str]:
         """Arguments of a macro like \\def\\a#1;#2.{...}: each up to what follows it in the definition."""
@@ -178,5 +221,24 @@ class Macros:
         ("def gdef edef xdef", _define_tex),
         ("let", _let),
         ("newenvironment renewenvironment", _define_environment),
+        (
+            (f"{verb}Document{what}" for verb in _VERBS for what in ("Command", "Environment")),
+            _define_documented,
+        ),
+        ("newtcolorbox renewtcolorbox", _define_box),
         ("csname", _named),
     )
+
+
+def _signature(text: str) -> tuple[tuple[str, str], ...] | None:
+    """What xparse's letters say of a command's arguments; None where it has some that are not read."""
+    found: list[tuple[str, str]] = []
+    position = 0
+    text = text.rstrip()
+    while position < len(text):
+        kind = _KIND.match(text, position)
+        if kind is None:
+            return None
+        found.append((kind[1] or "O", _NO_VALUE if kind[1] else kind[2]))
+        position = kind.end()
+    return tuple(found) if len(found) <= _MOST_ARGUMENTS else None

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from structformer.formats import TreeBuilder
 
+from structformer_latex.algorithms import Algorithms
 from structformer_latex.bibliography import Bibliography
 from structformer_latex.commands import DROPPED, LENGTHS, Handler, by_name
 from structformer_latex.conditions import Branches
@@ -88,6 +89,7 @@ class TexReader:
             Fonts(cursor, output),
             Glossary(cursor, output),
             Quantities(cursor, output),
+            Algorithms(cursor, output),
         )
         self._parts: dict[type, Any] = {type(part): part for part in parts}
 
@@ -185,6 +187,10 @@ class TexReader:
             return
         bare = name.removesuffix("*")
         cursor.starred = name != bare
+        if cursor.starred and bare in self._macros.commands:  # the star is its first argument, or text
+            cursor.position = found.end(1) - 1
+            self._macros.use(bare)
+            return
         if name in SYMBOLS:
             self._typography.symbol(name, start)
         elif name == "begin":
@@ -263,6 +269,7 @@ HANDLERS: dict[str, tuple[type, Handler]] = {
         Fonts,
         Glossary,
         Quantities,
+        Algorithms,
     )
     for name, handler in part.COMMANDS.items()
 }

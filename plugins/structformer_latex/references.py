@@ -18,6 +18,14 @@ _WITH_KIND = frozenset("autoref Autoref cref Cref vref Vref thref fullref zref c
 _WITH_TITLE = frozenset({"nameref", "titleref"})
 
 
+def plain_address(address: str) -> str:
+    """An address without TeX's escapes, and without \\url around it."""
+    address = re.sub(r"\\([%#&_~{}$^])", r"\1", re.sub(r"^\s*\\url\s*\{(.*)\}\s*$", r"\1", address.strip()))
+    if "\\" in address:
+        address = re.sub(r"\\(?:textasciitilde|string)\s*(?:\{\})?", "~", address)
+    return re.sub(r"\s+", "", address)
+
+
 class References:
     """Gives labels their numbers and writes links; what a reference shows is known when all has been read."""
 
@@ -127,11 +135,7 @@ class References:
 
     def _address(self) -> str:
         """A URL as it is meant: the user's abbreviations spelt out, its escapes undone."""
-        address = self._macros.spell_out(self._cursor.raw_argument())
-        address = re.sub(r"\\([%#&_~{}$^])", r"\1", address.strip())
-        if "\\" in address:
-            address = re.sub(r"\\(?:textasciitilde|string)\s*(?:\{\})?", "~", address)
-        return re.sub(r"\s+", "", address)
+        return plain_address(self._macros.spell_out(self._cursor.raw_argument()))
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ("label", _label),

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from typing import ClassVar
 
+from structformer.formats import Script
+
 from structformer_latex.commands import LINES, PARAGRAPHS, ROW_ENDS, Handler, by_name
 from structformer_latex.cursor import Cursor
 from structformer_latex.output import Output
@@ -130,6 +132,21 @@ class Typography:
         if name in _WITH_WISH:
             self._cursor.optional()
 
+    def _script(self, name: str) -> None:
+        self._typeset_as(Script.RAISED if name in ("textsuperscript", "up", "fup") else Script.LOWERED)
+
+    def _fraction(self, name: str) -> None:
+        self._cursor.optional()
+        self._typeset_as(Script.OPERAND)
+        if name == "sfrac":
+            self._cursor.optional()
+        self._typeset_as(Script.DENOMINATOR)
+
+    def _typeset_as(self, script: Script) -> None:
+        self._output.builder.open_script(script)
+        self._output.typeset(self._cursor.argument())
+        self._output.builder.close_script()
+
     def _footnote(self, name: str) -> None:
         self._cursor.optional()
         self._output.footnote(self._cursor.argument())
@@ -143,5 +160,7 @@ class Typography:
         ("hyp fshyp bshyp", _hyphen),
         (LINES, _line),
         (PARAGRAPHS, _paragraph),
+        ("textsuperscript textsubscript up fup", _script),
+        ("nicefrac sfrac", _fraction),
         ("footnote footnotetext endnote marginpar sidenote tablefootnote", _footnote),
     )

@@ -80,6 +80,10 @@ def _paragraphs(paragraphs: Iterable[Any], *, listed: bool) -> Iterator[str]:
 
 def _run(run: Any) -> str:
     text = _lines(run.text)
+    properties = run._r.rPr
+    if raised := int((properties is not None and properties.get("baseline")) or 0):
+        tag = "sup" if raised > 0 else "sub"
+        text = f"<{tag}>{text}</{tag}>"
     address = run.hyperlink.address
     return f'<a href="{escape(address)}">{text}</a>' if address else text
 

@@ -12,12 +12,23 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
+from lxml import etree
 from structformer.errors import ReadError
+from structformer.formats import Script, script_text
 
 from structformer_office.package import safe_package
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_MATH_TAG = re.compile(rb"<(/?)m:(\w+)")
+_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+# What parts of a formula are, by their elements or by the element around them too.
+_SCRIPTS = {
+    "num": Script.OPERAND,
+    "den": Script.DENOMINATOR,
+    "sup": Script.RAISED,
+    "sub": Script.LOWERED,
+    **dict.fromkeys(("sSup/e", "sSub/e", "sSubSup/e", "rad/e"), Script.OPERAND),
+}
 _HEADING_TAG = re.compile(r"<(/?)h([1-6])(?=[ >])")
 # The only paragraph of a cell.
 _IN_CELL = re.compile(r"(<t[dh](?: [^>]*)?>)<p>((?:(?!</?p>).)*)</p>(?=</t[dh]>)", re.DOTALL)
@@ -58,20 +69,48 @@ def word_html(data: bytes) -> str:
 
 
 def _formulas_as_text(name: str, part: bytes) -> bytes:
-    """The XML with each formula's text as text: its runs become runs, what is about its looks goes."""
+    """The XML with each formula as a run of text."""
+    if not name.startswith("word/") or b"<m:oMath" not in part:
+        return part
+    try:
+        root = etree.fromstring(part, etree.XMLParser(resolve_entities=False))
+    except etree.XMLSyntaxError:
+        return part  # the reader says where it is damaged
+    for formula in list(root.iter(f"{_M}oMath")):
+        run = etree.Element(f"{_W}r")
+        text = etree.SubElement(run, f"{_W}t")
+        text.text, text.attrib[_SPACE], run.tail = _said(formula), "preserve", formula.tail
+        formula.getparent().replace(formula, run)
+    for display in root.iter(f"{_M}oMathPara"):
+        display.tag = f"{_W}smartTag"
+    made: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
+    return made
 
-    def text_tag(tag: re.Match[bytes]) -> bytes:
-        kind = tag[2]
-        known = kind if kind in (b"r", b"t") else b"proofErr" if kind.endswith(b"Pr") else b"smartTag"
-        return b"<" + tag[1] + b"w:" + known
 
-    return _MATH_TAG.sub(text_tag, part) if name.startswith("word/") and b"<m:oMath" in part else part
+def _said(element: Any, before: str = "") -> str:
+    """The text of a formula or a part of one. before: the text in front of it."""
+    name = etree.QName(element).localname
+    text = "√" if name == "rad" else ""
+    for child in element.iterchildren("*"):
+        part = etree.QName(child).localname
+        if part == "t":
+            text += child.text or ""
+        elif (script := _SCRIPTS.get(f"{name}/{part}") or _SCRIPTS.get(part)) is not None:
+            text += script_text(script, (before + text)[-2:], _said(child))
+        elif part == "d":
+            text += "{}{}{}".format(_sign(child, "begChr", "("), _said(child), _sign(child, "endChr", ")"))
+        elif not part.endswith("Pr"):
+            text += _said(child, (before + text)[-2:])
+    return text
+
+
+def _sign(brackets: Any, which: str, usual: str) -> str:
+    found = brackets.find(f"{_M}dPr/{_M}{which}")
+    return usual if found is None else found.get(f"{_M}val") or ""
 
 
 def _outline_styles(package: BytesIO) -> Iterator[str]:
     """A rule for each paragraph style that stands in the outline, itself or by the style that it is based on."""
-    from lxml import etree
-
     with zipfile.ZipFile(package) as parts:
         if "word/styles.xml" not in parts.namelist():
             return

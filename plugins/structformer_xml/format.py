@@ -55,6 +55,8 @@ _DOCBOOK = re.compile(rb"DocBook|docbook\.org/ns")
 _TITLED = re.compile(  # and an empty title is none
     rb"(?>\s+|<!--.*?-->)*+<(?:[\w.-]+:)?(?:title\b[^>/]*>\s*(?!</)\S|(?:\w*info|refmeta|refnamediv)\b)", re.DOTALL
 )
+# Where a target has no anchor: DITA's full stop for the topic that refers, and lines or parts of a text (RFC 5147).
+_NO_ANCHOR = re.compile(r"(?<=#)\./|#(?:line(?:-range)?|char|token)=.*")
 _ELEMENT = re.compile(rb"<(?:[\w.-]+:)?([\w.-]+)")
 
 
@@ -204,10 +206,11 @@ def _first_element(head: bytes) -> bytes:
 
 
 def _link_ids(document: Document) -> None:
-    """Make references to the document's own ids, which some vocabularies write without "#", what they are."""
+    """Make references to the document's own ids, which some vocabularies write in other ways, what they are."""
     ids = {anchor for section in document.sections() for anchor in section.anchors}
     for section in document.sections():
         for link in section.links:
+            link.target = _NO_ANCHOR.sub("", link.target) if "#" in link.target else link.target
             if link.target in ids and link.kind is not LinkKind.EMBED:
                 link.target = f"#{link.target}"
                 link.kind = LinkKind.XREF if link.kind is LinkKind.HYPERLINK else link.kind

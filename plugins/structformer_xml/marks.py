@@ -98,6 +98,7 @@ JATS_MARKS: Mapping[str, str] = {
             "definition": "def",
             "table": "table-wrap",
             "caption": "table/label figure/label",
+            "code @language": "code",
             "quote": "disp-quote",
             "note sidebar": "boxed-text",
             "title": "note/caption note/label",

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from lxml import etree
 from structformer.document import INLINE, VERBATIM, LinkKind, MarkKind
-from structformer.formats import UNNAMED, TreeBuilder, is_external
+from structformer.formats import OF_MATHML, UNNAMED, Script, TreeBuilder, is_external
 
 from structformer_xml.marks import Part, Parts, parts_of
 from structformer_xml.vocabulary import Vocabulary
 
 _XML = "{http://www.w3.org/XML/1998/namespace}"
 _XML_ID = f"{_XML}id"
-_OTHER, _SECTION, _TITLE, _SKIPPED, _PARAGRAPH, _LINE, _CELL, _VERBATIM, _INLINE, _WRAPPER = range(10)
+_LAST_TITLE = 10  # among the elements of a section
+_OTHER, _SECTION, _TITLE, _SKIPPED, _PARAGRAPH, _LINE, _CELL, _VERBATIM, _INLINE, _WRAPPER, _BLOCK = range(11)
 _INHERITED = frozenset({_INLINE, _PARAGRAPH, _TITLE, _VERBATIM, _CELL})  # in these an element of unknown name is inline
 
 
@@ -24,6 +26,9 @@ class _Open:
     inline = False
     linked = 0  # references that end with it
     heading = False
+    label = ""  # of a section: its number, or its title where it has no other
+    begun = False  # a section, by something that is no title
+    lasting = 0  # depth of the sections in it that go on to its end
     zone = False
     has_text = False
     own_text = False  # directly in it
@@ -31,7 +36,12 @@ class _Open:
     closing = ""  # what follows its text
     taken: list[str] | None = None  # text gathered for the metadata or a title that is not a heading
     key = ""
-    note: list[str] | None = None  # text of a footnote in a title, which follows the title
+    note: list[str] | None = None  # text of a footnote in a title, which follows the title, or of a reference to it
+    sign = ""  # where that reference leads
+    texts = 0  # that precede it
+    scripted = 0  # how often it is raised, lowered or a part of a fraction
+    scripts: tuple[Script, ...] = ()  # of its children that are still to come
+    call: tuple[str, str] | None = None  # elements of a function's name and of a parameter, in what shows its call
     part: MarkKind | None = None  # what part of the text it is
 
     def __init__(self, name: str, role: int, depth: int) -> None:
@@ -47,6 +57,7 @@ class XmlReader:
         self._builder = builder
         self._vocabulary = vocabulary
         self._meanings = vocabulary.meanings
+        self._has_tree = False  # all of it, and not a stream of events
         self._stack: list[_Open] = []
         self._ids: list[str] = []
         self._skipping = 0
@@ -58,6 +69,7 @@ class XmlReader:
         self._after_title: list[str] = []
         self._ended = ""  # the element that has just ended, with no text since
         self._taking = 0
+        self._texts = 0
         self._silent_links: list[tuple[str, LinkKind, list[str], int]] = []
         self._sections: list[tuple[int, bool]] = []
         self.title = ""
@@ -66,6 +78,7 @@ class XmlReader:
 
     def read_tree(self, root: Any) -> None:
         """Read a parsed document."""
+        self._has_tree = True
         start, end, say = self._start, self._end, self._text
         for event, element in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
             if event == "start":
@@ -102,6 +115,7 @@ class XmlReader:
             (vocabulary.wrappers, _WRAPPER),
             (vocabulary.verbatim, _VERBATIM),
             (vocabulary.cells, _CELL),
+            (vocabulary.blocks, _BLOCK),
             (vocabulary.lines, _LINE),
             (vocabulary.paragraphs, _PARAGRAPH),
             (vocabulary.inline, _INLINE),
@@ -117,6 +131,12 @@ class XmlReader:
             or name in vocabulary.examples
             or name in vocabulary.man_pages
             or name in vocabulary.named_by
+            or name in vocabulary.labels
+            or name in vocabulary.readings
+            or name in vocabulary.calls
+            or name in OF_MATHML
+            or name == "msqrt"
+            or any(mark.partition("[")[0] == name for mark in vocabulary.raised | vocabulary.lowered)
             or any(mark.rpartition("/")[2] == name for mark in vocabulary.document_titles)
             or any(mark.partition("[")[0] == name for mark in vocabulary.see_also)
         )
@@ -132,7 +152,7 @@ class XmlReader:
         opened = _Open(name, role, above.depth if above is not None else 0)
         self._stack.append(opened)
         ended, self._ended = self._ended, ""
-        if above is not None and above.heading and name in self._vocabulary.notes and self._builder.in_heading:
+        if (self._taking or self._builder.in_heading) and self._is_note(opened, element):
             opened.note = []
             self._notes += 1
         if self._notes:
@@ -148,19 +168,16 @@ class XmlReader:
             return
         if (
             above is not None
-            and not above.heading
-            and role != _TITLE
-            and name != "label"
-            and above.name in self._vocabulary.default_titles
-            and above.role == _SECTION
-            and len(self._stack) > 2
-            and self._stack[-3].name == "back"
+            and (above.role == _SECTION or above.lasting)
+            and not (above.heading or above.begun or role in (_TITLE, _WRAPPER))
         ):
-            self._give_title(above)
+            self._begin_untitled(above, name)
         if attributes and (identifier := attributes.get(_XML_ID) or attributes.get("id")) is not None:
             self._ids.append(identifier)
         if marked and self._takes(opened, above, attributes):
             return
+        if self._has_tree and role in (_SECTION, _WRAPPER):
+            _bring_title_first(element, self._vocabulary.titles)
         if role == _SECTION:
             if above is not None and above.inline:
                 opened.role = role = _OTHER
@@ -169,18 +186,25 @@ class XmlReader:
         elif role == _TITLE and above is not None and (section := self._titled_section()) is not None:
             self._open_title(section, opened)
             return
-        if role == _INLINE or (
-            role == _OTHER and above is not None and (above.inline or above.has_text or above.role in _INHERITED)
-        ):
+        in_line = above is not None and (
+            above.inline or above.has_text or above.role in _INHERITED or above.call is not None
+        )
+        if role == _INLINE or (in_line and (role == _OTHER or (role == _VERBATIM and name in self._vocabulary.inline))):
+            opened.role = _INLINE if role == _VERBATIM else role
             opened.inline = True
-            if ended and above is not None:
+            if above is not None and above.call is not None:
+                self._builder.text(_between(above.call, ended, name))
+            elif ended and above is not None and not above.scripts:
                 self._join(name, ended, above)
         else:
-            self._break(role, above)
+            self._break(role, above, ended)
             if role == _VERBATIM:
                 self._verbatim += 1
         if part is not None and not self._whole:
             self._open_part(opened, above, part, attributes)
+        if above is not None and above.scripts:
+            self._open_script(opened, above.scripts[0])
+            above.scripts = above.scripts[1:]
         if marked:
             self._mark(opened, attributes)
         if attributes or (marked and (self._zones or name in self._vocabulary.man_pages)):
@@ -195,13 +219,40 @@ class XmlReader:
         self._builder.open_heading(max(1, section.depth), ids)
         self.titled = self.titled or section.depth <= 1
 
-    def _give_title(self, section: _Open) -> None:
-        """A part of the back matter that has no title gets the usual one."""
-        section.heading = True
-        self._builder.open_heading(max(1, section.depth), tuple(self._ids))
+    def _begin_untitled(self, section: _Open, name: str) -> None:
+        """What follows, an element of this name, is in an element that has no title: a section's label is one, or its
+        usual title, where it stands on its own.
+        """
+        around = self._stack[-3] if len(self._stack) > 2 else None
+        usual = self._vocabulary.default_titles
+        if section.role == _SECTION and name not in self._vocabulary.labels:
+            section.begun = True
+            stands_alone = around is not None and self._holds_sections(around)
+            if title := section.label or (usual.get(section.name, "") if stands_alone else ""):
+                section.heading = True
+                self._give_title(title, section.depth)
+        elif section.lasting and name in usual and name not in self._vocabulary.sections:
+            section.begun = True
+            self._give_title(usual[name], section.lasting)
+
+    def _holds_sections(self, opened: _Open) -> bool:
+        """Whether an element holds sections and has no title, so that what follows a section in it belongs to that."""
+        vocabulary = self._vocabulary
+        return opened.name in vocabulary.matter and (not opened.heading or opened.name in vocabulary.inner_documents)
+
+    def _give_title(self, title: str, depth: int) -> None:
+        self._builder.open_heading(max(1, depth), tuple(self._ids))
         self._ids.clear()
-        self._builder.text(self._vocabulary.default_titles[section.name])
+        self._builder.text(title)
         self._builder.close_heading()
+
+    def _is_note(self, opened: _Open, element: Any) -> bool:
+        """Whether an element in a title is a footnote, or the sign of one."""
+        vocabulary = self._vocabulary
+        if not _is_listed(opened.name, element.attrib, vocabulary.signs):
+            return opened.name in vocabulary.notes
+        opened.sign = next(iter(self._references(opened.name, element)[0]), "")
+        return True
 
     def _is_passed_over(self, name: str, above: _Open) -> bool:
         """Whether an element is not text because of the one it stands in: there is another reading, or a display has
@@ -210,7 +261,7 @@ class XmlReader:
         vocabulary = self._vocabulary
         if above.name in vocabulary.skipped_in.get(name, ()):
             return True
-        return above.name in vocabulary.readings and (name in vocabulary.variants or above.has_text)
+        return above.name in vocabulary.readings and (name in vocabulary.variants or self._texts > above.texts)
 
     def _join(self, name: str, ended: str, above: _Open) -> None:
         """Part two elements that follow each other where only elements stand, as in <surname>Bee</surname><given>."""
@@ -230,6 +281,20 @@ class XmlReader:
             self._builder.space()
         if opened.name in vocabulary.examples:
             self._examples += 1
+        if _is_listed(opened.name, attributes, vocabulary.raised):
+            self._open_script(opened, Script.RAISED)
+        elif _is_listed(opened.name, attributes, vocabulary.lowered):
+            self._open_script(opened, Script.LOWERED)
+        elif opened.name == "msqrt":
+            self._builder.text("√")
+            self._open_script(opened, Script.OPERAND)
+        opened.scripts = OF_MATHML.get(opened.name, ())
+        opened.texts = self._texts
+        opened.call = vocabulary.calls.get(opened.name)
+
+    def _open_script(self, opened: _Open, script: Script) -> None:
+        opened.scripted += 1
+        self._builder.open_script(script)
 
     def _open_part(self, opened: _Open, above: _Open | None, part: Part | Parts, attributes: Any) -> None:
         """What follows, until the element ends, is a list, code, a stressed word..."""
@@ -239,15 +304,14 @@ class XmlReader:
             if chosen is None:
                 return
             part = chosen
-        kind = part.kind
+        kind = MarkKind.CODE_SPAN if part.kind is MarkKind.CODE and opened.inline else part.kind
         if kind is around and kind in INLINE:
             return
         if kind in VERBATIM:
             self._whole += 1
         opened.part = kind
-        self._builder.open_mark(
-            kind, part.detail(opened.name, attributes) if part.words or kind is MarkKind.NOTE else ""
-        )
+        has_detail = kind is part.kind and (part.words or kind is MarkKind.NOTE)
+        self._builder.open_mark(kind, part.detail(opened.name, attributes) if has_detail else "")
 
     def _skip(self, opened: _Open, element: Any) -> None:
         self._skipping += 1
@@ -264,32 +328,44 @@ class XmlReader:
     def _takes(self, opened: _Open, above: _Open | None, attributes: Any) -> bool:
         """What an element's name says beyond its role; True when it is not part of the text."""
         vocabulary = self._vocabulary
+        if opened.name in vocabulary.labels and self._stack[self._index_around()].role == _SECTION:
+            self._pass_over(opened, "/label")
+            return True
         if above is not None and f"{above.name}/{opened.name}" in vocabulary.document_titles:
             inner = next((each for each in reversed(self._stack) if each.name in vocabulary.inner_documents), None)
             if inner is not None and not inner.heading:
                 self._open_title(inner, opened)
                 return True
-            opened.taken, opened.key = [], "/title"
-            self._taking += 1
-            self._skipping += 1
-            opened.role = _SKIPPED
+            self._pass_over(opened, "/title")
             return True
         self._take(opened)
-        if self._is_zone(opened.name, attributes):
+        if _is_listed(opened.name, attributes, vocabulary.see_also):
             opened.zone = True
             self._zones += 1
         return False
+
+    def _pass_over(self, opened: _Open, key: str) -> None:
+        """An element is not text, but what it says is kept."""
+        opened.taken, opened.key = [], key
+        self._taking += 1
+        self._skipping += 1
+        opened.role = _SKIPPED
 
     def _take(self, opened: _Open) -> None:
         if not self._taking and (key := self._vocabulary.metadata.get(opened.name)) is not None:
             opened.taken, opened.key = [], key
             self._taking += 1
 
+    def _index_around(self) -> int:
+        """Where on the stack the element is that holds what begins here, wrappers left out."""
+        index = len(self._stack) - 2
+        while index > 0 and self._stack[index].role == _WRAPPER:
+            index -= 1
+        return index
+
     def _titled_section(self) -> _Open | None:
         """The section that a title beginning here names, if it has no title yet."""
-        index = len(self._stack) - 2
-        while index >= 0 and self._stack[index].role == _WRAPPER:
-            index -= 1
+        index = self._index_around()
         if index < 0:
             return None
         candidate = self._stack[index]
@@ -305,14 +381,19 @@ class XmlReader:
             return candidate
         return None
 
-    def _break(self, role: int, above: _Open | None) -> None:
+    def _break(self, role: int, above: _Open | None, ended: str) -> None:
         builder = self._builder
         if role in (_LINE,):
             builder.line()
         elif role == _CELL:
             if above is not None and above.has_text:
                 builder.text(" | ")
-        elif role == _PARAGRAPH and above is not None and above.role in (_LINE, _CELL) and not above.has_text:
+        elif (
+            role == _PARAGRAPH
+            and above is not None
+            and above.role in (_LINE, _CELL)
+            and (not above.has_text or ended in self._vocabulary.labels)
+        ):
             return
         elif role == _PARAGRAPH and any(each.role == _CELL for each in self._stack[-4:-1]):
             builder.line()
@@ -328,9 +409,12 @@ class XmlReader:
         if self._skipping:
             return
         current = self._stack[-1]
+        if text.isspace() and any(each.call is not None for each in self._stack[-2:]):
+            return
         self._ended = ""
         if not text.isspace():
             current.own_text = True
+            self._texts += 1
         if self._verbatim and not self._builder.in_heading:
             current.has_text = True
             self._builder.verbatim(text)
@@ -345,6 +429,8 @@ class XmlReader:
                 current.has_text = True
                 if current.inline and not self._builder.in_heading:
                     self._mark_around()
+        if current.name == "tex-math":
+            text = _without_document(text)
         self._builder.flow(text)
 
     def _mark_around(self) -> None:
@@ -366,8 +452,16 @@ class XmlReader:
         if self._notes:
             if opened.note is not None:
                 self._notes -= 1
-                self._after_title.append("".join(opened.note))
+                text = " ".join("".join(opened.note).split())
+                if opened.sign:
+                    self._builder.add_link(opened.sign, text, LinkKind.XREF)
+                else:
+                    self._after_title.append(text)
             return
+        for _ in range(opened.scripted):
+            self._builder.close_script()
+        if opened.call is not None:
+            self._builder.text(")" if self._ended != opened.call[0] else "()")
         if opened.closing:
             self._builder.text(opened.closing)
         if opened.part is not None:
@@ -378,12 +472,14 @@ class XmlReader:
             self._examples -= 1
         if opened.taken is not None:
             self._taking -= 1
-            self._keep(opened.key, " ".join("".join(opened.taken).split()))
+            self._keep(opened, " ".join("".join(opened.taken).split()))
         while self._silent_links and self._silent_links[-1][3] == len(self._stack):
             target, kind, parts, _ = self._silent_links.pop()
             self._builder.add_link(target, " ".join("".join(parts).split()), kind)
         if opened.role == _SKIPPED:
             self._skipping -= 1
+            if opened.key == "/title":
+                self._flush_notes()
             return
         self._ended = opened.name
         if opened.unnamed and not opened.has_text:
@@ -397,15 +493,11 @@ class XmlReader:
         if opened.heading and opened.role == _TITLE:
             self._flush_ids()
             self._builder.close_heading()
-            for note in self._after_title:
-                self._builder.paragraph()
-                self._builder.flow(note)
-                self._builder.paragraph()
-            self._after_title.clear()
+            self._flush_notes()
         elif opened.role == _SECTION:
             self._flush_ids()
             if opened.heading:
-                self._builder.leave(max(1, opened.depth))
+                self._leave(opened)
             self._builder.paragraph()
         elif opened.role == _LINE:
             self._builder.line()
@@ -414,25 +506,40 @@ class XmlReader:
         elif not opened.inline and opened.role != _CELL:
             in_line = bool(self._stack) and self._stack[-1].role in (_LINE, _CELL)
             self._builder.line() if in_line else self._builder.paragraph()
+        if opened.lasting:
+            self._builder.leave(opened.lasting)
         if opened.zone:
             self._zones -= 1
 
-    def _keep(self, key: str, text: str) -> None:
+    def _leave(self, section: _Open) -> None:
+        """A section with a title ends; what follows belongs to what is around it, or still to the section."""
+        around = self._stack[-1] if self._stack else None
+        if around is not None and self._holds_sections(around):
+            around.lasting = max(1, section.depth)
+        else:
+            self._builder.leave(max(1, section.depth))
+
+    def _flush_notes(self) -> None:
+        """The footnotes of a title follow it."""
+        for note in self._after_title:
+            self._builder.paragraph()
+            self._builder.flow(note)
+            self._builder.paragraph()
+        self._after_title.clear()
+
+    def _keep(self, opened: _Open, text: str) -> None:
+        key = opened.key
         if not text:
             return
         if key == "/title":
             self.title = self.title or text
+        elif key == "/label":
+            next(each for each in reversed(self._stack) if each.role == _SECTION).label = text
         elif key in self.metadata:
             if key in ("refname", "keywords"):
                 self.metadata[key] = f"{self.metadata[key]}, {text}"
         else:
             self.metadata[key] = text
-
-    def _is_zone(self, name: str, attributes: Any) -> bool:
-        marks = self._vocabulary.see_also
-        if name in marks:
-            return True
-        return any(f"{name}[{key}={value}]" in marks for key, value in attributes.items()) if attributes else False
 
     def _references(self, name: str, element: Any) -> tuple[list[str], LinkKind]:
         attributes = element.attrib
@@ -458,7 +565,7 @@ class XmlReader:
             if not targets:
                 continue
             kind = vocabulary.kind(targets[0], name)
-            if any(f"{name}[{k}={v}]" in vocabulary.citations for k, v in attributes.items()):
+            if _is_listed(name, attributes, vocabulary.citations):
                 kind = LinkKind.CITATION
             return targets, LinkKind.SEE_ALSO if self._zones and kind is not LinkKind.EMBED else kind
         return [], LinkKind.HYPERLINK
@@ -508,3 +615,29 @@ def _man_page(element: Any) -> str:
     parts = {child.tag.rpartition("}")[2]: "".join(child.itertext()).strip() for child in element.iterchildren("*")}
     name, number = parts.get("refentrytitle", ""), parts.get("manvolnum", "")
     return f"{name}({number})" if name and number else name
+
+
+def _bring_title_first(element: Any, titles: frozenset[str]) -> None:
+    """Put the title that an element holds in front of what precedes it there, as an author may in a chapter's info."""
+    for place, child in enumerate(islice(element.iterchildren("*"), _LAST_TITLE)):
+        if child.tag.rpartition("}")[2] in titles:
+            if place:
+                element.insert(0, child)
+            return
+
+
+def _is_listed(name: str, attributes: Any, listed: frozenset[str]) -> bool:
+    """Whether a table names an element, by itself or with one of its attributes."""
+    return name in listed or any(f"{name}[{key}={value}]" in listed for key, value in attributes.items())
+
+
+def _between(call: tuple[str, str], ended: str, name: str) -> str:
+    """What parts two elements of a function's call, which say its name and its parameters."""
+    of_name, of_parameter = call
+    return "(" if ended == of_name else ", " if ended == name == of_parameter else " " if ended else ""
+
+
+def _without_document(tex: str) -> str:
+    """A formula's TeX without the document around it that publishers send it as."""
+    begin = tex.find("\\begin{document}")
+    return tex if begin < 0 else tex[begin + 16 :].partition("\\end{document}")[0].strip()

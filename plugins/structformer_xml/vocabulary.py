@@ -54,6 +54,10 @@ _WITHIN_WORDS = frozenset(
     xref footnoteref label tex-math inline-formula""".split()
 )
 
+_RAISED = frozenset("sup superscript hi[rend=sup] hi[rend=superscript]".split())
+_LOWERED = frozenset("sub subscript hi[rend=sub] hi[rend=subscript]".split())
+_MATTER = frozenset("front body back".split())
+
 
 @dataclass(frozen=True)
 class Vocabulary:
@@ -61,14 +65,17 @@ class Vocabulary:
 
     sections: elements that are a section when they have a title. titles: elements that name the section they are in (also in one of
     `wrappers` there). document_titles: elements whose text is the document's title without being a heading, "parent/child".
-    inner_documents: sections with a document's title of their own. default_titles: what a part of the back matter is called that has
-    no title.
+    inner_documents: sections with a document's title of their own. labels: what precedes a title, or is the title where there
+    is none. matter: elements that hold sections and have no title: what follows a section there belongs to that section.
+    default_titles: what an element is called that has no title, in one of these.
+    blocks: elements that begin on a line of their own within a paragraph too, and hold others.
     skipped: elements that are not text; their links stay, without a place. targets: attributes that hold a reference, with what
     precedes the value ("#" for an id). unreferring: elements whose reference is part of the display. embedded: images and other media. see_also: elements, or "element[attribute=value]", that list related pages.
     skipped_in: by element, those in which it is skipped. joints: by element, what joins children that no text joins, where it is not
     a blank. brackets: by element, what surrounds its text. breaks: elements that end a word unless they say break="no".
     readings: elements whose children say one thing in several ways; variants: those of these children that are never taken.
-    notes: footnotes, which do not belong to a title that they are in. examples: elements that show markup, which has no meaning there. man_pages: elements that name another page by its name and number.
+    notes: footnotes, which do not belong to a title that they are in; signs: references to them. raised, lowered: what is set so.
+    calls: by element that shows how a function is called, the elements of its name and of a parameter. examples: elements that show markup, which has no meaning there. man_pages: elements that name another page by its name and number.
     marks: what parts of a text elements are: lists, tables, code... (structformer_xml.marks says how).
     """
 
@@ -82,8 +89,11 @@ class Vocabulary:
     wrappers: frozenset[str] = frozenset()
     document_titles: frozenset[str] = frozenset()
     inner_documents: frozenset[str] = frozenset()
+    labels: frozenset[str] = frozenset({"label", "num", "titleabbrev"})
+    matter: frozenset[str] = frozenset()
     default_titles: Mapping[str, str] = field(default_factory=dict)
     skipped: frozenset[str] = frozenset()
+    blocks: frozenset[str] = frozenset()
     paragraphs: frozenset[str] = _PARAGRAPHS
     lines: frozenset[str] = _LINES
     cells: frozenset[str] = _CELLS
@@ -106,6 +116,10 @@ class Vocabulary:
     readings: frozenset[str] = frozenset()
     variants: frozenset[str] = frozenset()
     notes: frozenset[str] = frozenset({"footnote", "fn", "note"})
+    signs: frozenset[str] = frozenset()
+    raised: frozenset[str] = _RAISED
+    lowered: frozenset[str] = _LOWERED
+    calls: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     examples: frozenset[str] = frozenset()
     man_pages: frozenset[str] = frozenset()
     marks: Mapping[str, str] = field(default_factory=lambda: SHARED_MARKS)
@@ -162,7 +176,11 @@ DOCBOOK = Vocabulary(
     named_by=frozenset("function methodname classname interfacename command citerefentry constant".split()),
     metadata={"refname": "refname", "refpurpose": "description", "manvolnum": "manvolnum"},
     joints={"keycombo": "+", "menuchoice": " > "},
-    brackets={"manvolnum": ("(", ")")},
+    brackets={"manvolnum": ("(", ")"), "initializer": (" = ", "")},
+    calls={
+        **dict.fromkeys(("methodsynopsis", "constructorsynopsis", "destructorsynopsis"), ("methodname", "methodparam")),
+        "funcprototype": ("funcdef", "paramdef"),
+    },
     breaks=frozenset({"sbr"}),
     man_pages=frozenset({"citerefentry"}),
     marks=DOCBOOK_MARKS,
@@ -171,15 +189,32 @@ DOCBOOK = Vocabulary(
 JATS = Vocabulary(
     name="jats",
     roots=frozenset({"article", "book-part", "pmc-articleset"}),
-    sections=frozenset("sec abstract trans-abstract ack ref-list app sub-article response glossary".split()),
+    sections=frozenset(
+        "sec abstract trans-abstract ack ref-list app sub-article response glossary notes fn-group floats-group".split()
+    ),
+    matter=_MATTER | frozenset("article app-group book-body book-back sub-article response".split()),
     document_titles=frozenset({"title-group/article-title", "book-part-meta/title-group", "title-group/title"}),
     inner_documents=frozenset({"sub-article", "response"}),
-    default_titles={"ref-list": "References", "ack": "Acknowledgments", "glossary": "Abbreviations"},
+    default_titles={
+        "ref-list": "References",
+        "ack": "Acknowledgments",
+        "glossary": "Abbreviations",
+        "app": "Appendix",
+        "notes": "Notes",
+        "fn-group": "Notes",
+        "floats-group": "Figures and tables",
+    },
     skipped=frozenset(
         """journal-meta contrib-group aff author-notes pub-date history permissions article-id article-categories counts custom-meta-group
         self-uri elocation-id fpage-meta funding-group processing-meta related-article alternate-form trans-title-group
-        conference support-group issue-part product related-object x-aff""".split()
+        conference support-group issue-part product related-object x-aff sec-meta object-id""".split()
     ),
+    blocks=frozenset(
+        """fig fig-group table-wrap table-wrap-group caption disp-quote boxed-text list def-list array statement
+        supplementary-material verse-group""".split()
+    ),
+    lines=_LINES | {"disp-formula", "list-item"},
+    verbatim=_VERBATIM | {"code"},  # in a line it is inline
     targets=_TARGETS,
     references=frozenset("xref ext-link uri self-uri related-article related-object inter-ref".split()),
     unreferring=frozenset({"license", "permissions"}),  # what they refer to, their text refers to
@@ -189,6 +224,9 @@ JATS = Vocabulary(
     skipped_in=dict.fromkeys(
         ("volume", "issue", "fpage", "lpage"), frozenset({"article-meta", "front-stub", "book-meta"})
     ),
+    brackets={"label": (" ", " ")},
+    readings=frozenset("alternatives citation-alternatives collab-alternatives name-alternatives semantics".split()),
+    signs=frozenset("xref[ref-type=fn] xref[ref-type=author-notes] xref[ref-type=corresp]".split()),
     marks=JATS_MARKS,
 )
 
@@ -200,23 +238,35 @@ BITS = replace(
     | frozenset("book-part front-matter-part book-app preface foreword dedication index toc".split()),
     wrappers=frozenset("book-part-meta title-group index-title-group toc-title-group".split()),
     document_titles=frozenset({"book-title-group/book-title"}),
-    skipped=(JATS.skipped | {"collection-meta"}) - {"conference"},
+    skipped=(JATS.skipped | frozenset("collection-meta book-id book-part-id".split())) - {"conference"},
 )
 
 TEI = Vocabulary(
     name="tei",
     roots=frozenset({"TEI", "TEI.2", "teiCorpus"}),
     namespaces=("http://www.tei-c.org/ns/1.0",),
-    sections=frozenset("div div0 div1 div2 div3 div4 div5 div6 div7".split()),
+    sections=frozenset("div div0 div1 div2 div3 div4 div5 div6 div7 listBibl".split()),
     titles=frozenset({"head"}),
     document_titles=frozenset({"titleStmt/title"}),
-    skipped=frozenset({"teiHeader", "fw", "facsimile", "sourceDoc", "standOff"}),
+    matter=_MATTER | {"div"},
+    default_titles={"listBibl": "References", "figure": "Figures and tables"},
+    # Of the header the abstract is text, which GROBID writes there.
+    skipped=frozenset(
+        """fileDesc encodingDesc revisionDesc xenoData calendarDesc correspAction correspContext correspDesc creation
+        langUsage listTranspose particDesc settingDesc textClass textDesc del fw facsimile sourceDoc standOff""".split()
+    ),
+    paragraphs=_PARAGRAPHS
+    | frozenset(
+        """byline castItem closer dateline docAuthor docDate docImprint opener salute signed speaker titlePart
+        trailer""".split()
+    ),
     targets=(("target", ""), ("url", ""), ("ref", "")),
     references=frozenset("ref ptr graphic note".split()),
     lines=_LINES - {"ref"},
+    brackets={"label": (" ", " ")},
     breaks=frozenset("lb pb cb gb milestone".split()),
     readings=frozenset({"choice", "app", "subst"}),
-    variants=frozenset("sic orig abbr del".split()),
+    variants=frozenset("sic orig abbr".split()),
     examples=frozenset({"egXML"}),
     marks=TEI_MARKS,
 )
@@ -345,4 +395,4 @@ def from_toml(text: str, origin: str) -> Vocabulary:
     return Vocabulary(**{**{each: getattr(base, each) for each in names}, **chosen})
 
 
-_COMMON = frozenset({"paragraphs", "lines", "cells", "verbatim", "inline"})
+_COMMON = frozenset({"paragraphs", "lines", "cells", "verbatim", "inline", "raised", "lowered"})

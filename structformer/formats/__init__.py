@@ -31,12 +31,13 @@ from structformer.formats.protocol import (
     format_options,
 )
 from structformer.formats.references import UNNAMED, UNNAMED_TITLE, UNNAMED_WITH_KIND, name_references
-from structformer.formats.scripts import Script
+from structformer.formats.scripts import OF_MATHML, Script, script_text
 from structformer.formats.source import Neighbours, SourceFile, decode, guess_encoding
 
 __all__ = [
     "BOMS",
     "INDEX_STEMS",
+    "OF_MATHML",
     "UNNAMED",
     "UNNAMED_TITLE",
     "UNNAMED_WITH_KIND",
@@ -66,6 +67,7 @@ __all__ = [
     "path_candidates",
     "path_names",
     "promote_to_root",
+    "script_text",
     "shown_encoding",
     "split_fragment",
     "stem_title",

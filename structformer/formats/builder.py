@@ -146,11 +146,16 @@ class _Buffer:
             return
         text = "".join(self.parts[opened.parts :])
         core = text.strip()
-        if core and "\n" not in text:
+        if core and "\n" not in text and not (core.isalpha() and self._is_reference(opened)):
             front, content, back = written(opened.script, opened.before, core)
             self.guarded = opened.script is not Script.RAISED and (back or content)[-1].isdecimal()
             if front or back or content != core:
                 self._rewrite(opened, text.replace(core, front + content + back), len(front))
+
+    def _is_reference(self, opened: _OpenScript) -> bool:
+        """Whether a script is a link, as the sign of a note is: no power."""
+        starts = [link.start for link in self.links[opened.links :]] + [link.start for link in self.open_links]
+        return any(start >= opened.length for start in starts)
 
     def _rewrite(self, opened: _OpenScript, text: str, shift: int) -> None:
         """Put a text where a script's was, and so much further on the links and marks that began in it."""

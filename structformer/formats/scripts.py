@@ -11,7 +11,7 @@ from enum import Enum
 
 
 class Script(Enum):
-    """Where a part of a text stands."""
+    """How a part of a text is set."""
 
     RAISED = "raised"
     LOWERED = "lowered"
@@ -19,6 +19,14 @@ class Script(Enum):
     DENOMINATOR = "denominator"
 
 
+# What the children of MathML's elements are, one after the other.
+OF_MATHML = {
+    "mfrac": (Script.OPERAND, Script.DENOMINATOR),
+    "msup": (Script.OPERAND, Script.RAISED),
+    "msub": (Script.OPERAND, Script.LOWERED),
+    "msubsup": (Script.OPERAND, Script.LOWERED, Script.RAISED),
+    "munderover": (Script.OPERAND, Script.LOWERED, Script.RAISED),
+}
 _RAISED = str.maketrans("0123456789+-−=()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾")
 _LOWERED = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
 # Numbers, their signs, and what parts the numbers of notes: 1,2 and 3–5 and 1,*.

@@ -122,7 +122,7 @@ def test_parts_compare_and_merge_all_that_an_ingest_is_asked_for(tmp_path):
         "replace_sources": True,
         "remove": True,
         "format": "markdown",
-        "options": {"parser": "beautifulsoup"},
+        "options": {"content": "all"},
         "limits": Limits(seconds=1.5),
         "wanted": FileFilter(("*.md",), ("drafts",), gitignore=False),
         "site": Site("https://e.org", "html", "docs/"),

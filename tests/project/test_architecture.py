@@ -44,13 +44,17 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in ROOT.rglob("*.py")}
 
 
+SOURCES = {name: path.read_text() for name, path in MODULES.items()}
+
+
 def imported_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
     """(module, name) of each import in a piece of code; the name is empty where a module itself is imported."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                yield (inner, "") if inner in MODULES else (node.module, alias.name)
+                is_module = inner in MODULES and f'"{alias.name}"' not in SOURCES.get(node.module, "")
+                yield (inner, "") if is_module else (node.module, alias.name)
         elif isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names)
 

@@ -274,3 +274,46 @@ def test_how_much_a_break_is_wanted_is_no_text():
 def test_a_paragraph_keeps_its_footnotes_over_a_package():
     [document] = read(rb"\begin{document}One\footnote{A note.}\usepackage{none} two.\end{document}", format="latex")
     assert "A note." in document.root.text
+
+
+@pytest.mark.parametrize(
+    ("tex", "said"),
+    [
+        (r"\NewDocumentCommand{\pear}{m O{ripe}}{#2 #1}\pear{fruit}, \pear{plum}[raw]", "ripe fruit, raw plum"),
+        (
+            r"\NewDocumentCommand\oar{s +m o}{#2\IfBooleanT{#1}{!}\IfValueTF{#3}{ (#3)}{.}}\oar{a} \oar*{b}[c]",
+            "a. b! (c)",
+        ),
+        (r"\NewDocumentEnvironment{box}{m}{Box #1: }{.}\begin{box}{A}in\end{box}", "Box A: in."),
+        (r"\newcommand{\foo}{foo}\foo*", "foo*"),
+        (r"\begin{tcolorbox}[colback=red,title={Key, point}]In it.\end{tcolorbox}", "Key, point\nIn it."),
+        (r"\newtcolorbox{key}[1][Key]{title=#1}\begin{key}In it.\end{key}", "Key\nIn it."),
+        (
+            r"\begin{algorithmic}\Function{Boil}{$n$}\If{$n>1$}\State \Return \Call{Boil}{1}\Else\State $x$ \Comment{done}\EndIf\EndFunction"
+            r"\end{algorithmic}",
+            "function Boil($n$)\nif $n>1$ then\nreturn Boil(1)\nelse\n$x$ ▷ done\nend if\nend function",
+        ),
+        (
+            r"10\textsuperscript{3} kg, 3\nicefrac{1}{2} cups, H\textsubscript{2}O, \sfrac{a+b}{2}",
+            "10³ kg, 3 1/2 cups, H2O, (a+b)/2",
+        ),
+    ],
+)
+def test_what_commands_of_packages_print(tex, said):
+    assert one(tex, "latex").root.text == said
+
+
+def test_addresses_in_a_bibliography_lead_outside():
+    [document], _ = read_project(
+        {
+            "main.tex": r"\documentclass{article}\begin{document}See \cite{k}. \cref{sec:a,{sec:b}}\bibliography{refs}\end{document}",
+            "refs.bib": r"@article{k, title={Old Pears}, url={https://z.example/a\_b\#c}}",
+        },
+        "main.tex",
+    )
+    assert [(kind, target) for kind, target, _ in links(document)] == [
+        ("citation", "cite:k"),
+        ("xref", "#sec:a"),
+        ("xref", "#sec:b"),
+        ("hyperlink", "https://z.example/a_b#c"),
+    ]

@@ -174,7 +174,7 @@ All do.\end{alertblock}
 \begin{quote} Quoted. \end{quote} Not."""
     assert parts(page) == [
         ["note important", ["title", "Beware of knots"], "They slip.", "All do."],
-        ["note note", "Framed."],
+        ["note note", ["title", "T"], "Framed."],
         ["quote", "Quoted."],
         "Not.",
     ]

@@ -141,17 +141,51 @@ def test_a_word_file_has_the_sections_of_its_headings(boats):
     assert ("strong", "", "heavy") in found
 
 
-def test_a_formulas_text_is_text(boats):
-    formula = b"<m:oMath><m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>E = mc</m:t></m:r></m:oMath>"
-    space = b'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        ("<m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>E = mc</m:t></m:r>", "E = mc"),
+        ("<m:sSup><m:e><m:r><m:t>10</m:t></m:r></m:e><m:sup><m:r><m:t>3</m:t></m:r></m:sup></m:sSup>", "10³"),
+        (
+            "<m:r><m:t>3</m:t></m:r><m:f><m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>a+b</m:t></m:r></m:den></m:f>",
+            "3 1/(a+b)",
+        ),
+        (
+            "<m:r><m:t>2</m:t></m:r><m:d><m:e><m:r><m:t>3</m:t></m:r></m:e></m:d><m:rad><m:e><m:r><m:t>7</m:t></m:r></m:e></m:rad>",
+            "2(3)√7",
+        ),
+    ],
+)
+def test_a_formulas_text_is_text(boats, formula, said):
+    space = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
     changed = with_part(
         boats,
         "word/document.xml",
-        lambda part: part.replace(
-            b"<w:r><w:t>FORMULA</w:t></w:r>", formula.replace(b"<m:oMath>", b"<m:oMath %s>" % space)
-        ),
+        lambda part: part.replace(b"<w:r><w:t>FORMULA</w:t></w:r>", f"<m:oMath {space}>{formula}</m:oMath>".encode()),
     )
-    assert shape(only(changed))[-1] == (2, "Oars", "E = mc")
+    assert shape(only(changed))[-1] == (2, "Oars", said)
+
+
+def test_raised_and_lowered_runs_stay_apart_from_what_they_belong_to(tmp_path):
+    made = docx.Document()
+    made.add_heading("Weights", 1)
+    paragraph = made.add_paragraph("10")
+    paragraph.add_run("3").font.superscript = True
+    paragraph.add_run(" kg of H")
+    paragraph.add_run("2").font.subscript = True
+    paragraph.add_run("O")
+    made.save(str(tmp_path / "weights.docx"))
+    assert only(tmp_path / "weights.docx").root.text == "10³ kg of H2O"
+    shown = pptx.Presentation()
+    slide = shown.slides.add_slide(shown.slide_layouts[1])
+    slide.shapes.title.text = "Weights"
+    lines = slide.placeholders[1].text_frame.paragraphs[0]
+    lines.add_run().text = "10"
+    raised = lines.add_run()
+    raised.text = "3"
+    raised.font._element.set("baseline", "30000")
+    shown.save(str(tmp_path / "weights.pptx"))
+    assert shape(only(tmp_path / "weights.pptx"))[-1][2] == "10³"
 
 
 def test_every_slide_is_a_section(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from structformer.document import Document
 from structformer.errors import ReadError, UsageError
 from structformer.formats.source import SourceFile
 
@@ -188,7 +189,7 @@ def test_a_suggested_mapping_reads_what_it_was_suggested_from():
         ("<menuchoice><guimenu>File</guimenu><guimenuitem>Open</guimenuitem></menuchoice>", "File > Open"),
         ("<cmdsynopsis><command>ls</command><arg>-l</arg><arg>-a</arg></cmdsynopsis>", "ls -l -a"),
         ("<emphasis>un</emphasis><emphasis>real</emphasis>", "unreal"),
-        ("x<subscript>1</subscript><superscript>2</superscript>", "x12"),
+        ("x<subscript>1</subscript><superscript>2</superscript>", "x1²"),
         ("see <citerefentry><refentrytitle>cp</refentrytitle><manvolnum>1</manvolnum></citerefentry>.", "see cp(1)."),
     ],
 )
@@ -291,3 +292,134 @@ def test_a_footnote_in_a_title_follows_it():
         (0, "Boats", ""),
         (2, "Knots of old", "Tied.\n\nx"),
     ]
+
+
+def jats(body: str, back: str = "", title: str = "Pears") -> Document:
+    return one(
+        f"""<article xmlns:mml="http://www.w3.org/1998/Math/MathML"><front><article-meta><title-group><article-title>{title}
+        </article-title></title-group><abstract><p>Short.</p></abstract></article-meta></front><body>{body}</body>{back}</article>""",
+        "xml",
+    )
+
+
+def sections(document: Document) -> list[tuple[str, str]]:
+    return [(section.title, section.text) for section in document.sections()]
+
+
+def test_what_stands_before_a_title_is_the_sections_own():
+    document = jats("""<sec id="s1"><label>1.</label><title>Soil</title><p>Clay.</p><sec id="s2"><label>1.1</label><title>Depth</title>
+    <p>Deep.</p></sec></sec><sec id="s3"><label>2</label><p>Only a number.</p></sec><sec><p>Not even that.</p></sec>""")
+    assert sections(document) == [
+        ("Pears", "Short."),
+        ("Soil", "Clay."),
+        ("Depth", "Deep."),
+        ("2", "Only a number.\n\nNot even that."),
+    ]
+    assert [section.anchors for section in document.sections()] == [(), ("s1",), ("s2",), ("s3",)]
+    chapter = """<book><book-meta><book-title-group><book-title>B</book-title></book-title-group></book-meta><book-body>
+    <book-part id="c"><book-part-meta><title-group><label>Chapter 1</label><title>Bends</title></title-group></book-part-meta><body>
+    <p>x</p></body></book-part></book-body></book>"""
+    assert [(section.title, section.anchors) for section in one(chapter, "xml").sections()] == [
+        ("B", ()),
+        ("Bends", ("c",)),
+    ]
+    page = f"<article {DB}><title>T</title><section><titleabbrev>Kn</titleabbrev><title>Knots</title><para>x</para></section></article>"
+    assert sections(one(page, "xml")) == [("T", ""), ("Knots", "x")]
+    chapters = f"""<book {DB}><title>B</title><chapter><title>One</title><para>x</para></chapter><chapter xml:id="c"><info><author>
+    <personname>Ann</personname></author><title>Two</title></info><para>y</para></chapter></book>"""
+    document = one(chapters, "xml")
+    assert sections(document) == [("B", ""), ("One", "x"), ("Two", "Ann\n\ny")]
+    assert document.root.children[1].anchors == ("c",)
+
+
+def test_notes_and_floats_are_no_abstract():
+    document = jats(
+        "<sec><title>Soil</title><p>Clay.</p></sec>",
+        """<back><notes><title>Data</title><p>All.</p></notes><fn-group><fn id="n"><label>*</label><p>Paid.</p></fn></fn-group></back>
+        <floats-group><fig id="f"><label>Fig. 1</label><caption><p>A pear.</p></caption></fig></floats-group>""",
+        'Pears<xref ref-type="fn" rid="n">*</xref>',
+    )
+    assert sections(document) == [
+        ("Pears", "Short."),
+        ("Soil", "Clay."),
+        ("Data", "All."),
+        ("Notes", "* Paid."),
+        ("Figures and tables", "Fig. 1\n\nA pear."),
+    ]
+    assert links(document) == [("xref", "#n", "*")]
+
+
+def test_a_block_begins_a_line_and_a_label_ends_with_a_space():
+    text = jats("""<sec><title>S</title><p>It weighs 10.<fig><label>Fig. 1</label><caption><p>A pear.</p></caption></fig> Then
+    <disp-formula><tex-math>x</tex-math><label>(1)</label></disp-formula> holds.</p><code>a = 1</code><p>Call <code>f</code>.</p></sec>
+    <sec><title>R</title><ref-list><ref><label>1</label><mixed-citation>Low A</mixed-citation></ref></ref-list></sec>""").root
+    assert text.children[0].text == "It weighs 10.\n\nFig. 1\n\nA pear.\n\nThen\nx (1)\nholds.\n\na = 1\n\nCall f."
+    assert text.children[1].text == "1 Low A"
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        (
+            r"<alternatives><tex-math>\documentclass[12pt]{minimal}\usepackage{x}\begin{document}$$a + 1$$\end{document}</tex-math>"
+            "<mml:math><mml:mi>a</mml:mi></mml:math><inline-graphic/></alternatives>",
+            "$$a + 1$$",
+        ),
+        (
+            "<alternatives><inline-graphic/><mml:math><mml:mi>a</mml:mi></mml:math><tex-math>a</tex-math></alternatives>",
+            "a",
+        ),
+        ("<mml:math><mml:mfrac><mml:mn>1</mml:mn><mml:mn>2</mml:mn></mml:mfrac></mml:math>", "1/2"),
+        (
+            "<mml:math><mml:msup><mml:mrow><mml:mi>a</mml:mi><mml:mo>+</mml:mo><mml:mn>1</mml:mn></mml:mrow><mml:mn>2</mml:mn>"
+            "</mml:msup></mml:math>",
+            "(a + 1)²",
+        ),
+        (
+            "<mml:math><mml:semantics><mml:msub><mml:mi>x</mml:mi><mml:mn>1</mml:mn></mml:msub><mml:annotation>x_1</mml:annotation>"
+            "</mml:semantics></mml:math>",
+            "x1",
+        ),
+    ],
+)
+def test_of_a_formula_one_version_is_read(formula, said):
+    document = jats(f"<sec><title>S</title><p>Let <inline-formula>{formula}</inline-formula> be.</p></sec>")
+    assert document.root.children[0].text == f"Let {said} be."
+
+
+def test_what_grobid_makes_of_a_paper():
+    page = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><fileDesc><titleStmt><title>Pears</title></titleStmt></fileDesc><profileDesc>
+    <textClass><keywords><term>fruit</term></keywords></textClass><abstract><div><p>We boil <ref type="bibr" target="#b0">[1]</ref>.</p></div>
+    </abstract></profileDesc></teiHeader><text><body><div><head n="1">Intro</head><p>One.</p></div><div><p>Two.</p></div>
+    <figure xml:id="f0"><label>1</label><figDesc>A pear.</figDesc></figure></body><back><div type="references"><listBibl>
+    <biblStruct xml:id="b0"><analytic><title>Old pears</title></analytic></biblStruct></listBibl></div></back></text></TEI>"""
+    document = one(page, "xml")
+    assert sections(document) == [
+        ("Pears", "We boil [1]."),
+        ("Intro", "One.\n\nTwo."),
+        ("Figures and tables", "1 A pear."),
+        ("References", "Old pears"),
+    ]
+    assert "b0" in document.root.children[-1].anchors
+
+
+def test_a_play_and_a_corrected_manuscript():
+    page = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body><div><head>Act</head><castList><castItem><role>ANN</role>,
+    <roleDesc>a cook</roleDesc></castItem></castList><p>the <del>way</del><add>road</add>, 10<hi rend="sup">3</hi> miles</p></div></body></text></TEI>"""
+    assert one(page, "xml").root.text == "ANN, a cook\n\nthe road, 10³ miles"
+
+
+def test_a_functions_call_is_written_as_one():
+    page = f"""<article {DB}><title>T</title><methodsynopsis><type>int</type> <methodname>f</methodname> <methodparam><type>string</type>
+    <parameter>a</parameter></methodparam><methodparam choice="opt"><type>int</type><parameter>b</parameter><initializer>0</initializer>
+    </methodparam></methodsynopsis><methodsynopsis><methodname>g</methodname><void/></methodsynopsis><funcsynopsis><funcprototype><funcdef>int
+    <function>max</function></funcdef><paramdef>int <parameter>a</parameter></paramdef></funcprototype></funcsynopsis></article>"""
+    assert one(page, "xml").root.text == "int f(string a, int b = 0)\n\ng()\n\nint max(int a)"
+
+
+def test_dita_references_to_the_topic_that_refers_and_to_lines_of_code():
+    page = """<concept id="c"><title>Knots</title><conbody><p>See <xref href="#./u"/> and <xref href="b.dita#./v">v</xref>.</p>
+    <codeblock><coderef href="tie.py#token=begin,end"/></codeblock><section id="u"><title>Uses</title><p>b</p></section></conbody></concept>"""
+    document = one(page, "xml")
+    assert [link[1] for link in links(document)] == ["#u", "b.dita#v", "tie.py"]
+    assert document.root.text == "See Uses and v."

@@ -11,10 +11,13 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
+from typing import TYPE_CHECKING
 
-from structformer.retrieval.index import Index
 from structformer.retrieval.words.bm25 import idf, saturation
 from structformer.storage.files import temporary_name
+
+if TYPE_CHECKING:
+    from structformer.retrieval.index import Index
 
 Words = Callable[[str], list[str]]
 _FILES = {"sections": "terms.sqlite", "documents": "document-terms.sqlite"}

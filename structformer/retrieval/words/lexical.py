@@ -39,7 +39,7 @@ from structformer.text.lexical_analysis import (
 # by its words as they stand: the corpora's own openings (see hybrid_weights.py) are found best so, and a stemmer alone
 # throws "image" together with "imaging".
 INCOMING = "incoming"  # what others call a section; not all that is in the index may be known to who asks
-FIELDS = {"title": 0.1, "path": 0.1, "text": 0.75, "exact": 0.25, INCOMING: 0.2}
+FIELDS: dict[str, float] = {"title": 0.1, "path": 0.1, "text": 0.75, "exact": 0.25, INCOMING: 0.2}
 DOCUMENT_FIELDS = {"text": 0.75, "exact": 0.25}
 _EXACT = "exact"
 _OWN = {field: weight for field, weight in FIELDS.items() if field != INCOMING}

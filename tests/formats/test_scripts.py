@@ -99,3 +99,16 @@ def test_no_two_numbers_run_together(before, script, within, after):
     assert runs[0] == before
     assert "".join(runs).endswith(after)
     assert before + within not in runs
+
+
+@pytest.mark.parametrize(("has_link", "text"), [(False, "5^n"), (True, "5n")])
+def test_a_letter_that_leads_to_a_note_is_no_power(has_link, text):
+    builder = TreeBuilder()
+    builder.flow("5")
+    builder.open_script(Script.RAISED)
+    if has_link:
+        builder.open_link("#note")
+    builder.flow("n")
+    builder.close_link()
+    builder.close_script()
+    assert builder.finish(Source("a.x", "x")).root.text == text
