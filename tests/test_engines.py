@@ -5,20 +5,24 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from glob import glob
 from pathlib import Path
 
 import psutil
 import pytest
 from structformer import sample
-from structformer.engines import Engine, Work, get_engine
-from structformer.engines.cluster import in_order, perform
-from structformer.engines.pool import Pool
+from structformer.corpus import Corpus
+from structformer.engines import Engine, Work, get_engine, perform
+from structformer.engines.cluster import in_order
+from structformer.engines.pool import end_workers
 from structformer.errors import UsageError
 from structformer.ingestion import ingest
 from structformer.workspace import Workspace
@@ -123,29 +127,38 @@ def test_dask_gives_the_same_bytes_of_50_shards_when_its_workers_are_killed(many
 
 KEPT = """
 import os
+import time
 
 def run(task, begin):
     begin(task)
     if task == "dies":
         os._exit(7)
     return os.getpid()
+
+def where(task, begin):
+    return os.getcwd()
+
+def some_last(task, begin):
+    begin(task)
+    if task == "long":
+        time.sleep(60)
+        open(os.path.join(os.path.dirname(__file__), "written-late"), "w")
+    return task
 """
 
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Work]]:
     """What KEPT does, for a cluster's worker or for this process in its place, whose own workers end with the test."""
-    pools: dict[int, Pool] = {}
+    end_workers()
     (tmp_path / "kept.py").write_text(KEPT)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setattr("structformer.engines.cluster._pools", pools)
 
     def never_lost(task: str, item: str, reason: str) -> str:
         raise AssertionError(f"{item} {reason}")
 
     yield lambda workers=1, seconds=60.0, lost=never_lost: Work("kept:run", workers, seconds, 1 << 31, lost)
-    for pool in pools.values():
-        pool.close()
+    end_workers()
 
 
 def test_a_dask_worker_keeps_its_process_between_tasks(kept):
@@ -188,6 +201,93 @@ def test_kept_processes_are_no_more_than_tasks_at_once_and_end_when_none_comes(k
             return
         time.sleep(0.1)
     pytest.fail("a process without a task goes on")
+
+
+def test_maps_share_their_processes_whatever_time_they_give_and_wherever_they_are(kept, tmp_path, monkeypatch):
+    def pids(seconds: float) -> set[int]:
+        return set(get_engine().map(kept(workers=2, seconds=seconds), range(20)))
+
+    first = pids(60.0)
+    monkeypatch.chdir(tmp_path)
+    assert pids(61.0) <= first | {each.pid for each in running_workers()}
+    assert len(running_workers()) <= 2
+    assert first & pids(60.0)
+
+
+def test_a_task_has_the_folder_of_who_gave_it(kept, tmp_path, monkeypatch):
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        assert perform(replace(kept(), function="kept:where"), "task") == str(tmp_path / name)
+    assert len(running_workers()) == 1
+
+
+def test_another_environment_or_other_memory_has_other_processes_and_those_before_end(kept, monkeypatch):
+    before = perform(kept(), "task")
+    monkeypatch.setenv("BOATS", "many")
+    changed = perform(kept(), "task")
+    assert changed != before
+    smaller = perform(replace(kept(), memory_bytes=1 << 30), "task")
+    assert [each.pid for each in running_workers()] == [smaller]
+
+
+def test_processes_that_shall_not_wait_end_with_their_map(kept):
+    assert list(get_engine().map(replace(kept(), keep=False), ["task"]))
+    assert not running_workers()
+
+
+def test_of_a_map_that_is_left_early_only_what_is_at_work_ends(kept, tmp_path):
+    resting = perform(kept(), "task")
+    results = get_engine().map(replace(kept(workers=2), function="kept:some_last"), ["short", "long"])
+    assert next(results) == "short"
+    results.close()
+    assert len(running_workers()) <= 1
+    assert all(each.pid == perform(kept(), "task") for each in running_workers())
+    assert not list(tmp_path.glob("written-*")), resting
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="only POSIX forks")
+def test_a_fork_begins_its_own_processes(kept):
+    ours = perform(kept(), "task")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writing, str(perform(kept(), "task")).encode())
+        end_workers()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert int(os.read(reading, 20)) != ours
+    assert perform(kept(), "task") == ours
+
+
+ENDS = """
+import os, signal, sys
+from structformer.engines import Work, perform
+print(perform(Work("kept:run", 1, 60.0, 1 << 31, print), "task"), flush=True)
+if sys.argv[1] == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+sys.exit({"fails": "no"}.get(sys.argv[1], 0))
+"""
+
+
+@pytest.mark.parametrize("how", ["ends", "fails", "killed"])
+def test_no_process_that_waits_outlives_who_began_it(kept, how):
+    ended = subprocess.run([sys.executable, "-c", ENDS, how], stdout=subprocess.PIPE, text=True, check=False)
+    worker = int(ended.stdout)
+    for _ in range(100):
+        if not psutil.pid_exists(worker) or psutil.Process(worker).status() == psutil.STATUS_ZOMBIE:
+            return
+        time.sleep(0.05)
+    pytest.fail("a process goes on alone")
+
+
+def test_a_file_that_another_takes_in_is_looked_at_again_by_a_process_that_knew_it(tmp_path):
+    pages = write_pages(tmp_path / "pages", {"boat.md": "# Boat\n\n{{#include part.md}}\n", "part.md": "A keel.\n"})
+    for text in ("A keel.", "A mast."):
+        (pages / "part.md").write_text(text + "\n")
+        ingest(pages, tmp_path / "w", workers=1)
+        [boat] = Corpus.open(tmp_path / "w").documents()
+        assert text in boat.root.text
 
 
 def test_what_goes_wrong_in_a_task_is_told():

@@ -17,13 +17,15 @@ class Work:
     """What to run: `function` is "module:name", called with a task and a callback that it tells each item it begins.
 
     workers: how many at once. seconds: processor time that one item may take. memory_bytes: of one worker. lost: gives
-    the task to run instead when a worker was killed, or died, while at an item; what it raises ends the whole."""
+    the task to run instead when a worker was killed, or died, while at an item; what it raises ends the whole. keep:
+    whether workers may wait for other work afterwards: not those that hold a model."""
 
     function: str
     workers: int
     seconds: float
     memory_bytes: int
     lost: Lost
+    keep: bool = True
 
 
 @runtime_checkable
