@@ -290,6 +290,15 @@ def test_a_file_that_another_takes_in_is_looked_at_again_by_a_process_that_knew_
         assert text in boat.root.text
 
 
+def test_modules_in_the_folder_that_is_read_are_not_run(tmp_path, monkeypatch):
+    pages = write_pages(
+        tmp_path / "pages", {"boat.md": "# Boat\n\nA boat has a keel.\n", "pyarrow.py": "raise SystemExit\n"}
+    )
+    monkeypatch.chdir(pages)
+    end_workers()
+    assert ingest(".", tmp_path / "w", workers=1).documents == 1
+
+
 def test_what_goes_wrong_in_a_task_is_told():
     work = Work("os.path:basename", 1, 60.0, 1 << 31, lambda task, item, reason: task)
     with pytest.raises(RuntimeError, match="TypeError: basename"):

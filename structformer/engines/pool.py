@@ -44,8 +44,9 @@ class _Worker:
 
     def __init__(self, kind: _Kind) -> None:
         self.kind = kind
+        # -P: else Python would take modules from the current folder, which may be the one that is read.
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "structformer.engines.worker", str(os.getpid()), str(kind.memory_bytes)],
+            [sys.executable, "-P", "-m", "structformer.engines.worker", str(os.getpid()), str(kind.memory_bytes)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # Arrow's own allocator reserves address space far beyond what it uses, which a memory limit would count.
