@@ -48,6 +48,7 @@ FOR_ONE_PLUGIN = {
         "structformer.cli.searching",
         "structformer.retrieval",
     },
+    "structformer_cluster": {"structformer.engines", "structformer.extras"},
     "structformer_engines": {"structformer.retrieval", "structformer.search_engines"},
     "structformer_kernels": {
         "structformer.cli.common",

@@ -1,129 +1,25 @@
-"""Engines on clusters give the same bytes as this machine's processes, whatever happens to their workers."""
+"""Worker processes are kept between tasks and between maps; one that hangs, dies or comes late costs its item only."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from dataclasses import replace
-from glob import glob
 from pathlib import Path
 
 import psutil
 import pytest
-from structformer import sample
 from structformer.corpus import Corpus
-from structformer.engines import Engine, Work, get_engine, perform
-from structformer.engines.cluster import in_order
+from structformer.engines import Work, get_engine, perform
 from structformer.engines.pool import end_workers
-from structformer.errors import UsageError
 from structformer.ingestion import ingest
-from structformer.workspace import Workspace
 
 from conftest import write_pages
-
-_MADE_WHERE = {"command.json", "report.html", "seal.json", "compared.json"}  # say when and how, or list those that do
-
-
-def digests(workspace: Path) -> dict[str, str]:
-    """What a corpus, its graph and its Examples are, file by file."""
-    place = Workspace(workspace)
-    found = {}
-    for part in ("corpus", "graph", "samples"):
-        folder = place.folder(part)
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and path.name not in _MADE_WHERE:
-                found[f"{part}/{path.relative_to(folder)}"] = hashlib.sha256(path.read_bytes()).hexdigest()
-    for path in sorted(place.shards.rglob("*.parquet")):
-        found[str(path.relative_to(place.shards))] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
-
-
-def write_topics(folder: Path, count: int) -> Path:
-    topics = [f"{first}{second}" for first in ("mast", "keel", "jib", "oar") for second in range(count // 4)]
-    texts = {
-        f"{topic[:3]}/{topic}.md": f"# The {topic}\n\nThe {topic} is a part of the boat that everybody knows.\n\n"
-        f"## Mend the {topic}\n\nTo mend the {topic} take a cloth and thread, and never mend a wet {topic} in the rain.\n\n"
-        f"## See also\n\n- [the next](../{topics[number - 1][:3]}/{topics[number - 1]}.md)\n"
-        for number, topic in enumerate(topics)
-    }
-    write_pages(folder, texts)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_topics(tmp_path_factory.mktemp("engines") / "pages", 240)
-
-
-@pytest.fixture(scope="module")
-def many_pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Over 50 shards."""
-    return write_topics(tmp_path_factory.mktemp("engines") / "many", 480)
-
-
-@contextmanager
-def beside(work: Callable[[threading.Event], None]) -> Iterator[None]:
-    """A thread that works while the block does; it is told when that ends, and waited for."""
-    done = threading.Event()
-    thread = threading.Thread(target=work, args=(done,))
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-
-
-@contextmanager
-def killing(pids: Callable[[], set[int]], *moments: tuple[Path, int]) -> Iterator[list[int]]:
-    """Kill a process each time a pattern of paths has so many; whom, so far."""
-    killed: list[int] = []
-
-    def kill(done: threading.Event) -> None:
-        for pattern, count in moments:
-            while len(glob(str(pattern))) < count or not pids() - set(killed):
-                if done.wait(0.02):
-                    return
-            victim = min(pids() - set(killed))
-            os.kill(victim, signal.SIGKILL)
-            killed.append(victim)
-
-    with beside(kill):
-        yield killed
-
-
-def moments(workspace: Path) -> list[tuple[Path, int]]:
-    """Two while shards are made, one while Examples are drawn."""
-    shards, drawn = Workspace(workspace).shards / "*", workspace / "samples" / ".structformer-tmp-*" / "pages" / "*"
-    return [(shards, 10), (shards, 30), (drawn, 10)]
-
-
-def test_dask_gives_the_same_bytes_of_50_shards_when_its_workers_are_killed(many_pages, tmp_path, monkeypatch):
-    ingest(many_pages, tmp_path / "here")
-    sample(tmp_path / "here")
-    from distributed import LocalCluster
-
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
-        monkeypatch.setenv("STRUCTFORMER_DASK", cluster.scheduler_address)
-
-        def workers() -> set[int]:
-            return {nanny.pid for nanny in cluster.workers.values() if nanny.pid}
-
-        with killing(workers, *moments(tmp_path / "there")) as killed:
-            ingest(many_pages, tmp_path / "there", engine="dask", workers=2)
-            sample(tmp_path / "there", engine="dask", workers=2)
-    assert len(killed) == 3
-    assert len(list(Workspace(tmp_path / "there").shards.glob("*"))) >= 50
-    assert digests(tmp_path / "there") == digests(tmp_path / "here")
-
 
 KEPT = """
 import os
@@ -159,12 +55,6 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
 
     yield lambda workers=1, seconds=60.0, lost=never_lost: Work("kept:run", workers, seconds, 1 << 31, lost)
     end_workers()
-
-
-def test_a_dask_worker_keeps_its_process_between_tasks(kept):
-    pids = list(get_engine("dask").map(kept(workers=2), range(50)))
-    assert len(pids) == 50
-    assert len(set(pids)) <= 2
 
 
 def test_a_kept_process_outlives_the_thread_that_wanted_it(kept):
@@ -302,7 +192,7 @@ def test_modules_in_the_folder_that_is_read_are_not_run(tmp_path, monkeypatch):
 def test_what_goes_wrong_in_a_task_is_told():
     work = Work("os.path:basename", 1, 60.0, 1 << 31, lambda task, item, reason: task)
     with pytest.raises(RuntimeError, match="TypeError: basename"):
-        list(get_engine("dask").map(work, [7]))
+        list(get_engine().map(work, [7]))
 
 
 AT_WORK = """
@@ -347,51 +237,6 @@ def test_what_waits_for_nothing_is_ended_by_the_clock(tmp_path, monkeypatch):
     assert lost == [("waits", "took over 2 s without an end")]
     begun = sorted(tmp_path.glob("begun-*"), key=lambda path: int(path.name.rpartition("-")[2]))
     assert [path.name.split("-")[1] for path in begun] == ["before", "waits", "instead", "after"]
-
-
-@pytest.mark.ray
-def test_ray_gives_the_same_bytes_of_50_shards_when_its_workers_are_killed(many_pages, tmp_path):
-    pytest.importorskip("ray")
-    ingest(many_pages, tmp_path / "here")
-    sample(tmp_path / "here")
-
-    def workers() -> set[int]:
-        found = set()
-        for process in psutil.Process().children(recursive=True):
-            with suppress(psutil.Error):
-                if process.cmdline()[:1] == ["ray::perform"]:
-                    found.add(process.pid)
-        return found
-
-    with killing(workers, *moments(tmp_path / "there")) as killed:
-        ingest(many_pages, tmp_path / "there", engine="ray", workers=2)
-        sample(tmp_path / "there", engine="ray", workers=2)
-    assert len(killed) == 3
-    assert len(list(Workspace(tmp_path / "there").shards.glob("*"))) >= 50
-    assert digests(tmp_path / "there") == digests(tmp_path / "here")
-
-
-@pytest.mark.ray
-def test_a_ray_worker_keeps_its_process_between_tasks(kept):
-    pytest.importorskip("ray")
-    pids = list(get_engine("ray").map(kept(workers=2), range(50)))
-    assert len(pids) == 50
-    assert len(set(pids)) < 10  # Ray begins workers beyond those at work, and ends them again
-
-
-def test_results_keep_their_order_and_few_tasks_are_given_out_ahead():
-    given: list[int] = []
-    results = in_order(range(20), 4, lambda task: given.append(task) or task, lambda task: task * task)
-    assert next(results) == 0
-    assert len(given) <= 5
-    assert list(results) == [number * number for number in range(1, 20)]
-
-
-def test_engines_are_named():
-    for name in ("local", "dask", "ray"):
-        assert isinstance(get_engine(name), Engine)
-    with pytest.raises(UsageError, match="no engine 'spark'; choose from: dask, local, ray"):
-        get_engine("spark")
 
 
 def test_ingest_takes_an_engine_by_name(run, pages, tmp_path):

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from structformer.engines.engine import Work
-from structformer.engines.pool import perform
+from structformer.engines import Work, perform
 from structformer.extras import needed_for
 
 DASK_SCHEDULER, RAY_ADDRESS = "STRUCTFORMER_DASK", "RAY_ADDRESS"
