@@ -99,12 +99,10 @@ def write_pages(folder: Path, pages: dict[str, str]) -> Path:
 @pytest.fixture
 def workspace(pages: Path, tmp_path: Path) -> Path:
     """A workspace with the small pages ingested and their links resolved."""
-    from structformer.graph import build_graph
     from structformer.ingestion import ingest
 
     folder = tmp_path / "workspace"
     ingest(pages, folder, workers=1)
-    build_graph(folder, workers=1)
     return folder
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from structformer import sample
-from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.training import TrainingOptions
 
@@ -36,7 +35,6 @@ def boats(folder: Path) -> Path:
         )
     write_pages(folder / "pages", pages)
     ingest(folder / "pages", folder / "w")
-    build_graph(folder / "w")
     sample(folder / "w")
     return folder / "w"
 

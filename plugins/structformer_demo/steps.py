@@ -35,7 +35,7 @@ def shown_command(*arguments: str, title: bool = True, output: bool = True) -> s
     if title:
         click.secho(f"\n$ {shlex.join(['structformer', *arguments])}", bold=True)
     lines = []
-    command = [sys.executable, "-m", "structformer", *arguments]
+    command = [sys.executable, "-P", "-m", "structformer", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as process:
         assert process.stdout is not None
         for line in process.stdout:

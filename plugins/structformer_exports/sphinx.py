@@ -90,7 +90,7 @@ def _add_search(app: Any, failure: Exception | None) -> None:
 
 def _run(*arguments: str, workspace: str) -> None:
     """The command in a process of its own: Sphinx's has other versions of what both use loaded, and other settings."""
-    command = [sys.executable, "-m", "structformer", *arguments, "--quiet", "--workspace", workspace]
+    command = [sys.executable, "-P", "-m", "structformer", *arguments, "--quiet", "--workspace", workspace]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise StructformerError(f"structformer {arguments[0]} on the built pages: {done.stderr.strip()}")

@@ -76,7 +76,7 @@ class Command:
 
     def __init__(self, *arguments: str, polite: bool = False) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "structformer", *arguments],
+            [sys.executable, "-P", "-m", "structformer", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -26,6 +26,8 @@ class Work:
     """For one worker."""
     lost: Lost
     """Gives the task to run instead when a worker was killed, or died, at an item; an error from it ends everything."""
+    keep: bool = True
+    """Whether workers may wait for other work afterwards: not those that hold a model."""
 
 
 @runtime_checkable

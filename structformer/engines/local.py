@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from structformer.engines.engine import Work
-from structformer.engines.pool import Pool, Stopped
+from structformer.engines.pool import Crew
 
 
 class LocalEngine:
@@ -23,19 +23,17 @@ class LocalEngine:
         results: queue.Queue[tuple[int, Any, BaseException | None]] = queue.Queue()
         count = max(1, work.workers)
         slots = threading.Semaphore(count * 4)  # so that results waiting for their turn stay few
-        pool = Pool()
+        crew = Crew(work)
 
         def serve() -> None:
             try:
-                while not pool.stopped:
+                while not crew.stopped:
                     slots.acquire()
                     with lock:
                         index, task = next(source, (-1, None))
                     if index < 0 or task is None:
                         break
-                    results.put((index, pool.perform(work, task), None))
-            except Stopped:
-                return
+                    results.put((index, crew.perform(task), None))
             except BaseException as failure:
                 results.put((-1, None, failure))
             finally:
@@ -47,12 +45,12 @@ class LocalEngine:
         try:
             yield from _in_order(results, len(threads), slots)
         finally:
-            pool.stop()
+            crew.stop()
             for _ in threads:
                 slots.release()
             for thread in threads:
                 thread.join()
-            pool.close()
+            crew.close()
 
 
 def _in_order(

@@ -1,7 +1,8 @@
-"""Worker processes, kept between tasks. One that hangs or dies is replaced, and its item reported."""
+"""Worker processes, kept between tasks and between maps. One that hangs or dies is replaced, and its item reported."""
 
 from __future__ import annotations
 
+import atexit
 import math
 import os
 import pickle
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -26,45 +28,49 @@ _IDLE_SECONDS = 30.0  # that a worker waits for its next task
 _TIME_SIGNALS = {-int(getattr(signal, name)) for name in ("SIGPROF", "SIGXCPU") if hasattr(signal, name)}
 
 
-class _Limits(NamedTuple):
-    """What a worker process may take."""
+# pytest changes it with every test.
+_TELLS_WORKERS_NOTHING = "PYTEST_CURRENT_TEST"
+
+
+class _Kind(NamedTuple):
+    """What a worker process keeps from its start."""
 
     memory_bytes: int
-    seconds: float
-    """Processor time for an item."""
+    """That it may take."""
+    environment: dict[str, str]
+
+
+class _Worker:
+    """One worker process and the pipe to it."""
+
+    def __init__(self, kind: _Kind) -> None:
+        self.kind = kind
+        # -P: else Python would take modules from the current folder, which may be the one that is read.
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "structformer.engines.worker", str(os.getpid()), str(kind.memory_bytes)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # Arrow's own allocator reserves address space far beyond what it uses, which a memory limit would count.
+            env={**kind.environment, "ARROW_DEFAULT_MEMORY_POOL": "system"},
+        )
+        self.item: Any = None
+        self.seconds = 0.0  # of processor time that an item may take
+        self.timed_out = False
+        self.deadline = math.inf
+        self.idle_since = math.inf
 
     @property
     def clock_seconds(self) -> float:
         """How long it may say nothing."""
         return _CLOCK_FACTOR * self.seconds + _CLOCK_SECONDS
 
-
-class _Worker:
-    """One worker process and the pipe to it."""
-
-    def __init__(self, limits: _Limits) -> None:
-        self.limits = limits
-        # Arrow's own allocator reserves address space far beyond what it uses, which a memory limit would count.
-        environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"}
-        numbers = (os.getpid(), limits.memory_bytes, limits.seconds)
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "structformer.engines.worker", *map(str, numbers)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-        )
-        self.item: Any = None
-        self.timed_out = False
-        self.deadline = math.inf
-        self.idle_since = math.inf
-
-    def run(self, function: str, task: Any) -> tuple[str, Any]:
+    def run(self, work: Work, task: Any) -> tuple[str, Any]:
         """("done", result) or ("error", its kind and message). Raises EOFError or OSError when the process is gone;
         `item` is what it was at.
         """
         assert self.process.stdin is not None
-        self.item = None
-        pickle.dump((function, task), self.process.stdin)
+        self.item, self.seconds = None, work.seconds
+        pickle.dump((work.function, task, work.seconds, _current_folder()), self.process.stdin)
         self.process.stdin.flush()
         while True:
             kind, value = self._receive()
@@ -75,7 +81,7 @@ class _Worker:
     def _receive(self) -> tuple[str, Any]:
         """The next message; the process is killed when none comes in time. Raises EOFError when it is gone."""
         assert self.process.stdout is not None
-        self.deadline = time.monotonic() + self.limits.clock_seconds
+        self.deadline = time.monotonic() + self.clock_seconds
         try:
             message: tuple[str, Any] = pickle.load(self.process.stdout)
             return message
@@ -93,9 +99,9 @@ class _Worker:
     def reason(self) -> str:
         """Why the process ended."""
         if self.process.returncode in _TIME_SIGNALS:
-            return f"took over {self.limits.seconds:g} s of processor time"
+            return f"took over {self.seconds:g} s of processor time"
         if self.timed_out:
-            return f"took over {self.limits.clock_seconds:g} s without an end"
+            return f"took over {self.clock_seconds:g} s without an end"
         return f"ended its worker process (status {self.process.returncode})"
 
     def close(self) -> None:
@@ -114,11 +120,10 @@ class Stopped(Exception):
 
 
 class Pool:
-    """As many worker processes as tasks are performed at once. Those that wait for a task end after a while.
+    """The worker processes of this process, those at work and those that wait for work, which end after a while.
 
     One thread begins them all: on Linux they end when the thread that began them does, and the threads that bring
-    tasks come and go. Once the pool is stopped, no worker runs and none begins: what a worker that came late wrote
-    would be found by whoever writes next.
+    tasks come and go.
     """
 
     def __init__(self) -> None:
@@ -126,113 +131,74 @@ class Pool:
         self._stopped = False
         self._running: list[_Worker] = []
         self._idle: list[_Worker] = []  # of those that run, the latest last
-        self._requests: queue.SimpleQueue[tuple[_Limits, Future[_Worker]] | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[tuple[_Kind, Future[_Worker]]] = queue.SimpleQueue()
         self._keeper: threading.Thread | None = None
 
-    @property
-    def stopped(self) -> bool:
-        """Whether no worker begins any more."""
-        return self._stopped
-
-    def perform(self, work: Work, task: Any) -> Any:
-        """The task's result. Raises its error, and Stopped."""
-        limits = _Limits(work.memory_bytes, work.seconds)
-        kept = self._idle_worker(limits)
-        while True:
-            worker = kept or self._begin(limits)
-            try:
-                kind, value = worker.run(work.function, task)
-            except (EOFError, OSError):
-                self._end(worker)
-                if worker.item is not None:
-                    task = work.lost(task, worker.item, worker.reason())
-                elif worker is not kept:  # which may have died while it waited
-                    raise errors.WorkspaceError(f"a worker process could not run: it {worker.reason()}") from None
-                kept = None
-                continue
-            except BaseException:
-                self._end(worker)
-                raise
-            if kind == "error":
-                self._end(worker)  # after a MemoryError, say, the next task would have less
-                raise _error(*value)
-            self._give_back(worker)
-            return value
-
-    def _idle_worker(self, limits: _Limits) -> _Worker | None:
-        """A worker that waits. Where those that do have other limits, one ends for the one that begins, so that workers
-        are never more than tasks were at once.
+    def take(self, kind: _Kind) -> tuple[_Worker, bool]:
+        """A worker, and whether it waited for work. Where none of that kind does, those of other kinds end, and their
+        memory is free for the one that begins. Raises Stopped.
         """
-        with self._lock:
-            fitting = [worker for worker in self._idle if worker.limits == limits]
-            chosen = fitting[-1] if fitting else self._idle[0] if self._idle else None
-            if chosen is None:
-                return None
-            self._idle.remove(chosen)
-        if fitting:
-            return chosen
-        self._end(chosen)
-        return None
-
-    def _begin(self, limits: _Limits) -> _Worker:
-        """A new worker. Raises Stopped."""
         begun: Future[_Worker] = Future()
         with self._lock:
             if self._stopped:
                 raise Stopped
-            self._requests.put((limits, begun))
+            if fitting := [worker for worker in self._idle if worker.kind == kind]:
+                self._idle.remove(fitting[-1])
+                return fitting[-1], True
             if self._keeper is None:
                 self._keeper = threading.Thread(target=self._keep, daemon=True)
                 self._keeper.start()
-        return begun.result()
+        self.dismiss(lambda worker: worker.kind != kind)
+        self._requests.put((kind, begun))
+        return begun.result(), False
 
-    def _end(self, worker: _Worker) -> None:
-        """Take away a worker. Raises Stopped when it was not its task that ended it."""
-        worker.close()
-        with self._lock:
-            if self._stopped:
-                raise Stopped
-            self._running.remove(worker)
-
-    def _give_back(self, worker: _Worker) -> None:
+    def give_back(self, worker: _Worker) -> None:
+        """Let a worker wait for other work."""
         worker.idle_since = time.monotonic()
         with self._lock:
             self._idle.append(worker)
 
-    def stop(self) -> None:
-        """Kill the workers; their pipes stay open for the threads that still read them."""
+    def end(self, worker: _Worker) -> None:
+        """End a worker that does not wait."""
+        worker.close()
         with self._lock:
-            self._stopped = True
-            self._requests.put(None)
-            for worker in self._running:
-                worker.process.kill()
+            self._running.remove(worker)
+
+    def dismiss(self, which: Callable[[_Worker], bool]) -> None:
+        """End those of the workers that wait."""
+        with self._lock:
+            chosen = [worker for worker in self._idle if which(worker)]
+            self._idle = [worker for worker in self._idle if worker not in chosen]
+        for worker in chosen:
+            self.end(worker)
 
     def close(self) -> None:
-        """Kill the workers and wait until they are gone."""
-        self.stop()
-        for worker in self._running:
+        """Kill the workers and wait until they are gone; none begins any more."""
+        with self._lock:
+            self._stopped = True
+            running = list(self._running)
+        for worker in running:
+            worker.process.kill()
+        for worker in running:
             worker.close()
 
     def _keep(self) -> None:
         """Begin workers, kill those that are late, end those that have waited for long."""
         while True:
             with suppress(queue.Empty):
-                request = self._requests.get(timeout=_LOOK_SECONDS if self._running else None)
-                if request is None:
-                    return
-                limits, begun = request
+                kind, begun = self._requests.get(timeout=_LOOK_SECONDS if self._running else None)
                 try:
-                    begun.set_result(self._begun(limits))
+                    begun.set_result(self._begun(kind))
                 except BaseException as error:
                     begun.set_exception(error)
             self._look()
 
-    def _begun(self, limits: _Limits) -> _Worker:
+    def _begun(self, kind: _Kind) -> _Worker:
         with self._lock:
             if self._stopped:
                 raise Stopped
             try:
-                worker = _Worker(limits)
+                worker = _Worker(kind)
             except OSError as error:
                 raise errors.WorkspaceError(f"a worker process could not begin: {error}") from error
             self._running.append(worker)
@@ -243,11 +209,104 @@ class Pool:
         with self._lock:
             for worker in self._running:
                 worker.kill_if_late()
-            tired = [worker for worker in self._idle if now - worker.idle_since > _IDLE_SECONDS]
-            self._idle = [worker for worker in self._idle if worker not in tired]
-            self._running = [worker for worker in self._running if worker not in tired]
-        for worker in tired:
-            worker.close()
+            beyond = self._idle[: -(os.cpu_count() or 1)]  # memory that nobody uses
+        self.dismiss(lambda worker: worker in beyond or now - worker.idle_since > _IDLE_SECONDS)
+
+
+_pools: dict[int, Pool] = {}  # by process: a fork has its parent's pipes, which it must not use
+
+
+@atexit.register
+def end_workers() -> None:
+    """End the worker processes of this process. Later work begins others."""
+    if (pool := _pools.pop(os.getpid(), None)) is not None:
+        pool.close()
+
+
+class Crew:
+    """The workers at the tasks of one map. Once it is stopped, none of them runs: what one that came late wrote would
+    be found by whoever writes next.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._pool = _pools.setdefault(os.getpid(), Pool())
+        environment = {name: value for name, value in os.environ.items() if name != _TELLS_WORKERS_NOTHING}
+        self._kind = _Kind(work.memory_bytes, environment)
+        self._lock = threading.Lock()
+        self._busy: list[_Worker] = []
+        self.stopped = False
+
+    def perform(self, task: Any) -> Any:
+        """The task's result. Raises its error, and Stopped."""
+        while True:
+            worker, waited = self._take()
+            try:
+                kind, value = worker.run(self._work, task)
+            except (EOFError, OSError):
+                self._end(worker)
+                if worker.item is not None:
+                    task = self._work.lost(task, worker.item, worker.reason())
+                elif not waited:  # it may have died while it did
+                    raise errors.WorkspaceError(f"a worker process could not run: it {worker.reason()}") from None
+                continue
+            except BaseException:
+                self._end(worker)
+                raise
+            if kind == "error":
+                self._end(worker)  # after a MemoryError, say, the next task would have less
+                raise _error(*value)
+            self._give_back(worker)
+            return value
+
+    def stop(self) -> None:
+        """Kill the workers at work; their pipes stay open for the threads that still read them."""
+        with self._lock:
+            self.stopped = True
+            for worker in self._busy:
+                worker.process.kill()
+
+    def close(self) -> None:
+        """End the workers that wait, where they shall not for other work."""
+        if not self._work.keep:
+            self._pool.dismiss(lambda worker: worker.kind == self._kind)
+
+    def _take(self) -> tuple[_Worker, bool]:
+        worker, waited = self._pool.take(self._kind)
+        with self._lock:
+            if not self.stopped:
+                self._busy.append(worker)
+                return worker, waited
+        self._pool.give_back(worker)
+        raise Stopped
+
+    def _end(self, worker: _Worker) -> None:
+        """Take away a worker. Raises Stopped when it was not its task that ended it."""
+        self._pool.end(worker)
+        with self._lock:
+            self._busy.remove(worker)
+            if self.stopped:
+                raise Stopped
+
+    def _give_back(self, worker: _Worker) -> None:
+        with self._lock:
+            if not self.stopped:
+                self._busy.remove(worker)
+                self._pool.give_back(worker)
+                return
+        self._end(worker)
+
+
+def perform(work: Work, task: Any) -> Any:
+    """One task's result, by a worker process that then waits for the next. Raises the task's error."""
+    return Crew(work).perform(task)
+
+
+def _current_folder() -> str:
+    """The folder that relative paths of a task are of, "" where it was deleted."""
+    with suppress(OSError):
+        return os.getcwd()
+    return ""
 
 
 def _error(kind: str, message: str) -> Exception:

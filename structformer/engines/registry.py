@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from structformer.did_you_mean import did_you_mean
-from structformer.engines.cluster import DaskEngine, RayEngine
 from structformer.engines.engine import Engine, Work
 from structformer.engines.local import LocalEngine
 from structformer.errors import UsageError
@@ -18,7 +17,7 @@ def get_engine(engine: str | Engine = "local") -> Engine:
     """An engine by its name. Raises UsageError naming those there are."""
     if not isinstance(engine, str):
         return engine
-    engines: dict[str, Engine] = {each.name: each for each in (LocalEngine(), DaskEngine(), RayEngine())}
+    engines: dict[str, Engine] = {LocalEngine.name: LocalEngine()}
     if engine not in engines:
         found = load_plugins().supplied("structformer_engines", "engine", Engine, engines)  # type: ignore[type-abstract]
         engines.update({name: each for name, (each, _) in found.items()})

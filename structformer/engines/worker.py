@@ -31,7 +31,7 @@ def main() -> None:
         pickle.dump((kind, value), outgoing)
         outgoing.flush()
 
-    parent, memory_bytes, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    parent, memory_bytes = int(sys.argv[1]), int(sys.argv[2])
     _end_with(parent)
     limit_memory(memory_bytes)
 
@@ -42,12 +42,14 @@ def main() -> None:
     while True:
         limit_time(0)  # what comes between tasks counts for none
         try:
-            name, task = pickle.load(incoming)
+            name, task, seconds, folder = pickle.load(incoming)
         except (EOFError, KeyboardInterrupt):
             return
         try:
             module, _, function = name.partition(":")
             limit_time(seconds)
+            if folder:
+                os.chdir(folder)
             with writing_errors(_target(task)):
                 result = getattr(importlib.import_module(module), function)(task, begin)
             send("done", result)

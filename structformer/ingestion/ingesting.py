@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -245,6 +246,7 @@ def made_shards(
         limits=request.limits,
         fresh=execution.fresh,
         into=into,
+        ingest=secrets.token_hex(8),
     )
     work = Work(
         "structformer.ingestion.shard:make_shard",

@@ -51,6 +51,7 @@ class ShardTask:
     fresh: bool = False  # make the shard even when it exists
     into: str = ""  # where it is made, when not among all shards
     notes: str = ""  # the folder in which the worker notes what it is at
+    ingest: str = ""  # which it is of: a worker outlives it, and files change
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +106,13 @@ def _made(task: ShardTask, started: Callable[[str], None]) -> ShardResult:
                 problem = str(error)
         problems[file.path] = problem
     shards = Path(task.shards)
-    neighbours = _neighbours(task.sources, task.limits)
+    neighbours = _neighbours(task.ingest, task.sources, task.limits)
     key = _key(task, digests, problems)
     first = task.files[0].path
     size = sum(file.size for file in task.files)
     into = Path(task.into) if task.into else shards
     for folder in sorted({*shards.glob(f"{key}-*"), *into.glob(f"{key}-*")}):
-        if not task.fresh and _is_whole(folder, task.earlier) and _dependencies_hold(folder, neighbours):
+        if not task.fresh and _is_whole(folder, task) and _dependencies_hold(folder, neighbours):
             return ShardResult(describe_shard(folder), 0, 0, len(task.files), size, first, 0.0)
     with building_folder(into) as building:
         parsed, copied, dependencies = _write_shard(building.folder, task, digests, problems, neighbours, started)
@@ -120,9 +121,9 @@ def _made(task: ShardTask, started: Callable[[str], None]) -> ShardResult:
     return ShardResult(describe_shard(folder), parsed, copied, 0, size, first, seconds)
 
 
-def _is_whole(folder: Path, earlier: str) -> bool:
+def _is_whole(folder: Path, task: ShardTask) -> bool:
     """Whether a shard is as the earlier corpus recorded it; one that it did not record was finished before a kill."""
-    recorded = _recorded(earlier).get(folder.name)
+    recorded = _recorded(task.ingest, task.earlier).get(folder.name)
     try:
         return recorded is None or describe_shard(folder).digests == recorded
     except (OSError, WorkspaceError):
@@ -130,7 +131,7 @@ def _is_whole(folder: Path, earlier: str) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _recorded(folder: str) -> dict[str, tuple[str, ...]]:
+def _recorded(ingest: str, folder: str) -> dict[str, tuple[str, ...]]:
     """The digests of the earlier corpus's shards by name."""
     if not folder:
         return {}
@@ -142,7 +143,7 @@ def _recorded(folder: str) -> dict[str, tuple[str, ...]]:
 
 
 @lru_cache(maxsize=1)
-def _neighbours(sources: tuple[Source, ...], limits: Limits) -> SourceFiles:
+def _neighbours(ingest: str, sources: tuple[Source, ...], limits: Limits) -> SourceFiles:
     return SourceFiles(sources, limits)
 
 
@@ -268,7 +269,7 @@ def _earlier(
     signature = _signature(task)
     for key in task.known:
         folder = Path(task.shards) / key
-        if task.fresh or not key.startswith(signature) or not _is_whole(folder, task.earlier):
+        if task.fresh or not key.startswith(signature) or not _is_whole(folder, task):
             continue
         try:
             kept: dict[str, _Earlier] = {}

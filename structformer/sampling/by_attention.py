@@ -67,7 +67,9 @@ def weigh_pages(
         return
     chosen = [replace(task, what="weights", weights=weights) for task in tasks]
     before = weights.computed
-    done = run_tasks(f"{__name__}:weigh_shard", chosen, engine, weights.processes(workers), steps, _MEMORY_BYTES)
+    done = run_tasks(
+        f"{__name__}:weigh_shard", chosen, engine, weights.processes(workers), steps, _MEMORY_BYTES, keep=False
+    )
     weights.computed = before + sum(done)  # where one process does it, it is this one
 
 
@@ -109,7 +111,7 @@ def draw_by_attention(
         _make_anchors(missing[0])
     shared = weights if isinstance(weights, SharedWeights) else None
     processes, before = (shared.processes(workers), shared.computed) if shared else (1, 0)
-    done = run_tasks(f"{__name__}:draw_shard_by_attention", chosen, engine, processes, steps, _MEMORY_BYTES)
+    done = run_tasks(f"{__name__}:draw_shard_by_attention", chosen, engine, processes, steps, _MEMORY_BYTES, keep=False)
     if shared:
         shared.computed = before + sum(computed for computed, _ in done)
         corpus = Corpus.open(chosen[0].workspace)

@@ -83,8 +83,11 @@ def run_tasks(
     workers: int | None,
     steps: Steps,
     memory_bytes: int = _MEMORY_BYTES,
+    keep: bool = True,
 ) -> list[Any]:
-    """Make what is not there of these tasks; gives what the function, "module:name", returns for each of those."""
+    """Make what is not there of these tasks; gives what the function, "module:name", returns for each of those.
+    memory_bytes, keep: as of Work.
+    """
     missing = [task for task in tasks if not task.output.exists()]
     for _ in range(len(tasks) - len(missing)):
         steps.next()
@@ -94,6 +97,7 @@ def run_tasks(
         seconds=_SECONDS,
         memory_bytes=memory_bytes,
         lost=_give_up,
+        keep=keep,
     )
     found = []
     for result in mapped(work, missing, engine):

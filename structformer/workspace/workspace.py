@@ -120,6 +120,8 @@ def _wrong_state(value: Mapping[str, Any]) -> str | None:
     for source in sources:
         if not isinstance(source, dict) or not all(isinstance(source.get(key), str) for key in ("label", "path")):
             return f"has {source!r} as a source, which is a label and a path"
+        if not isinstance(source.get("near", ""), str):
+            return f"has {source!r} as a source, of which the path from here is no text"
     return None
 
 
@@ -272,10 +274,24 @@ class Workspace:
         return f"no corpus in {self.path}: run `structformer ingest FOLDER{flag}` first"
 
     def sources(self) -> list[Source]:
-        """Where the corpus's documents come from; none before the first ingest."""
+        """Where the corpus's documents come from; none before the first ingest. What lay beside the workspace is looked
+        for beside it, so that both may be moved or cloned together, else where it was.
+        """
         if not self.exists():
             return []
-        return [Source(each["label"], each["path"]) for each in self.state().get("sources", [])]
+        return [Source(each["label"], self._place(each)) for each in self.state().get("sources", [])]
+
+    def _place(self, source: Mapping[str, str]) -> str:
+        near = os.path.normpath(self.path.resolve() / source["near"]) if source.get("near") else ""
+        return near if os.path.lexists(near) else source["path"]
+
+    def _described(self, source: Source) -> dict[str, str]:
+        """A source in the marker. near: its path from the workspace, of what is below the workspace's parent folder."""
+        own = self.path.resolve()
+        described = {"label": source.label, "path": source.path}
+        if not Path(source.path).is_relative_to(own.parent):
+            return described
+        return {**described, "near": Path(os.path.relpath(source.path, own)).as_posix()}
 
     @property
     def title(self) -> str:
@@ -528,7 +544,7 @@ class Workspace:
                 beside[part] = [*staying, name]
         changes: dict[str, Any] = {"beside": beside} if beside else {}
         if publication.sources is not None:
-            changes["sources"] = [{"label": s.label, "path": s.path} for s in publication.sources]
+            changes["sources"] = list(map(self._described, publication.sources))
         state.pop("beside", None)
         self._write_state({**state, "current": current, "kept": kept, **changes})
 

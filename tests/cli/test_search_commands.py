@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.retrieval.indexing import build_index
 from structformer.workspace import Workspace
@@ -114,7 +113,6 @@ def test_a_pipeline_file_is_a_pipeline(run, harbour, tmp_path):
 def test_an_index_older_than_the_corpus_is_refused_or_rebuilt(run, harbour, made):
     (made.parent / "pages" / "new.md").write_text("# Sextant\n\nA sextant measures angles between stars.\n")
     ingest(made.parent / "pages", harbour)
-    build_graph(harbour)
     refused = run("search", "sextant", "-w", harbour)
     assert (refused.code, "of an earlier corpus: run `structformer index` again" in refused.err) == (1, True)
     rebuilt = run("search", "sextant", "-w", harbour, "--if-stale", "rebuild", "-k", 1)
@@ -238,7 +236,6 @@ def test_a_search_that_finds_nothing_says_why(run, tmp_path):
 def test_an_index_of_words_alone_says_so_where_vectors_are_compared(run, tmp_path):
     write_pages(tmp_path / "pages", {"soup.md": "# Soup\n\nCook it.\n"})
     ingest(tmp_path / "pages", tmp_path / "w")
-    build_graph(tmp_path / "w")
     build_index(tmp_path / "w", encoders=[])
     found = run("evaluate", "-w", tmp_path / "w")
     assert found.code == 2

@@ -1,157 +1,60 @@
-"""Engines on clusters give the same bytes as this machine's processes, whatever happens to their workers."""
+"""Worker processes are kept between tasks and between maps; one that hangs, dies or comes late costs its item only."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
-import threading
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from glob import glob
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
-from structformer import sample
-from structformer.engines import Engine, Work, get_engine
-from structformer.engines.cluster import in_order, perform
-from structformer.engines.pool import Pool
-from structformer.errors import UsageError
+from structformer.corpus import Corpus
+from structformer.engines import Work, get_engine, perform
+from structformer.engines.pool import end_workers
 from structformer.ingestion import ingest
-from structformer.workspace import Workspace
 
 from conftest import write_pages
 
-_MADE_WHERE = {"command.json", "report.html", "seal.json", "compared.json"}  # say when and how, or list those that do
-
-
-def digests(workspace: Path) -> dict[str, str]:
-    """What a corpus, its graph and its Examples are, file by file."""
-    place = Workspace(workspace)
-    found = {}
-    for part in ("corpus", "graph", "samples"):
-        folder = place.folder(part)
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and path.name not in _MADE_WHERE:
-                found[f"{part}/{path.relative_to(folder)}"] = hashlib.sha256(path.read_bytes()).hexdigest()
-    for path in sorted(place.shards.rglob("*.parquet")):
-        found[str(path.relative_to(place.shards))] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
-
-
-def write_topics(folder: Path, count: int) -> Path:
-    topics = [f"{first}{second}" for first in ("mast", "keel", "jib", "oar") for second in range(count // 4)]
-    texts = {
-        f"{topic[:3]}/{topic}.md": f"# The {topic}\n\nThe {topic} is a part of the boat that everybody knows.\n\n"
-        f"## Mend the {topic}\n\nTo mend the {topic} take a cloth and thread, and never mend a wet {topic} in the rain.\n\n"
-        f"## See also\n\n- [the next](../{topics[number - 1][:3]}/{topics[number - 1]}.md)\n"
-        for number, topic in enumerate(topics)
-    }
-    write_pages(folder, texts)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_topics(tmp_path_factory.mktemp("engines") / "pages", 240)
-
-
-@pytest.fixture(scope="module")
-def many_pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Over 50 shards."""
-    return write_topics(tmp_path_factory.mktemp("engines") / "many", 480)
-
-
-@contextmanager
-def beside(work: Callable[[threading.Event], None]) -> Iterator[None]:
-    """A thread that works while the block does; it is told when that ends, and waited for."""
-    done = threading.Event()
-    thread = threading.Thread(target=work, args=(done,))
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-
-
-@contextmanager
-def killing(pids: Callable[[], set[int]], *moments: tuple[Path, int]) -> Iterator[list[int]]:
-    """Kill a process each time a pattern of paths has so many; whom, so far."""
-    killed: list[int] = []
-
-    def kill(done: threading.Event) -> None:
-        for pattern, count in moments:
-            while len(glob(str(pattern))) < count or not pids() - set(killed):
-                if done.wait(0.02):
-                    return
-            victim = min(pids() - set(killed))
-            os.kill(victim, signal.SIGKILL)
-            killed.append(victim)
-
-    with beside(kill):
-        yield killed
-
-
-def moments(workspace: Path) -> list[tuple[Path, int]]:
-    """Two while shards are made, one while Examples are drawn."""
-    shards, drawn = Workspace(workspace).shards / "*", workspace / "samples" / ".structformer-tmp-*" / "pages" / "*"
-    return [(shards, 10), (shards, 30), (drawn, 10)]
-
-
-def test_dask_gives_the_same_bytes_of_50_shards_when_its_workers_are_killed(many_pages, tmp_path, monkeypatch):
-    ingest(many_pages, tmp_path / "here")
-    sample(tmp_path / "here")
-    from distributed import LocalCluster
-
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
-        monkeypatch.setenv("STRUCTFORMER_DASK", cluster.scheduler_address)
-
-        def workers() -> set[int]:
-            return {nanny.pid for nanny in cluster.workers.values() if nanny.pid}
-
-        with killing(workers, *moments(tmp_path / "there")) as killed:
-            ingest(many_pages, tmp_path / "there", engine="dask", workers=2)
-            sample(tmp_path / "there", engine="dask", workers=2)
-    assert len(killed) == 3
-    assert len(list(Workspace(tmp_path / "there").shards.glob("*"))) >= 50
-    assert digests(tmp_path / "there") == digests(tmp_path / "here")
-
-
 KEPT = """
 import os
+import time
 
 def run(task, begin):
     begin(task)
     if task == "dies":
         os._exit(7)
     return os.getpid()
+
+def where(task, begin):
+    return os.getcwd()
+
+def some_last(task, begin):
+    begin(task)
+    if task == "long":
+        time.sleep(60)
+        open(os.path.join(os.path.dirname(__file__), "written-late"), "w")
+    return task
 """
 
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Work]]:
     """What KEPT does, for a cluster's worker or for this process in its place, whose own workers end with the test."""
-    pools: dict[int, Pool] = {}
+    end_workers()
     (tmp_path / "kept.py").write_text(KEPT)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setattr("structformer.engines.cluster._pools", pools)
 
     def never_lost(task: str, item: str, reason: str) -> str:
         raise AssertionError(f"{item} {reason}")
 
     yield lambda workers=1, seconds=60.0, lost=never_lost: Work("kept:run", workers, seconds, 1 << 31, lost)
-    for pool in pools.values():
-        pool.close()
-
-
-def test_a_dask_worker_keeps_its_process_between_tasks(kept):
-    pids = list(get_engine("dask").map(kept(workers=2), range(50)))
-    assert len(pids) == 50
-    assert len(set(pids)) <= 2
+    end_workers()
 
 
 def test_a_kept_process_outlives_the_thread_that_wanted_it(kept):
@@ -190,10 +93,106 @@ def test_kept_processes_are_no_more_than_tasks_at_once_and_end_when_none_comes(k
     pytest.fail("a process without a task goes on")
 
 
+def test_maps_share_their_processes_whatever_time_they_give_and_wherever_they_are(kept, tmp_path, monkeypatch):
+    def pids(seconds: float) -> set[int]:
+        return set(get_engine().map(kept(workers=2, seconds=seconds), range(20)))
+
+    first = pids(60.0)
+    monkeypatch.chdir(tmp_path)
+    assert pids(61.0) <= first | {each.pid for each in running_workers()}
+    assert len(running_workers()) <= 2
+    assert first & pids(60.0)
+
+
+def test_a_task_has_the_folder_of_who_gave_it(kept, tmp_path, monkeypatch):
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        assert perform(replace(kept(), function="kept:where"), "task") == str(tmp_path / name)
+    assert len(running_workers()) == 1
+
+
+def test_another_environment_or_other_memory_has_other_processes_and_those_before_end(kept, monkeypatch):
+    before = perform(kept(), "task")
+    monkeypatch.setenv("BOATS", "many")
+    changed = perform(kept(), "task")
+    assert changed != before
+    smaller = perform(replace(kept(), memory_bytes=1 << 30), "task")
+    assert [each.pid for each in running_workers()] == [smaller]
+
+
+def test_processes_that_shall_not_wait_end_with_their_map(kept):
+    assert list(get_engine().map(replace(kept(), keep=False), ["task"]))
+    assert not running_workers()
+
+
+def test_of_a_map_that_is_left_early_only_what_is_at_work_ends(kept, tmp_path):
+    resting = perform(kept(), "task")
+    results = get_engine().map(replace(kept(workers=2), function="kept:some_last"), ["short", "long"])
+    assert next(results) == "short"
+    results.close()
+    assert len(running_workers()) <= 1
+    assert all(each.pid == perform(kept(), "task") for each in running_workers())
+    assert not list(tmp_path.glob("written-*")), resting
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="only POSIX forks")
+def test_a_fork_begins_its_own_processes(kept):
+    ours = perform(kept(), "task")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writing, str(perform(kept(), "task")).encode())
+        end_workers()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert int(os.read(reading, 20)) != ours
+    assert perform(kept(), "task") == ours
+
+
+ENDS = """
+import os, signal, sys
+from structformer.engines import Work, perform
+print(perform(Work("kept:run", 1, 60.0, 1 << 31, print), "task"), flush=True)
+if sys.argv[1] == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+sys.exit({"fails": "no"}.get(sys.argv[1], 0))
+"""
+
+
+@pytest.mark.parametrize("how", ["ends", "fails", "killed"])
+def test_no_process_that_waits_outlives_who_began_it(kept, how):
+    ended = subprocess.run([sys.executable, "-c", ENDS, how], stdout=subprocess.PIPE, text=True, check=False)
+    worker = int(ended.stdout)
+    for _ in range(100):
+        if not psutil.pid_exists(worker) or psutil.Process(worker).status() == psutil.STATUS_ZOMBIE:
+            return
+        time.sleep(0.05)
+    pytest.fail("a process goes on alone")
+
+
+def test_a_file_that_another_takes_in_is_looked_at_again_by_a_process_that_knew_it(tmp_path):
+    pages = write_pages(tmp_path / "pages", {"boat.md": "# Boat\n\n{{#include part.md}}\n", "part.md": "A keel.\n"})
+    for text in ("A keel.", "A mast."):
+        (pages / "part.md").write_text(text + "\n")
+        ingest(pages, tmp_path / "w", workers=1)
+        [boat] = Corpus.open(tmp_path / "w").documents()
+        assert text in boat.root.text
+
+
+def test_modules_in_the_folder_that_is_read_are_not_run(tmp_path, monkeypatch):
+    pages = write_pages(
+        tmp_path / "pages", {"boat.md": "# Boat\n\nA boat has a keel.\n", "pyarrow.py": "raise SystemExit\n"}
+    )
+    monkeypatch.chdir(pages)
+    end_workers()
+    assert ingest(".", tmp_path / "w", workers=1).documents == 1
+
+
 def test_what_goes_wrong_in_a_task_is_told():
     work = Work("os.path:basename", 1, 60.0, 1 << 31, lambda task, item, reason: task)
     with pytest.raises(RuntimeError, match="TypeError: basename"):
-        list(get_engine("dask").map(work, [7]))
+        list(get_engine().map(work, [7]))
 
 
 AT_WORK = """
@@ -238,51 +237,6 @@ def test_what_waits_for_nothing_is_ended_by_the_clock(tmp_path, monkeypatch):
     assert lost == [("waits", "took over 2 s without an end")]
     begun = sorted(tmp_path.glob("begun-*"), key=lambda path: int(path.name.rpartition("-")[2]))
     assert [path.name.split("-")[1] for path in begun] == ["before", "waits", "instead", "after"]
-
-
-@pytest.mark.ray
-def test_ray_gives_the_same_bytes_of_50_shards_when_its_workers_are_killed(many_pages, tmp_path):
-    pytest.importorskip("ray")
-    ingest(many_pages, tmp_path / "here")
-    sample(tmp_path / "here")
-
-    def workers() -> set[int]:
-        found = set()
-        for process in psutil.Process().children(recursive=True):
-            with suppress(psutil.Error):
-                if process.cmdline()[:1] == ["ray::perform"]:
-                    found.add(process.pid)
-        return found
-
-    with killing(workers, *moments(tmp_path / "there")) as killed:
-        ingest(many_pages, tmp_path / "there", engine="ray", workers=2)
-        sample(tmp_path / "there", engine="ray", workers=2)
-    assert len(killed) == 3
-    assert len(list(Workspace(tmp_path / "there").shards.glob("*"))) >= 50
-    assert digests(tmp_path / "there") == digests(tmp_path / "here")
-
-
-@pytest.mark.ray
-def test_a_ray_worker_keeps_its_process_between_tasks(kept):
-    pytest.importorskip("ray")
-    pids = list(get_engine("ray").map(kept(workers=2), range(50)))
-    assert len(pids) == 50
-    assert len(set(pids)) < 10  # Ray begins workers beyond those at work, and ends them again
-
-
-def test_results_keep_their_order_and_few_tasks_are_given_out_ahead():
-    given: list[int] = []
-    results = in_order(range(20), 4, lambda task: given.append(task) or task, lambda task: task * task)
-    assert next(results) == 0
-    assert len(given) <= 5
-    assert list(results) == [number * number for number in range(1, 20)]
-
-
-def test_engines_are_named():
-    for name in ("local", "dask", "ray"):
-        assert isinstance(get_engine(name), Engine)
-    with pytest.raises(UsageError, match="no engine 'spark'; choose from: dask, local, ray"):
-        get_engine("spark")
 
 
 def test_ingest_takes_an_engine_by_name(run, pages, tmp_path):

@@ -209,11 +209,9 @@ def test_an_ir_datasets_id_gives_queries_and_qrels(tmp_path):
 def test_metrics_are_trec_evals_on_a_real_run(shared, npm, tmp_path):
     """nDCG@10, MRR and MAP of the npm manual's run, by pytrec_eval on the written files, which is trec_eval itself."""
     import pytrec_eval
-    from structformer.graph import build_graph
     from structformer.ingestion import ingest
 
     ingest(npm, tmp_path / "w", format="markdown")
-    build_graph(tmp_path / "w")
     build_index(tmp_path / "w", encoders=[])
     judged = read_judgements(shared / "eval" / "npm" / "queries.jsonl", shared / "eval" / "npm" / "qrels.tsv")
     result = evaluate(

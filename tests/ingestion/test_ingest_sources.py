@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import time
 from pathlib import Path
 from queue import Queue
@@ -20,7 +21,8 @@ from structformer.ingestion import FileFilter, IngestReport, ingest
 from structformer.ingestion.site_finding import found_site
 from structformer.ingestion.slow_files import SECONDS, noticing, noting
 from structformer.ingestion.walk import FolderFiles
-from structformer.workspace import Source
+from structformer.storage.files import read_json
+from structformer.workspace import Source, Workspace
 from test_archives import zipped
 
 from conftest import write_pages
@@ -348,3 +350,58 @@ def test_members_of_an_archive_are_parts_as_files_of_a_folder_are(taker, tmp_pat
 
 
 CHAPTER = "<chapter><title>Knots</title><para>The bowline holds.</para></chapter>"
+
+
+# -- a workspace that is moved with what it came from -------------------------------------------------------------------
+
+
+def project(folder: Path) -> Path:
+    write_pages(
+        folder / "docs", {"keel.md": "# Keel\n\nThe keel is below.\n", "mast.md": "# Mast\n\nThe mast is above.\n"}
+    )
+    ingest(folder / "docs", folder / "w", workers=1)
+    return folder
+
+
+@pytest.mark.parametrize("how", [shutil.move, shutil.copytree], ids=["moved", "cloned"])
+def test_a_workspace_that_is_moved_together_with_its_pages_goes_on(how, tmp_path):
+    how(project(tmp_path / "boats"), there := tmp_path / "ships")
+    (there / "docs" / "oar.md").write_text("# Oar\n\nAn oar moves a boat.\n")
+    report = ingest(there / "docs", there / "w", workers=1)
+    assert (report.parsed, report.unchanged) == (1, 2)
+    ingest(workspace=there / "w", workers=1)
+    assert "oar.md" in set(Corpus.open(there / "w").document_ids())
+    assert [source.path for source in Workspace(there / "w").sources()] == [str(there / "docs")]
+
+
+def test_a_workspace_within_its_pages_moves_with_them(tmp_path):
+    pages = write_pages(tmp_path / "boats", {"keel.md": "# Keel\n\nThe keel is below.\n"})
+    ingest(pages, pages / ".structformer", workers=1)
+    pages.rename(there := tmp_path / "ships")
+    assert ingest(there, there / ".structformer", workers=1).unchanged == 1
+
+
+def test_a_workspace_that_is_moved_alone_finds_its_pages_where_they_were(tmp_path):
+    there = project(tmp_path / "boats")
+    (there / "w").rename(tmp_path / "w")
+    assert ingest(there / "docs", tmp_path / "w", workers=1).unchanged == 2
+    assert ingest(workspace=tmp_path / "w", workers=1).unchanged == 2
+
+
+def test_a_workspace_is_moved_with_its_pages_behind_a_link(tmp_path):
+    (tmp_path / "linked").symlink_to(project(tmp_path / "boats"), target_is_directory=True)
+    assert ingest(tmp_path / "linked" / "docs", tmp_path / "linked" / "w", workers=1).unchanged == 2
+    (tmp_path / "linked").unlink()
+    (tmp_path / "boats").rename(tmp_path / "ships")
+    (tmp_path / "linked").symlink_to(tmp_path / "ships", target_is_directory=True)
+    assert ingest(tmp_path / "linked" / "docs", tmp_path / "linked" / "w", workers=1).unchanged == 2
+
+
+def test_pages_elsewhere_stay_where_they_are_and_so_do_those_of_an_earlier_marker(tmp_path):
+    pages = write_pages(tmp_path / "elsewhere", {"keel.md": "# Keel\n\nThe keel is below.\n"})
+    (tmp_path / "boats").mkdir()
+    ingest(pages, tmp_path / "boats" / "w", workers=1)
+    (tmp_path / "boats").rename(tmp_path / "ships")
+    marker = tmp_path / "ships" / "w" / "workspace.json"
+    assert read_json(marker, digest=True)["sources"] == [{"label": "", "path": str(pages)}]  # as all were once
+    assert ingest(pages, tmp_path / "ships" / "w", workers=1).unchanged == 1

@@ -59,6 +59,20 @@ def manual(tmp_path: Path) -> Path:
     return made(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The manual's pages, searched by words; nothing here changes them."""
+    folder = made(tmp_path_factory.mktemp("indexed"))
+    build_index(folder, encoders=[])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def asked_of_manual(tmp_path_factory: pytest.TempPathFactory, base: str):
+    """What `training_queries` gives for the manual's pages; nothing here changes it."""
+    return asked_of(made(tmp_path_factory.mktemp("asked")), base)
+
+
 def made(folder: Path, further: tuple[str, ...] = ()) -> Path:
     """further: things that there are pages of, beside three."""
     verbs = "remove list copy rename inspect pause restart export import attach".split()
@@ -253,11 +267,10 @@ def test_any_text_can_be_asked_about(text):
         is_imperative(asked)
 
 
-def test_questions_are_openings_link_sentences_and_sentences_with_the_units_that_hold_them(manual):
-    build_index(manual, encoders=[])
-    units = Retriever.open(manual).units
-    questions = draw_pseudo_queries(Corpus.open(manual), graph(manual), units)
-    ids = list(Corpus.open(manual).document_ids())
+def test_questions_are_openings_link_sentences_and_sentences_with_the_units_that_hold_them(indexed):
+    units = Retriever.open(indexed).units
+    questions = draw_pseudo_queries(Corpus.open(indexed), graph(indexed), units)
+    ids = list(Corpus.open(indexed).document_ids())
     by_source = {source: [q for q in questions if q.source == source] for source in (OPENING, LINK, SENTENCE)}
     assert "Remove the given network of your project." in {q.text for q in by_source[OPENING]}
     links = {(q.text, ids[q.document]) for q in by_source[LINK]}
@@ -270,15 +283,14 @@ def test_questions_are_openings_link_sentences_and_sentences_with_the_units_that
     assert all(q.holders for q in by_source[OPENING] + by_source[SENTENCE])
 
 
-def test_a_sample_of_questions_depends_on_their_texts_alone(manual):
-    build_index(manual, encoders=[])
-    units = list(Retriever.open(manual).units)
-    few = draw_pseudo_queries(Corpus.open(manual), graph(manual), units, most=12)
+def test_a_sample_of_questions_depends_on_their_texts_alone(indexed):
+    units = list(Retriever.open(indexed).units)
+    few = draw_pseudo_queries(Corpus.open(indexed), graph(indexed), units, most=12)
     assert 0 < len(few) <= 12
-    assert few == draw_pseudo_queries(Corpus.open(manual), graph(manual), units, most=12)
-    all_of_them = {q.text for q in draw_pseudo_queries(Corpus.open(manual), graph(manual), units)}
+    assert few == draw_pseudo_queries(Corpus.open(indexed), graph(indexed), units, most=12)
+    all_of_them = {q.text for q in draw_pseudo_queries(Corpus.open(indexed), graph(indexed), units)}
     assert {q.text for q in few} <= all_of_them
-    assert few != draw_pseudo_queries(Corpus.open(manual), graph(manual), units, most=12, seed=1)
+    assert few != draw_pseudo_queries(Corpus.open(indexed), graph(indexed), units, most=12, seed=1)
 
 
 def asked_of(workspace: Path, base: str, **options):
@@ -300,8 +312,8 @@ def graph(workspace: Path) -> ReferenceGraph:
     return ReferenceGraph.open(workspace, Corpus.open(workspace))
 
 
-def test_what_holds_a_question_neither_answers_it_nor_counts_against_it(manual, base):
-    asked, *_ = asked_of(manual, base)
+def test_what_holds_a_question_neither_answers_it_nor_counts_against_it(asked_of_manual):
+    asked, *_ = asked_of_manual
     owners = asked.owners.tolist()
     right, wrong = asked.allowed(range(len(asked)))
     for number, question in enumerate(asked.questions):
@@ -311,8 +323,8 @@ def test_what_holds_a_question_neither_answers_it_nor_counts_against_it(manual, 
         assert not wrong[number, [unit for unit, owner in enumerate(owners) if owner == question.document]].any()
 
 
-def test_what_training_scores_is_the_sum_of_the_parts_that_the_search_adds_up(manual, base):
-    asked, *_ = asked_of(manual, base)
+def test_what_training_scores_is_the_sum_of_the_parts_that_the_search_adds_up(asked_of_manual):
+    asked, *_ = asked_of_manual
     vectors = torch.nn.functional.normalize(torch.randn_like(asked.vectors), dim=-1)
     right, wrong = asked.scores(vectors, range(len(asked)), DEFAULT_WEIGHTS)
     best, fast = asked.best_and_wrong(vectors, range(len(asked)))
@@ -325,8 +337,8 @@ def test_what_training_scores_is_the_sum_of_the_parts_that_the_search_adds_up(ma
     assert torch.allclose(wrong[allowed], fast[allowed], atol=1e-5)
 
 
-def test_a_question_is_kept_if_its_document_is_found_and_its_documents_are_learned_from_or_judged_with(manual, base):
-    asked, samples, judge, drawn = asked_of(manual, base)
+def test_a_question_is_kept_if_its_document_is_found_and_its_documents_are_learned_from_or_judged_with(asked_of_manual):
+    asked, samples, judge, drawn = asked_of_manual
     learned = {
         samples.example(source, number).sections[0]
         for source, count in samples.counts.items()
@@ -341,8 +353,8 @@ def test_a_question_is_kept_if_its_document_is_found_and_its_documents_are_learn
     assert drawn == len(asked)
 
 
-def test_openings_count_more_and_questions_of_one_document_share_its_weight(manual, base):
-    asked, *_ = asked_of(manual, base)
+def test_openings_count_more_and_questions_of_one_document_share_its_weight(asked_of_manual):
+    asked, *_ = asked_of_manual
     numbers = list(range(len(asked)))
     weights = query_weights(asked, numbers)
     by_document: dict[int, list[int]] = {}
@@ -522,9 +534,8 @@ def test_a_corpus_without_questions_is_told_what_else_there_is(tmp_path, base):
         train(tmp_path / "w", replace(QUERY_SIDE, base_model=base))
 
 
-def test_bm25_of_documents_finds_whole_documents_by_their_best_section(manual):
-    build_index(manual, encoders=[])
-    retriever = Retriever.open(manual)
+def test_bm25_of_documents_finds_whole_documents_by_their_best_section(indexed):
+    retriever = Retriever.open(indexed)
     [ranking] = retriever.rank(["volume goes through copy"], "lexical[of=documents]")
     owners = [int(retriever.opened.owners[unit]) for unit, _ in ranking.ranked]
     assert len(set(owners)) == len(owners)

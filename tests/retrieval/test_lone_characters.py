@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from structformer import Retriever
-from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.retrieval import Filter
 from structformer.retrieval.as_you_type import complete, completed
@@ -45,7 +44,6 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     write_pages(folder / "pages", PAGES)
     ingest(folder / "pages", folder / "w", workers=1)
-    build_graph(folder / "w", workers=1)
     build_index(folder / "w", encoders=[])
     return folder / "w"
 

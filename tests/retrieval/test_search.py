@@ -12,7 +12,6 @@ import pytest
 from structformer import Corpus, Retriever, train
 from structformer.corpus.checking import check_workspace
 from structformer.errors import ModelError, UsageError, WorkspaceError
-from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.models.late_interaction import LateInteraction
 from structformer.retrieval.hits import Filter, parse_filter
@@ -42,7 +41,6 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(folder: Path, pages: dict[str, str]) -> Path:
     write_pages(folder / "pages", pages)
     ingest(folder / "pages", folder / "w", workers=1)
-    build_graph(folder / "w", workers=1)
     build_index(folder / "w", encoders=[])
     return folder / "w"
 
@@ -108,7 +106,6 @@ def test_the_stemmer_is_that_of_the_documents_language(tmp_path):
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "a.html").write_text(page)
     ingest(tmp_path / "pages", tmp_path / "w", workers=1)
-    build_graph(tmp_path / "w", workers=1)
     assert build_index(tmp_path / "w", encoders=[])["language"] == "de"
     assert Retriever.open(tmp_path / "w").search("Haus am Wasser", 1)[0].document_id == "a.html"
 
@@ -199,7 +196,6 @@ def test_texts_that_did_not_change_keep_their_vectors(tmp_path, monkeypatch):
     before = {unit.ranker_text: vector for unit, vector in zip(*vectors(folder), strict=True)}
     (tmp_path / "pages" / "mast.md").write_text("# The mast\n\nA mast carries sails.\n")
     ingest(tmp_path / "pages", folder)
-    build_graph(folder)
     encoded: list[str] = []
     encode = BiEncoder.encode_documents
     monkeypatch.setattr(BiEncoder, "encode_documents", lambda self, texts: encoded.extend(texts) or encode(self, texts))

@@ -12,7 +12,6 @@ import pytest
 from structformer import Document, Section, sample
 from structformer.document import Source
 from structformer.errors import UsageError
-from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.models.attention import AttentionWeights
 from structformer.models.base import packaged_minilm
@@ -230,7 +229,6 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("linked")
     write_pages(folder / "pages", linked_pages())
     ingest(folder / "pages", folder / "w")
-    build_graph(folder / "w")
     return folder / "w"
 
 

@@ -17,7 +17,6 @@ import torch
 from structformer import sample, train
 from structformer.corpus import Corpus
 from structformer.errors import UsageError
-from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.models.attention import AttentionWeights
 from structformer.models.loading import load_encoder, load_tokenizer
@@ -109,7 +108,6 @@ def test_sets_of_an_earlier_corpus_go_and_others_do_not_pile_up(workspace, pages
     assert len([path for path in (workspace / "samples").iterdir() if path.name.isdigit()]) == MOST_SETS
     write_pages(pages, {"more.md": "# More\n\nAnother page about boats that nobody has read before today.\n"})
     ingest(pages, workspace, workers=1)
-    build_graph(workspace, workers=1)
     assert "the Examples are of an earlier corpus: drawing them again" in notes_of(workspace, ONE_STEP)
     (left,) = published(Workspace(workspace))
     assert left.manifest["corpus"] == Corpus.open(workspace).fingerprint
@@ -192,7 +190,6 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pages = {f"{name[0]}/{name}": re.sub(r"\]\((\w)", r"](../\1/\1", text) for name, text in linked_pages().items()}
     write_pages(folder / "pages", pages)
     ingest(folder / "pages", folder / "w")
-    build_graph(folder / "w")
     make_scratch_model(lambda: pages.values(), folder / "model", size="tiny", seed=0)
     return folder
 

@@ -327,11 +327,9 @@ def test_the_number_of_workers_changes_nothing(workspace, tmp_path):
 
 
 def test_held_out_documents_give_no_examples(npm, tmp_path):
-    from structformer.graph import build_graph
     from structformer.ingestion import ingest
 
     ingest(npm, tmp_path / "w", format="markdown")
-    build_graph(tmp_path / "w")
     samples = sample(tmp_path / "w", held_out=0.3, seed=2)
     drawn = {example.document_id for example in samples}
     assert drawn

@@ -22,7 +22,6 @@ from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.evaluation.comparison import evaluate
 from structformer.evaluation.judgements import Judgements
-from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.registry import read_record, trained_models
@@ -76,7 +75,6 @@ def read(folder: Path, pages: dict[str, str]) -> Path:
     """A workspace of these pages."""
     write_pages(folder / "pages", pages)
     ingest(folder / "pages", folder / "w", workers=1)
-    build_graph(folder / "w", workers=1)
     return folder / "w"
 
 

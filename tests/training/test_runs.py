@@ -260,11 +260,9 @@ def test_the_chunks_of_a_step_are_its_examples_once(corpus):
 
 
 def test_the_best_of_the_evaluated_checkpoints_is_kept(tmp_path, npm):
-    from structformer.graph import build_graph
     from structformer.ingestion import ingest
 
     ingest(npm, tmp_path / "w", format="markdown")
-    build_graph(tmp_path / "w")
     # A rate far too high: the score falls, so that an early step is the best.
     options = replace(TINY, max_steps=9, eval_steps=3, learning_rate=5e-2, warmup=0.0, groups=8, name="best")
     result = train(tmp_path / "w", options)

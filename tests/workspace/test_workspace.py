@@ -580,6 +580,7 @@ HOSTILE = {
     "a number": {"current": {"corpus": 202401}},
     "no table": {"kept": ["graph"]},
     "a source without a path": {"sources": [{"label": "x"}]},
+    "a source beside it that is no path": {"sources": [{"label": "x", "path": "/x", "near": ["docs"]}]},
 }
 
 

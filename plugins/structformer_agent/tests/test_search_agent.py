@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from structformer import Retriever, train
 from structformer.errors import UsageError
-from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.retrieval.indexing import build_index
 from structformer.text.word_vectors import read_word_vectors
@@ -33,7 +32,6 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(folder: Path, pages: dict[str, str]) -> Path:
     write_pages(folder / "pages", pages)
     ingest(folder / "pages", folder / "w", workers=1)
-    build_graph(folder / "w", workers=1)
     build_index(folder / "w", encoders=[])
     return folder / "w"
 

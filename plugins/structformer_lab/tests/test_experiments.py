@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from structformer.engines import Work
 from structformer.evaluation.judgements import Judgements, read_judgements, write_judgements
-from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.registry import read_record
@@ -47,7 +46,6 @@ def wiki(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     write_pages(folder / "pages", pages)
     ingest(folder / "pages", folder / "w")
-    build_graph(folder / "w")
     build_index(folder / "w", encoders=["base"])
     return folder / "w"
 

@@ -9,7 +9,6 @@ from random import Random
 import pytest
 from structformer import TrainingOptions, sample, train
 from structformer.errors import UsageError
-from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.sampling import SamplingOptions
 from structformer.sampling.collection import CollectionCounts, ShardCounts, counted_words, write_collection
@@ -32,7 +31,6 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("three")
     write_pages(folder / "pages", PAGES)
     ingest(folder / "pages", folder / "w", workers=1)
-    build_graph(folder / "w", workers=1)
     return folder / "w"
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 from structformer.errors import UsageError
-from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.indexing import build_index
@@ -92,7 +91,6 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small pages, searched by words; nothing here changes them."""
     folder = tmp_path_factory.mktemp("asked")
     ingest(write_pages(folder / "pages", PAGES), folder / "w", workers=1)
-    build_graph(folder / "w", workers=1)
     build_index(folder / "w", encoders=[])
     return folder / "w"
 

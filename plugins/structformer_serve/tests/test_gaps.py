@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import as_pipeline
@@ -62,7 +61,6 @@ def test_gaps_are_what_found_nothing_and_what_was_said_to_be_missing(run, asked)
 def test_what_was_written_since_is_no_gap(run, pages, asked):
     (pages / "insurance.md").write_text("# Insurance\n\nA dinghy needs no insurance on most lakes.\n")
     ingest(pages, asked, workers=1)
-    build_graph(asked, workers=1)
     build_index(asked, encoders=[])
     found = run("gaps", "-w", asked, "--json").json
     assert [gap["question"] for gap in found["gaps"]] == ["trim <b>spinnaker</b> sail"]

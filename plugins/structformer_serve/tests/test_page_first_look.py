@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
-from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.search_suggestions import distance
@@ -43,7 +42,6 @@ PAGES = {
 def served(folder: Path, pages: dict[str, str], options: ServerOptions | None = None) -> TestClient:
     write_pages(folder / "pages", pages)
     ingest(folder / "pages", folder / "w", workers=1)
-    build_graph(folder / "w", workers=1)
     build_index(folder / "w", encoders=[])
     service = SearchService(folder / "w", Serving(title="Boats"))
     return TestClient(

@@ -31,7 +31,6 @@ from mcp.client.stdio import stdio_client
 from starlette.testclient import TestClient
 from structformer import Retriever, train
 from structformer.errors import UsageError
-from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.retrieval.as_you_type import complete, completed
 from structformer.retrieval.hits import Filter
@@ -61,7 +60,6 @@ BROWSER = {"host": "localhost:8765"}
 def workspace(folder: Path, pages: dict[str, str], *, encoders: list[str] | None = None) -> Path:
     write_pages(folder / "pages", pages)
     ingest(folder / "pages", folder / "w", workers=1)
-    build_graph(folder / "w", workers=1)
     build_index(folder / "w", encoders=encoders or [])
     return folder / "w"
 
@@ -855,7 +853,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Thirty pages whose queries' encoder was trained a little, so that the index has the untrained one's vectors too."""
     base = train(boats(tmp_path_factory.mktemp("base")), replace(TINY, mix={"ict": 1.0, "srr": 1.0})).folder
     folder = made(tmp_path_factory.mktemp("trained"))
-    build_graph(folder)
     train(folder, replace(QUERY_SIDE, base_model=str(base), max_steps=6, learning_rate=1e-2))
     return folder
 

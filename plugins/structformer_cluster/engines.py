@@ -13,19 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from structformer.engines.engine import Work
-from structformer.engines.pool import Pool
+from structformer.engines import Work, perform
 from structformer.extras import needed_for
 
 DASK_SCHEDULER, RAY_ADDRESS = "STRUCTFORMER_DASK", "RAY_ADDRESS"
 _AHEAD = 4  # tasks of each worker that wait or run, so that results waiting for their turn stay few
 _LOST_WORKERS = 20  # that one task may cost before it is given up
-_pools: dict[int, Pool] = {}  # by process: a fork has its parent's pipes, which it must not use
-
-
-def perform(work: Work, task: Any) -> Any:
-    """One task's result: what a cluster's worker runs. Raises the task's error."""
-    return _pools.setdefault(os.getpid(), Pool()).perform(work, task)
 
 
 class DaskEngine:
