@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
-def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """A package's `__getattr__`. modules: the names that each of its modules supplies, with spaces between them."""
-    homes = {name: f"{package}.{module}" for module, names in modules.items() for name in names.split()}
+def lazy_names(package: str) -> Callable[[str], Any]:
+    """A package's `__getattr__`: gives the names that it imports for type checkers (`if TYPE_CHECKING`), of which
+    `__all__` lists those that are meant for others.
+    """
+    source = Path(str(sys.modules[package].__file__)).read_text(encoding="utf-8")
+    blocks = (node for node in ast.parse(source).body if isinstance(node, ast.If))
+    imports = (node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom))
+    homes = {alias.asname or alias.name: (node.module, alias.name) for node in imports for alias in node.names}
 
     def attribute(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(homes[name]), name)
+        module, inner = homes[name]
+        return getattr(importlib.import_module(str(module)), inner)
 
     return attribute

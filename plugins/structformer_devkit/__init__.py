@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from structformer_devkit.formats import RULES, Broken, Sample, check_format
 
 __all__ = ["RULES", "Broken", "Sample", "check_format"]
-__getattr__ = lazy_names(__name__, {"formats": "RULES Broken Sample check_format"})
+__getattr__ = lazy_names(__name__)
 
 
 @hookimpl

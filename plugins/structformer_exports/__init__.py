@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from structformer_exports.forms import Exported, export
 
 __all__ = ["Exported", "export"]
-__getattr__ = lazy_names(__name__, {"forms": "Exported export"})
+__getattr__ = lazy_names(__name__)
 
 _COMMANDS = {
     "export": "Export a model for onnxruntime, the Examples or the corpus.",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from structformer_serve.served import Served, serve, up
 
 __all__ = ["Served", "ServerOptions", "serve", "up"]
-__getattr__ = lazy_names(__name__, {"served": "Served serve up", "http.options": "ServerOptions"})
+__getattr__ = lazy_names(__name__)
 
 _COMMANDS = {
     "up": "From files to a search page, which gets better while it is used.",

@@ -26,35 +26,9 @@ if TYPE_CHECKING:
     from structformer.cli.progress import PROGRESS_LINES
     from structformer.cli.searching import opened, search_options, stale_option
 
-_MODULES = {
-    "common": "Output OutputPath WorkspacePath common_options force_option named printable save_config "
-    "seconds table threads_option",
-    "evaluate": "judged judged_option show",
-    "hits_view": "show_search",
-    "ingest": "base_url_option",
-    "progress": "PROGRESS_LINES",
-    "searching": "opened search_options stale_option",
-}
 __all__ = [
-    "PROGRESS_LINES",
-    "Output",
-    "OutputPath",
-    "WorkspacePath",
-    "base_url_option",
-    "common_options",
-    "force_option",
-    "judged",
-    "judged_option",
-    "named",
-    "opened",
-    "printable",
-    "save_config",
-    "search_options",
-    "seconds",
-    "show",
-    "show_search",
-    "stale_option",
-    "table",
-    "threads_option",
-]
-__getattr__ = lazy_names(__name__, _MODULES)
+    "PROGRESS_LINES", "Output", "OutputPath", "WorkspacePath", "base_url_option", "common_options",
+    "force_option", "judged", "judged_option", "named", "opened", "printable", "save_config",
+    "search_options", "seconds", "show", "show_search", "stale_option", "table", "threads_option",
+]  # fmt: skip
+__getattr__ = lazy_names(__name__)

@@ -26,26 +26,7 @@ from structformer.document.word_counts import (
 )
 
 __all__ = [
-    "ALPHABETS",
-    "INLINE",
-    "MARKS",
-    "SPACELESS",
-    "UNSPACED",
-    "VERBATIM",
-    "Block",
-    "Document",
-    "Link",
-    "LinkKind",
-    "Mark",
-    "MarkKind",
-    "Section",
-    "Source",
-    "block_tree",
-    "cut_words",
-    "first_words",
-    "has_words",
-    "inline_marks",
-    "mark_problems",
-    "pieces_of",
-    "word_count",
-]
+    "ALPHABETS", "INLINE", "MARKS", "SPACELESS", "UNSPACED", "VERBATIM", "Block", "Document", "Link",
+    "LinkKind", "Mark", "MarkKind", "Section", "Source", "block_tree", "cut_words", "first_words",
+    "has_words", "inline_marks", "mark_problems", "pieces_of", "word_count",
+]  # fmt: skip

@@ -10,20 +10,7 @@ from structformer.evaluation.page import write_page
 from structformer.evaluation.report import Report, ReportRequest, report
 
 __all__ = [
-    "Evaluation",
-    "Judgements",
-    "Measure",
-    "Report",
-    "ReportRequest",
-    "development_digests",
-    "evaluate",
-    "held_out_judgements",
-    "named_development",
-    "own_measures",
-    "parse_measure",
-    "read_judgements",
-    "report",
-    "said_of",
-    "write_judgements",
-    "write_page",
-]
+    "Evaluation", "Judgements", "Measure", "Report", "ReportRequest", "development_digests", "evaluate",
+    "held_out_judgements", "named_development", "own_measures", "parse_measure", "read_judgements", "report",
+    "said_of", "write_judgements", "write_page",
+]  # fmt: skip

@@ -14,13 +14,5 @@ if TYPE_CHECKING:
     from structformer.ingestion.walk import FileFilter
     from structformer.ingestion.warc import page_name
 
-_MODULES = {
-    "accounting": "Fate",
-    "ingesting": "ingest read",
-    "report": "IngestReport",
-    "source_kinds": "Fetched SourceKind kind_of",
-    "walk": "FileFilter",
-    "warc": "page_name",
-}
 __all__ = ["Fate", "Fetched", "FileFilter", "IngestReport", "SourceKind", "ingest", "kind_of", "page_name", "read"]
-__getattr__ = lazy_names(__name__, _MODULES)
+__getattr__ = lazy_names(__name__)

@@ -38,51 +38,11 @@ if TYPE_CHECKING:
     from structformer.models.scratch import make_scratch_model
     from structformer.models.sentence_modules import model_file
 
-_MODULES = {
-    "base": "resolve_base_model",
-    "bi_encoder": "BiEncoder",
-    "chosen_base": "base_for usable_base usable_pair",
-    "cross_encoder": "CrossEncoder",
-    "kinds": "Card Defaults Ranker RankerKind RankerOptions imported ranker_kind ranker_kinds",
-    "known_encoders": "MULTILINGUAL another_encoder",
-    "length_batches": "length_buckets",
-    "loading": "load_encoder load_tokenizer",
-    "onnx": "export_onnx",
-    "onnx_encoder": "exported",
-    "registry": "RECORD ModelRecord checked_model model_kind read_record trained_models write_record",
-    "scratch": "make_scratch_model",
-    "sentence_modules": "model_file",
-}
 __all__ = [
-    "MULTILINGUAL",
-    "RECORD",
-    "BiEncoder",
-    "Card",
-    "CrossEncoder",
-    "Defaults",
-    "ModelRecord",
-    "Ranker",
-    "RankerKind",
-    "RankerOptions",
-    "another_encoder",
-    "base_for",
-    "checked_model",
-    "export_onnx",
-    "exported",
-    "imported",
-    "length_buckets",
-    "load_encoder",
-    "load_tokenizer",
-    "make_scratch_model",
-    "model_file",
-    "model_kind",
-    "ranker_kind",
-    "ranker_kinds",
-    "read_record",
-    "resolve_base_model",
-    "trained_models",
-    "usable_base",
-    "usable_pair",
-    "write_record",
-]
-__getattr__ = lazy_names(__name__, _MODULES)
+    "MULTILINGUAL", "RECORD", "BiEncoder", "Card", "CrossEncoder", "Defaults", "ModelRecord", "Ranker",
+    "RankerKind", "RankerOptions", "another_encoder", "base_for", "checked_model", "export_onnx", "exported",
+    "imported", "length_buckets", "load_encoder", "load_tokenizer", "make_scratch_model", "model_file",
+    "model_kind", "ranker_kind", "ranker_kinds", "read_record", "resolve_base_model", "trained_models",
+    "usable_base", "usable_pair", "write_record",
+]  # fmt: skip
+__getattr__ = lazy_names(__name__)

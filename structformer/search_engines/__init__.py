@@ -15,17 +15,7 @@ from structformer.search_engines.registry import folder_of, open_engine, search_
 from structformer.search_engines.retriever import EngineRetriever, write_engine
 
 __all__ = [
-    "APPROXIMATE_FROM",
-    "EngineDocument",
-    "EngineIndex",
-    "EngineRetriever",
-    "EngineUnit",
-    "SearchEngine",
-    "Vector",
-    "folder_of",
-    "local_folder",
-    "open_engine",
-    "search_engines",
-    "without_password",
+    "APPROXIMATE_FROM", "EngineDocument", "EngineIndex", "EngineRetriever", "EngineUnit", "SearchEngine",
+    "Vector", "folder_of", "local_folder", "open_engine", "search_engines", "without_password",
     "write_engine",
-]
+]  # fmt: skip

@@ -8,17 +8,6 @@ from structformer.storage.parquet import numbers, parquet_writer
 from structformer.storage.seal import SEAL, Sealed, seal, seal_of
 
 __all__ = [
-    "SEAL",
-    "Sealed",
-    "bytes_digest",
-    "numbers",
-    "parquet_writer",
-    "read_json",
-    "replacing_folder",
-    "seal",
-    "seal_of",
-    "sha256_of",
-    "write_bytes",
-    "write_json",
-    "writing_errors",
-]
+    "SEAL", "Sealed", "bytes_digest", "numbers", "parquet_writer", "read_json", "replacing_folder", "seal",
+    "seal_of", "sha256_of", "write_bytes", "write_json", "writing_errors",
+]  # fmt: skip

@@ -17,19 +17,6 @@ from structformer.workspace.workspace import (
 )
 
 __all__ = [
-    "ADVICE",
-    "FOLDERS",
-    "FORMAT",
-    "MARKER",
-    "Hold",
-    "Publication",
-    "Source",
-    "Workspace",
-    "check_file",
-    "check_folder",
-    "check_place",
-    "checked_name",
-    "dated_name",
-    "new_file",
-    "new_folder",
-]
+    "ADVICE", "FOLDERS", "FORMAT", "MARKER", "Hold", "Publication", "Source", "Workspace", "check_file",
+    "check_folder", "check_place", "checked_name", "dated_name", "new_file", "new_folder",
+]  # fmt: skip
