@@ -248,7 +248,7 @@ def test_a_package_that_imports_late_lists_what_it_imports():
     for package, homes in LAZY.items():
         if homes and package != "structformer":  # which calls one by another name
             module = importlib.import_module(package)
-            assert set(homes) == set(module.__all__), package
+            assert set(homes) <= set(module.__all__), package
             assert all(getattr(module, name) is not None for name in homes), package
 
 

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 from structformer.cli import Output, common_options
 
-from structformer_serve.commands.ask import ask_options
+from structformer_serve.commands.ask_options import ask_options
 
 if TYPE_CHECKING:
     from structformer_serve.http.listening import Listening
