@@ -32,6 +32,8 @@ _SIGNS = re.compile(
     re.MULTILINE,
 )
 _MANUAL_PAGE = re.compile(r"\S+\(\d\w*\)\n={4,}\n\nNAME\n-{4}\n")
+# What a page begins with, under comments and attributes: pieces that others include have no title.
+_TITLE = re.compile(r"(?:(?://|:)[^\n]*\n|\s*\n)*+(?:= \S|\S[^\n]*\n={4,}\s*(?:\n|\Z))")
 _SIGNATURE = b"-----BEGIN PGP"
 
 
@@ -45,12 +47,16 @@ class AsciiDocFormat:
     options = (FormatOption("attributes", "attributes that hold, as a=1,b"),)
 
     def sniff(self, head: bytes, path: str) -> float:
-        """Certainty that a file of unknown suffix is AsciiDoc: two signs of it or more, in a text."""
+        """Certainty that a file of unknown suffix is AsciiDoc: two signs of it or more, in a text; a `.txt` has a title
+        too.
+        """
         if not path.lower().endswith((".txt", ".ad", ".asc")) or head.startswith(_SIGNATURE):
             return 0.0
         text = head.decode("utf-8", "replace").replace("\r\n", "\n")
         if _MANUAL_PAGE.match(text):
             return 0.95
+        if path.lower().endswith(".txt") and not _TITLE.match(text):
+            return 0.0
         return min(0.95, 0.4 * len({match.group()[:3] for match in _SIGNS.finditer(text)}))
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:

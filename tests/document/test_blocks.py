@@ -196,9 +196,9 @@ TEXTS = {
     "npm-markdown": "cee62d757c8ea810eadab2e9",
     "docker-markdown": "e417eaed1291fe22bf0d0751",
     "cargo-markdown": "ab81cd92aea5017508ff5437",
-    "git-html": "8fda43c850e27c6ce2c68ad1",
-    "systemd-docbook": "35582b1be11f170070bc4cb5",
-    "jats-articles": "990a9f39fe975f824bc2831c",
+    "git-html": "c7dde7d3c375e634ff898826",
+    "systemd-docbook": "27a2917c432a5f599b4080b3",
+    "jats-articles": "b829396fe83e3679d8601a50",
 }
 
 
