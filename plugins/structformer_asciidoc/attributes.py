@@ -76,7 +76,7 @@ def number(text: str) -> int:
 
 @dataclass(slots=True)
 class Element:
-    """What stands before a block: its style, ids, options, title, and what its attribute list says."""
+    """What precedes a block: its style, ids, options, title, and what its attribute list says."""
 
     style: str = ""
     title: str = ""

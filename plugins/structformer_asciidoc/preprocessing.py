@@ -21,8 +21,8 @@ _ANTORA = re.compile(r"(?:(?:.*/)?modules/)([^/]+)/")
 
 
 def lines_of(source: SourceFile, attributes: Attributes) -> Iterator[str]:
-    """The lines that a document is made of. What is included and changes the levels of its headings stands between
-    lines that set `leveloffset`.
+    """The lines that a document is made of. If what is included changes the levels of its headings, lines before
+    and after it set `leveloffset`.
 
     attributes: those that conditions ask for; they change as lines say so.
     """
@@ -149,8 +149,8 @@ def _pieces(lines: list[str], how: dict[str, str]) -> list[str]:
 
 
 def parts(source: SourceFile) -> set[str]:
-    """Paths of the files that a source includes whole, which are no documents of their own: without a document's title,
-    or with one that the source makes a chapter's.
+    """Paths of the files that a source includes whole, which are not documents of their own: without a document's
+    title, or with one that the source makes a chapter's.
     """
     shifted = included_files(source, lambda data: _whole(data, source.path, shifted=True))
     return shifted | included_files(source, lambda data: _whole(data, source.path), stands_alone=_has_title)

@@ -37,7 +37,7 @@ _MOST_LINES = 300
 
 
 class Formula(NamedTuple):
-    """[start, end) of a text. label: its name, which stands between there and `after`; "" where it has none."""
+    """[start, end) of a text. label: its name, between there and `after`; "" if it has none."""
 
     start: int
     end: int

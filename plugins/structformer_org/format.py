@@ -48,7 +48,7 @@ class OrgFormat:
         yield document
 
     def parts(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a source includes whole and that are no documents of their own."""
+        """Paths of the files that a source includes whole and that are not documents of their own."""
         return parts(source)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:

@@ -67,7 +67,7 @@ def _piece(source: SourceFile, options: dict[str, str]) -> list[str]:
 
 
 def parts(source: SourceFile) -> set[str]:
-    """Paths of the files that a source includes whole, which are no documents of their own: those without a title."""
+    """Paths of the files that a source includes whole, which are not documents of their own: those without a title."""
     return included_files(source, _whole, stands_alone=lambda data: _TITLED.search(data) is not None)
 
 

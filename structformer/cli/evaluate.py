@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from structformer.evaluation.comparison import Evaluation
     from structformer.evaluation.difference import Difference
     from structformer.evaluation.judgements import Judgements
-    from structformer.evaluation.report import Report
+    from structformer.evaluation.reports import Report
 
 _LISTED = 10
 
@@ -147,7 +147,7 @@ def command(
 
     --at-least and --no-worse-than check the first --pipeline, without one the pipeline that `search` uses, and exit
     with 1 where it fails."""
-    from structformer.evaluation.report import ReportRequest, report
+    from structformer.evaluation.reports import ReportRequest, report
     from structformer.workspace import Workspace, check_folder
 
     if name is not None and folder is not None:

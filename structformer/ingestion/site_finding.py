@@ -145,7 +145,8 @@ def _is_mirror(folder: Path) -> bool:
     names it.
     """
     name = folder.name
-    if not HOST.fullmatch(name) or name.endswith(page_suffixes()) or folder.is_symlink() or not folder.is_dir():
+    files = tuple(suffix for suffix in page_suffixes() if suffix != ".org")  # which ends more hosts than files
+    if not HOST.fullmatch(name) or name.endswith(files) or folder.is_symlink() or not folder.is_dir():
         return False
     if _text(folder, "robots.txt", _PAGE_BYTES) is not None:
         return True
