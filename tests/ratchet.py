@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from structformer.errors import ReadError
+from structformer.text.visible_text import without_controls
 
 import suite_readers
 from suites import cases as kept
@@ -75,7 +76,8 @@ def _file(shared: Path, suite: str) -> Path:
 
 
 def _flat(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text or "").split())
+    """Our texts have no control characters: a suite's are compared as they would be in ours."""
+    return " ".join(unicodedata.normalize("NFC", without_controls(text or "")).split())
 
 
 def _target(text: str) -> str:

@@ -489,9 +489,9 @@ def _without_signs(text: str, links: list[Link]) -> tuple[str, list[Link]]:
 
 
 def _is_sign(link: Link) -> bool:
-    return (
-        link.target.startswith("#") and link.start < link.end < link.start + 3 and not any(map(str.isalnum, link.text))
-    )
+    if not link.target.startswith("#") or not link.start < link.end < link.start + 3:
+        return False
+    return link.text.isprintable() and not any(map(str.isalnum, link.text))  # the place of a title is not printable
 
 
 id_ = id  # `finish` has a parameter of the built-in's name, since that is what the field is called.
