@@ -160,18 +160,18 @@ FORMS = (
     ),
     Form("beir", "--write-beir", "Write the corpus as a BEIR folder.", _beir, ("judgements",)),
     Form(
-        "docsearch",
-        "--docsearch",
-        "Write the corpus as DocSearch records, JSON lines.",
-        _docsearch,
-        ("base_url",),
-    ),
-    Form(
         "site",
         "--site",
         "Write a search page that needs no server: a folder for any web server of files.",
         _site,
         ("base_url", "title"),
+    ),
+    Form(
+        "docsearch",
+        "--docsearch",
+        "Write the corpus as DocSearch records, JSON lines.",
+        _docsearch,
+        ("base_url",),
     ),
     Form(
         "word-vectors",

@@ -223,7 +223,7 @@ def test_several_processes_draw_by_attention_what_one_draws_and_resume_from_what
 @pytest.mark.parametrize("tied", [False, True])
 def test_kept_attention_is_what_the_model_gives(linked, tied):
     """tied: of a kind of encoder whose last layer is not taken off."""
-    from structformer.models import attention as last_attention
+    from structformer.models import last_attention
 
     texts = ["Clean the anchor twice a year.", "The anchor of the boat, the anchor!"]
     weights = AttentionWeights(str(linked / "model"), linked / "direct")

@@ -28,7 +28,7 @@ from structformer_lab.experiment import read_experiment
         (lambda: parse_measure("nonsense"), "no measure 'nonsense' (for example nDCG@10"),
         (lambda: load_plugins().format("markdwon"), "no format 'markdwon'; did you mean markdown?"),
         (lambda: load_plugins().format("md"), "no format 'md'; did you mean markdown?"),
-        (lambda: load_plugins().format("zzz"), "no format 'zzz'; installed: html"),
+        (lambda: load_plugins().format("zzz"), "no format 'zzz'; installed: asciidoc"),
         (lambda: stage_kind("lexcial"), "no stage 'lexcial'; did you mean lexical?"),
         (lambda: make_stage("bm25", kk1=1), "bm25 has no option 'kk1'; did you mean k1?"),
         (lambda: make_stage("bm25", zzz=1), "bm25 has no option 'zzz'; choose from: k"),
