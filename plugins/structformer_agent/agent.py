@@ -18,9 +18,10 @@ import numpy.typing as npt
 from structformer.document import word_count
 from structformer.errors import ModelError, UsageError
 from structformer.retrieval import ENCODER, UNTRAINED, Filter, Hit, Pipeline, Ranking, Retriever, Stage, checked_query
-from structformer.text import WordVectors, is_see_also, query_like, sentences
+from structformer.text import is_see_also, query_like, sentences
 
 from structformer_agent.choices import CHOICES
+from structformer_exports import WordVectors
 
 _PAIRS = 400
 Encode = Callable[[Sequence[str]], npt.NDArray[np.float32]]  # unit vectors of texts

@@ -58,10 +58,10 @@ def command(
 
     Each title, behind the query, is a query of its own; the rankings of all are merged by turns."""
     from structformer.retrieval import Retriever, parse_filter, parse_pipeline
-    from structformer.text import read_word_vectors
 
     from structformer_agent.agent import SearchAgent
     from structformer_agent.titles_file import read_titles
+    from structformer_exports import read_word_vectors
 
     text = " ".join(query)
     chosen = parse_pipeline(pipeline) if pipeline else None

@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from structformer.retrieval import OpenedIndex, Ranking, Retriever, Stage, StageKind, read_qrels
-from structformer.text import read_word_vectors
 
 from structformer_agent.agent import SearchAgent, merge
 from structformer_agent.titles_file import read_descriptions, read_titles
+from structformer_exports import read_word_vectors
 
 _WITH, _WITHOUT = "with", "without"
 

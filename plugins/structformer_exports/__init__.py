@@ -10,8 +10,14 @@ from structformer.plugins import hookimpl
 
 if TYPE_CHECKING:
     from structformer_exports.forms import Exported, export
+    from structformer_exports.word_vectors import (
+        WordVectors,
+        learn_word_vectors,
+        read_word_vectors,
+        write_word_vectors,
+    )
 
-__all__ = ["Exported", "export"]
+__all__ = ["Exported", "WordVectors", "export", "learn_word_vectors", "read_word_vectors", "write_word_vectors"]
 __getattr__ = lazy_names(__name__)
 
 _COMMANDS = {

@@ -21,8 +21,10 @@ from structformer.evaluation import Judgements, write_judgements
 from structformer.retrieval import with_anchor
 from structformer.sampling import Example, Samples
 from structformer.storage import parquet_writer
-from structformer.text import cut_section, learn_word_vectors, write_word_vectors
+from structformer.text import cut_section
 from structformer.workspace import new_file, new_folder
+
+from structformer_exports.word_vectors import learn_word_vectors, write_word_vectors
 
 _ROWS = 4096
 _DOCSEARCH_WORDS = 160

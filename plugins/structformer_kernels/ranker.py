@@ -17,8 +17,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from structformer.errors import ModelError
 from structformer.models import CrossEncoder, RankerOptions, load_encoder, load_tokenizer
-from structformer.text import WordVectors, read_word_vectors
 
+from structformer_exports import WordVectors, read_word_vectors
 from structformer_kernels.kinds import CONV_KNRM, DRMM, KERNELS, KNRM
 
 CONFIG, WEIGHTS = "kernel.json", "model.safetensors"

@@ -35,8 +35,9 @@ from structformer.sampling import (
     positive_poisson,
     title_and_head,
 )
-from structformer.text import WordVectors, analyzer, any_term_query, learn_word_vectors, read_word_vectors, spaced
+from structformer.text import analyzer, any_term_query, spaced
 
+from structformer_exports import WordVectors, learn_word_vectors, read_word_vectors
 from structformer_papers.axioms import AXIOMS, ScoredDocument, signs
 
 _MOST = 1000  # documents that are looked at

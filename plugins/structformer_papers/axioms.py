@@ -12,7 +12,8 @@ from itertools import accumulate, combinations
 import numpy as np
 import numpy.typing as npt
 from structformer.sampling import CollectionModel, DocumentModel, counted_words
-from structformer.text import WordVectors
+
+from structformer_exports import WordVectors
 
 AXIOMS = ("PROX-1", "PROX-2", "REP-QL", "REP-TFIDF", "REG", "STM-1", "STM-2", "STM-3", "RANK")
 _DIGITS = 9  # scores that agree in so many are equal, whatever the order in which they were added up

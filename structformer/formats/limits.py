@@ -1,4 +1,4 @@
-"""Limits: what one file, or one archive, may cost. They are kept by structformer.engines.worker_limits, those of
+"""Limits: what one file, or one archive, may cost. They are kept by structformer.engines.worker, those of
 archives by structformer.ingestion.unpacking_limits.
 """
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from structformer.pages.by_query import queries
-from structformer.pages.charts import changes, curve, histogram, intervals
+from structformer.pages.charts import changes, curve, histogram, intervals, queries
 from structformer.pages.frame import environment, render
 
 __all__ = ["changes", "curve", "environment", "histogram", "intervals", "queries", "render"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from structformer.pages.frame import environment
+
+_QUERY_WIDTH = 14.0
+_MARGIN = 12.0
 
 _WIDTH, _NARROW = 720.0, 460.0
 _LETTER = 7.2  # width of a letter at the labels' size
@@ -167,3 +170,31 @@ def changes(values: Sequence[float], y_name: str) -> Markup:
         if change
     ]
     return draw("changes.svg", frame=frame, bars=bars)
+
+
+def queries(names: Sequence[str], scores: Mapping[str, Sequence[float]], y_name: str) -> Markup:
+    """For each query a line from its lowest score to its highest, and a dot for each system. scores: by the system's
+    name, in the order of the queries; the first system's dots are filled.
+    """
+    low, high = (reach(reach(values) for values in scores.values()) for reach in (min, max))
+    y = Axis.over(min(0.0, low), max(high, 1e-3), y_name, count=5)
+    left = label_width([label for _, label in y.ticks]) + 34
+    frame = Frame(
+        Axis("", 0.0, float(len(names)), ()),
+        y,
+        250.0,
+        left,
+        7.0 * max(map(len, names)) + 12,
+        right=_MARGIN,
+        width=left + _QUERY_WIDTH * len(names) + _MARGIN,
+    )
+    columns = []
+    for place, name in enumerate(names):
+        reached = [(label, values[place]) for label, values in scores.items()]
+        ends = [frame.py(value) for _, value in reached]
+        dots = [
+            {"label": f"{name}, {label}: {value:.3f}", "y": frame.py(value), "kind": "other" if number else "bar"}
+            for number, (label, value) in enumerate(reached)
+        ]
+        columns.append({"name": name, "x": frame.px(place + 0.5), "top": min(ends), "bottom": max(ends), "dots": dots})
+    return draw("queries.svg", frame=frame, columns=columns)

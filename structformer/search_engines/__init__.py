@@ -9,9 +9,12 @@ from structformer.search_engines.interface import (
     EngineUnit,
     SearchEngine,
     Vector,
+    folder_of,
     local_folder,
+    open_engine,
+    search_engines,
+    without_password,
 )
-from structformer.search_engines.registry import folder_of, open_engine, search_engines, without_password
 from structformer.search_engines.retriever import EngineRetriever, write_engine
 
 __all__ = [

@@ -18,13 +18,11 @@ if TYPE_CHECKING:
     from structformer.text.sentence_splitting import sentences
     from structformer.text.spans import Resolve, Span, spans_of_leaves
     from structformer.text.visible_text import CONTROLS, visible, without_controls
-    from structformer.text.word_vectors import WordVectors, learn_word_vectors, read_word_vectors, write_word_vectors
 
 __all__ = [
-    "CONTROLS", "NO_LANGUAGES", "PARTS", "SEE_ALSO_PHRASES", "Resolve", "Span", "Tag", "WordVectors",
-    "analyzer", "any_term_query", "cut_section", "github_slug", "has_prose", "is_imperative", "is_see_also",
-    "language_name", "learn_word_vectors", "lines_of", "opening", "parse_attributes", "plain", "query_like",
-    "read_word_vectors", "sentences", "spaced", "spans_of_leaves", "stands_alone", "tokens", "visible",
-    "with_path", "without_controls", "write_word_vectors",
+    "CONTROLS", "NO_LANGUAGES", "PARTS", "SEE_ALSO_PHRASES", "Resolve", "Span", "Tag", "analyzer",
+    "any_term_query", "cut_section", "github_slug", "has_prose", "is_imperative", "is_see_also",
+    "language_name", "lines_of", "opening", "parse_attributes", "plain", "query_like", "sentences", "spaced",
+    "spans_of_leaves", "stands_alone", "tokens", "visible", "with_path", "without_controls",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

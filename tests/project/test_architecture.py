@@ -275,10 +275,10 @@ def test_the_core_names_no_plugin():
             assert not plugins & {module.partition(".")[0] for module in imports(path)}, path
 
 
-# One has to change these by hand, and say why: a core that one person can hold in their head.
-MOST_LINES, MOST_MODULES = 39_000, 290
+# One has to change these by hand, and say why: a core that one person can hold in their head. Of the lines 500 came with
+# the anchors, sites and see-also titles of more tools.
+MOST_LINES, MOST_MODULES = 39_500, 290
 MOST_IN_THE_HALL, MOST_IN_A_FOLDER = 12, 30
-SHORT = 60  # lines
 
 
 def test_the_core_stays_small():

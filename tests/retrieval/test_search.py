@@ -21,11 +21,11 @@ from structformer.retrieval.vectors import token_index
 from structformer.retrieval.vectors.encoder_places import default_encoders, encoder_place
 from structformer.retrieval.words.exact import bm25, query_likelihood, tf_idf
 from structformer.text.overview import overview
-from structformer.text.word_vectors import read_word_vectors
 from structformer.workspace import Workspace
 
 from boats import TINY, boats
 from conftest import write_pages
+from structformer_exports.word_vectors import read_word_vectors
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,12 @@ from structformer import Retriever, train
 from structformer.errors import UsageError
 from structformer.ingestion import ingest
 from structformer.retrieval.indexing import build_index
-from structformer.text.word_vectors import read_word_vectors
 
 from boats import TINY, boats
 from conftest import write_pages
 from structformer_agent.agent import SearchAgent, merge
 from structformer_agent.titles_file import read_descriptions, read_titles
+from structformer_exports.word_vectors import read_word_vectors
 
 
 @pytest.fixture(scope="module")

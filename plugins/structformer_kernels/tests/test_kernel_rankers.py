@@ -12,11 +12,11 @@ from structformer import Retriever, TrainingOptions, train
 from structformer.errors import ModelError
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import lexical, rerank
-from structformer.text.word_vectors import read_word_vectors
 
 from boats import TINY, boats
 from structformer_devkit.rankers import check_ranker
 from structformer_exports.exporting import export_word_vectors
+from structformer_exports.word_vectors import read_word_vectors
 from structformer_kernels.kinds import KINDS
 from structformer_kernels.ranker import KernelRanker
 

@@ -20,11 +20,11 @@ from structformer.models.scratch import make_scratch_model
 from structformer.sampling import SamplingOptions
 from structformer.sampling.collection import Ground
 from structformer.sampling.word_sets import DocumentModel
-from structformer.text.word_vectors import WordVectors, write_word_vectors
 from structformer.training.recipes import training_options
 from structformer.training.report.logs import read_log
 
 from boats import TOPICS, boats
+from structformer_exports.word_vectors import WordVectors, write_word_vectors
 from structformer_papers.ares import Places, fitted_weights, hard, strict, weighted, write_places
 from structformer_papers.axioms import AXIOMS, ScoredDocument, signs
 from structformer_papers.bprop import Attended, ContrastModel, contrasts, saturated, write_attended

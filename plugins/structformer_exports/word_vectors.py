@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-
 from structformer.errors import ModelError, UsageError
 from structformer.extras import needed_for
 
