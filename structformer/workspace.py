@@ -121,7 +121,7 @@ def _wrong_state(value: Mapping[str, Any]) -> str | None:
         if not isinstance(source, dict) or not all(isinstance(source.get(key), str) for key in ("label", "path")):
             return f"has {source!r} as a source, which is a label and a path"
         if not isinstance(source.get("near", ""), str):
-            return f"has {source!r} as a source, of which the path from here is no text"
+            return f"has {source!r} as a source, whose path from here is not a text"
     return None
 
 
