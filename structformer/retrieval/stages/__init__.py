@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from structformer.retrieval.stages.candidates import CANDIDATES
-from structformer.retrieval.stages.dense import DENSE, DENSE_FUSION, HYBRID
+from structformer.retrieval.stages.dense import DENSE, DENSE_FUSION, HYBRID, LATE
 from structformer.retrieval.stages.exact import BM25, QUERY_LIKELIHOOD, TF_IDF
-from structformer.retrieval.stages.late import LATE
 from structformer.retrieval.stages.lexical import LEXICAL
 from structformer.retrieval.stages.rerank import RERANK
 
