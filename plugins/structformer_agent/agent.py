@@ -18,7 +18,7 @@ import numpy.typing as npt
 from structformer.document import word_count
 from structformer.errors import ModelError, UsageError
 from structformer.retrieval import ENCODER, UNTRAINED, Filter, Hit, Pipeline, Ranking, Retriever, Stage, checked_query
-from structformer.text import is_see_also, query_like, sentences
+from structformer.text import as_typed, is_see_also, sentences
 
 from structformer_agent.choices import CHOICES
 from structformer_exports import WordVectors
@@ -57,7 +57,7 @@ class TitleClassifier:
         for number in rng.sample(numbers, min(_PAIRS, len(numbers))):
             unit = retriever.units[number]
             other = retriever.units[rng.choice(by_document[unit.document])]
-            sentence = next((query_like(each) for each in sentences(unit.text) if word_count(each) >= 4), None)
+            sentence = next((as_typed(each) for each in sentences(unit.text) if word_count(each) >= 4), None)
             if sentence and other.title != unit.title:
                 queries += [sentence, sentence]
                 titles += [unit.title, other.title]

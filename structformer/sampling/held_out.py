@@ -13,7 +13,7 @@ from structformer.document import word_count
 from structformer.graph import ReferenceGraph
 from structformer.sampling.example import SamplingOptions
 from structformer.sampling.view import DocumentView
-from structformer.text.passages import Passage, query_like, section_passages, with_path
+from structformer.text.passages import Passage, as_typed, section_passages, with_path
 from structformer.text.sentence_splitting import sentences
 
 _MIN_WORDS = 5
@@ -89,7 +89,7 @@ def _link_queries(corpus: Corpus, graph: ReferenceGraph, chosen: dict[int, str])
         for section, start, target in wanted[number]:
             sentence = sentence_at(texts[section], start)
             if _MIN_WORDS <= word_count(sentence) <= 60:
-                yield HeldOutQuery("link", query_like(sentence), chosen[target], exclude=document.id)
+                yield HeldOutQuery("link", as_typed(sentence), chosen[target], exclude=document.id)
 
 
 def sentence_at(text: str, position: int) -> str:
@@ -171,7 +171,7 @@ def _cases(path: str, passage: Passage, rng: Random) -> list[tuple[str, str]]:
     piece = passage.text
     found = [(path, piece)] if word_count(piece) >= _MIN_WORDS else []
     candidates = [
-        query for sentence in sentences(passage.prose) if _MIN_WORDS <= word_count(query := query_like(sentence)) <= 40
+        query for sentence in sentences(passage.prose) if _MIN_WORDS <= word_count(query := as_typed(sentence)) <= 40
     ]
     if candidates:
         sentence = rng.choice(candidates)

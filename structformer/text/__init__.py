@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from structformer.text.lines import lines_of
     from structformer.text.markup import NO_LANGUAGES, PARTS, Tag, has_prose, parse_attributes, tokens
     from structformer.text.notes import opening
-    from structformer.text.passages import cut_section, query_like, with_path
+    from structformer.text.passages import as_typed, cut_section, with_path
     from structformer.text.query_like import is_imperative, plain, stands_alone
     from structformer.text.sentence_splitting import sentences
     from structformer.text.spans import Resolve, Span, spans_of_leaves
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONTROLS", "NO_LANGUAGES", "PARTS", "SEE_ALSO_PHRASES", "Resolve", "Span", "Tag", "analyzer",
-    "any_term_query", "cut_section", "github_slug", "has_prose", "is_imperative", "is_see_also",
-    "language_name", "lines_of", "opening", "parse_attributes", "plain", "query_like", "sentences", "spaced",
+    "any_term_query", "as_typed", "cut_section", "github_slug", "has_prose", "is_imperative", "is_see_also",
+    "language_name", "lines_of", "opening", "parse_attributes", "plain", "sentences", "spaced",
     "spans_of_leaves", "stands_alone", "tokens", "visible", "with_path", "without_controls",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -227,7 +227,7 @@ def with_path(path: str, text: str) -> str:
     return f"{path}\n{text}" if path and text else path or text
 
 
-def query_like(sentence: str) -> str:
+def as_typed(sentence: str) -> str:
     """What of a line a person might type: a table row's longest cell, else the line itself."""
     if " | " not in sentence:
         return sentence

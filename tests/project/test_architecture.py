@@ -250,6 +250,7 @@ def test_a_package_that_imports_late_lists_what_it_imports():
             module = importlib.import_module(package)
             assert set(homes) <= set(module.__all__), package
             assert all(getattr(module, name) is not None for name in homes), package
+            assert not [name for name in homes if f"{package}.{name}" in MODULES]  # Python would give the module
 
 
 def test_plugins_tests_have_names_of_their_own():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structformer.document import MarkKind, Section, Source
 from structformer.formats.builder import TreeBuilder
-from structformer.text.passages import PASSAGE_WORDS, passages, query_like, section_passages, section_prose
+from structformer.text.passages import PASSAGE_WORDS, as_typed, passages, section_passages, section_prose
 from structformer.text.sentence_splitting import sentences
 
 
@@ -21,7 +21,7 @@ def test_sentences_end_at_stops_and_line_breaks_not_at_abbreviations():
 
 
 def test_a_table_row_is_asked_by_its_longest_cell():
-    assert query_like("--rm | bool | Remove the container on exit") == "Remove the container on exit"
+    assert as_typed("--rm | bool | Remove the container on exit") == "Remove the container on exit"
 
 
 def test_short_paragraphs_share_a_passage_and_long_ones_are_cut():

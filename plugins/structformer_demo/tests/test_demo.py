@@ -62,7 +62,7 @@ PAGES = {
 @pytest.fixture
 def demo(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script as a module."""
-    spec = importlib.util.spec_from_file_location("structformer_demo", SCRIPT)
+    spec = importlib.util.spec_from_file_location("demo_script", SCRIPT)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -195,7 +195,8 @@ def test_bytes_need_a_known_format():
     with pytest.raises(UsageError, match="bytes need a format"):
         list(read(b"x"))
     with pytest.raises(
-        UsageError, match=r"no format 'odt'; installed: html, latex, markdown, notebook, (office, pdf, )?records, rst"
+        UsageError,
+        match=r"no format 'odt'; installed: asciidoc, html, latex, markdown, notebook, (office, )?org, (pdf, )?records, rst",
     ):
         list(read(b"x", format="odt"))
 

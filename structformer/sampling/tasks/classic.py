@@ -17,8 +17,8 @@ from structformer.text.overview import overview
 from structformer.text.passages import (
     PASSAGE_WORDS,
     Passage,
+    as_typed,
     passages,
-    query_like,
     section_passages,
     section_prose,
     with_path,
@@ -173,7 +173,7 @@ def _without(text: str, sentence: str) -> str:
 
 
 def _as_query(sentence: str) -> str | None:
-    query = query_like(sentence)
+    query = as_typed(sentence)
     return query if _MIN_QUERY_WORDS <= word_count(query) <= _MAX_QUERY_WORDS else None
 
 
