@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 
 from structformer.document import ALPHABETS, SPACELESS, word_count
-from structformer.text.passages import query_like
+from structformer.text.passages import as_typed
 from structformer.text.sentence_splitting import CLOSING, STOPS
 
 FEWEST_WORDS, MOST_WORDS = 4, 16
@@ -64,7 +64,7 @@ def question_text(sentence: str) -> tuple[str, bool]:
     """(what of a sentence a person might ask, whether a name precedes it): a table row's longest cell, without a
     bullet, and without a name and a dash ("git-add - Add file contents").
     """
-    text = _BULLET.sub("", query_like(sentence)).strip()
+    text = _BULLET.sub("", as_typed(sentence)).strip()
     found = _NAME_FIRST.fullmatch(text)
     return (found["rest"].strip(), True) if found else (text, False)
 
