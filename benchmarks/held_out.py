@@ -20,10 +20,10 @@ from scipy.stats import kendalltau, spearmanr
 from structformer import Corpus, Retriever
 from structformer.evaluation.judgements import Judgements, read_judgements
 from structformer.graph import ReferenceGraph
-from structformer.retrieval.learning.hybrid_weights import weighed_groups
 from structformer.retrieval.learning.pseudo_query_scores import UntrainedSearch
+from structformer.retrieval.learning.weights_from_openings import weighed_groups
 from structformer.retrieval.questions.pseudo_queries import OPENING, draw_pseudo_queries
-from structformer.retrieval.rankings.fusion import FusionWeights, learn_weights
+from structformer.retrieval.rankings.fusion_weights import FusionWeights, learn_weights
 
 # Of the score's first four parts; the other three count nothing. Chosen to spread over what one might build, before any
 # of them was judged.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from structformer.training import TrainingOptions
     from structformer.upserting import delete, upsert
     from structformer.workspace import Workspace
-    from structformer_exports.forms import export
+    from structformer_exports.export_forms import export
     from structformer_serve.served import Served, serve, up
 
 __all__ = [

@@ -9,7 +9,7 @@ from structformer.lazy_names import lazy_names
 from structformer.plugins import hookimpl
 
 if TYPE_CHECKING:
-    from structformer_exports.forms import Exported, export
+    from structformer_exports.export_forms import Exported, export
     from structformer_exports.word_vectors import (
         WordVectors,
         learn_word_vectors,

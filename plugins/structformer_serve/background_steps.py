@@ -33,9 +33,9 @@ from structformer.retrieval import (
 )
 from structformer.workspace import Workspace
 
-from structformer_serve.exports import missing_exports
-from structformer_serve.progress import Say, Show, StepProgress, in_lines
+from structformer_serve.missing_exports import missing_exports
 from structformer_serve.service import SearchService
+from structformer_serve.step_progress import Say, Show, StepProgress, in_lines
 
 _NICE = 10  # whoever searches goes first
 _END_SECONDS = 5.0  # that a command has to stop before it is killed

@@ -49,7 +49,6 @@ from structformer_serve.examples import example_questions
 from structformer_serve.generation import BEST, WORDS, Generation, state_of
 from structformer_serve.http.access import Access
 from structformer_serve.links import Edge
-from structformer_serve.progress import StepProgress
 from structformer_serve.schemas import (
     BlockOut,
     Copy,
@@ -70,6 +69,7 @@ from structformer_serve.schemas import (
     Why,
 )
 from structformer_serve.shelves import Shelf
+from structformer_serve.step_progress import StepProgress
 
 _SECTIONS = 3  # of a document, in an answer
 _INCOMING = 100  # links to a document that are listed

@@ -30,7 +30,7 @@ from structformer_web.addresses import (
 )
 from structformer_web.fetching import Answer, Fetcher
 from structformer_web.journal import Entry, Journal
-from structformer_web.rules import MOST_REDIRECTS, REDIRECTS, Rules, site_rules, sitemap_pages
+from structformer_web.robots_and_sitemaps import MOST_REDIRECTS, REDIRECTS, Rules, site_rules, sitemap_pages
 
 MOST_PAGES = 10_000
 DELAY = 1.0  # seconds between requests

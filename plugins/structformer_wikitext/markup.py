@@ -12,7 +12,7 @@ from html import unescape
 from structformer.document import MarkKind
 
 from structformer_wikitext.functions import called, is_called
-from structformer_wikitext.sentences import sentence, unnamed
+from structformer_wikitext.inline_templates import sentence, unnamed
 from structformer_wikitext.site import CHARACTERS, HATNOTES, SEE_ALSO_TEMPLATES, Site
 
 MARK = "\x7f"

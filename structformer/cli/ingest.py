@@ -363,7 +363,7 @@ def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
 
 def _fetched(out: Output, dataset: str, workspace: Workspace) -> Path:
     """The file that the documents of a data set are in."""
-    from structformer.ingestion.dataset import dataset_documents
+    from structformer.ingestion.ir_datasets_source import dataset_documents
 
     with workspace.writing("structformer ingest"), out.stages() as progress:
         return dataset_documents(

@@ -307,7 +307,7 @@ _STATIC_FLAGS = {"max_epochs": "epochs", "learning_rate": "learning_rate", "grou
 
 def _development(out: Output, workspace: Path, options: TrainingOptions) -> Judge | None:
     """The judged queries that the options name."""
-    from structformer.evaluation.development import named_development, said_of
+    from structformer.evaluation.development_queries import named_development, said_of
 
     found = named_development(workspace, options)
     if found is not None and of_first_process():

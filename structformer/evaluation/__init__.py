@@ -8,7 +8,7 @@ from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from structformer.evaluation.comparison import Evaluation, evaluate, held_out_judgements
-    from structformer.evaluation.development import development_digests, named_development, said_of
+    from structformer.evaluation.development_queries import development_digests, named_development, said_of
     from structformer.evaluation.judgements import Judgements, read_judgements, write_judgements
     from structformer.evaluation.measures import Measure, own_measures, parse_measure
     from structformer.evaluation.page import write_page

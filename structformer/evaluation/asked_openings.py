@@ -29,7 +29,7 @@ from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical
 from structformer.retrieval.questions.asked_questions import AskedQuestions
 from structformer.retrieval.questions.document_shares import DocumentShares
 from structformer.retrieval.questions.pseudo_queries import OPENING, SOURCES, PseudoQuery, draw_pseudo_queries
-from structformer.retrieval.rankings.fusion import DEFAULT_WEIGHTS
+from structformer.retrieval.rankings.fusion_weights import DEFAULT_WEIGHTS
 from structformer.retrieval.rankings.run_files import Run
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.vectors.encoder_names import STRUCTURE, UNTRAINED

@@ -27,7 +27,7 @@ from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical
 from structformer.retrieval.questions.document_shares import DocumentShares
 from structformer.retrieval.questions.pseudo_queries import PseudoQuery
-from structformer.retrieval.rankings.fusion import DEFAULT_WEIGHTS, FusionWeights, reciprocal_rank_fusion
+from structformer.retrieval.rankings.fusion_weights import DEFAULT_WEIGHTS, FusionWeights, reciprocal_rank_fusion
 from structformer.retrieval.rankings.run_files import Run
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.stage import Stage

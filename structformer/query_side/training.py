@@ -15,8 +15,8 @@ from structformer.models.bi_encoder import BiEncoder
 from structformer.models.chosen_base import base_for, query_model_for
 from structformer.models.known_encoders import training_advice
 from structformer.notebook import Bars, in_notebook, notebook_progress
-from structformer.query_side.log import read_query_log
 from structformer.query_side.objective import QuerySideObjective
+from structformer.query_side.query_log import read_query_log
 from structformer.query_side.training_queries import ROUND_TRIP, training_queries
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.units import IndexedDocuments, Units

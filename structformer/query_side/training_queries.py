@@ -16,7 +16,7 @@ from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.kinds import Ranker
-from structformer.query_side.log import log_queries, query_lengths
+from structformer.query_side.query_log import log_queries, query_lengths
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.units import IndexedDocuments
 from structformer.retrieval.learning.pseudo_query_scores import PseudoQueryScores, UntrainedSearch

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from structformer.retrieval.indexing import build_index, encoders_advice, unrepeatable, would_lose_vectors
     from structformer.retrieval.opened import OpenedIndex, QueryEncoder, has_ranking_head, query_encoder_folder
     from structformer.retrieval.pipeline import as_pipeline, hybrid, parse_pipeline
-    from structformer.retrieval.rankings.fusion import DEFAULT_WEIGHTS, FusionWeights
+    from structformer.retrieval.rankings.fusion_weights import DEFAULT_WEIGHTS, FusionWeights
     from structformer.retrieval.rankings.qrels_files import read_qrels
     from structformer.retrieval.rankings.ranking import Ranked, Ranking, in_order
     from structformer.retrieval.rankings.run_files import read_run

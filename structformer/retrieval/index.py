@@ -13,7 +13,7 @@ from structformer.corpus import Corpus
 from structformer.errors import ModelError, WorkspaceError
 from structformer.retrieval.documents.copies import COPIES
 from structformer.retrieval.documents.translations import TRANSLATIONS
-from structformer.retrieval.rankings.fusion import FusionWeights
+from structformer.retrieval.rankings.fusion_weights import FusionWeights
 from structformer.retrieval.vectors.approximate import (
     ApproximateIndex,
     approximate_files,

@@ -23,7 +23,7 @@ from structformer.retrieval.documents.translations import TRANSLATIONS, Translat
 from structformer.retrieval.documents.units import IndexedDocuments, Units, corpus_units, document_writer, unit_writer
 from structformer.retrieval.index import FORMAT_VERSION, vector_files
 from structformer.retrieval.learning.structure import IndexStructure
-from structformer.retrieval.rankings.fusion import FusionWeights
+from structformer.retrieval.rankings.fusion_weights import FusionWeights
 from structformer.retrieval.vector_making import APPROXIMATE, AUTO, Progress, journals, make_vectors
 from structformer.retrieval.vectors.approximate import faiss_module
 from structformer.retrieval.vectors.encoder_names import STRUCTURE

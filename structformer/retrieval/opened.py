@@ -28,7 +28,7 @@ from structformer.retrieval.documents.translations import Translations
 from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.index import Index, has_vectors
-from structformer.retrieval.rankings.fusion import FusionWeights
+from structformer.retrieval.rankings.fusion_weights import FusionWeights
 from structformer.retrieval.rankings.ranking import Ranking
 from structformer.retrieval.stage import Pipeline, Stage
 from structformer.retrieval.vectors.encoder_names import DEFAULT, ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF

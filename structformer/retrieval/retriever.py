@@ -21,7 +21,7 @@ from structformer.retrieval.hits import Filter, Hit, Hits, Place, Translation, W
 from structformer.retrieval.index import Index
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, hybrid, lexical
-from structformer.retrieval.rankings.fusion import FusionWeights
+from structformer.retrieval.rankings.fusion_weights import FusionWeights
 from structformer.retrieval.rankings.ranking import Ranked, Ranking
 from structformer.retrieval.snippet import Matches, snippet
 from structformer.retrieval.stage import Pipeline, Stage

@@ -17,7 +17,7 @@ from structformer.models.registry import checked_model, trained_models
 from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.index import Index, description_files, nearest_files, vector_files
 from structformer.retrieval.learning.structure import IndexStructure
-from structformer.retrieval.rankings.fusion import FusionWeights, starting_weights
+from structformer.retrieval.rankings.fusion_weights import FusionWeights, starting_weights
 from structformer.retrieval.vectors.approximate import APPROXIMATE_FROM, FEWEST, is_installed, write_approximate
 from structformer.retrieval.vectors.dense import DenseIndex, overview_path
 from structformer.retrieval.vectors.descriptions import (
@@ -194,9 +194,9 @@ def _learned(
     """The hybrid's weights and the floor of confidence, learned with the untrained encoder and its vectors, and the
     numbers of openings that taught them.
     """
-    from structformer.retrieval.learning.hybrid_weights import learned_from_openings
     from structformer.retrieval.learning.pseudo_query_scores import UntrainedSearch
     from structformer.retrieval.learning.static_scores import CrossFitted
+    from structformer.retrieval.learning.weights_from_openings import learned_from_openings
 
     lexical = LexicalIndex(folder / "lexical", manifest["languages"])
     index = DenseIndex(vectors, indexed[0].numbers("document"), descriptions=Descriptions(vectors))

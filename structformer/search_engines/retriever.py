@@ -13,7 +13,7 @@ import numpy as np
 from structformer.errors import WorkspaceError
 from structformer.retrieval.hits import Hit
 from structformer.retrieval.opened import OpenedIndex, QueryEncoder, load_query_encoder, model_fingerprint
-from structformer.retrieval.rankings.fusion import FusionWeights
+from structformer.retrieval.rankings.fusion_weights import FusionWeights
 from structformer.retrieval.rankings.ranking import normalize_by_max, top_k
 from structformer.retrieval.snippet import Matches, snippet
 from structformer.retrieval.vector_making import made_vectors

@@ -23,7 +23,7 @@ from structformer.models.base import packaged_minilm
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.held_out_verdict import Judged, is_used, verdict
 from structformer.models.registry import read_record, trained_models
-from structformer.query_side.log import log_queries, read_query_log
+from structformer.query_side.query_log import log_queries, read_query_log
 from structformer.query_side.training import trained_side
 from structformer.query_side.training_queries import Judge, query_weights, training_queries
 from structformer.retrieval.indexing import build_index
@@ -31,7 +31,7 @@ from structformer.retrieval.learning.pseudo_query_scores import NOTHING, Untrain
 from structformer.retrieval.pipeline import as_pipeline, lexical
 from structformer.retrieval.questions.link_texts import ANCHOR, LINK
 from structformer.retrieval.questions.pseudo_queries import HEADING, OPENING, RELATED, SENTENCE, draw_pseudo_queries
-from structformer.retrieval.rankings.fusion import DEFAULT_WEIGHTS
+from structformer.retrieval.rankings.fusion_weights import DEFAULT_WEIGHTS
 from structformer.retrieval.vectors.encoder_places import trained_encoder
 from structformer.retrieval.vectors.encoding import VectorJournal
 from structformer.sampling.held_out import held_out_share, is_held_out

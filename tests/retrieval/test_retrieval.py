@@ -12,7 +12,7 @@ from structformer.ingestion import ingest
 from structformer.models.bi_encoder import BiEncoder
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import dense, dense_fusion, hybrid, lexical, parse_pipeline, rerank
-from structformer.retrieval.rankings.fusion import (
+from structformer.retrieval.rankings.fusion_weights import (
     DEFAULT_WEIGHTS,
     FusionWeights,
     learn_weights,

@@ -637,7 +637,7 @@ def test_the_hybrids_weights_stay_while_the_static_encoder_stays(indexed, pages,
         raise AssertionError("nothing is learned again")
 
     monkeypatch.setattr("structformer.retrieval.learning.structure.structure_pairs", again)
-    monkeypatch.setattr("structformer.retrieval.learning.hybrid_weights.learned_from_openings", again)
+    monkeypatch.setattr("structformer.retrieval.learning.weights_from_openings.learned_from_openings", again)
     write_pages(pages, {"oars.md": "# Oars\n\nAn oar moves a boat.\n"})
     ingest(pages, indexed, workers=1)
     build_index(indexed, encoders=["structure", "base"])

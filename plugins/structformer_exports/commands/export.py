@@ -11,7 +11,7 @@ import click
 from structformer.cli import Output, OutputPath, common_options, force_option
 from structformer.workspace import Workspace
 
-from structformer_exports.forms import FORMS, Asked, Form
+from structformer_exports.export_forms import FORMS, Asked, Form
 
 
 def _form_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ from structformer.cli import Output, common_options
 @common_options
 def command(repo: str, name: str, workspace: Path, out: Output) -> None:
     """Fetch a model that `push` sent from a hub into the workspace; a model of the same name goes to models/earlier."""
-    from structformer_exports.hub import pull_model
+    from structformer_exports.model_hub import pull_model
 
     called, commit = pull_model(workspace, repo, name)
     out.json({"model": called, "commit": commit})

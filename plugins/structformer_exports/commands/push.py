@@ -27,7 +27,7 @@ def command(
     The card says what the model learned from, how, and what it scored. Weights remember texts that they were
     trained on: look at whose documents these are before you make a model public.
     """
-    from structformer_exports.hub import push_model
+    from structformer_exports.model_hub import push_model
 
     address = push_model(workspace, model, repo, private=not public, evaluation=evaluation)
     out.json({"address": address})

@@ -17,7 +17,7 @@ from structformer.sampling import Samples, SamplingOptions
 from boats import boats
 from conftest import write_pages
 from structformer_exports import sphinx
-from structformer_exports.exporting import export_beir, export_datasets, export_docsearch, export_training_rows
+from structformer_exports.dataset_files import export_beir, export_datasets, export_docsearch, export_training_rows
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from structformer.retrieval.pipeline import lexical, rerank
 
 from boats import TINY, boats
 from structformer_devkit.rankers import check_ranker
-from structformer_exports.exporting import export_word_vectors
+from structformer_exports.dataset_files import export_word_vectors
 from structformer_exports.word_vectors import read_word_vectors
 from structformer_kernels.kinds import KINDS
 from structformer_kernels.ranker import KernelRanker

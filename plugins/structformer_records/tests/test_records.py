@@ -19,7 +19,7 @@ from structformer.formats.source import SourceFile
 from structformer.ingestion import ingest
 
 from conftest import write_pages
-from structformer_exports.exporting import export_beir
+from structformer_exports.dataset_files import export_beir
 from structformer_records.format import RecordsFormat
 from structformer_records.layout import layout_of, pieces
 

@@ -218,7 +218,7 @@ def export_encoder(out: Output, workspace: Path) -> None:
     model itself is loaded.
     """
     from structformer_serve.background_steps import Command
-    from structformer_serve.exports import missing_exports
+    from structformer_serve.missing_exports import missing_exports
 
     for name in missing_exports(workspace):
         out.note(f"exporting {name} for onnxruntime, once")

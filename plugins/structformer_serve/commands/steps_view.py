@@ -10,7 +10,7 @@ from structformer.cli import Output, printable
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from structformer_serve.progress import StepProgress
+    from structformer_serve.step_progress import StepProgress
 
 _WIDE = 100  # columns that a bar's stage and time need beside it
 
@@ -21,7 +21,7 @@ class StepsView:
     """
 
     def __init__(self, out: Output, *, bars: bool = True) -> None:
-        from structformer_serve.progress import in_lines
+        from structformer_serve.step_progress import in_lines
 
         self._out = out
         self._lines = None if bars and not out.quiet and sys.stderr.isatty() else in_lines(self.say)

@@ -190,7 +190,7 @@ def _is_empty(workspace: Workspace) -> bool:
 def _run(view: StepsView, workspace: Workspace, step: str, *arguments: str) -> None:
     """Run a command, showing what it says. Raises UsageError or WorkspaceError where it fails."""
     from structformer_serve.background_steps import Command, follow
-    from structformer_serve.progress import StepProgress
+    from structformer_serve.step_progress import StepProgress
 
     code, why = follow(Command(*arguments, "-w", str(workspace.path)), StepProgress(step), view, view.say)
     if code:

@@ -46,13 +46,13 @@ from conftest import write_pages
 from structformer_exports.onnx_models import export_model
 from structformer_serve.app import Application
 from structformer_serve.batching import BatchedEncoder
-from structformer_serve.exports import missing_exports
 from structformer_serve.feedback import judgements_from_clicks, searches
 from structformer_serve.http.access import Access, RateLimit, Tokens, read_tokens
 from structformer_serve.http.options import ServerOptions
-from structformer_serve.progress import StepProgress
+from structformer_serve.missing_exports import missing_exports
 from structformer_serve.schemas import SearchRequest
 from structformer_serve.service import NotThere, SearchService, Serving
+from structformer_serve.step_progress import StepProgress
 
 BROWSER = {"host": "localhost:8765"}
 

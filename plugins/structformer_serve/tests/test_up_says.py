@@ -10,7 +10,7 @@ import pytest
 from structformer.errors import UsageError
 
 from structformer_serve.http.listening import close, listen, listening_near
-from structformer_serve.progress import StepProgress, in_lines
+from structformer_serve.step_progress import StepProgress, in_lines
 
 
 @pytest.fixture

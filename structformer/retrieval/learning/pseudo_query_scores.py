@@ -16,7 +16,7 @@ from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.learning.static_scores import CrossFitted, StaticScores
 from structformer.retrieval.questions.asked_questions import AskedQuestions, Progress
 from structformer.retrieval.questions.pseudo_queries import OPENING, PseudoQuery
-from structformer.retrieval.rankings.fusion import FusionWeights, starting_weights
+from structformer.retrieval.rankings.fusion_weights import FusionWeights, starting_weights
 from structformer.retrieval.vectors.dense import DenseIndex
 from structformer.retrieval.words.lexical import LexicalIndex
 

@@ -34,7 +34,7 @@ from structformer.text.sentence_splitting import sentences
 from structformer.text.stop_words import function_words
 
 OPENING, SENTENCE, HEADING, RELATED = "opening", "sentence", "heading", "related"
-LOG = "log"  # people's queries, see structformer.query_side.log
+LOG = "log"  # people's queries, see structformer.query_side.query_log
 SOURCES = (OPENING, LINK, SENTENCE)  # those that questions are drawn from unless others are asked for
 ALL_SOURCES = (*SOURCES, ANCHOR, HEADING, RELATED)
 MOST_PSEUDO_QUERIES = 30_000

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from structformer.retrieval.documents.document_filter import Allowed
 from structformer.retrieval.opened import OpenedIndex
-from structformer.retrieval.rankings.fusion import reciprocal_rank_fusion
+from structformer.retrieval.rankings.fusion_weights import reciprocal_rank_fusion
 from structformer.retrieval.rankings.ranking import Ranked, Ranking, append_tail, normalize_by_max, top_k
 from structformer.retrieval.stage import LEARNED, Stage, StageKind
 from structformer.retrieval.vectors.encoder_names import DEFAULT, STRUCTURE

@@ -14,7 +14,7 @@ from structformer.errors import UsageError
 from structformer.retrieval.learning.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
 from structformer.retrieval.questions.even_sample import EvenSample
 from structformer.retrieval.questions.pseudo_queries import LOG, MOST_PSEUDO_QUERIES, PseudoQuery
-from structformer.retrieval.rankings.fusion import DEFAULT_WEIGHTS
+from structformer.retrieval.rankings.fusion_weights import DEFAULT_WEIGHTS
 from structformer.text.query_like import plain
 
 _AGREEING = 3  # documents that dense and lexical search each find first, the hybrid's first among them

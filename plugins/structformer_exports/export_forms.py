@@ -82,7 +82,7 @@ def _static(asked: Asked) -> Exported:
 
 def _of_examples(function: str, what: str) -> Callable[[Asked], Exported]:
     def write(asked: Asked) -> Exported:
-        from structformer_exports import exporting
+        from structformer_exports import dataset_files as exporting
 
         export = getattr(exporting, function)
         count = export(asked.workspace.path, asked.target, chosen=asked.chosen, force=asked.force)
@@ -92,14 +92,14 @@ def _of_examples(function: str, what: str) -> Callable[[Asked], Exported]:
 
 
 def _beir(asked: Asked) -> Exported:
-    from structformer_exports.exporting import export_beir
+    from structformer_exports.dataset_files import export_beir
 
     count = export_beir(asked.workspace.path, asked.target, asked.judgements, force=asked.force)
     return Exported(asked.target, count, "documents")
 
 
 def _docsearch(asked: Asked) -> Exported:
-    from structformer_exports.exporting import export_docsearch
+    from structformer_exports.dataset_files import export_docsearch
 
     made = export_docsearch(asked.workspace.path, asked.target, base_url=asked.base_url, force=asked.force)
     have = "1 document has" if made.bare == 1 else f"{made.bare:,} documents have"
@@ -120,7 +120,7 @@ def _site(asked: Asked) -> Exported:
 
 
 def _word_vectors(asked: Asked) -> Exported:
-    from structformer_exports.exporting import export_word_vectors
+    from structformer_exports.dataset_files import export_word_vectors
 
     return Exported(asked.target, export_word_vectors(asked.workspace.path, asked.target, force=asked.force), "words")
 

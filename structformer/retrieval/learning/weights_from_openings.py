@@ -18,7 +18,7 @@ from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.learning.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
 from structformer.retrieval.questions.document_shares import DocumentShares
 from structformer.retrieval.questions.pseudo_queries import FEWEST_OPENINGS, OPENING, PseudoQuery, draw_openings
-from structformer.retrieval.rankings.fusion import DEFAULT_WEIGHTS, Floats, FusionWeights, learn_weights
+from structformer.retrieval.rankings.fusion_weights import DEFAULT_WEIGHTS, Floats, FusionWeights, learn_weights
 
 _MOST_OPENINGS = 400
 _IN_PLACE = "opening in place"
