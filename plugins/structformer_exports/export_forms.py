@@ -82,9 +82,9 @@ def _static(asked: Asked) -> Exported:
 
 def _of_examples(function: str, what: str) -> Callable[[Asked], Exported]:
     def write(asked: Asked) -> Exported:
-        from structformer_exports import dataset_files as exporting
+        from structformer_exports import dataset_files
 
-        export = getattr(exporting, function)
+        export = getattr(dataset_files, function)
         count = export(asked.workspace.path, asked.target, chosen=asked.chosen, force=asked.force)
         return Exported(asked.target, count, what)
 
