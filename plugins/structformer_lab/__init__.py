@@ -1,4 +1,6 @@
-"""Experiments: variants of a training that a TOML file describes, the tables of the papers among them."""
+"""Experiments: variants of a training that a TOML file describes, the tables of the papers among them; fine-tuning and
+distillation.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,14 @@ from typing import Any
 
 from structformer.plugins import hookimpl
 
+_COMMANDS = {
+    "finetune": "Train on queries and judgements of your own.",
+    "distill": "Teach a fast ranker what a trained cross-encoder knows.",
+    "experiment": "Train and compare variants that a TOML file describes.",
+}
+
 
 @hookimpl
 def structformer_commands(app: Any) -> None:
-    help_line = "Train and compare variants that a TOML file describes."
-    app.add_lazy("experiment", "structformer_lab.command:command", help_line, "Research")
+    for name, help_line in _COMMANDS.items():
+        app.add_lazy(name, f"structformer_lab.commands.{name}:command", help_line, "Research")

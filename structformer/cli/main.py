@@ -23,8 +23,6 @@ COMMANDS = {
     "graph": "The links between documents: statistics, dead links, export.",
     "sample": "Draw training Examples from the corpus.",
     "train": "Train a ranker on the Examples, within the time given.",
-    "finetune": "Train on queries and judgements of your own.",
-    "distill": "Teach a fast ranker what a trained cross-encoder knows.",
     "report": "A page with a training run's curves and scores.",
     "index": "Index the corpus for search.",
     "search": "Search the index.",

@@ -9,14 +9,14 @@ from structformer.lazy_names import lazy_names
 if TYPE_CHECKING:
     from structformer.evaluation.comparison import Evaluation, evaluate, held_out_judgements
     from structformer.evaluation.development_queries import development_digests, named_development, said_of
-    from structformer.evaluation.judgements import Judgements, read_judgements, write_judgements
+    from structformer.evaluation.judgements import Judgements, read_judgements, read_queries, write_judgements
     from structformer.evaluation.measures import Measure, own_measures, parse_measure
     from structformer.evaluation.page import write_page
     from structformer.evaluation.reports import Report, ReportRequest, report
 
 __all__ = [
     "Evaluation", "Judgements", "Measure", "Report", "ReportRequest", "development_digests", "evaluate",
-    "held_out_judgements", "named_development", "own_measures", "parse_measure", "read_judgements", "report",
-    "said_of", "write_judgements", "write_page",
+    "held_out_judgements", "named_development", "own_measures", "parse_measure", "read_judgements",
+    "read_queries", "report", "said_of", "write_judgements", "write_page",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

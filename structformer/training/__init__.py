@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from structformer.training.judged.candidates import candidate_documents
 from structformer.training.judged.development import relevant_documents
-from structformer.training.judged.finetuning import DOCUMENTS, PASSAGES, UNASKED, finetuning_options, judged_source
+from structformer.training.judged.finetuning import (
+    DOCUMENTS,
+    PASSAGES,
+    TASK,
+    UNASKED,
+    finetuning_options,
+    judged_source,
+    triples_source,
+)
+from structformer.training.judged.judging import Judge
 from structformer.training.objectives.masked import IGNORED, MaskedHead, Masker
 from structformer.training.objectives.objectives import Objective, ObjectiveOptions
 from structformer.training.options import Listener, TrainingOptions, TrainingPlan, TrainingResult, TrainingStep
@@ -13,15 +22,16 @@ from structformer.training.request import RunMode, Source
 from structformer.training.run.checkpoint import Checkpoints, read_optimizer, read_state, read_weights
 from structformer.training.run.memory import memory_errors
 from structformer.training.run.option_rules import DEVELOPMENT
+from structformer.training.run.process_turns import made_by_first
 from structformer.training.run.trainer import scratch_model, train_ranker
 from structformer.training.run.unfinished import unfinished_options
 from structformer.training.schedule import learning_rate
 
 __all__ = [
-    "DEVELOPMENT", "DOCUMENTS", "IGNORED", "PASSAGES", "UNASKED", "Checkpoints", "Listener", "MaskedHead",
-    "Masker", "Objective", "ObjectiveOptions", "RunMode", "Source", "TrainingOptions", "TrainingPlan",
-    "TrainingResult", "TrainingStep", "candidate_documents", "finetuning_options", "judged_source",
-    "learning_rate", "memory_errors", "read_optimizer", "read_recipe", "read_state", "read_weights",
-    "recipe_names", "relevant_documents", "scratch_model", "train_ranker", "training_options",
-    "unfinished_options",
+    "DEVELOPMENT", "DOCUMENTS", "IGNORED", "PASSAGES", "TASK", "UNASKED", "Checkpoints", "Judge", "Listener",
+    "MaskedHead", "Masker", "Objective", "ObjectiveOptions", "RunMode", "Source", "TrainingOptions",
+    "TrainingPlan", "TrainingResult", "TrainingStep", "candidate_documents", "finetuning_options",
+    "judged_source", "learning_rate", "made_by_first", "memory_errors", "read_optimizer", "read_recipe",
+    "read_state", "read_weights", "recipe_names", "relevant_documents", "scratch_model", "train_ranker",
+    "training_options", "triples_source", "unfinished_options",
 ]  # fmt: skip

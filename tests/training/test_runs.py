@@ -516,7 +516,7 @@ def test_two_processes_fine_tune_as_one_with_twice_the_accumulation(corpus, tmp_
         main(["finetune", *map(str, flags), "--accumulation", "2", "--name", "tuned-by-one"])
     assert exit.value.code == 0
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29644"]
-    command = [*launcher, "-m", "structformer.cli.finetune", *map(str, flags), "--name", "tuned-by-two"]
+    command = [*launcher, "-m", "structformer_lab.commands.finetune", *map(str, flags), "--name", "tuned-by-two"]
     two = subprocess.run(command, capture_output=True, text=True, check=False)
     assert two.returncode == 0, two.stderr[-2000:]
     assert two.stdout.count("saved in") == 1

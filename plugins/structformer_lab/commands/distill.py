@@ -6,10 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import click
-
-from structformer.cli.common import Output, common_options, save_config
-from structformer.cli.train import check_corpus, chosen_options, training_flags
-from structformer.cli.training_view import of_first_process, print_result, watched
+from structformer.cli import (
+    Output,
+    check_corpus,
+    chosen_options,
+    common_options,
+    of_first_process,
+    print_result,
+    save_config,
+    training_flags,
+    watched,
+)
 
 
 @click.command("distill")
@@ -44,7 +51,7 @@ def command(
     group."""
     chosen, settings = chosen_options(flags)
     check_corpus(workspace, settings, resume=resume)
-    from structformer.sampling.request import parse_mix
+    from structformer.sampling import parse_mix
     from structformer.training import RunMode, train_ranker, training_options
 
     chosen.update(ranker=ranker, teacher=teacher, mix=parse_mix(task_mix) if task_mix else None)
@@ -61,6 +68,6 @@ def command(
 if __name__ == "__main__":  # for torchrun and accelerate launch, which start modules
     import sys
 
-    from structformer.cli.main import main
+    from structformer.cli import run_command
 
-    main(["distill", *sys.argv[1:]])
+    run_command(["distill", *sys.argv[1:]])

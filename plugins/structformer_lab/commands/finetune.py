@@ -7,14 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-
-from structformer.cli.common import Output, common_options, save_config
-from structformer.cli.train import check_corpus, chosen_options, training_flags
-from structformer.cli.training_view import of_first_process, print_result, watched
+from structformer.cli import (
+    Output,
+    check_corpus,
+    chosen_options,
+    common_options,
+    of_first_process,
+    print_result,
+    save_config,
+    training_flags,
+    watched,
+)
 
 if TYPE_CHECKING:
-    from structformer.sampling.held_out import DevelopmentSet
-    from structformer.training.judged.judging import Judge
+    from structformer.sampling import DevelopmentSet
+    from structformer.training import Judge
 
 
 @click.command("finetune")
@@ -78,20 +85,22 @@ def command(
     if bool(queries) != bool(qrels) or bool(queries) == bool(triples):
         raise click.UsageError("give --queries and --qrels, or --triples")
     check_corpus(workspace, settings, resume=resume)
-    from structformer.evaluation.judgements import read_queries
-    from structformer.retrieval.rankings.qrels_files import read_qrels
-    from structformer.retrieval.rankings.run_files import read_run
+    from structformer.evaluation import read_queries
+    from structformer.retrieval import read_qrels, read_run
     from structformer.sampling import Samples
-    from structformer.training import RunMode, Source, train_ranker, training_options
-    from structformer.training.judged.finetuning import (
+    from structformer.training import (
         DOCUMENTS,
         TASK,
         UNASKED,
+        RunMode,
+        Source,
         finetuning_options,
         judged_source,
+        made_by_first,
+        train_ranker,
+        training_options,
         triples_source,
     )
-    from structformer.training.run.process_turns import made_by_first
     from structformer.workspace import Workspace
 
     if candidates and of != DOCUMENTS:
@@ -141,6 +150,6 @@ def command(
 if __name__ == "__main__":  # for torchrun and accelerate launch, which start modules
     import sys
 
-    from structformer.cli.main import main
+    from structformer.cli import run_command
 
-    main(["finetune", *sys.argv[1:]])
+    run_command(["finetune", *sys.argv[1:]])

@@ -1,0 +1,1 @@
+"""The commands `experiment`, `finetune` and `distill`."""
