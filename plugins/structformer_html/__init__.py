@@ -1,9 +1,18 @@
-"""HTML for structformer. For now the plainest form: headings, links and text of the page's body."""
+"""HTML, and tags in other formats' texts."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from structformer.formats import Format
+from structformer.lazy_names import lazy_names
 from structformer.plugins import hookimpl
+
+if TYPE_CHECKING:
+    from structformer_html.tags import NO_LANGUAGES, PARTS, Tag, has_prose, parse_attributes, tokens
+
+__all__ = ["NO_LANGUAGES", "PARTS", "Tag", "has_prose", "parse_attributes", "tokens"]
+__getattr__ = lazy_names(__name__)
 
 
 @hookimpl

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from structformer.text import NO_LANGUAGES
+from structformer_html.tags import NO_LANGUAGES
 
 _KINDS = frozenset(
     """note tip warning important caution danger hint attention error seealso todo info success question failure bug

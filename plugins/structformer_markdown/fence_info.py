@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 
 from structformer.document import MarkKind
-from structformer.text import NO_LANGUAGES
+
+from structformer_html import NO_LANGUAGES
 
 DIRECTIVE = re.compile(r"\{([\w:-]+)\}[ \t]*(.*)")
 # Directives whose content is not Markdown.

@@ -25,8 +25,8 @@ from structformer.formats import (
     without_garbage_collection,
     without_suffix,
 )
-from structformer.text import has_prose
 
+from structformer_html import has_prose
 from structformer_markdown.dialects import chosen_names, docfx, plain_markdown
 from structformer_markdown.dialects.shown import NOTE_MARK, NOTE_MARK_BEGINS
 from structformer_markdown.dialects.templates import is_template

@@ -8,8 +8,8 @@ import re
 
 from structformer.document import INLINE, MarkKind
 from structformer.formats import Script, TreeBuilder
-from structformer.text import PARTS, Tag, tokens
 
+from structformer_html import PARTS, Tag, tokens
 from structformer_markdown.fence_info import language
 
 _NO_RAW_TEXT: frozenset[str] = frozenset()

@@ -8,7 +8,9 @@ from urllib.parse import unquote
 
 from structformer.document import LinkKind, MarkKind
 from structformer.formats import TreeBuilder
-from structformer.text import Tag, is_see_also, tokens
+from structformer.text import is_see_also
+
+from structformer_html import Tag, tokens
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)\.?[ \t]*")
 _LISTS = {"ul": MarkKind.LIST, "ol": MarkKind.LIST, "li": MarkKind.ITEM}

@@ -27,8 +27,8 @@ from structformer.formats import (
     wiki_name,
     without_garbage_collection,
 )
-from structformer.text import has_prose
 
+from structformer_html import has_prose
 from structformer_wikitext.dump import RawPage, dump_pages, extracted_pages, frame, head_of, kind_of, pieces
 from structformer_wikitext.extracted import read_extracted
 from structformer_wikitext.markup import take_apart

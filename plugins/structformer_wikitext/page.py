@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 from structformer.document import LinkKind, MarkKind
 from structformer.formats import TreeBuilder
-from structformer.text import Tag, parse_attributes
 
+from structformer_html import Tag, parse_attributes
 from structformer_wikitext.markup import (
     MARK,
     MARKS,

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from structformer.document import MarkKind
 from structformer.formats import TreeBuilder
-from structformer.text import PARTS
+
+from structformer_html import PARTS
 
 _AROUND = {
     MarkKind.ITEM: MarkKind.LIST,

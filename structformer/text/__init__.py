@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from structformer.text.languages import language_name
     from structformer.text.lexical_analysis import analyzer, any_term_query, spaced
     from structformer.text.lines import lines_of
-    from structformer.text.markup import NO_LANGUAGES, PARTS, Tag, has_prose, parse_attributes, tokens
     from structformer.text.notes import opening
     from structformer.text.passages import as_typed, cut_section, with_path
     from structformer.text.query_like import is_imperative, plain, stands_alone
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
     from structformer.text.visible_text import CONTROLS, visible, without_controls
 
 __all__ = [
-    "CONTROLS", "NO_LANGUAGES", "PARTS", "SEE_ALSO_PHRASES", "Resolve", "Span", "Tag", "analyzer",
-    "any_term_query", "as_typed", "cut_section", "github_slug", "has_prose", "is_imperative", "is_see_also",
-    "language_name", "lines_of", "opening", "parse_attributes", "plain", "sentences", "spaced",
-    "spans_of_leaves", "stands_alone", "tokens", "visible", "with_path", "without_controls",
+    "CONTROLS", "SEE_ALSO_PHRASES", "Resolve", "Span", "analyzer", "any_term_query", "as_typed",
+    "cut_section", "github_slug", "is_imperative", "is_see_also", "language_name", "lines_of", "opening",
+    "plain", "sentences", "spaced", "spans_of_leaves", "stands_alone", "visible", "with_path",
+    "without_controls",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

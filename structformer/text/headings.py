@@ -32,12 +32,9 @@ def _plain(title: str) -> str:
     return " ".join(plain.split()).strip(" .:!?*_#-：？！。…¿¡؟\u200e\u200f")
 
 
-def _by_language() -> str:
-    """The headings of related pages by language: Wikipedia's, then "Next steps" and its like in translated manuals."""
-    return files("structformer").joinpath("text", "see_also.txt").read_text(encoding="utf-8")
-
-
-SEE_ALSO_PHRASES = frozenset(_plain(each) for each in re.split(r"\||\b[a-z]{2,3}: ", _by_language())) - {""}
+# By language: the heading of related pages on Wikipedia, then "Next steps" and its like as translated manuals have it.
+_BY_LANGUAGE = files("structformer").joinpath("text", "see_also.txt").read_text(encoding="utf-8")
+SEE_ALSO_PHRASES = frozenset(_plain(each) for each in re.split(r"\||\b[a-z]{2,3}: ", _BY_LANGUAGE)) - {""}
 
 
 def is_see_also(title: str) -> bool:
