@@ -14,7 +14,7 @@ import click
 import pytest
 from click.testing import CliRunner
 from structformer.cli.common import OutputPath
-from structformer.cli.main import COMMANDS, app
+from structformer.cli.main import app
 from structformer.errors import UsageError, WorkspaceError
 from structformer.ingestion import ingest
 from structformer.retrieval.indexing import build_index
@@ -249,7 +249,7 @@ def test_one_name_of_an_option_never_means_reading_here_and_writing_there():
     context = click.Context(app)
     reading: dict[str, str] = {}
     writing: dict[str, str] = {}
-    for each in COMMANDS:
+    for each in app.list_commands(context):
         found = app.get_command(context, each)
         assert found is not None
         for name, parameter in options(found, each):
