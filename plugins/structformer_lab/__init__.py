@@ -11,6 +11,7 @@ from structformer.plugins import hookimpl
 _COMMANDS = {
     "finetune": "Train on queries and judgements of your own.",
     "distill": "Teach a fast ranker what a trained cross-encoder knows.",
+    "report": "A page with a training run's curves and scores.",
     "experiment": "Train and compare variants that a TOML file describes.",
 }
 

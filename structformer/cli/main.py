@@ -23,7 +23,6 @@ COMMANDS = {
     "graph": "The links between documents: statistics, dead links, export.",
     "sample": "Draw training Examples from the corpus.",
     "train": "Train a ranker on the Examples, within the time given.",
-    "report": "A page with a training run's curves and scores.",
     "index": "Index the corpus for search.",
     "search": "Search the index.",
     "evaluate": "Compare pipelines on judged queries or on held-out structure.",

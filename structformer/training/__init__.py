@@ -18,6 +18,7 @@ from structformer.training.objectives.masked import IGNORED, MaskedHead, Masker
 from structformer.training.objectives.objectives import Objective, ObjectiveOptions
 from structformer.training.options import Listener, TrainingOptions, TrainingPlan, TrainingResult, TrainingStep
 from structformer.training.recipes import read_recipe, recipe_names, training_options
+from structformer.training.report.page import write_report
 from structformer.training.request import RunMode, Source
 from structformer.training.run.checkpoint import Checkpoints, read_optimizer, read_state, read_weights
 from structformer.training.run.memory import memory_errors
@@ -33,5 +34,5 @@ __all__ = [
     "TrainingPlan", "TrainingResult", "TrainingStep", "candidate_documents", "finetuning_options",
     "judged_source", "learning_rate", "made_by_first", "memory_errors", "read_optimizer", "read_recipe",
     "read_state", "read_weights", "recipe_names", "relevant_documents", "scratch_model", "train_ranker",
-    "training_options", "triples_source", "unfinished_options",
+    "training_options", "triples_source", "unfinished_options", "write_report",
 ]  # fmt: skip

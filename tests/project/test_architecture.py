@@ -287,3 +287,26 @@ def test_the_core_stays_small():
     assert len(MODULES) <= MOST_MODULES
     for folder in {path.parent for path in MODULES.values()}:
         assert len(list(folder.glob("*.py"))) <= (MOST_IN_THE_HALL if folder == ROOT else MOST_IN_A_FOLDER), folder
+
+
+SHORT = 60  # lines
+# Short modules that serve one other, each of a concept of its own.
+CONCEPTS = {
+    "structformer.evaluation.development_queries",
+    "structformer.formats.included",
+    "structformer.ingestion.ir_datasets_source",
+    "structformer.ingestion.warc",
+    "structformer.models.fused_attention",
+    "structformer.pages.frame",
+    "structformer.retrieval.training_verdicts",
+    "structformer.static_encoder.starting_vectors",
+    "structformer.training.objectives.teacher",
+}
+
+
+def test_a_short_module_serves_more_than_one_or_is_a_concept_of_its_own():
+    graph = import_graph()
+    for name, path in MODULES.items():
+        importers = [other for other, its in graph.items() if name in its and MODULES[other].name != "__init__.py"]
+        if path.name != "__init__.py" and len(path.read_text().splitlines()) < SHORT and len(importers) == 1:
+            assert name in CONCEPTS, f"{name} serves {importers[0]} alone: fold it"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-
-from structformer.cli.common import Output, OutputPath, common_options, force_option
+from structformer.cli import Output, OutputPath, common_options, force_option
 
 
 @click.command("report")
@@ -30,7 +29,7 @@ def command(
 
     Of a run that goes on or was stopped, its checkpoints' record so far.
     """
-    from structformer.training.report.page import write_report
+    from structformer.training import write_report
 
     path = write_report(workspace, model, target, force=force)
     out.json({"page": str(path)})
