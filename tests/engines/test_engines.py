@@ -131,8 +131,9 @@ def test_of_a_map_that_is_left_early_only_what_is_at_work_ends(kept, tmp_path):
     results = get_engine().map(replace(kept(workers=2), function="kept:some_last"), ["short", "long"])
     assert next(results) == "short"
     results.close()
-    assert len(running_workers()) <= 1
-    assert all(each.pid == perform(kept(), "task") for each in running_workers())
+    waiting = {each.pid for each in running_workers()}
+    assert len(waiting) <= 2  # one may just have begun: it has no task
+    assert not waiting or perform(kept(), "task") in waiting
     assert not list(tmp_path.glob("written-*")), resting
 
 
