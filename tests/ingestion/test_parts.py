@@ -30,11 +30,16 @@ from structformer.retrieval.index import Index
 from structformer.sampling import SamplingOptions
 from structformer.sampling.request import SampleRequest
 from structformer.workspace import Workspace
-from test_engines import digests
-from test_engines import pages as pages  # the fixture
+
+from topics import digests, write_topics
 
 DRAWN = ("srr", "rwi", "ltm", "wlp")  # two of them look at other documents
 BASE = ["--encoder", "base"]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_topics(tmp_path_factory.mktemp("parts") / "pages", 240)
 
 
 def test_eight_parts_in_any_order_give_the_same_bytes(run, pages, tmp_path):
