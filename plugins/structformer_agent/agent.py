@@ -82,12 +82,12 @@ def _logistic(values: npt.NDArray[np.float64], labels: npt.NDArray[np.float64]) 
 
 @dataclass(frozen=True, slots=True)
 class NaiveBayes:
-    """Multinomial naive Bayes of two classes. weights: by word log P(word | relevant) - log P(word | other); prior: the
-    logarithm of the classes' odds.
-    """
+    """Multinomial naive Bayes of two classes, relevant and other."""
 
     weights: Mapping[str, float]
+    """For each word log P(word | relevant) - log P(word | other)."""
     prior: float
+    """The logarithm of the classes' odds."""
 
     @classmethod
     def trained(cls, documents: Iterable[tuple[list[str], bool]]) -> NaiveBayes | None:

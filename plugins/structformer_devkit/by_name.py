@@ -24,15 +24,15 @@ from structformer_devkit.formats import RULES, Broken, Sample, check_format
 
 @dataclass(slots=True)
 class Checked:
-    """What the check of a thing found. samples: how many files a format was checked with. No rules: it was not checked,
-    and the remarks say why.
-    """
+    """What the check of a thing found."""
 
     kind: str
     name: str
     rules: Sequence[str] = ()
+    """The rules that it was checked by; if there are none it was not checked, and the remarks say why."""
     broken: list[Broken] = field(default_factory=list)
     samples: int = 0
+    """How many files a format was checked with."""
     remarks: list[str] = field(default_factory=list)
 
 

@@ -129,12 +129,12 @@ def export_beir(
 
 @dataclass(frozen=True, slots=True)
 class DocSearchReport:
-    """What was written. records: their number; bare: how many documents have no address, so that the `url` of their
-    records is an id.
-    """
+    """What was written."""
 
     records: int
+    """How many records were written."""
     bare: int
+    """How many documents have no address, so that the `url` of their records is an id."""
 
 
 def export_docsearch(

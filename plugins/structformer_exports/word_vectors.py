@@ -19,10 +19,12 @@ _DIMENSIONS, _EPOCHS, _LEAST_OFTEN = 100, 10, 3
 
 @dataclass(frozen=True, slots=True)
 class WordVectors:
-    """numbers: each word's row. matrix: (words, dimensions) float32."""
+    """Words and their vectors."""
 
     numbers: dict[str, int]
+    """The row of each word in the matrix."""
     matrix: npt.NDArray[np.float32]
+    """(words, dimensions) float32."""
 
     def of(self, text: str) -> npt.NDArray[np.float32]:
         """(words, dimensions) float32: unit vectors of the text's words, without those that have none."""

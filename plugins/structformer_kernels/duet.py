@@ -22,15 +22,18 @@ _IN_ROW = 3  # words that one filter sees
 
 @dataclass(frozen=True, slots=True)
 class DuetSizes:
-    """query_words, document_words: texts are cut or filled up to these. channels: of every layer. window: places of the
-    document over which the largest value is kept. dropout: before the last layer of each half.
-    """
+    """The sizes of a Duet model."""
 
     query_words: int = 10
+    """Queries are cut or filled up to this many words."""
     document_words: int = MAX_WORDS
+    """Documents are cut or filled up to this many words."""
     channels: int = 300
+    """Channels of every layer."""
     window: int = 100
+    """How many neighbouring places of the document share one value, the largest of theirs."""
     dropout: float = 0.2
+    """Share of the values that are dropped before the last layer of each half."""
 
     @property
     def places(self) -> int:

@@ -59,18 +59,21 @@ CANDIDATES = "lexical[k=100, of=documents]"
 
 @dataclass(frozen=True, slots=True)
 class ExperimentRow:
-    """One variant. train: options of TrainingOptions, None for a row that trains nothing. finetune: those of a training
-    on judged queries after that, with `queries`, `negatives` and `of`; None for none. family: the label in the file,
-    where that makes several rows. checkpoint: a published ranker, a folder or hub name, in the place of a trained one.
-    """
+    """One variant of an experiment."""
 
     label: str
     pipeline: str
     train: Mapping[str, Any] | None = None
+    """Options of TrainingOptions; None for a row that trains nothing."""
     finetune: Mapping[str, Any] | None = None
+    """Options of a training on judged queries after that, with `queries`, `negatives` and `of`; None for no such
+    training."""
     ensemble: tuple[str, ...] = ()
+    """Labels of the rows whose results this one combines."""
     family: str = ""
+    """The label in the file, if that makes several rows; else ""."""
     checkpoint: str = ""
+    """A published ranker, a folder or hub name, that is used instead of a trained one; "" for none."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -95,15 +98,15 @@ class ExperimentRow:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """An experiment as its file has it. baselines: labels of the rows that the others are compared with. budget:
-    seconds of each training, None for the trainer's own default.
-    """
+    """An experiment as its file has it."""
 
     title: str
     rows: list[ExperimentRow]
     measures: list[str] = field(default_factory=lambda: ["nDCG@10", "RR@10", "Success@1"])
     baselines: list[str] = field(default_factory=list)
+    """Labels of the rows that the others are compared with."""
     budget: float | None = None
+    """Seconds of each training; None for the trainer's own default."""
 
     def narrowed(self, measures: Sequence[str] = (), rows: str = "") -> Experiment:
         """The experiment with these measures, if any, and only the rows whose labels `rows` lists between commas, if it

@@ -19,18 +19,20 @@ _STRUCTURE = frozenset({"train_from", "mix", *DEVELOPMENT})
 
 @dataclass(frozen=True, slots=True)
 class RowTraining:
-    """How the rows of an experiment are trained. settings: "key=value", over what a row says, or "LABEL.key=value" for
-    the rows of a label alone, over those for all; max_seconds: time for each training, None for what the experiment
-    says; train_from: the workspace whose Examples are learned from by rows that name none, None for the judged one;
-    labels: of rows that settings may be for though they do not run; named: keys that are set for one row's label.
-    """
+    """How the rows of an experiment are trained."""
 
     settings: Sequence[str] = ()
+    """ "key=value" for all rows, which overrides what a row says, or "LABEL.key=value" for the rows of one label,
+    which overrides those for all."""
     max_seconds: float | None = None
+    """Seconds for each training; None for what the experiment says."""
     seed: int = 0
     train_from: Path | None = None
+    """The workspace with the Examples for rows that name none; None for the workspace that is judged."""
     labels: frozenset[str] = frozenset()
+    """Labels of rows that settings may be for though they do not run."""
     named: frozenset[str] = frozenset()
+    """Keys that are set for one row's label."""
 
     def of_row(self, row: ExperimentRow, rows: Sequence[ExperimentRow]) -> RowTraining:
         """The same with the settings that concern one of the rows. Raises UsageError on a key that there is not, or

@@ -37,12 +37,14 @@ _MOST_LINES = 300
 
 
 class Formula(NamedTuple):
-    """[start, end) of a text. label: its name, between there and `after`; "" if it has none."""
+    """A formula at [start, end) of a text."""
 
     start: int
     end: int
     label: str
+    """Its name, which is between `end` and `after`; "" if it has none."""
     after: int
+    """Where the text goes on, behind the formula and its label."""
 
 
 def formulas(text: str) -> Iterator[Formula]:

@@ -74,14 +74,15 @@ _CHOICE = re.compile(r"<<\s*'(?P<yes>[^'\n]*)'\s+if\s+is_quadlet\s+else\s+'(?P<n
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A directive. part: lines or an anchor, "" for the whole file; language: of code to show, None for text;
-    is_option: whether it is of the containers' manuals.
-    """
+    """A directive that includes a file."""
 
     path: str
     part: str = ""
+    """Lines or an anchor; "" for the whole file."""
     language: str | None = None
+    """The language of code to show, "" if the directive names none; None for text."""
     is_option: bool = False
+    """Whether it is a directive of the containers' manuals."""
 
 
 def text_of(source: SourceFile) -> str:

@@ -20,10 +20,12 @@ _MAX_USER = 256
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of a text: plain (target None), or a link whose anchor text is `text`."""
+    """A plain part of a text, or a link."""
 
     text: str
+    """The plain text, or the link's anchor text."""
     target: str | None = None
+    """Where the link leads; None for plain text."""
 
 
 def may_hold_links(text: str) -> bool:

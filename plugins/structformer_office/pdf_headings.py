@@ -29,13 +29,16 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading before the line with this number on this page. lines: how many lines from there are its own text."""
+    """A heading and its place."""
 
     page: int
+    """The number of its page, from 0."""
     line: int
+    """It comes before the line of this number on the page, from 0."""
     level: int
     title: str
     lines: int = 0
+    """How many lines from there are its own text."""
 
 
 def by_outline(entries: Sequence[Entry], pages: Sequence[Sequence[Line]]) -> list[Heading]:

@@ -18,14 +18,15 @@ _WITHOUT_HYPHENS = str.maketrans("", "", "".join(_HYPHENS))
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of text. size: of its letters, in points; height: of its foot above the page's, or 0. hyphenated: its last
-    word goes on in the next line.
-    """
+    """A line of text."""
 
     text: str
     size: float
+    """Size of its letters in points."""
     height: float
+    """Height of its foot above the page's, in points; 0 if it is not known."""
     hyphenated: bool = False
+    """Whether its last word goes on in the next line."""
 
 
 def page_lines(page: Any) -> list[Line]:

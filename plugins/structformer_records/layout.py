@@ -32,13 +32,15 @@ _LONG = 12  # average words of a text from which on a table holds passages, and 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """kind: "json" of one object a line, "object" where one takes several, "array", "parquet", "trec", "tsv" or "csv".
-    columns: of a table, where each part is; header: bytes of its first line, which every piece begins with.
-    """
+    """How a file holds its records."""
 
     kind: str
+    """ "json" for one object a line, "object" for objects of several lines, "array", "parquet", "trec", "tsv" or
+    "csv"."""
     columns: Mapping[str, int] = field(default_factory=dict)
+    """For a table, the column of each part of a record."""
     header: bytes = b""
+    """For a table, the bytes of its first line, which every piece begins with."""
 
 
 def layout_of(head: bytes, chosen: Mapping[str, str] | None = None) -> Layout | None:

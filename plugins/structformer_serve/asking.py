@@ -45,12 +45,14 @@ Event = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A numbered section that the model reads. read: where it is read on the server; url: on its own site."""
+    """A numbered section that the model reads."""
 
     number: int
     title: str
     read: str
+    """The address at which people read it on the server."""
     url: str
+    """Its address on its own site."""
     text: str
 
     def as_dict(self) -> dict[str, Any]:

@@ -34,14 +34,14 @@ def other_search(opened: OpenedIndex, used: Pipeline) -> tuple[str, Pipeline] | 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A document at its place in one list. elsewhere: its place in the other one, None where that does not find it.
-    trained: whether this is the trained search's list. moved: what training did with it.
-    """
+    """A document at its place in one list. `moved` says what training did with it."""
 
     hit: FoundDocument
     place: int
     elsewhere: int | None
+    """Its place in the other list; None if that does not find it."""
     trained: bool
+    """Whether this is the trained search's list."""
 
     @property
     def moved(self) -> Moved:
@@ -54,10 +54,11 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What one search finds first. used: whether it is the one that the page uses."""
+    """What one search finds first."""
 
     name: str
     used: bool
+    """Whether it is the search that the page uses."""
     places: list[Placed]
 
 

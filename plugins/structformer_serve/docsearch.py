@@ -28,13 +28,15 @@ _OPENING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One search. request: None for one without words, which finds nothing; tags: what is put around matching words."""
+    """One search of a DocSearch client."""
 
     index: str
     query: str
     hits: int
     request: SearchRequest | None
+    """The search to run; None if the query has no words, which finds nothing."""
     tags: tuple[str, str]
+    """What is put before and after matching words."""
 
 
 def requests_of(body: Any) -> list[Search]:

@@ -112,10 +112,12 @@ def _months(month: str) -> int:
 
 @dataclass(slots=True)
 class Skipped:
-    """Lines that are not events. first: where the first one is."""
+    """Lines that are not events."""
 
     lines: int = 0
+    """How many there are."""
     first: str = ""
+    """File and line of the first one; "" if there are none."""
 
     def add(self, place: str) -> None:
         """Count one."""
@@ -153,16 +155,19 @@ def _event(line: bytes) -> dict[str, Any] | None:
 
 @dataclass(slots=True)
 class Searches:
-    """What was done with one query, in whatever case and spacing it was written. above: how often a document was shown
-    above the one that was opened; lost: how often it was said that nothing fits.
-    """
+    """What was done with one query, in whatever case and spacing it was written."""
 
     query: str
     asked: int = 0
+    """How often it was searched for."""
     empty: int = 0
+    """How often nothing was found."""
     lost: int = 0
+    """How often people said that no result fits."""
     clicks: Counter[str] = field(default_factory=Counter)
+    """How often each document was opened."""
     above: Counter[str] = field(default_factory=Counter)
+    """How often each document was shown above one that was opened."""
 
 
 def searches(workspace: Workspace, skipped: Skipped | None = None) -> list[Searches]:

@@ -17,11 +17,13 @@ _FIRST = {"version": 0, "versions": 0, "release": 0, "language": 1, "lang": 1}  
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The addresses of one query's pages. kept: what all of them have."""
+    """The addresses of one query's pages."""
 
     root: str
+    """The path that a proxy puts in front of all others; "" for none."""
     query: str
     kept: Mapping[str, str]
+    """Parameters that all of the addresses have."""
 
     def __call__(self, path: Sequence[str], where: Sequence[str], *, q: str = "", **others: int) -> str:
         """q: another query."""

@@ -30,16 +30,18 @@ class ModelUnavailable(StructformerError):
 
 @dataclass(frozen=True, slots=True)
 class LanguageModel:
-    """A model behind an address that speaks OpenAI's form. name: "" for the only one that the server has; seconds: of
-    silence, and for a whole answer.
+    """A model behind an address that speaks OpenAI's form.
 
     The key comes from the environment alone, and is in no message and no log."""
 
     address: str
     name: str = ""
+    """The model's name at that address; "" for the only one that the server has."""
     key: str = field(default="", repr=False)
     silence_seconds: float = 30.0
+    """Seconds without a word after which the model counts as unavailable."""
     answer_seconds: float = 120.0
+    """Seconds that a whole answer may take."""
 
     def answer(self, messages: Sequence[dict[str, str]]) -> Iterator[str]:
         """The answer as it comes. Raises ModelUnavailable."""

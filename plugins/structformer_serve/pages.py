@@ -70,11 +70,13 @@ def _how(status: Status, *, verdict: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PageMaker:
-    """Makes the pages. root: what precedes all paths; ask: the host of the language model, "" without one."""
+    """Makes the pages."""
 
     service: SearchService
     root: str = ""
+    """The path that a proxy puts in front of all others; "" for none."""
     ask: str = ""
+    """The host of the language model; "" without one."""
 
     def _render(self, template: str, access: Access, *, heading: str, query: str = "", **values: Any) -> bytes:
         templates = environment("structformer_serve", "templates")

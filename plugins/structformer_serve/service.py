@@ -95,11 +95,12 @@ class NotThere(StructformerError):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A document that is read. links: those that may be followed, by their section's number."""
+    """A document that is read."""
 
     document: Document
     metadata: Mapping[str, Any]
     links: Mapping[int, Sequence[LinkOut]]
+    """For each section's number, the links in it that may be followed."""
 
     def url(self, section: Section) -> str:
         """Where a section is read on its site; "" where that is not known."""
@@ -108,12 +109,15 @@ class Reading:
 
 @dataclass(slots=True)
 class Serving:
-    """What is served and how. pipelines: further ones by name; batch: queries that are encoded together at most."""
+    """What is served and how."""
 
     title: str = ""
     pipelines: Mapping[str, str] = field(default_factory=dict)
+    """Further pipelines, by name."""
     batch: int = 32
+    """How many queries are encoded together at most."""
     feedback: bool = False
+    """Whether searches and clicks are kept."""
 
 
 class SearchService:

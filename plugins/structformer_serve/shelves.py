@@ -20,10 +20,12 @@ _NUMBER = re.compile(r"(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """A folder's documents. folder: its path; numbers: its documents, the index page first."""
+    """A folder's documents."""
 
     folder: str
+    """The path of the folder."""
     numbers: npt.NDArray[np.int64]
+    """The numbers of its documents, the index page first."""
 
     @property
     def label(self) -> str:

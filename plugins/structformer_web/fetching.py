@@ -32,12 +32,14 @@ _BLOCK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a request. status: 0 where there was no answer. problem: why the body is not there."""
+    """What came of a request."""
 
     status: int
+    """The HTTP status; 0 if there was no answer."""
     headers: Mapping[str, str]
     body: bytes = b""
     problem: str = ""
+    """Why the body is missing; "" if it is not."""
 
     @property
     def kind(self) -> str:

@@ -67,15 +67,17 @@ TAKEN = (Fate.NEW, Fate.CHANGED, Fate.UNCHANGED)
 
 @dataclass(slots=True)
 class Crawl:
-    """What a crawl has made. folder: of the pages. problems: addresses that failed, with why. removed: files of pages
-    that are gone. stopped: why it ended early; "" where it did not.
-    """
+    """What a crawl has made."""
 
     folder: Path
+    """The folder of the pages."""
     counts: Counter[Fate] = field(default_factory=Counter)
     problems: list[tuple[str, str]] = field(default_factory=list)
+    """Addresses that failed, each with the reason."""
     removed: int = 0
+    """How many files of pages that are gone were removed."""
     stopped: str = ""
+    """Why the crawl ended early; "" if it did not."""
 
     @property
     def pages(self) -> int:

@@ -14,35 +14,40 @@ _WAITING_TOKENS = 1_000_000  # of trees that wait to be drawn, so that those of 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An inner node. children: their numbers; texts come first, then nodes level by level."""
+    """An inner node."""
 
     tag: tuple[int, ...]
+    """The tokens of its tag."""
     children: tuple[int, ...]
+    """Numbers of its children: the batch's texts are counted first, then its nodes level by level."""
 
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """What is asked of a node of two or more children. node: its place among the batch's nodes; child, sibling: places
-    of two children, the first of which is masked; other: the number of a text or node of another document, None where
-    the batch has none; order: places of the children as they are shuffled.
-    """
+    """What is asked of a node of two or more children."""
 
     node: int
+    """The node's place among the batch's nodes."""
     child: int
+    """The place of the child that is masked, among the node's children."""
     sibling: int
+    """The place of another of the children."""
     other: int | None
+    """The number of a text or node of another document; None if the batch has only one document."""
     order: tuple[int, ...]
+    """The places of the children in shuffled order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """texts: all that are encoded; levels: nodes over them, those over texts alone first; owners: the document of each
-    text and node, by number.
-    """
+    """Trees that are encoded together."""
 
     texts: list[Text]
+    """All texts that are encoded."""
     levels: list[list[Node]]
+    """The nodes over them, level by level; those over texts alone come first."""
     owners: list[int]
+    """The document of each text and node, by its number in the batch."""
 
     @property
     def nodes(self) -> list[Node]:

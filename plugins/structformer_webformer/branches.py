@@ -10,10 +10,12 @@ from structformer.document import Block, MarkKind, Section
 
 @dataclass(slots=True)
 class Branch:
-    """A node of the tree that is learned from. tag: a section's title, or the kind of a block; text: of a leaf."""
+    """A node of the tree that is learned from."""
 
     tag: str
+    """A section's title, or the kind of a block."""
     text: str = ""
+    """The text of a leaf; "" for other nodes."""
     children: list[Branch] = field(default_factory=list)
 
     def walk(self) -> Iterator[Branch]:

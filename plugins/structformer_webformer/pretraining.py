@@ -92,28 +92,32 @@ _LATEST = 100  # steps whose losses are told
 
 @dataclass(frozen=True, slots=True)
 class PretrainingOptions:
-    """base_model: what to start from. max_tokens: of a text, with [CLS]. batch_tokens: of the texts of a step, half of
-    which a tree may have at most. max_steps: ends before all epochs have passed. save_seconds: between checkpoints.
-    """
+    """What the model starts from, and how it is trained."""
 
     base_model: str = "auto"
+    """The model to start from: auto, a folder, or a hub name."""
     max_tokens: int = 256
+    """Tokens that a text has at most, [CLS] included."""
     batch_tokens: int = 8192
+    """Tokens of all texts of a step; one tree may have half of them at most."""
     learning_rate: float = 5e-5
     epochs: int = 1
     max_steps: int | None = None
+    """Steps after which the training ends, even if not all epochs have passed; None for no limit."""
     seed: int = 0
     save_seconds: float = 600.0
+    """Seconds between checkpoints."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pretrained:
-    """What came of it. losses: means of the last steps, by their names."""
+    """What came of a pre-training."""
 
     steps: int
     documents: int
     seconds: float
     losses: dict[str, float]
+    """Means of the losses over the last steps, by the losses' names."""
 
 
 @memory_errors("while training")

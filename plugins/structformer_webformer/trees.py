@@ -20,12 +20,11 @@ Tokenise = Callable[[list[str]], Sequence[Sequence[int]]]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A subtree in words: its tag, its content, its tag. types: of each token, in the text or a tag that opens or
-    closes.
-    """
+    """A subtree in words: its tag, its content, its tag."""
 
     ids: tuple[int, ...]
     types: tuple[int, ...]
+    """For each token whether it belongs to the text, or to a tag that opens or closes."""
     height = 0
 
     @property
@@ -36,12 +35,15 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """A subtree too large for the text encoder. tag: tokens; height: levels below it; size: tokens of all its texts."""
+    """A subtree too large for the text encoder."""
 
     tag: tuple[int, ...]
+    """The tokens of its tag."""
     children: tuple[Text | Inner, ...]
     height: int
+    """How many levels are below it."""
     size: int
+    """Tokens of all its texts."""
 
     def walk(self) -> Iterator[Text | Inner]:
         """All nodes of the tree, those below before those above."""

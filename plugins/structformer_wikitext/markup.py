@@ -47,12 +47,15 @@ _URL = re.compile(rf"(?<![\w])({PROTOCOLS}){URL_CHARACTERS}+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """Text that is not markup. block: it is on lines of its own. kind: what it is, where its tag says so."""
+    """Text that is not markup."""
 
     text: str
     block: bool = False
+    """Whether it is on lines of its own."""
     kind: MarkKind | None = None
+    """The kind of text that it is, if its tag says so; else None."""
     detail: str = ""
+    """The language of code; "" if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +75,11 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A category, or the same page in another language: no part of the text."""
+    """A category, or the same page in another language; neither is part of the text."""
 
     target: str
     language: bool = False
+    """Whether it is the same page in another language."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,13 +127,15 @@ CHARACTERS = {
 
 @dataclass(slots=True)
 class Site:
-    """A wiki's namespaces: names in lower case, by the number of the namespace. `case`: whether a title's first letter has no case."""
+    """A wiki, as its dump describes it."""
 
     namespaces: dict[str, int] = field(default_factory=dict)
+    """Numbers of the namespaces by their names in lower case."""
     language: str | None = None
     database: str = ""
     base: str = ""
     first_letter: bool = True
+    """Whether the case of a title's first letter makes no difference."""
     interwiki: dict[str, str] = field(default_factory=dict)
 
     def address(self, target: str) -> str | None:

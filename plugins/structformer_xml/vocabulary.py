@@ -61,71 +61,90 @@ _MATTER = frozenset("front body back".split())
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What the elements of one vocabulary mean. Names are local names, without namespace.
-
-    sections: elements that are a section when they have a title. titles: elements that name the section they are in (also in one of
-    `wrappers` there). document_titles: elements whose text is the document's title without being a heading, "parent/child".
-    inner_documents: sections with a document's title of their own. labels: what precedes a title, or is the title where there
-    is none. matter: elements that hold sections and have no title: what follows a section there belongs to that section.
-    default_titles: what an element is called that has no title, in one of these.
-    blocks: elements that begin on a line of their own within a paragraph too, and hold others.
-    skipped: elements that are not text; their links stay, without a place. targets: attributes that hold a reference, with what
-    precedes the value ("#" for an id). unreferring: elements whose reference is part of the display. embedded: images and other media. see_also: elements, or "element[attribute=value]", that list related pages.
-    skipped_in: by element, those in which it is skipped. joints: by element, what joins children that no text joins, where it is not
-    a blank. brackets: by element, what surrounds its text. breaks: elements that end a word unless they say break="no".
-    readings: elements whose children say one thing in several ways; variants: those of these children that are never taken.
-    notes: footnotes, which do not belong to a title that they are in; signs: references to them. raised, lowered: what is set so.
-    calls: by element that shows how a function is called, the elements of its name and of a parameter. examples: elements that show markup, which has no meaning there. man_pages: elements that name another page by its name and number.
-    marks: what parts of a text elements are: lists, tables, code... (structformer_xml.marks says how).
-    """
+    """What the elements of one vocabulary mean. Names are local names, without namespace."""
 
     name: str
     roots: frozenset[str] = frozenset()
     namespaces: tuple[str, ...] = ()
     sections: frozenset[str] = frozenset()
+    """Elements that are a section when they have a title."""
     any_section: bool = False
+    """Whether every element with a title is a section, except for those in `untitled`."""
     untitled: frozenset[str] = frozenset()
+    """With `any_section`: elements that are not sections though they have a title."""
     titles: frozenset[str] = frozenset({"title"})
+    """Elements that name the section they are in, also from within one of its `wrappers`."""
     wrappers: frozenset[str] = frozenset()
+    """Elements of a section that may hold its title."""
     document_titles: frozenset[str] = frozenset()
+    """Elements whose text is the document's title without being a heading, as "parent/child"."""
     inner_documents: frozenset[str] = frozenset()
+    """Sections that have a document's title of their own."""
     labels: frozenset[str] = frozenset({"label", "num", "titleabbrev"})
+    """Elements that precede a title, or serve as the title if nothing else does."""
     matter: frozenset[str] = frozenset()
+    """Elements that hold sections and have no title: what follows a section there belongs to that section."""
     default_titles: Mapping[str, str] = field(default_factory=dict)
+    """By element, the title that it gets when it has none of its own."""
     skipped: frozenset[str] = frozenset()
+    """Elements that are not text; their links are kept, without a place."""
     blocks: frozenset[str] = frozenset()
+    """Elements that begin on a line of their own within a paragraph too, and hold others."""
     paragraphs: frozenset[str] = _PARAGRAPHS
     lines: frozenset[str] = _LINES
     cells: frozenset[str] = _CELLS
     verbatim: frozenset[str] = _VERBATIM
     inline: frozenset[str] = _INLINE
     targets: tuple[tuple[str, str], ...] = ()
+    """Attributes that hold a reference, each with what precedes its value: "#" for an id."""
     references: frozenset[str] = frozenset()
-    referring_anywhere: bool = True  # whether an attribute that holds an address makes a link of any element
+    referring_anywhere: bool = True
+    """Whether an attribute that holds an address makes a link of any element."""
     unreferring: frozenset[str] = frozenset()
+    """Elements whose reference is part of the display, and makes no link."""
     embedded: frozenset[str] = _EMBEDDED
+    """Images and other media."""
     citations: frozenset[str] = frozenset()
     see_also: frozenset[str] = frozenset()
+    """Elements, or "element[attribute=value]", that list related pages."""
     named_by: frozenset[str] = frozenset()
+    """Elements that refer to what they name when they are in a list of related pages."""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    """Elements whose text is metadata of the document, with the key that it gets."""
     skipped_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By element, the elements in which it is skipped."""
     within_words: frozenset[str] = _WITHIN_WORDS
+    """Elements that may be inside a word, so that no blank is put around them."""
     joints: Mapping[str, str] = field(default_factory=dict)
+    """By element, what is put between its children if it has no text between them; a blank for elements not listed."""
     brackets: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """By element, what is put before and after its text."""
     breaks: frozenset[str] = frozenset()
+    """Elements that end a word unless they say break="no"."""
     readings: frozenset[str] = frozenset()
+    """Elements whose children say one thing in several ways."""
     variants: frozenset[str] = frozenset()
+    """Children of `readings` that are never taken."""
     notes: frozenset[str] = frozenset({"footnote", "fn", "note"})
+    """Footnotes, which do not belong to a title that they are in."""
     signs: frozenset[str] = frozenset()
+    """Elements, or "element[attribute=value]", that refer to footnotes."""
     raised: frozenset[str] = _RAISED
+    """Elements that are set raised."""
     lowered: frozenset[str] = _LOWERED
+    """Elements that are set lowered."""
     calls: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """For each element that shows how a function is called, the elements of the function's name and of a parameter."""
     examples: frozenset[str] = frozenset()
+    """Elements that show markup, which has no meaning there."""
     man_pages: frozenset[str] = frozenset()
+    """Elements that name another page by its name and number."""
     marks: Mapping[str, str] = field(default_factory=lambda: SHARED_MARKS)
+    """Elements that are lists, tables, code and other parts of a text; see structformer_xml.marks."""
     meanings: dict[str, tuple[str, int, bool, Part | Parts | None]] = field(
         default_factory=dict, init=False, compare=False
-    )  # by tag, as they are met
+    )
+    """What each tag means, filled in as tags are met."""
 
     def kind(self, target: str, element: str) -> LinkKind:
         """The kind of a reference outside of a see-also list."""

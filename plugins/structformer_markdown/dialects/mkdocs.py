@@ -34,11 +34,14 @@ _DEFINITION = re.compile(r"^ {0,3}\[([^\[\]\n]+)\]:", re.MULTILINE)
 
 
 class _Opened(NamedTuple):
-    """An admonition or a tab: what it holds stands four columns further in than it. indent: what is in front."""
+    """An admonition or a tab; its content is indented by four columns more."""
 
     column: int
+    """The column where it begins."""
     indent: str
+    """The text in front of it on its line."""
     is_note: bool
+    """Whether it is an admonition; else it is a tab."""
 
 
 def _plain(text: str, page: Page) -> str:

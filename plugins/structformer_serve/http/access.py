@@ -24,10 +24,12 @@ _MOST_CLIENTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a request may see. name: the token's; where: a filter that nothing in a request widens."""
+    """What a request may see."""
 
     name: str = ""
+    """The name of its token; "" without one."""
     where: Filter = field(default_factory=Filter)
+    """A filter that nothing in a request widens."""
 
 
 EVERYTHING = Access()

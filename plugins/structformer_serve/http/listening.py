@@ -21,10 +21,11 @@ _NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # as ::1, a second addres
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Sockets that listen. handed_over: whether they belong to a supervisor and stay open when this process ends."""
+    """Sockets that listen."""
 
     sockets: tuple[socket.socket, ...]
     handed_over: bool = False
+    """Whether they belong to a supervisor and stay open when this process ends."""
 
     @property
     def port(self) -> int:

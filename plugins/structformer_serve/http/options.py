@@ -16,41 +16,52 @@ _CONNECTIONS = 64
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """host, port: where it listens. hosts: names it answers to beside its own, "*" for any; cors: origins of other
-    sites whose pages may ask, "*" for any; tokens: who may ask, everybody without; rate: requests a second for each
-    client, 0 for any number; root: what a proxy puts in front of all paths; feedback: whether searches and clicks are
-    kept; feedback_mb: how much of them in a month; feedback_months: how many months beside the current one;
-    log_queries: whether the log has the texts of queries; threads: searches at once: more than cores only wait for
-    each other; connections: of one client at once, 0 for any number; None for 64, from this machine any number; ask:
-    the address of a language model that answers questions, "" for none; ask_model: its name there.
-
-    queued: requests that are worked on at once; bodies: how many are read at once, before that; body_bytes: of each.
-    header_seconds, body_seconds: for all of a request's headers, and all of its body; seconds: for an answer;
-    send_seconds: after which a client that takes nothing of its answer is disconnected.
-    """
+    """How a server runs: where it listens, who may ask, what it keeps, and how much it does at once."""
 
     host: str = "127.0.0.1"
+    """The name or address on which it listens."""
     port: int = 8765
     hosts: tuple[str, ...] = ()
+    """Host names that it answers to beside its own; "*" for any."""
     cors: tuple[str, ...] = ()
+    """Origins of other sites whose pages may ask, such as https://docs.example.org; "*" for any."""
     tokens: Tokens = field(default_factory=Tokens)
+    """Who may ask; without any token everybody may."""
     rate: float = 0.0
+    """Requests a second that each client may make; 0 for any number."""
     root: str = ""
+    """The path that a proxy puts in front of all others, such as /search; "" for none."""
     feedback: bool = False
+    """Whether searches and clicks are kept."""
     feedback_mb: int = 50
+    """Megabytes of searches and clicks that are kept in a month at most."""
     feedback_months: int = 12
+    """How many months of them are kept beside the current one."""
     log_queries: bool = False
+    """Whether the log has the texts of queries."""
     threads: int = 2
+    """Searches that run at once. More than the machine has cores only wait for each other."""
     connections: int | None = None
+    """Connections that one client may have open; 0 for any number. None for 64, and for any number from this
+    machine."""
     ask: str = ""
+    """The address of a language model that answers questions; "" for none."""
     ask_model: str = ""
+    """The name of the model at that address; "" for the only one that it has."""
     queued: int = 64
+    """Requests that are worked on at once; the searches among them wait for a thread."""
     bodies: int = 64
+    """Requests whose bodies are read at once, before they are worked on."""
     seconds: float = 10.0
+    """Seconds that an answer may take."""
     header_seconds: float = 5.0
+    """Seconds in which all headers of a request must arrive."""
     body_seconds: float = 5.0
+    """Seconds in which all of a request's body must arrive."""
     send_seconds: float = 10.0
+    """Seconds after which a client that takes nothing of its answer is disconnected."""
     body_bytes: int = 16_384
+    """Bytes that the body of a request has at most."""
 
     def __post_init__(self) -> None:
         if self.root and (not self.root.startswith("/") or self.root.endswith("/")):

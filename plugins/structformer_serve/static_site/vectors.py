@@ -18,14 +18,16 @@ _AT_ONCE = 8192  # words
 
 @dataclass(frozen=True, slots=True)
 class ShortVectors:
-    """words: of the corpus, in the order of UTF-16, in which JavaScript compares them. of_words: what each adds to a
-    sum; passages, overviews: of length one; all (n, dimensions) float32.
-    """
+    """Vectors of few dimensions, all (n, dimensions) float32."""
 
     words: list[str]
+    """The corpus's words in the order of UTF-16, in which JavaScript compares them."""
     of_words: Floats
+    """What each word adds to the sum that is a text's vector."""
     passages: Floats
+    """A vector of length one for each passage."""
     overviews: Floats
+    """A vector of length one for each overview."""
 
 
 def short_vectors(encoder: StaticEncoder, texts: Iterable[str], passages: Floats, overviews: Floats) -> ShortVectors:

@@ -25,14 +25,16 @@ Surfaces = Callable[[str], Iterable[tuple[str, str]]]
 
 @dataclass(slots=True)
 class Postings:
-    """of: by term its passages and their scores, 1 to 255, of `highest`; forms: each word as it is written, with its
-    term.
-    """
+    """Which passages the terms are in."""
 
     of: dict[str, list[tuple[int, int]]]
+    """For each term its passages with their scores, in steps of 1 to 255, where 255 is `highest`."""
     forms: dict[str, str]
+    """The term of each word as it is written."""
     highest: float
+    """The highest score of a term in a passage."""
     common: list[str]
+    """Words, as they are written, whose terms are in too many passages to be listed."""
 
 
 def postings(units: Iterable[Unit], words: Words, surfaces: Surfaces) -> Postings:

@@ -41,12 +41,13 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class SiteReport:
-    """What was written. words: that have a vector, 0 where the search is by words alone."""
+    """What was written."""
 
     folder: str
     documents: int
     passages: int
     words: int
+    """How many words have a vector; 0 if the search is by words alone."""
     files: int
     bytes: int
 
