@@ -74,7 +74,7 @@ BASELINES = {
     "MiniLM": "dense:base",
     "RRF": "hybrid:base[weights=rrf]",
 }
-LEARNED = {
+STANDARDISED = {
     "structure": "dense:structure",
     "structure + words": "hybrid:structure",
     "hybrid with structure": "hybrid:base",
@@ -159,7 +159,7 @@ def measured(
         train_structure(workspace, "structure", StructureOptions(learning=LearningOptions(seed=seed)), force=True)
         seconds.append(time.process_time() - begun)
         build_index(workspace, encoders=["structure", "base"])
-        runs.append(lsa | scored(workspace, judgements, LEARNED))
+        runs.append(lsa | scored(workspace, judgements, STANDARDISED))
         if parts:
             for row, without in LEFT_OUT.items():
                 runs[-1] |= scored(workspace, judgements, {row: "hybrid:base"}, without)

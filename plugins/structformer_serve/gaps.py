@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from structformer.retrieval import Hit, Pipeline, Retriever
+from structformer.retrieval import Hit, Pipeline, Retriever, is_confident
 
 ALIKE = 0.5  # the least cosine of two questions of one group
 _HITS = 5  # documents that are looked at
@@ -113,11 +113,8 @@ def find_gaps(
 
 
 def knows_confidence(retriever: Retriever, pipeline: Pipeline | None = None) -> bool:
-    """Whether the search can tell that what it finds may not be the answer: that takes vectors, and a corpus large
-    enough to learn it from.
-    """
-    encoder = retriever.pipeline(pipeline).encoder
-    return bool(encoder) and retriever.opened.floor(encoder) > 0
+    """Whether the search can tell that what it finds may not be the answer: the parts of a hybrid's score tell it."""
+    return retriever.weights(retriever.pipeline(pipeline)) is not None
 
 
 def _unanswered(
@@ -128,7 +125,7 @@ def _unanswered(
         rankings = retriever.rank([each.query for each in part], pipeline)
         for each, ranking in zip(part, rankings, strict=True):
             hits = retriever.hits(ranking, _HITS, group=True, sections=0)
-            if not hits or each.not_found or not retriever.is_confident(each.query, hits, pipeline):
+            if not hits or each.not_found or not is_confident(ranking.likely):
                 yield _Unanswered(each, hits)
         progress(start + len(part), len(asked))
 

@@ -180,7 +180,10 @@ class SearchAnswer(BaseModel):
     query: str
     index: str
     pipeline: str
-    confident: bool = Field(description="False where nothing may be what was asked for.")
+    confident: bool = Field(description="False where the first hit may well not be what was asked for.")
+    likely: float | None = Field(
+        default=None, description="How likely the first hit's document is right, 0 to 1; null where that is not known."
+    )
     documents: int = Field(description="Documents among the candidates; of copies and translations one is counted.")
     copies: int = Field(description="Documents among the candidates that are copies of others.")
     translations: int = Field(description="Documents among the candidates that are translations of others.")

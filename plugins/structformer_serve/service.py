@@ -24,7 +24,6 @@ from structformer.retrieval import (
     UNTRAINED,
     Allowed,
     Filter,
-    FusionWeights,
     Help,
     Hit,
     IndexedDocuments,
@@ -36,9 +35,11 @@ from structformer.retrieval import (
     complete,
     completed,
     help_with,
+    is_confident,
     parse_filter,
     trained_encoder,
     web_address,
+    what_parts_give,
 )
 from structformer.text import language_name
 from structformer.workspace import Workspace
@@ -85,8 +86,6 @@ _LABELS = {
     "structure_overview": "what the document is about, by what these documents teach",
     "described": "the sentence that describes the document best",
 }
-_OF_ALL = frozenset({"dense", "overview", "lexical", "document"})  # those that every hybrid has
-_SHARES = frozenset({"lexical"})  # scores that count as shares of the query's best one
 
 
 class NotThere(StructformerError):
@@ -243,7 +242,8 @@ class SearchService:
             query=request.q,
             index=current.id,
             pipeline=str(pipeline),
-            confident=request.typing or not hits or retriever.is_confident(request.q, hits, pipeline),
+            confident=is_confident(ranking.likely),
+            likely=ranking.likely,
             documents=pages,
             copies=len(documents) - len(distinct),
             translations=len(distinct) - pages,
@@ -430,18 +430,17 @@ class _Explained:
         self._words_of, self._held = opened.lexical.words, partial(opened.lexical.held, ranking.query)
         self._query = list(dict.fromkeys(_WORD.findall(ranking.query)))
         weights = current.retriever.weights(pipeline)
-        self._weights = None if weights is None else _by_name(weights)
-        self._learned = _learned(pipeline, weights, current.static)
+        self._gives = {} if weights is None else what_parts_give(ranking, weights)
+        self._learned = _learned(pipeline, current.static, with_structure=bool(weights and weights.with_structure))
         self._witness = current.retriever.witnesses(ranking.query, pipeline, seen)
         self._by_words = sorted(ranking.scores.get("lexical", {}).values(), reverse=True)
-        self._best = self._by_words[0] if self._by_words else 1.0
 
     def why(self, hit: Hit) -> Why:
         parts = []
-        for name, weight in (self._weights or {}).items():
+        for name, (weight, mean, scale) in self._gives.items():
             value = hit.scores.get(name, 0.0)
-            value = value / self._best if name in _SHARES else value
-            parts.append(Part(name=name, label=_LABELS[name], value=value, weight=weight, gives=weight * value))
+            gives = scale * (value - mean)
+            parts.append(Part(name=name, label=_LABELS[name], value=value, weight=weight, gives=gives))
         by_words = hit.scores.get("lexical")
         witness = self._witness(hit.document_id)
         told_by = witness.told_by if witness else ""
@@ -457,12 +456,7 @@ class _Explained:
         )
 
 
-def _by_name(weights: FusionWeights) -> dict[str, float]:
-    shown = [name for name in _LABELS if name in _OF_ALL or name in weights.others]
-    return {name: getattr(weights, name) for name in shown}
-
-
-def _learned(pipeline: Pipeline, weights: FusionWeights | None, static: Collection[str]) -> str:
+def _learned(pipeline: Pipeline, static: Collection[str], *, with_structure: bool) -> str:
     """What of a pipeline is learned, in words. static: encoders that were learned from the corpus alone."""
     if not pipeline.encoder:
         return "BM25: words alone, nothing is learned"
@@ -470,13 +464,8 @@ def _learned(pipeline: Pipeline, weights: FusionWeights | None, static: Collecti
         how = "an encoder learned from this corpus alone, nothing pretrained"
     else:
         how = "the untrained encoder" if pipeline.encoder == UNTRAINED else "an encoder trained on this corpus"
-        how += ", and one learned from this corpus alone" if weights is not None and weights.with_structure else ""
-    if weights is None:
-        return how
-    said = (
-        "learned from the documents' own opening sentences" if weights.learned else "those that all corpora begin with"
-    )
-    return f"{how}; the weights are {said}"
+        how += ", and one learned from this corpus alone" if with_structure else ""
+    return how
 
 
 def _found(hit: Hit, explained: _Explained | None) -> Found:

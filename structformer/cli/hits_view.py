@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -31,17 +30,19 @@ def show_search(
     trace: Sequence[str] = (),
     also: Mapping[str, Any] | None = None,
     where: Filter | None = None,
+    likely: float | None = None,
 ) -> None:
-    """Print what a search found, and whether any hit is likely to be what the user wants.
+    """Print what a search found, and whether the first hit is likely to be what the user wants.
 
-    explain: adds scores, the pipeline and its weights. remark: with scores, replaces the sentence that describes a
-    hit's document best. trace: lines on how it was found. also: more keys of the JSON. where: the search's filter;
-    explains a filter that matches no document.
+    likely: how likely that is, None where the search cannot tell. explain: adds scores, the pipeline and its weights.
+    remark: with scores, replaces the sentence that describes a hit's document best. trace: lines on how it was found.
+    also: more keys of the JSON. where: the search's filter; explains a filter that matches no document.
     """
+    from structformer.retrieval.rankings.ranking import is_confident
     from structformer.retrieval.search_suggestions import help_with, why_none
 
     weights = retriever.weights(pipeline) if explain or out.as_json else None
-    confident = retriever.is_confident(query, hits, pipeline)
+    confident = is_confident(likely)
     filtered = "" if hits else why_none(retriever.opened, where)
     lost = not (hits and confident) and not filtered
     meant = help_with(retriever.opened, query, retriever.allowed(where)).meant if lost else ""
@@ -49,8 +50,9 @@ def show_search(
         {
             "query": query,
             "pipeline": str(pipeline),
-            "weights": None if weights is None else asdict(weights),
+            "weights": None if weights is None else weights.asked(query).counted,
             "confident": confident,
+            "likely": None if likely is None else round(likely, 3),
             "did_you_mean": meant,
             **(also or {}),
             "hits": [hit.as_dict() for hit in hits],
@@ -70,11 +72,8 @@ def show_search(
         out.say(f"\n{printable(line)}")
     out.say(f"\npipeline: {pipeline}")
     if weights is not None:
-        out.say(
-            f"score = {weights.dense:g} dense + {weights.overview:g} overview + "
-            f"{weights.lexical:g} lexical/best + {weights.document:g} document"
-            + "".join(f" + {value:g} {name}" for name, value in weights.others.items())
-        )
+        parts = " + ".join(f"{value:.2g} {name}" for name, value in weights.asked(query).counted.items())
+        out.say(f"score = {parts}, each in standard deviations over what was looked at")
     if explain and (verdict := _training(retriever, pipeline)):
         out.say(f"training: {verdict}")
 

@@ -85,9 +85,8 @@ def command(
     """Index the corpus's sections for search by words (BM25) and by meaning.
 
     The encoder `structure` is learned from the corpus itself, in seconds to a minute, with nothing pretrained; a
-    pretrained one's vectors come beside it. Texts that were indexed before keep their vectors, and an
-    interrupted run resumes. Beside a pretrained encoder the hybrid's weights are learned from the corpus's own opening
-    sentences, from 20 of them on."""
+    pretrained one's vectors come beside it, and count as much as the encoder reads of these documents. Texts that were
+    indexed before keep their vectors, and an interrupted run resumes."""
     from structformer.engines.job_parts import Part
     from structformer.retrieval.indexing import build_index
     from structformer.retrieval.job_parts import index_part
@@ -140,26 +139,9 @@ def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], worksp
     out.result(
         f"{manifest['units']} passages indexed" + (f", with vectors of: {vectors}" if vectors else ", lexical only")
     )
-    if manifest["weights"]:
-        out.say(_told_of_weights(manifest["weights"]))
+    for encoder, share in manifest["reads"].items():
+        if share < 1:
+            out.say(f"{encoder} finds few passages by their own sentences here: it counts {share:.0%} of its weight")
     if ctx.params.get("encoders") == () and not are_installed(*TORCH):
         out.note(needs("a pretrained encoder beside it", TORCH))
     out.say(f'\nnext: structformer search -w {workspace} "your question"')
-
-
-def _told_of_weights(weights: dict[str, Any]) -> str:
-    """From what the hybrid's weights were learned, or why they were not."""
-    from structformer.retrieval.questions.pseudo_queries import FEWEST_OPENINGS
-    from structformer.retrieval.vectors.encoder_names import STRUCTURE
-
-    starting = "the search's weights are those that all corpora begin with"
-    counted = weights["openings"]
-    if not weights["learned"] and weights["encoder"] == STRUCTURE:
-        return f"{starting}; beside a pretrained encoder they are learned from openings"
-    if counted is None:
-        return "the search's weights were learned from openings" if weights["learned"] else starting
-    asked, silent = counted["asked"], counted["documents"] - counted["having"]
-    without = f"without a question of their own: {silent} of {counted['documents']} documents"
-    if weights["learned"]:
-        return f"the search's weights were learned from {asked} openings; {without}"
-    return f"{starting}: of the {FEWEST_OPENINGS} openings that learning needs, {asked} can be asked; {without}"

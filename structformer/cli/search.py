@@ -66,7 +66,7 @@ def command(
         return _search_engine(out, engine, workspace, text, count, explain or out.verbose)
     retriever, used = opened(out, workspace, chosen, if_stale)
     hits = retriever.search(text, count, used, where=where, group=group)
-    show_search(out, retriever, text, used, hits, explain=explain, where=where)
+    show_search(out, retriever, text, used, hits, explain=explain, where=where, likely=hits.likely)
     return 0
 
 

@@ -29,7 +29,14 @@ from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical
 from structformer.retrieval.questions.asked_questions import AskedQuestions
 from structformer.retrieval.questions.document_shares import DocumentShares
 from structformer.retrieval.questions.pseudo_queries import OPENING, SOURCES, PseudoQuery, draw_pseudo_queries
-from structformer.retrieval.rankings.fusion_weights import DEFAULT_WEIGHTS
+from structformer.retrieval.rankings.hybrid_score import (
+    PARTS,
+    Floats,
+    FusionWeights,
+    candidates,
+    contributions,
+    fusion_weights,
+)
 from structformer.retrieval.rankings.run_files import Run
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.vectors.encoder_names import STRUCTURE, UNTRAINED
@@ -46,7 +53,6 @@ ALL_OPENINGS = "openings of documents, each answered by the rest of its document
 _FEWEST, _MOST = 20, 1000
 DEPTH = 100
 NOWHERE = -np.inf  # the score of what may not be found
-Floats = npt.NDArray[np.floating]
 Asked = TypeVar("Asked", bound=AskedQuestions)
 
 
@@ -79,7 +85,7 @@ def evaluate_by_structure(
     title, asked, answered = first_enough(retriever, None, ask)
     static = static_cosines(retriever, asked, answered)
     shares = DocumentShares(asked, opened.units, opened.lexical)
-    weights = DEFAULT_WEIGHTS
+    weights = fusion_weights(pretrained=False)
     stages = [lexical(), lexical(of="documents"), dense(STRUCTURE), hybrid(STRUCTURE)]
     runs: list[Run] = [{} for _ in stages]
     for done, number in enumerate(answered, 1):
@@ -87,12 +93,13 @@ def evaluate_by_structure(
         found = shares.of(asked.questions[number])
         whole = np.array([found.get(int(owner), 0.0) for owner in asked.unit_owners])
         cosines, overviews = static(number)
-        together = weights.lexical * words + weights.document * whole
-        together = together + weights.dense * cosines + weights.overview * overviews
         right, wrong = asked.allowed_of(number)
+        parts = np.zeros((len(words), len(PARTS)))
+        parts[:, :4] = np.stack([cosines, overviews, words, whole], axis=1)
+        together = found_by(parts, weights.asked(asked.questions[number].text), right | wrong)
         rows = (np.where(words > 0, words, NOWHERE), np.where(whole > 0, whole, NOWHERE), cosines, together)
         for run, scores in zip(runs, rows, strict=True):
-            documents = _best_documents(np.where(right | wrong, scores, NOWHERE), asked)
+            documents = best_documents(np.where(right | wrong, scores, NOWHERE), asked)
             run[question_id(number)] = run_of(opened, documents)
         if progress:
             progress(done, len(answered))
@@ -189,7 +196,15 @@ def _questions(retriever: Retriever, held_out_by: int | None) -> Iterator[tuple[
     yield ALL_OPENINGS, drawn[:_MOST]
 
 
-def _best_documents(scores: Floats, asked: AskedQuestions) -> list[int]:
+def found_by(parts: Floats, weights: FusionWeights, allowed: npt.NDArray[np.bool_]) -> Floats:
+    """(units,) the hybrid's score of its candidates, NOWHERE of others. parts: (units, 7); allowed: (units,)."""
+    found = candidates(parts, weights, allowed)
+    scores = np.full(len(parts), NOWHERE)
+    scores[found] = contributions(parts[found], weights).sum(1)
+    return scores
+
+
+def best_documents(scores: Floats, asked: AskedQuestions) -> list[int]:
     """Numbers of the best documents, each scoring as its best unit; equal scores in the documents' order."""
     owners, places = np.unique(asked.unit_owners, return_inverse=True)
     best = np.full(len(owners), NOWHERE)

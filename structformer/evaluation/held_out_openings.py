@@ -7,14 +7,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from structformer.errors import ModelError, UsageError
 from structformer.evaluation.asked_openings import (
     ALL_OPENINGS,
     CAVEAT,
-    DEPTH,
+    NOWHERE,
+    best_documents,
     first_enough,
+    found_by,
     judgements_of,
     question_id,
     run_of,
@@ -22,12 +26,18 @@ from structformer.evaluation.asked_openings import (
 )
 from structformer.evaluation.comparison import MEASURES, Comparison, Evaluation, FoundRun, compare_runs, label
 from structformer.models.registry import read_record, trained_models
-from structformer.retrieval.learning.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
+from structformer.retrieval.learning.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical
 from structformer.retrieval.questions.document_shares import DocumentShares
 from structformer.retrieval.questions.pseudo_queries import PseudoQuery
-from structformer.retrieval.rankings.fusion_weights import DEFAULT_WEIGHTS, FusionWeights, reciprocal_rank_fusion
+from structformer.retrieval.rankings.hybrid_score import (
+    PARTS,
+    Floats,
+    FusionWeights,
+    fusion_weights,
+    reciprocal_rank_fusion,
+)
 from structformer.retrieval.rankings.run_files import Run
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.stage import Stage
@@ -36,7 +46,10 @@ from structformer.retrieval.vectors.encoder_places import encoder_place, load_un
 from structformer.workspace import Workspace
 
 _FUSED = 200  # passages of each list of reciprocal rank fusion
-Way = Callable[..., torch.Tensor]  # of the seven parts that `_ways` names
+_STATIC = [PARTS.index("structure"), PARTS.index("structure_overview")]
+# From the parts of all units, (units, 7), which may be found, (units,), and the question to the units' scores, -inf of
+# what is not found.
+Way = Callable[[Floats, npt.NDArray[np.bool_], str], Floats]
 
 
 def evaluate_openings(
@@ -69,35 +82,39 @@ def evaluate_openings(
     if title == ALL_OPENINGS:
         models = []
     texts = [question.text for question in asked.questions]
-    static = _static(retriever, asked, answered)
+    static = static_cosines(retriever, asked, answered) if opened.has_structure else None
     vectors = {UNTRAINED: asked.vectors}
     for name in models:
         vectors[name] = torch.from_numpy(opened.encoder(name)[0].encode_queries(texts))
-    ways = list(_ways(models, weights, with_structure=static is not None))
+    weights = fusion_weights(pretrained=True, structure=static is not None, described=weights.described > 0)
+    ways = list(_ways(models, weights))
     runs: list[Run] = [{} for _ in ways]
     shares = DocumentShares(asked, opened.units, opened.lexical)
     kept = index.descriptions
     owners = asked.owners.numpy()
 
-    def descriptions(number: int, vector: torch.Tensor, cosines: torch.Tensor) -> torch.Tensor:
-        if kept is None:
-            return torch.zeros(len(owners))
-        best, _ = kept.best(vector.numpy(), kept.saying(asked.questions[number]))
-        return torch.from_numpy(kept.scores(best, owners, cosines.numpy())).float()
+    def table(number: int, vectors: torch.Tensor, allowed: npt.NDArray[np.bool_], others: Floats) -> Floats:
+        """(units, 7) an encoder's parts of the score, beside those that hang on no encoder."""
+        found = dict(zip(PARTS, others.T, strict=True))
+        cosines, overviews, found["lexical"], *_ = asked.parts(vectors[[number]], [number])[:, 0].double().numpy()
+        found |= {"dense": cosines, "overview": overviews}
+        if kept is not None:
+            best, _ = kept.best(vectors[number].numpy(), kept.saying(asked.questions[number]))
+            found["described"] = kept.scores(best, owners, np.where(allowed, cosines, -np.inf))
+            found["described"][~allowed] = 0.0
+        return np.stack([found[name] for name in PARTS], axis=1)
 
     for done, number in enumerate(answered, 1):
-        by_document = torch.zeros(len(asked.overviews))
-        for document, its_share in shares.of(asked.questions[number]).items():
-            by_document[document] = its_share
-        right, wrong = (part[0] for part in asked.allowed([number]))
-        parts = {name: [part[0] for part in asked.parts(its[[number]], [number])] for name, its in vectors.items()}
-        by_structure = static(number) if static is not None else [torch.zeros(len(asked.units))] * 2
+        right, wrong = asked.allowed_of(number)
+        others = np.zeros((len(owners), len(PARTS)))
+        whole = shares.of(asked.questions[number])
+        others[:, PARTS.index("document")] = [whole.get(owner, 0.0) for owner in owners.tolist()]
+        if static is not None:
+            others[:, _STATIC] = np.stack(static(number), axis=1)
+        tables = {name: table(number, its, right | wrong, others) for name, its in vectors.items()}
         for run, (_, encoder, way) in zip(runs, ways, strict=True):
-            cosines, overviews, words = parts[encoder]
-            described = descriptions(number, vectors[encoder][number], cosines.masked_fill(~(right | wrong), NOTHING))
-            seven = [cosines, overviews, words, by_document[asked.owners], *by_structure, described]
-            total = way(*seven).masked_fill(~(right | wrong), NOTHING)
-            run[question_id(number)] = run_of(opened, _documents(total, asked))
+            scores = np.where(right | wrong, way(tables[encoder], right | wrong, asked.questions[number].text), NOWHERE)
+            run[question_id(number)] = run_of(opened, best_documents(scores, asked))
         if progress:
             progress(done, len(answered))
     found = [
@@ -123,16 +140,6 @@ def _check_vectors(opened: OpenedIndex) -> None:
     raise UsageError(f"this index {what}: {needed}; {cure}")
 
 
-def _static(
-    retriever: Retriever, asked: PseudoQueryScores, answered: Sequence[int]
-) -> Callable[[int], list[torch.Tensor]] | None:
-    """`static_cosines` as tensors; None if the index has no static encoder's vectors."""
-    if not retriever.opened.has_structure:
-        return None
-    cosines = static_cosines(retriever, asked, answered)
-    return lambda number: [torch.from_numpy(each) for each in cosines(number)]
-
-
 def _held_out_alike(workspace: Workspace) -> tuple[int | None, list[str]]:
     """The seed that chose what was held out, and the encoders trained with it on questions; None and none without."""
     by_seed: dict[int, list[str]] = {}
@@ -143,48 +150,39 @@ def _held_out_alike(workspace: Workspace) -> tuple[int | None, list[str]]:
     return next(iter(by_seed.items()), (None, []))
 
 
-def _ways(models: Sequence[str], learned: FusionWeights, *, with_structure: bool) -> Iterator[tuple[Stage, str, Way]]:
-    """The rows, each with its encoder and how it scores passages from the seven parts of the search: cosines,
-    overviews' cosines, words, documents' words, the static encoder's two, and descriptions.
-    """
+def _ways(models: Sequence[str], weights: FusionWeights) -> Iterator[tuple[Stage, str, Way]]:
+    """The rows, each with its encoder and how it scores passages from the parts of the search."""
+    dense_part, lexical_part, document_part = (PARTS.index(name) for name in ("dense", "lexical", "document"))
 
-    def weighted(weights: FusionWeights) -> Way:
-        return lambda *parts: sum(
-            (weight * part for weight, part in zip(weights.as_array().tolist(), parts, strict=True)),
-            torch.zeros_like(parts[0]),
-        )
+    def words(part: int) -> Way:
+        return lambda parts, *_: np.where(parts[:, part] > 0, parts[:, part], NOWHERE)
 
-    yield lexical(), UNTRAINED, lambda *parts: parts[2].masked_fill(parts[2] == 0, NOTHING)
-    yield lexical(of="documents"), UNTRAINED, lambda *parts: parts[3].masked_fill(parts[3] == 0, NOTHING)
-    if with_structure:
-        words = DEFAULT_WEIGHTS
-        yield dense(STRUCTURE), UNTRAINED, lambda *parts: parts[4]
-        yield (
-            hybrid(STRUCTURE),
-            UNTRAINED,
-            weighted(FusionWeights(0.0, 0.0, words.lexical, words.document, words.dense, words.overview)),
-        )
+    yield lexical(), UNTRAINED, words(lexical_part)
+    yield lexical(of="documents"), UNTRAINED, words(document_part)
+    if weights.with_structure:
+        yield dense(STRUCTURE), UNTRAINED, lambda parts, *_: parts[:, _STATIC[0]]
+        yield hybrid(STRUCTURE), UNTRAINED, by_structure
     for name in (UNTRAINED, *models):
-        yield dense(name), name, lambda *parts: parts[0]
+        yield dense(name), name, lambda parts, *_: parts[:, dense_part]
         if name == UNTRAINED:
-            yield hybrid(name, weights="rrf"), name, lambda *parts: _fused(parts[0], parts[2])
-        yield hybrid(name), name, weighted(learned)
+            yield hybrid(name, weights="rrf"), name, _fused
+        yield hybrid(name), name, lambda parts, allowed, query: found_by(parts, weights.asked(query), allowed)
 
 
-def _fused(cosines: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+def by_structure(parts: Floats, allowed: npt.NDArray[np.bool_], query: str) -> Floats:
+    """The hybrid of words and the static encoder, whose parts come in the place of another encoder's."""
+    alone = np.zeros_like(parts)
+    alone[:, :4] = parts[:, [*_STATIC, 2, 3]]
+    return found_by(alone, fusion_weights(pretrained=False).asked(query), allowed)
+
+
+def _fused(parts: Floats, *_: object) -> Floats:
+    cosines, words = parts[:, PARTS.index("dense")], parts[:, PARTS.index("lexical")]
     lists = []
-    for scores in (cosines, words.masked_fill(words == 0, NOTHING)):
-        best = torch.topk(scores, min(_FUSED, len(scores)))
-        found = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        lists.append([(unit, score) for unit, score in found if score > NOTHING])
-    total = torch.full_like(cosines, NOTHING)
+    for scores in (cosines, np.where(words > 0, words, NOWHERE)):
+        best = np.argsort(-scores, kind="stable")[:_FUSED].tolist()
+        lists.append([(unit, float(scores[unit])) for unit in best if scores[unit] > NOWHERE])
+    total = np.full_like(cosines, NOWHERE)
     for unit, score in reciprocal_rank_fusion(lists, 2 * _FUSED):
         total[unit] = score
     return total
-
-
-def _documents(scores: torch.Tensor, asked: PseudoQueryScores) -> list[int]:
-    """Numbers of the best documents, each scoring as its best unit; equal scores in the documents' order."""
-    best = torch.full((len(asked.overviews),), NOTHING).scatter_reduce(0, asked.owners, scores, "amax")
-    order = torch.argsort(best, descending=True, stable=True)[:DEPTH]
-    return order[best[order] > NOTHING / 2].tolist()

@@ -127,8 +127,8 @@ def language_advice(corpus: Corpus, encoder: str, command: str, *, language: str
     return (
         f"{100 * share:.0f} % of the documents are in other languages than English ({named}), and "
         f"{'MiniLM' if encoder == 'minilm' else encoder} reads English. The search uses it all the same, beside words "
-        "and what the documents themselves teach, with a weight that it learns from these documents: a small one where "
-        "the encoder finds little. Without any pretrained encoder, learned from the documents alone, whatever their "
+        "and what the documents themselves teach, with the weight that its reading of them earns: none where it finds "
+        "next to nothing. Without any pretrained encoder, learned from the documents alone, whatever their "
         f"language: index --encoder structure. An encoder of many languages may find more (not measured "
         f"here): {command}"
     )

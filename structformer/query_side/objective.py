@@ -20,7 +20,7 @@ from structformer.sampling import Example
 from structformer.training.data.batching import Batching, Prepared, in_order
 from structformer.training.objectives.objectives import Objective, ObjectiveOptions
 
-_SCALE = 12.0  # scores are multiplied by this before the softmax
+_SCALE = 1.3  # scores, in standard deviations, are multiplied by this before the softmax
 # What leaving the base's vector costs: 1 - cosine of a question's vector with the untrained one, times this. With
 # none the git manual lost what npm's gained; 2 to 6 gained on all, 15 gained less.
 _ANCHOR = 6.0

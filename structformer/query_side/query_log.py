@@ -14,7 +14,6 @@ from structformer.errors import UsageError
 from structformer.retrieval.learning.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
 from structformer.retrieval.questions.even_sample import EvenSample
 from structformer.retrieval.questions.pseudo_queries import LOG, MOST_PSEUDO_QUERIES, PseudoQuery
-from structformer.retrieval.rankings.fusion_weights import DEFAULT_WEIGHTS
 from structformer.text.query_like import plain
 
 _AGREEING = 3  # documents that dense and lexical search each find first, the hybrid's first among them
@@ -79,9 +78,8 @@ def log_queries(
     found = []
     for start in range(0, len(asked), _BATCH):
         numbers = list(range(start, min(start + _BATCH, len(asked))))
-        cosines, overviews, words = asked.parts(asked.vectors[numbers], numbers)
-        total = DEFAULT_WEIGHTS.dense * cosines + DEFAULT_WEIGHTS.overview * overviews + DEFAULT_WEIGHTS.lexical * words
-        firsts = asked.owners[total.argmax(1)].tolist()
+        cosines, _, words, *_ = asked.parts(asked.vectors[numbers], numbers)
+        firsts = asked.owners[asked.totals(asked.vectors[numbers], numbers).argmax(1)].tolist()
         for row, (number, first) in enumerate(zip(numbers, firsts, strict=True)):
             if all(first in _best(asked, scores[row]) for scores in (cosines, words)):
                 found.append(PseudoQuery(asked.questions[number].text, first, LOG))

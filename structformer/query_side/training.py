@@ -114,7 +114,7 @@ def _question_source(
     if not has_vectors(workspace, [place]):
         training_advice(corpus, workspace, place.base, mode.listener.note)
     index = _current_index(workspace, mode, progress)
-    path, weights = made_vectors(index, place, progress)
+    path = made_vectors(index, place, progress)
     untrained = load_untrained(place)
     units, documents = Units(index.folder / "units.arrow"), IndexedDocuments(index.folder / "documents.arrow")
     halves = IndexStructure(workspace, units, documents).halves() if index.has_vectors(STRUCTURE) else None
@@ -125,7 +125,6 @@ def _question_source(
         DenseIndex(path, units.numbers("document")),
         untrained,
         CrossFitted(halves) if halves else None,
-        weights,
     )
     asked, samples, judge, drawn = training_queries(
         corpus,

@@ -26,9 +26,14 @@ if TYPE_CHECKING:
     from structformer.retrieval.indexing import build_index, encoders_advice, unrepeatable, would_lose_vectors
     from structformer.retrieval.opened import OpenedIndex, QueryEncoder, has_ranking_head, query_encoder_folder
     from structformer.retrieval.pipeline import as_pipeline, hybrid, parse_pipeline
-    from structformer.retrieval.rankings.fusion_weights import DEFAULT_WEIGHTS, FusionWeights
+    from structformer.retrieval.rankings.hybrid_score import (
+        STATIC_WORDS,
+        FusionWeights,
+        fusion_weights,
+        what_parts_give,
+    )
     from structformer.retrieval.rankings.qrels_files import read_qrels
-    from structformer.retrieval.rankings.ranking import Ranked, Ranking, in_order
+    from structformer.retrieval.rankings.ranking import Ranked, Ranking, in_order, is_confident
     from structformer.retrieval.rankings.run_files import read_run
     from structformer.retrieval.registry import make_stage, stage_kinds
     from structformer.retrieval.retriever import AnyPipeline, Retriever, checked_query
@@ -47,14 +52,69 @@ if TYPE_CHECKING:
     from structformer.retrieval.words.lexical import FIELDS
 
 __all__ = [
-    "DEFAULT_WEIGHTS", "ENCODER", "FIELDS", "STRUCTURE", "UNTRAINED", "UNTRAINED_OF", "Allowed",
-    "AnyPipeline", "Facet", "Filter", "FusionWeights", "Help", "Hit", "Hits", "Index", "IndexedDocuments",
-    "Mask", "OpenedIndex", "Pipeline", "Place", "QueryEncoder", "Ranked", "Ranking", "Retriever", "Stage",
-    "StageKind", "TrainingVerdict", "Translation", "Unit", "as_pipeline", "asked_in", "build_index",
-    "checked_query", "choose_encoders", "complete", "completed", "default_encoders", "encoder_kind",
-    "encoder_place", "encoders_advice", "has_ranking_head", "has_vectors", "help_with", "hybrid", "idf",
-    "in_order", "is_stale", "make_stage", "open_facets", "parse_filter", "parse_pipeline",
-    "query_encoder_folder", "read_qrels", "read_run", "saturation", "stage_kinds", "trained_encoder",
-    "training_verdict", "unrepeatable", "web_address", "with_anchor", "would_lose_vectors",
+    "ENCODER",
+    "FIELDS",
+    "STATIC_WORDS", "STRUCTURE",
+    "UNTRAINED",
+    "UNTRAINED_OF",
+    "Allowed",
+    "AnyPipeline",
+    "Facet",
+    "Filter",
+    "FusionWeights",
+    "Help",
+    "Hit",
+    "Hits",
+    "Index",
+    "IndexedDocuments",
+    "Mask",
+    "OpenedIndex",
+    "Pipeline",
+    "Place",
+    "QueryEncoder",
+    "Ranked",
+    "Ranking",
+    "Retriever",
+    "Stage",
+    "StageKind",
+    "TrainingVerdict",
+    "Translation",
+    "Unit",
+    "as_pipeline",
+    "asked_in",
+    "build_index",
+    "checked_query",
+    "choose_encoders",
+    "complete",
+    "completed",
+    "default_encoders",
+    "encoder_kind",
+    "encoder_place",
+    "encoders_advice",
+    "fusion_weights",
+    "has_ranking_head",
+    "has_vectors",
+    "help_with",
+    "hybrid",
+    "idf",
+    "in_order",
+    "is_confident",
+    "is_stale",
+    "make_stage",
+    "open_facets",
+    "parse_filter",
+    "parse_pipeline",
+    "query_encoder_folder",
+    "read_qrels",
+    "read_run",
+    "saturation",
+    "stage_kinds",
+    "trained_encoder",
+    "training_verdict",
+    "unrepeatable",
+    "web_address",
+    "what_parts_give",
+    "with_anchor",
+    "would_lose_vectors",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from structformer.errors import UsageError
+from structformer.retrieval.rankings.ranking import is_confident
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +88,19 @@ class Hit:
 class Hits(list[Hit]):
     """The hits of a search, best first: a list that also knows how they were found.
 
-    query, pipeline: what was asked, and how. confident: whether any hit may well be what was asked for, as the command
-    line and the page say it; False when there is none.
+    query, pipeline: what was asked, and how. likely: how likely the first hit's document is one that was asked for,
+    between 0 and 1; None of pipelines that cannot tell. confident: that it is likely enough, as the command line and
+    the page say it; False when there is no hit.
     """
 
     def __init__(
-        self, hits: Iterable[Hit] = (), *, query: str = "", pipeline: str = "", confident: bool = True
+        self, hits: Iterable[Hit] = (), *, query: str = "", pipeline: str = "", likely: float | None = None
     ) -> None:
         super().__init__(hits)
         self.query = query
         self.pipeline = pipeline
-        self.confident = confident and bool(self)
+        self.likely = likely
+        self.confident = is_confident(likely) and bool(self)
 
     def _repr_html_(self) -> str:
         from structformer.notebook import hits_html

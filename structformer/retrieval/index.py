@@ -1,5 +1,5 @@
 """The index of a workspace, as it is read: the words and metadata of units and documents, the vectors of one encoder or
-more, and their fusion weights. `indexing` makes it.
+more. `indexing` makes it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from structformer.corpus import Corpus
 from structformer.errors import ModelError, WorkspaceError
 from structformer.retrieval.documents.copies import COPIES
 from structformer.retrieval.documents.translations import TRANSLATIONS
-from structformer.retrieval.rankings.fusion_weights import FusionWeights
 from structformer.retrieval.vectors.approximate import (
     ApproximateIndex,
     approximate_files,
@@ -86,16 +85,16 @@ class Index:
         except (ModelError, WorkspaceError):
             return False
 
-    def vectors(self, encoder: str | EncoderPlace) -> tuple[Path, FusionWeights]:
-        """The file of an encoder's vectors, and the hybrid's weights learned for it. Raises WorkspaceError where the
-        index lacks them, ModelError on an unknown encoder.
+    def vectors(self, encoder: str | EncoderPlace) -> Path:
+        """The file of an encoder's vectors. Raises WorkspaceError where the index lacks them, ModelError on an unknown
+        encoder.
         """
-        place = self._place(encoder)
-        path, *_, weights = [self.path(name) for name in vector_files(place)]
-        try:
-            return path, FusionWeights.of(read_json(weights)["weights"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise WorkspaceError(f"{weights} cannot be read ({error}): run `structformer index` again") from error
+        path, *_ = [self.path(name) for name in vector_files(self._place(encoder))]  # all are checked
+        return path
+
+    def reads(self, vectors: Path) -> float:
+        """How well the encoder of a file of vectors reads the corpus, between 0 and 1 (vectors/reading.py)."""
+        return float(read_json(self.path(f"dense/{vectors.stem}.made.json")).get("reads", 1.0))
 
     def _place(self, encoder: str | EncoderPlace) -> EncoderPlace:
         return encoder_place(self.workspace, encoder) if isinstance(encoder, str) else encoder
@@ -123,16 +122,11 @@ class Index:
         "org/name", with "@COMMIT" if it comes from a hub.
         """
         found = {}
-        for path in sorted((self.folder / "dense").glob("*.fusion.json")):
+        for path in sorted((self.folder / "dense").glob("*.made.json")):
             made = read_json(path)
             if made.get("base") and made.get("needs_torch", True):
-                found[path.name.removesuffix(".fusion.json")] = "@".join(filter(None, [made["base"], made["revision"]]))
+                found[path.name.removesuffix(".made.json")] = "@".join(filter(None, [made["base"], made["revision"]]))
         return found
-
-    def floor(self, encoder: str) -> float:
-        """The cosine below which an encoder's passages are not found with confidence; 0 where none was learned."""
-        name = vector_files(self._place(encoder))[-1]
-        return float(read_json(self.path(name)).get("floor", 0.0)) if self.has(name) else 0.0
 
 
 def has_vectors(workspace: Workspace, encoders: Iterable[str | EncoderPlace]) -> bool:
@@ -154,10 +148,8 @@ def is_stale(workspace: str | Path | Workspace) -> bool:
 
 
 def vector_files(place: EncoderPlace) -> list[str]:
-    """The files of an encoder's vectors: units' and overviews', the digests of their texts, and the hybrid's
-    weights.
-    """
-    suffixes = (".npy", ".digests.npy", ".overviews.npy", ".overviews.digests.npy", ".fusion.json")
+    """The files of an encoder's vectors: units' and overviews', the digests of their texts, and what made them."""
+    suffixes = (".npy", ".digests.npy", ".overviews.npy", ".overviews.digests.npy", ".made.json")
     return [f"dense/{place.vectors}{suffix}" for suffix in suffixes]
 
 

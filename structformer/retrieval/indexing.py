@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from structformer.retrieval.documents.translations import TRANSLATIONS, Translat
 from structformer.retrieval.documents.units import IndexedDocuments, Units, corpus_units, document_writer, unit_writer
 from structformer.retrieval.index import FORMAT_VERSION, vector_files
 from structformer.retrieval.learning.structure import IndexStructure
-from structformer.retrieval.rankings.fusion_weights import FusionWeights
 from structformer.retrieval.vector_making import APPROXIMATE, AUTO, Progress, journals, make_vectors
 from structformer.retrieval.vectors.approximate import faiss_module
 from structformer.retrieval.vectors.encoder_names import STRUCTURE
@@ -36,9 +35,6 @@ from structformer.retrieval.words.lexical import LexicalWriter
 from structformer.storage.files import read_json, remove, write_json
 from structformer.text.languages import declared_code
 from structformer.workspace import Workspace
-
-if TYPE_CHECKING:
-    pass
 
 
 @checked_options(encoder="encoders", model="base_model", lang="language")
@@ -71,7 +67,7 @@ def build_index(
     made: a folder of vectors that were made elsewhere. say: called with advice before time is spent, for example that
     an encoder reads English alone and the documents are in French; None: a warning.
 
-    Returns the index's manifest, the names of its encoders and what its weights were learned from. Raises
+    Returns the index's manifest with the names of its encoders, and how well the pretrained ones read it. Raises
     WorkspaceError before the first ingest, ModelError on an unknown encoder, UsageError on "approximate" without faiss.
     """
     workspace, progress = Workspace(workspace), notebook_progress(progress)
@@ -79,8 +75,7 @@ def build_index(
     choose_encoders(workspace, base_model, query_model)
     if encoders is None:
         encoders = encoders_to_index(workspace)
-    # First the static one, which takes part in the others' weights.
-    encoders = sorted(dict.fromkeys(encoders), key=lambda name: name != STRUCTURE)
+    encoders = sorted(dict.fromkeys(encoders), key=lambda name: name != STRUCTURE)  # the static one is made first
     for encoder in encoders:
         if encoder != STRUCTURE:
             encoder_place(workspace, encoder)  # a wrong name fails before the work begins
@@ -132,27 +127,16 @@ def build_index(
         write_json(folder / "manifest.json", manifest)
         (folder / "dense").mkdir()
         before = workspace.folder("index") if workspace.has("index") else None
-        structure = IndexStructure(workspace, *indexed)
-        if STRUCTURE in encoders and not structure.make(progress):
+        if STRUCTURE in encoders and not IndexStructure(workspace, *indexed).make(progress):
             encoders.remove(STRUCTURE)
+        reads: dict[str, float] = {}
         for encoder in encoders:
             place = encoder_place(workspace, encoder)
-            make_vectors(folder, before, workspace, place, manifest, structure, progress, made)
-        weights = _weights_learned(folder, workspace, encoders)
+            make_vectors(folder, before, workspace, place, manifest, progress, made)
+            if (share := read_json(folder / vector_files(place)[-1]).get("reads")) is not None:
+                reads[encoder] = float(share)
         remove(journals(workspace))
-    return {**manifest, "encoders": encoders, "weights": weights}
-
-
-def _weights_learned(folder: Path, workspace: Workspace, encoders: Sequence[str]) -> dict[str, Any]:
-    """What the weights of the first pretrained encoder, else of the static one, were learned from: whether they were
-    learned at all, and the numbers of openings, if any were asked. Empty without an encoder.
-    """
-    if not encoders:
-        return {}
-    encoder = next((name for name in encoders if name != STRUCTURE), STRUCTURE)
-    found = read_json(folder / vector_files(encoder_place(workspace, encoder))[-1])
-    learned = FusionWeights.of(found["weights"]).learned
-    return {"encoder": encoder, "learned": learned, "openings": found.get("openings")}
+    return {**manifest, "encoders": encoders, "reads": reads}
 
 
 def _languages(corpus: Corpus, chosen: str) -> tuple[str, ...]:
@@ -198,5 +182,5 @@ def would_lose_vectors(workspace: Workspace) -> bool:
     """Whether torch is missing and the index of today has vectors that only torch makes."""
     if are_installed(*TORCH) or not workspace.has("index"):
         return False
-    made = (workspace.folder("index") / "dense").glob("*.fusion.json")
+    made = (workspace.folder("index") / "dense").glob("*.made.json")
     return any(read_json(path).get("needs_torch", True) for path in made)

@@ -28,7 +28,7 @@ from structformer.retrieval.documents.translations import Translations
 from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.index import Index, has_vectors
-from structformer.retrieval.rankings.fusion_weights import FusionWeights
+from structformer.retrieval.rankings.hybrid_score import FusionWeights, fusion_weights
 from structformer.retrieval.rankings.ranking import Ranking
 from structformer.retrieval.stage import Pipeline, Stage
 from structformer.retrieval.vectors.encoder_names import DEFAULT, ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-# The file of an encoder's vectors in an index, by the encoder's name, and the hybrid's weights learned for it.
-VectorsOf = Callable[[Index, str], tuple[Path, FusionWeights]]
+# The file of an encoder's vectors in an index, by the encoder's name.
+VectorsOf = Callable[[Index, str], Path]
 SECTIONS, DOCUMENTS = "sections", "documents"  # what a stage scores
 WHOLE = 1_000_000  # characters of a document that are counted
 
@@ -85,7 +85,6 @@ class OpenedIndex:
         self.lexical = LexicalIndex(folder / "lexical", self.index.manifest["languages"])
         self._read_places: list[npt.NDArray[np.int64]] = []
         self._dense: dict[str, tuple[QueryEncoder, DenseIndex, FusionWeights]] = {}
-        self._floors: dict[str, float] = {}
         self._late: dict[str, TokenIndex] = {}
         self._rerankers: dict[str, Scorer] = {}
         self._statistics: dict[str, CollectionStatistics] = {}
@@ -208,7 +207,7 @@ class OpenedIndex:
         return Pipeline(tuple(map(named, pipeline.stages)))
 
     def weights(self, encoder: str) -> FusionWeights:
-        """The learned weights of an encoder's hybrid."""
+        """The weights of an encoder's hybrid."""
         return self.encoder(encoder)[2]
 
     def encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
@@ -226,10 +225,6 @@ class OpenedIndex:
             return False
         return self.index.has_vectors(STRUCTURE) or os.access(self.index.folder, os.W_OK)
 
-    def floor(self, name: str) -> float:
-        """The cosine below which an encoder's passages are not found with confidence; 0 where none was learned."""
-        return self._kept(self._floors, name, self.index.floor)
-
     def use_encoder(self, name: str, encoder: QueryEncoder, index: DenseIndex, weights: FusionWeights) -> None:
         """Put another encoder of queries in the place of the one that was opened."""
         self._dense[name] = encoder, index, weights
@@ -239,14 +234,27 @@ class OpenedIndex:
 
         if name != UNTRAINED:
             checked_model(self.workspace, name)
-        vectors, weights = self._vectors(self.index, name)
+        vectors = self._vectors(self.index, name)
         place = encoder_place(self.workspace, name)
         fingerprint = model_fingerprint(self.workspace, name)
         encoder = load_query_encoder(self.workspace, name)
         if model_fingerprint(self.workspace, name) != fingerprint or vectors.stem != place.vectors:
             raise WorkspaceError(f"the model {name} was trained again while it was loaded: search again")
         nearest, descriptions = self.index.nearest(vectors), self.index.descriptions(vectors)
+        weights = fusion_weights(
+            pretrained=encoder_kind(self.workspace, name).needs_torch,
+            structure=self.has_structure,
+            described=descriptions is not None,
+            reads=self.index.reads(vectors),
+        )
         return encoder, DenseIndex(vectors, self.owners, nearest, descriptions), weights
+
+    def presence(self, query: str, unit: int) -> float:
+        """How much of a query's words a unit holds, function words left out, between 0 and 1."""
+        terms = set(self.lexical.terms(query))
+        terms = terms - self.stop_terms or terms
+        text = f"{' '.join(self.units[unit].path)}\n{self.units[unit].text}"
+        return len(terms & self.lexical.held(query, text)) / len(terms) if terms else 0.0
 
     def document_text(self, document: int, characters: int) -> str:
         """A document's title and the beginning of its text, titles of sections in it."""

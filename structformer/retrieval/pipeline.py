@@ -112,7 +112,7 @@ def late(model: str | None = None, **options: Any) -> Stage:
 
 
 def hybrid(model: str | None = None, **options: Any) -> Stage:
-    """Lexical and dense together: learned weights, or reciprocal rank fusion. Without a model the default search."""
+    """Lexical and dense together, standardised or by reciprocal rank fusion. Without a model the default search."""
     return make_stage("hybrid", model, **options)
 
 

@@ -21,7 +21,7 @@ from structformer.retrieval.hits import Filter, Hit, Hits, Place, Translation, W
 from structformer.retrieval.index import Index
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, hybrid, lexical
-from structformer.retrieval.rankings.fusion_weights import FusionWeights
+from structformer.retrieval.rankings.hybrid_score import FusionWeights
 from structformer.retrieval.rankings.ranking import Ranked, Ranking
 from structformer.retrieval.snippet import Matches, snippet
 from structformer.retrieval.stage import Pipeline, Stage
@@ -70,7 +70,7 @@ class Retriever:
         group: bool = False,
     ) -> Hits:
         """Up to k sections, best first; with `group` up to k documents, each by its best section with the others in
-        `Hit.sections`. `Hits.confident` says whether any of them may well be what was asked for.
+        `Hit.sections`. `Hits.likely` says how likely the first is what was asked for.
 
         Raises UsageError on a query without a word, and on k below 1.
         """
@@ -79,7 +79,7 @@ class Retriever:
         used = self.pipeline(pipeline)
         ranking = self.rank([checked_query(query)], used, where=where)[0]
         hits = self.hits(ranking, k, group=group)
-        return Hits(hits, query=query, pipeline=str(used), confident=self.is_confident(query, hits, used))
+        return Hits(hits, query=query, pipeline=str(used), likely=ranking.likely)
 
     async def asearch(
         self,
@@ -209,22 +209,10 @@ class Retriever:
         return self.default_pipeline() if pipeline is None else self.opened.with_encoders_named(as_pipeline(pipeline))
 
     def weights(self, pipeline: Pipeline) -> FusionWeights | None:
-        """The learned weights that a pipeline's fusion uses, None where it has no such stage."""
+        """The weights of a pipeline's fusion, None where it has no such stage."""
         pipeline = self.pipeline(pipeline)
         fused = next((stage for stage in pipeline.stages if stage.kind.fuses), None)
-        return self.opened.weights(fused.model) if fused is not None and fused.learned_weights else None
-
-    def is_confident(self, query: str, hits: Sequence[Hit], pipeline: Pipeline) -> bool:
-        """Whether any hit may well be what was asked for: its cosine reaches what 95 % of right answers reach on
-        questions drawn from the corpus, or it holds every word of the query. True where no floor was learned, and of
-        pipelines without vectors.
-        """
-        pipeline = self.pipeline(pipeline)
-        floor = self.opened.floor(pipeline.encoder) if pipeline.encoder else 0.0
-        if not floor or any(hit.scores.get("dense", 0.0) >= floor for hit in hits):
-            return True
-        words = set(self.opened.lexical.terms(query))
-        return any(words <= self.opened.lexical.held(query, f"{hit.breadcrumb}\n{hit.text}") for hit in hits)
+        return self.opened.weights(fused.model) if fused is not None and fused.is_weighed else None
 
     def witnesses(
         self, query: str, pipeline: Pipeline, among: Allowed | None = None
@@ -275,7 +263,7 @@ class Retriever:
         )
 
 
-def _made_vectors(index: Index, encoder: str) -> tuple[Path, FusionWeights]:
+def _made_vectors(index: Index, encoder: str) -> Path:
     """An encoder's vectors; only where the index lacks them does a search bring in what makes them."""
     if index.has_vectors(encoder):
         return index.vectors(encoder)

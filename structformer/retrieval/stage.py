@@ -14,7 +14,7 @@ from structformer.retrieval.rankings.ranking import Ranking
 from structformer.retrieval.vectors.encoder_names import DEFAULT
 from structformer.workspace import checked_name
 
-LEARNED = "learned"  # of an option `weights`
+STANDARDISED = "standardised"  # of an option `weights`
 Value = float | str
 # (the opened index, the stage, the queries' rankings so far, numbers of the documents that may be found): changes the
 # rankings
@@ -44,7 +44,7 @@ class StageKind:
     vectors: bool = False
     """Whether its model is a bi-encoder, whose vectors of queries it compares with those of the index."""
     fuses: bool = False
-    """Whether it sums scores by the weights learned for that encoder, unless its option `weights` says otherwise."""
+    """Whether it sums standardised scores (hybrid_score.py), unless its option `weights` says otherwise."""
     ranks: bool = False
     """Whether it orders by its model's scores alone; tables then call it by the model's name."""
 
@@ -94,9 +94,9 @@ class Stage:
         return int(self.option("k"))
 
     @property
-    def learned_weights(self) -> bool:
-        """Whether it sums scores by learned weights."""
-        return self.kind.fuses and ("weights" not in self.kind.options or self.option("weights") == LEARNED)
+    def is_weighed(self) -> bool:
+        """Whether it sums standardised scores."""
+        return self.kind.fuses and ("weights" not in self.kind.options or self.option("weights") == STANDARDISED)
 
     def __rshift__(self, other: Stage | Pipeline) -> Pipeline:
         """This stage and then another stage, or another pipeline's stages."""

@@ -1,33 +1,30 @@
-"""Making an encoder's vectors for an index, with the fusion weights that are learned with them."""
+"""Making an encoder's vectors for an index."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from structformer._version import __version__
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
-from structformer.models.registry import checked_model, trained_models
+from structformer.models.registry import checked_model
 from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.index import Index, description_files, nearest_files, vector_files
-from structformer.retrieval.learning.structure import IndexStructure
-from structformer.retrieval.rankings.fusion_weights import FusionWeights, starting_weights
+from structformer.retrieval.rankings.hybrid_score import fusion_weights
 from structformer.retrieval.vectors.approximate import APPROXIMATE_FROM, FEWEST, is_installed, write_approximate
-from structformer.retrieval.vectors.dense import DenseIndex, overview_path
+from structformer.retrieval.vectors.dense import overview_path
 from structformer.retrieval.vectors.descriptions import (
-    Descriptions,
     description_texts_path,
     descriptions_path,
     drawn_descriptions,
     write_descriptions,
 )
-from structformer.retrieval.vectors.encoder_names import STRUCTURE, UNTRAINED
+from structformer.retrieval.vectors.encoder_names import UNTRAINED
 from structformer.retrieval.vectors.encoder_places import (
     EncoderPlace,
     encoder_kind,
@@ -35,21 +32,16 @@ from structformer.retrieval.vectors.encoder_places import (
     load_passage_encoder,
 )
 from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_texts
+from structformer.retrieval.vectors.reading import reading_share
 from structformer.retrieval.words.lexical import LexicalIndex
-from structformer.static_encoder import StaticEncoder
-from structformer.storage.files import building_folder, fsync_folder, fsync_tree, read_json, remove, write_json
+from structformer.storage.files import building_folder, fsync_folder, fsync_tree, remove, write_json
 from structformer.workspace import Workspace
-
-if TYPE_CHECKING:
-    from structformer.models.bi_encoder import BiEncoder
 
 AUTO, EXACT, APPROXIMATE = NEAREST = ("auto", "exact", "approximate")
 Progress = Callable[[str, int, int], None]
 
 
-def made_vectors(
-    index: Index, encoder: str | EncoderPlace, progress: Progress | None = None
-) -> tuple[Path, FusionWeights]:
+def made_vectors(index: Index, encoder: str | EncoderPlace, progress: Progress | None = None) -> Path:
     """`Index.vectors`, which are made first where the index lacks them."""
     workspace = index.workspace
     place = encoder_place(workspace, encoder) if isinstance(encoder, str) else encoder
@@ -57,9 +49,7 @@ def made_vectors(
     if not all(index.has(name) for name in names):
         optional = [*nearest_files(place.vectors), *description_files(place.vectors)]
         with index.adding(f"making the vectors of {place.name}", names, optional):
-            indexed = Units(index.path("units.arrow")), IndexedDocuments(index.path("documents.arrow"))
-            structure = IndexStructure(workspace, *indexed)
-            make_vectors(index.folder, None, workspace, place, index.manifest, structure, progress)
+            make_vectors(index.folder, None, workspace, place, index.manifest, progress)
             remove(journals(workspace))
     return index.vectors(place)
 
@@ -80,13 +70,11 @@ def make_vectors(
     workspace: Workspace,
     place: EncoderPlace,
     manifest: dict[str, Any],
-    structure: IndexStructure,
     progress: Progress | None,
     made: Path | None = None,
 ) -> None:
-    """Encode units and overviews into an index's folder, and learn the hybrid's weights; weights that were learned
-    beside the same static encoder stay. before: the folder of the index before; made: a folder of vectors that were
-    made elsewhere.
+    """Encode units, overviews and descriptions into an index's folder. before: the folder of the index before; made: a
+    folder of vectors that were made elsewhere.
     """
     if (folder / vector_files(place)[0]).exists():
         return  # two encoders of queries may share one of passages
@@ -126,35 +114,20 @@ def make_vectors(
             )
         if needs_torch:
             write_descriptions(description_texts_path(path), described)
-        beside = _structure_of(folder, workspace) if needs_torch else ""  # another static encoder stands alone
         # Whether torch made the vectors is kept with them: the model may be another one by the time that it matters.
-        facts = {"needs_torch": needs_torch, "structure": beside}
-        facts |= {"language": manifest["language"], "languages": manifest["languages"], "tool_version": __version__}
-        starting = starting_weights(structure=bool(beside), described=needs_torch)
-        if place.untrained:
-            stayed = read_json(_fusion_path(earlier)) if beside and _fusion_path(earlier).exists() else {}
-            if any(stayed.get(name) != value for name, value in facts.items()):
-                halves = structure.halves() if beside else None
-                if beside and halves is None:
-                    stayed = {"weights": asdict(starting), "floor": 0.0}
-                else:
-                    stayed = _learned(folder, manifest, (units, documents), path, model, halves)
-            weights = FusionWeights.of(stayed["weights"])
-            facts["floor"] = stayed["floor"]
-            counted = stayed.get("openings")
-        else:
-            weights, counted = starting, None
-        facts["weights"] = asdict(weights)
-        # Told, and nothing hangs on them.
-        facts |= {"base": place.base, "revision": place.revision} | ({"openings": counted} if counted else {})
-        write_json(building.folder / f"{place.vectors}.fusion.json", facts)
+        facts: dict[str, Any] = {"needs_torch": needs_torch, "base": place.base, "revision": place.revision}
+        if needs_torch:
+            lexical = LexicalIndex(folder / "lexical", manifest["languages"])
+            facts["reads"] = reading_share(units, np.load(path, mmap_mode="r"), model.encode_documents, lexical)
+        write_json(building.folder / f"{place.vectors}.made.json", {**facts, "tool_version": __version__})
+        weights = fusion_weights(pretrained=needs_torch)
         if is_approximate(manifest, len(units)):
             write_approximate(
                 path,
                 np.load(path, mmap_mode="r"),
                 np.load(overview_path(path), mmap_mode="r"),
                 units.numbers("document"),
-                weights.overview,
+                weights.overview / weights.dense,
                 (lambda done, _: progress("nearest vectors", done, len(units))) if progress else None,
             )
         fsync_tree(building.folder)
@@ -169,38 +142,3 @@ def is_approximate(manifest: dict[str, Any], units: int) -> bool:
     """Whether an index of so many units gets an approximate index of its vectors."""
     chosen = manifest.get("nearest", AUTO)
     return units >= (FEWEST if chosen == APPROXIMATE else APPROXIMATE_FROM) and chosen != EXACT and is_installed()
-
-
-def _structure_of(folder: Path, workspace: Workspace) -> str:
-    """The fingerprint of the static encoder if an index's folder has its vectors, else ""."""
-    if STRUCTURE not in trained_models(workspace):
-        return ""
-    place = encoder_place(workspace, STRUCTURE)
-    return place.vectors if (folder / vector_files(place)[0]).exists() else ""
-
-
-def _fusion_path(vectors: Path) -> Path:
-    return vectors.with_name(f"{vectors.stem}.fusion.json")
-
-
-def _learned(
-    folder: Path,
-    manifest: dict[str, Any],
-    indexed: tuple[Units, IndexedDocuments],
-    vectors: Path,
-    encoder: BiEncoder,
-    halves: tuple[StaticEncoder, StaticEncoder] | None,
-) -> dict[str, Any]:
-    """The hybrid's weights and the floor of confidence, learned with the untrained encoder and its vectors, and the
-    numbers of openings that taught them.
-    """
-    from structformer.retrieval.learning.pseudo_query_scores import UntrainedSearch
-    from structformer.retrieval.learning.static_scores import CrossFitted
-    from structformer.retrieval.learning.weights_from_openings import learned_from_openings
-
-    lexical = LexicalIndex(folder / "lexical", manifest["languages"])
-    index = DenseIndex(vectors, indexed[0].numbers("document"), descriptions=Descriptions(vectors))
-    search = UntrainedSearch(*indexed, lexical, index, encoder, CrossFitted(halves) if halves else None)
-    learned = learned_from_openings(search)
-    counts = {"asked": learned.asked, "having": learned.having, "documents": learned.documents}
-    return {"weights": asdict(learned.weights), "floor": learned.floor, "openings": counts}

@@ -1,7 +1,7 @@
 """What a search engine does for the hybrid: it keeps units with one vector and their terms, and ranks by each.
 
-The vector is w u + x o, of a unit's vector and its document's overview's by the learned weights, and behind it the same
-of the static encoder's where that counts too, so that one inner product is the meaning's whole share of the score.
+The vector is u + x o, of a unit's vector and its document's overview's by its weight, and behind it the same of the
+static encoder's where that counts too, so that one inner product ranks by meaning.
 Terms are ours, stemmed and joined by spaces, so that every engine counts the same words, whatever its own analysis.
 """
 

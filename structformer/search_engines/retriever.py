@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ import numpy as np
 from structformer.errors import WorkspaceError
 from structformer.retrieval.hits import Hit
 from structformer.retrieval.opened import OpenedIndex, QueryEncoder, load_query_encoder, model_fingerprint
-from structformer.retrieval.rankings.fusion_weights import FusionWeights
-from structformer.retrieval.rankings.ranking import normalize_by_max, top_k
+from structformer.retrieval.rankings.hybrid_score import FusionWeights, scaled_weights
+from structformer.retrieval.rankings.ranking import top_k
 from structformer.retrieval.snippet import Matches, snippet
 from structformer.retrieval.vector_making import made_vectors
 from structformer.retrieval.vectors.encoder_names import STRUCTURE
@@ -24,31 +25,30 @@ from structformer.text.lexical_analysis import analyzer_of, query_terms, spaced
 from structformer.workspace import Workspace
 
 _FOUND = 200  # units by words, and by meaning, as the workspace's own hybrid takes them
+_PARTS = ("meaning", "structure", "lexical", "document")
 
 
 def write_engine(workspace: str | Path | Workspace, engine: EngineIndex, encoder: str = "base") -> int:
     """Write the workspace's index to an engine, in place of what we wrote there before; returns the number of units.
 
-    encoder: whose vectors are written, with the weights learned for it; the static encoder's vectors follow if those
-    weights count it. Raises WorkspaceError without an index.
+    encoder: whose vectors are written; the static encoder's follow where the index has them. A unit's vector is by each
+    encoder its own, plus that of its document's overview by its weight. Raises WorkspaceError without an index.
     """
     opened = OpenedIndex(Workspace(workspace), made_vectors)
     _, index, weights = opened.encoder(encoder)
     weights = replace(weights, described=0.0)  # an engine has passages, and no sentences beside them
-    encoders = {encoder: (index, weights.dense, weights.overview)}
-    if encoder != STRUCTURE and weights.with_structure and opened.has_structure:
-        encoders[STRUCTURE] = opened.encoder(STRUCTURE)[1], weights.structure, weights.structure_overview
-    else:
-        weights = replace(weights, structure=0.0, structure_overview=0.0)
+    encoders = {encoder: (index, weights.overview / weights.dense)}
+    if encoder != STRUCTURE and weights.with_structure:
+        encoders[STRUCTURE] = opened.encoder(STRUCTURE)[1], weights.structure_overview / weights.structure
     of_units = [len(terms) for terms in _unit_terms(opened)]
     of_documents = [len(terms) for terms in _document_terms(opened)]
 
     def units() -> Iterator[EngineUnit]:
         for number, (unit, terms) in enumerate(zip(opened.units, _unit_terms(opened), strict=True)):
             parts = [
-                np.float32(own) * np.asarray(its.vectors[number], np.float32)
+                np.asarray(its.vectors[number], np.float32)
                 + np.float32(whole) * np.asarray(its.overviews[unit.document], np.float32)
-                for its, own, whole in encoders.values()
+                for its, whole in encoders.values()
             ]
             fields = {
                 "document_id": unit.document_id,
@@ -66,12 +66,12 @@ def write_engine(workspace: str | Path | Workspace, engine: EngineIndex, encoder
         "encoders": [[name, model_fingerprint(opened.workspace, name)] for name in encoders],
         "corpus": opened.index.manifest["corpus"],
         "languages": opened.index.manifest["languages"],
-        "weights": asdict(weights),
+        "weights": weights.counted | {"static_alone": weights.static_alone},
         "units": len(of_units),
         "terms_of_a_unit": sum(of_units) / max(1, len(of_units)),
         "terms_of_a_document": sum(of_documents) / max(1, len(of_documents)),
     }
-    dimensions = sum(its.vectors.shape[1] for its, _, _ in encoders.values())
+    dimensions = sum(its.vectors.shape[1] for its, _ in encoders.values())
     engine.write(_batches(units()), _batches(documents), dimensions, facts)
     return len(of_units)
 
@@ -93,7 +93,7 @@ def _document_terms(opened: OpenedIndex) -> Iterator[list[str]]:
 
 
 class EngineRetriever:
-    """The hybrid search from a search engine: words and meaning found there, weighed here as the corpus taught."""
+    """The hybrid search from a search engine: words and meaning found there, weighed here."""
 
     def __init__(self, engine: EngineIndex, workspace: str | Path | Workspace) -> None:
         """workspace: where the encoders are. Raises WorkspaceError where the engine's index was written with other
@@ -110,29 +110,31 @@ class EngineRetriever:
                     f"the engine's vectors are of another {name}: write them again with structformer export"
                 )
         self.encoders: list[QueryEncoder] = [load_query_encoder(place, name) for name, _ in self.facts["encoders"]]
-        self.weights = FusionWeights.of(self.facts["weights"])
+        self.weights = FusionWeights(**self.facts["weights"])
         self._analyzer = analyzer_of(self.facts["languages"])
 
     def search(self, query: str, k: int = 10) -> list[Hit]:
-        """Up to k hits, best first: a unit's inner product, its share of the best BM25 score and its document's."""
+        """Up to k hits, best first. An encoder's two parts come as one, the inner product with a unit's vector by it;
+        in all else it is the score of the workspace's own hybrid.
+        """
         terms = query_terms(self._analyzer, query)
-        vector = np.concatenate([encoder.encode_queries([query])[0] for encoder in self.encoders])
-        by_words = normalize_by_max(self.engine.by_words(terms, _FOUND))
-        whole = normalize_by_max(self.engine.by_words(terms, _FOUND, documents=True))
-        by_meaning = self.engine.nearest(vector, _FOUND) if vector.any() else []
+        vectors = [encoder.encode_queries([query])[0] for encoder in self.encoders]
+        weights = self.weights.asked(query)
+        counted = [_of_both(weights.dense, weights.overview), _of_both(weights.structure, weights.structure_overview)]
+        by_words = dict(self.engine.by_words(terms, _FOUND))
+        whole = dict(self.engine.by_words(terms, _FOUND, documents=True))
+        asked = np.concatenate([weight * vector for weight, vector in zip(counted, vectors, strict=False)])
+        by_meaning = self.engine.nearest(asked.astype(np.float32), _FOUND) if asked.any() else []
         kept = self.engine.units(sorted({*by_words, *(unit for unit, _ in by_meaning)}))
-        scores = {
-            unit: {
-                "meaning": float(vector @ of_unit),
-                "lexical": by_words.get(unit, 0.0),
-                "document": whole.get(document, 0.0),
-            }
-            for unit, (document, of_unit, _) in kept.items()
-        }
-        totals = {
-            unit: its["meaning"] + self.weights.lexical * its["lexical"] + self.weights.document * its["document"]
-            for unit, its in scores.items()
-        }
+        ends = np.cumsum([len(vector) for vector in vectors])[:-1]
+        scores: dict[int, dict[str, float]] = {}
+        for unit, (document, of_unit, _) in kept.items():
+            meant = zip(vectors, np.split(of_unit, ends), strict=True)
+            scores[unit] = dict(zip(_PARTS, (float(vector @ its) for vector, its in meant), strict=False))
+            scores[unit] |= {"lexical": by_words.get(unit, 0.0), "document": whole.get(document, 0.0)}
+        table = np.array([[its.get(name, 0.0) for name in _PARTS] for its in scores.values()]).reshape(-1, len(_PARTS))
+        scaled = scaled_weights(table, np.array([*counted, weights.lexical, weights.document]))
+        totals = dict(zip(scores, (table @ scaled).tolist(), strict=True))
         matches = Matches(terms, lambda word: self._analyzer.analyze(spaced(word)))
         hits: dict[tuple[int, int], Hit] = {}
         for unit, total in top_k(totals, len(totals)):
@@ -140,6 +142,11 @@ class EngineRetriever:
             if (document, fields["section"]) not in hits and len(hits) < k:
                 hits[document, fields["section"]] = _hit(fields, total, scores[unit], matches)
         return list(hits.values())
+
+
+def _of_both(own: float, whole: float) -> float:
+    """The weight of the sum of two parts that go half together."""
+    return math.sqrt(own * own + whole * whole + own * whole)
 
 
 def _hit(fields: dict[str, Any], total: float, scores: dict[str, float], matches: Matches) -> Hit:

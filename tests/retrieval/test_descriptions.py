@@ -85,11 +85,11 @@ def test_a_page_is_found_by_what_others_say_where_they_link_to_it(harbour, capsy
     assert retriever.witnesses(query, pipeline)("nowhere.md") is None
     assert retriever.witnesses(query, retriever.pipeline("lexical"))("pump.md") is None
     with pytest.raises(SystemExit):
-        main(["search", query, "-w", str(harbour), "--explain"])
+        main(["search", query, "-w", str(harbour), "-k", "30", "--explain"])
     shown = capsys.readouterr().out
     assert f"described by index.md: {sentence}" in shown
     assert "described: Mend the" in shown
-    assert " described\n" in shown
+    assert " described, each in standard deviations" in shown
     index = retriever.opened.encoder("base")
     retriever.opened.use_encoder("base", *index[:2], replace(index[2], described=0.0))
     without = [hit.document_id for hit in retriever.search(query, k=60)]

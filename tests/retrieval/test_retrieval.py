@@ -12,13 +12,15 @@ from structformer.ingestion import ingest
 from structformer.models.bi_encoder import BiEncoder
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import dense, dense_fusion, hybrid, lexical, parse_pipeline, rerank
-from structformer.retrieval.rankings.fusion_weights import (
-    DEFAULT_WEIGHTS,
-    FusionWeights,
-    learn_weights,
+from structformer.retrieval.rankings.doubt import likely_right
+from structformer.retrieval.rankings.hybrid_score import (
+    PARTS,
+    contributions,
+    fusion_weights,
     reciprocal_rank_fusion,
-    starting_weights,
+    what_parts_give,
 )
+from structformer.retrieval.rankings.ranking import DOUBTED
 from structformer.workspace import Workspace
 
 from boats import TINY
@@ -72,22 +74,20 @@ def test_the_default_is_hybrid_once_there_are_vectors(indexed):
     assert hit.score == hit.scores["hybrid"]
 
 
-def test_the_hybrid_is_the_weighted_sum_of_its_seven_scores(indexed):
+def test_the_hybrid_is_the_weighted_sum_of_its_seven_scores_in_standard_deviations(indexed):
     retriever = Retriever.open(indexed)
-    weights = retriever.weights(retriever.pipeline("hybrid"))
+    weights = retriever.weights(retriever.pipeline("hybrid")).asked("clove hitch")
     [ranking] = retriever.rank(["clove hitch"], "hybrid")
-    best = max(ranking.scores["lexical"].values())
-    for unit, score in ranking.ranked:
-        parts = (
-            weights.dense * ranking.scores["dense"][unit],
-            weights.overview * ranking.scores["overview"][unit],
-            weights.lexical * ranking.scores["lexical"].get(unit, 0.0) / best,
-            weights.document * ranking.scores["document"][unit],
-            weights.structure * ranking.scores["structure"][unit],
-            weights.structure_overview * ranking.scores["structure_overview"][unit],
-            weights.described * ranking.scores["described"][unit],
-        )
-        assert score == pytest.approx(sum(parts), abs=1e-6)
+    units = sorted(ranking.scores["dense"])
+    parts = np.array([[ranking.scores[name].get(unit, 0.0) for name in PARTS] for unit in units])
+    spread = parts.std(0)
+    total = ((parts - parts.mean(0)) / np.where(spread > 1e-9, spread, np.inf)) @ weights.as_array()
+    assert dict(ranking.ranked) == pytest.approx(dict(zip(units, total, strict=True)), abs=1e-6)
+    gives = what_parts_give(ranking, weights)
+    for row in range(len(units)):
+        told = [scale * (parts[row, PARTS.index(name)] - mean) for name, (_, mean, scale) in gives.items()]
+        assert sum(told) == pytest.approx(total[row], abs=1e-6)
+    assert 0 < ranking.likely < 1
 
 
 def test_lexical_with_dense_fusion_orders_only_what_the_lexical_stage_found(indexed):
@@ -117,25 +117,44 @@ def test_fusion_sums_reciprocal_ranks():
     assert reciprocal_rank_fusion([[(7, 9.0), (3, 8.0)], [(3, 0.9)]], 10) == [(3, 1 / 62 + 1 / 61), (7, 1 / 61)]
 
 
-def test_learned_weights_follow_what_tells_the_relevant_apart():
+def test_the_score_has_one_unit_whatever_the_scale_of_an_encoders_cosines():
     generator = np.random.default_rng(0)
-    groups = []
-    for _ in range(100):
-        rows = generator.random((20, 7)) * 0.2
-        rows[0, 1] += 0.3  # only the overview knows
-        groups.append(rows)
-    found = learn_weights(groups, ridge=0.01)
-    assert found.overview > 2 * DEFAULT_WEIGHTS.overview
-    assert found.dense == 1.0
-    held_back = learn_weights(groups)
-    assert DEFAULT_WEIGHTS.overview < held_back.overview < found.overview
-    assert learn_weights(groups * 3).overview == pytest.approx(held_back.overview)  # more of the same moves it no more
-    assert min(found.lexical, found.document) >= 0.0
-    assert found.structure == found.structure_overview == 0.0  # what the prior leaves out stays out
-    assert found.described == 0.0
-    with_all = learn_weights(groups, prior=starting_weights(structure=True, described=True))
-    assert min(with_all.structure, with_all.described) > 0.0
-    assert learn_weights([]) == FusionWeights(*DEFAULT_WEIGHTS.as_array())
+    parts = generator.random((50, 7))
+    narrow = parts * [0.04, 1, 30, 1, 1, 1, 1] + [0.84, 0, 0, 0, 0, 0, 0]  # cosines between .84 and .88; BM25 up to 30
+    weights = fusion_weights(pretrained=True, structure=True, described=True)
+    assert contributions(narrow, weights) == pytest.approx(contributions(parts, weights))
+    assert contributions(parts, weights).mean(0) == pytest.approx(np.zeros(7))
+    assert contributions(parts, weights).std(0) == pytest.approx(weights.as_array())
+    parts[:, 4] = 0.3  # the same for all candidates: it tells nothing
+    assert not contributions(parts, weights)[:, 4].any()
+    assert contributions(np.empty((0, 7)), weights).shape == (0, 7)
+
+
+def test_a_sum_of_word_vectors_counts_less_for_a_long_question():
+    weights = fusion_weights(pretrained=True, structure=True)
+    assert weights.asked("undo a commit") == weights
+    assert weights.asked(" ".join("abcdefghij")).structure == pytest.approx(weights.structure / 2)
+    assert weights.asked(" ".join("abcdefghij")).dense == weights.dense
+    alone = fusion_weights(pretrained=False)
+    assert alone.asked(" ".join("abcdefghij")).dense == pytest.approx(alone.dense / 2)
+    assert alone.asked(" ".join("abcdefghij")).lexical == alone.lexical
+
+
+def test_a_first_document_that_all_parts_agree_on_is_likelier_than_one_that_barely_leads():
+    weights = fusion_weights(pretrained=True, structure=True, described=True)
+    owners = np.arange(30)
+    generator = np.random.default_rng(0)
+    mixed = generator.normal(size=(30, 7))
+    clear = mixed.copy()
+    clear[3] = 5.0
+
+    def likely(parts, present):
+        return likely_right(parts, contributions(parts, weights).sum(1), owners[: len(parts)], weights, present)
+
+    assert 0 < likely(mixed, 0.0) < DOUBTED < likely(clear, 1.0) < 1
+    assert likely(mixed, 0.0) < likely(mixed, 1.0)
+    assert likely_right(mixed[:0], np.empty(0), owners[:0], weights, 0.0) == 0.0
+    assert 0 < likely(mixed[:1], 1.0) < 1
 
 
 def test_pipelines_are_written_and_read_back(tmp_path):

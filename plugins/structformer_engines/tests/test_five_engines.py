@@ -129,7 +129,7 @@ def test_a_missing_package_is_said_with_the_line_that_installs_it(monkeypatch, t
 def test_the_nearest_are_those_of_an_exact_search(indexed, written):
     encoder, index, weights = OpenedIndex(Workspace(indexed)).encoder("base")
     for vector in encoder.encode_queries(QUERIES):
-        wanted = index.search_all(vector[None], 10, overview_weight=weights.overview)[0]
+        wanted = index.search_all(vector[None], 10, overview_weight=weights.overview / weights.dense)[0]
         found = written.nearest(vector, 10)
         assert [score for _, score in found] == pytest.approx([score for _, score in wanted], abs=1e-3)
         assert len({unit for unit, _ in found} & {unit for unit, _ in wanted}) >= 9
@@ -170,9 +170,10 @@ def test_two_encoders_vectors_are_one_in_each(both, address, name):
         assert len(wanted.keys() & found.keys()) >= 9
         for place in wanted.keys() & found.keys():
             its = wanted[place]
-            meaning = weights.dense * its["dense"] + weights.overview * its["overview"]
-            meaning += weights.structure * its["structure"] + weights.structure_overview * its["structure_overview"]
+            meaning = its["dense"] + weights.overview / weights.dense * its["overview"]
             assert found[place]["meaning"] == pytest.approx(meaning, abs=1e-3)
+            taught = its["structure"] + weights.structure_overview / weights.structure * its["structure_overview"]
+            assert found[place]["structure"] == pytest.approx(taught, abs=1e-3)
 
 
 @pytest.mark.parametrize("name", ENGINES)

@@ -17,7 +17,15 @@ from urllib.parse import quote
 import numpy as np
 from structformer.document import MARKS, UNSPACED
 from structformer.errors import UsageError
-from structformer.retrieval import DEFAULT_WEIGHTS, STRUCTURE, OpenedIndex, Retriever, Unit, web_address
+from structformer.retrieval import (
+    STATIC_WORDS,
+    STRUCTURE,
+    OpenedIndex,
+    Retriever,
+    Unit,
+    fusion_weights,
+    web_address,
+)
 from structformer.static_encoder import LONGEST, OF_UNSPACED, SATURATION, StaticEncoder
 from structformer.text import spaced, visible
 from structformer.workspace import check_folder, new_folder
@@ -27,7 +35,7 @@ from structformer_serve.service import default_title
 from structformer_serve.static_site.vectors import Floats, ShortVectors, in_8_bits, short_vectors, word_rows
 from structformer_serve.static_site.words import Postings, postings, word_files
 
-_FORMAT = 3
+_FORMAT = 4
 _UNITS, _DOCUMENTS = 12, 200  # of a file
 _WORDS = 32  # whose vectors are one file
 _VECTORS = 16
@@ -71,7 +79,7 @@ def export_site(
     if len(opened.units) > _MOST_UNITS:
         raise UsageError(f"{len(opened.units):,} passages are too many for a search without a server: serve them")
     short = _short_vectors(opened)
-    weights = opened.weights(STRUCTURE) if short is not None else DEFAULT_WEIGHTS
+    weights = fusion_weights(pretrained=False)
     with new_folder(folder, workspace, force=force) as made:
         writer = _Writer(made)
         found = postings(opened.units, opened.lexical.words, lambda text: _surfaces(opened, text))
@@ -86,7 +94,7 @@ def export_site(
             "units": len(opened.units),
             "documents": len(opened.documents),
             "chunk": {"u": _UNITS, "d": _DOCUMENTS, "r": _WORDS, "v": _VECTORS},
-            "weights": {name: getattr(weights, name) for name in ("dense", "overview", "lexical", "document")},
+            "weights": {**weights.counted, "words": STATIC_WORDS},
             "words": prefixes,
             "common": found.common,
             "unspaced": UNSPACED,

@@ -16,11 +16,20 @@ from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.learning.static_scores import CrossFitted, StaticScores
 from structformer.retrieval.questions.asked_questions import AskedQuestions, Progress
 from structformer.retrieval.questions.pseudo_queries import OPENING, PseudoQuery
-from structformer.retrieval.rankings.fusion_weights import FusionWeights, starting_weights
+from structformer.retrieval.rankings.hybrid_score import (
+    PARTS,
+    FusionWeights,
+    candidates,
+    fusion_weights,
+    scaled_weights,
+)
 from structformer.retrieval.vectors.dense import DenseIndex
 from structformer.retrieval.words.lexical import LexicalIndex
 
 NOTHING = -1e9  # the score of what may not be found
+_BATCH = 64
+# What a pseudo-query's score is made of. Whole documents' words hold the question, and descriptions are the question.
+_ASKED_PARTS = ("dense", "overview", "lexical", "structure", "structure_overview")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +44,16 @@ class UntrainedSearch:
     """The encoder that made the index's vectors."""
     static: CrossFitted | None = None
     """If the static encoder takes part."""
-    learned: FusionWeights | None = None
-    """The weights that the search uses, if they are known."""
 
     @property
     def weights(self) -> FusionWeights:
-        """Those that were learned, else those that everything begins with."""
+        """Those of the parts that there are."""
         described = self.index.descriptions is not None
-        return self.learned or starting_weights(structure=self.static is not None, described=described)
+        return fusion_weights(pretrained=True, structure=self.static is not None, described=described)
 
 
 class PseudoQueryScores(AskedQuestions):
-    """Questions with what it takes to score them: all vectors, lexical shares, and the overviews of openings without
+    """Questions with what it takes to score them: all vectors, lexical scores, and the overviews of openings without
     the opening.
     """
 
@@ -63,8 +70,6 @@ class PseudoQueryScores(AskedQuestions):
         self.passages = torch.from_numpy(np.ascontiguousarray(index.vectors[self.units], np.float32))
         self.overviews = torch.from_numpy(np.array(index.overviews, np.float32))
         self.vectors = torch.from_numpy(encoder.encode_queries([question.text for question in self.questions]))
-        self.weights = search.weights
-        self._combined = self.weights.dense * self.passages + self.weights.overview * self.overviews[self.owners]
         self._static = (
             StaticScores(search.static, self.questions, search.units, documents, self.units, self.owners)
             if search.static is not None
@@ -73,6 +78,7 @@ class PseudoQueryScores(AskedQuestions):
         bounds = np.searchsorted(self.owners.numpy(), np.arange(count + 1))
         self._slices = np.stack([bounds[:-1], bounds[1:]], axis=1)
         self._own_overviews = self._without_openings(documents, encoder)
+        self._scales = self._scaled(search.weights)
 
     def _without_openings(self, documents: IndexedDocuments, encoder: BiEncoder) -> dict[int, torch.Tensor]:
         """By question: the overview of its document without the question, where it holds it."""
@@ -89,9 +95,9 @@ class PseudoQueryScores(AskedQuestions):
         """(questions,) the documents that answer them."""
         return torch.tensor([self.questions[number].document for number in numbers])
 
-    def parts(self, vectors: torch.Tensor, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Three (questions, units) parts of the score: cosines, the overviews' cosines, lexical shares. vectors:
-        (questions, dimensions) of these questions.
+    def parts(self, vectors: torch.Tensor, numbers: Sequence[int]) -> torch.Tensor:
+        """(5, questions, units) the parts of the score: cosines, the overviews' cosines, BM25, and the static encoder's
+        two, zeros without one. vectors: (questions, dimensions) of these questions.
         """
         overviews = vectors @ self.overviews.T
         own = [self._own_overviews.get(number) for number in numbers]
@@ -101,62 +107,58 @@ class PseudoQueryScores(AskedQuestions):
                 [overviews[row, answers[row]] if each is None else vectors[row] @ each for row, each in enumerate(own)]
             )
             overviews = overviews.scatter(1, answers[:, None], cosines[:, None])
-        return vectors @ self.passages.T, overviews[:, self.owners], self._words(numbers)
+        fixed = [self._words(numbers), *self._static_parts(numbers)]
+        return torch.stack([vectors @ self.passages.T, overviews[:, self.owners], *fixed])
 
-    def static_parts(self, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Two more (questions, units): the static encoder's cosines of units and of overviews, zeros without one."""
+    def _static_parts(self, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
         if self._static is None:
             return (torch.zeros(len(numbers), len(self.units)),) * 2
         return self._static.parts(numbers)
 
-    def _fixed(self, numbers: Sequence[int], weights: FusionWeights) -> torch.Tensor:
-        """(questions, units) the score of words and of the static encoder, which no trained vector changes."""
-        total = weights.lexical * self._words(numbers)
-        if self._static is not None and weights.with_structure:
-            cosines, overviews = self._static.parts(numbers)
-            total += weights.structure * cosines + weights.structure_overview * overviews
-        return total
+    def _scaled(self, weights: FusionWeights) -> torch.Tensor:
+        """(questions, 5) what a part's own unit counts for a question: `scaled_weights` over what the untrained encoder
+        and words find for it. Training changes vectors, and the candidates little: the scales stay.
+        """
+        places = [PARTS.index(name) for name in _ASKED_PARTS]
+        scales = np.zeros((len(self), len(PARTS)))
+        for start in range(0, len(self), _BATCH):
+            numbers = list(range(start, min(start + _BATCH, len(self))))
+            parts = self.parts(self.vectors[numbers], numbers)
+            right, wrong = self.allowed(numbers)
+            for row, number in enumerate(numbers):
+                table = np.zeros((len(self.units), len(PARTS)))
+                table[:, places] = parts[:, row].T.numpy()
+                found = candidates(table, weights, (right[row] | wrong[row]).numpy())
+                its = weights.asked(self.questions[number].text)
+                scales[number] = scaled_weights(table[found], its.as_array())
+        return torch.from_numpy(scales[:, places]).float()
 
     def _words(self, numbers: Sequence[int]) -> torch.Tensor:
-        """(questions, units) lexical shares."""
-        words = torch.zeros(len(numbers), len(self.units))
-        for row, number in enumerate(numbers):
-            units, shares = self._shares[number]
-            words[row, torch.from_numpy(units)] = torch.from_numpy(shares)
-        return words
-
-    def scores(
-        self, vectors: torch.Tensor, numbers: Sequence[int], weights: FusionWeights
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Two (questions, units) tables of the hybrid's score, without whole documents' words, which hold the question:
-        one in which only right answers have theirs, one in which only wrong ones have; NOTHING elsewhere.
-        """
-        cosines, overviews, _ = self.parts(vectors, numbers)
-        right, wrong = self.allowed(numbers)
-        total = weights.dense * cosines + weights.overview * overviews + self._fixed(numbers, weights)
-        return total.masked_fill(~right, NOTHING), total.masked_fill(~wrong, NOTHING)
+        """(questions, units) BM25 scores."""
+        return torch.stack([torch.from_numpy(self.words_of(number)) for number in numbers])
 
     def allowed(self, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
         """Two (questions, units) bool: which units answer, and which don't. Neither: units that hold the question, the
         documents that they are of, and those to be passed over.
         """
-        right = self.owners[None] == self.answers(numbers)[:, None]
-        skipped = torch.zeros(len(numbers), len(self.overviews), dtype=torch.bool)
-        held = torch.zeros(len(numbers), len(self.units), dtype=torch.bool)
-        for row, number in enumerate(numbers):
-            question = self.questions[number]
-            held[row, torch.from_numpy(self.holding(question))] = True
-            skipped[row, list(self.skipped(question))] = True
-        return right & ~held, ~skipped[:, self.owners] & ~right
+        found = [self.allowed_of(number) for number in numbers]
+        right, wrong = (torch.from_numpy(np.stack(each)) for each in zip(*found, strict=True))
+        return right, wrong
+
+    def totals(self, vectors: torch.Tensor, numbers: Sequence[int]) -> torch.Tensor:
+        """(questions, units) the sum of the parts, each by its scale."""
+        return (self._scales[list(numbers)].T[:, :, None] * self.parts(vectors, numbers)).sum(0)
 
     def best_and_wrong(self, vectors: torch.Tensor, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
-        """What `scores` gives for the weights of the search that is asked, made for training: (questions,) the best
-        right answer's score, NOTHING where there is none, and (questions, units) the wrong answers'.
+        """The hybrid's score, without whole documents' words, which hold the question: (questions,) the best right
+        answer's, NOTHING where there is none, and (questions, units) the wrong answers', NOTHING elsewhere.
 
-        One product of matrices for both cosines; all else is a table without gradients, in which a document's units
-        are one slice."""
-        cosines = vectors @ self._combined.T
-        fixed = self._fixed(numbers, self.weights)
+        Gradients go through the cosines alone; a document's units are one slice."""
+        scales = self._scales[list(numbers)].T[:, :, None]
+        with torch.no_grad():
+            words, *static = self._words(numbers), *self._static_parts(numbers)
+            fixed = scales[2] * words + scales[3] * static[0] + scales[4] * static[1]
+        cosines = scales[0] * (vectors @ self.passages.T) + (scales[1] * (vectors @ self.overviews.T))[:, self.owners]
         right: list[torch.Tensor] = []
         for row, number in enumerate(numbers):
             question = self.questions[number]
@@ -168,7 +170,7 @@ class PseudoQueryScores(AskedQuestions):
             best = scores.masked_fill(held, NOTHING).max()
             if (overview := self._own_overviews.get(number)) is not None and best > NOTHING / 2:
                 moved = vectors[row] @ (overview - self.overviews[question.document])
-                best = best + self.weights.overview * moved
+                best = best + scales[1, row, 0] * moved
             right.append(best)
             for document in (question.document, *self.skipped(question)):
                 start, end = self._slices[document].tolist()

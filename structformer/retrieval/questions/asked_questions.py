@@ -12,17 +12,16 @@ import numpy.typing as npt
 
 from structformer.retrieval.questions.even_sample import evenly_taken
 from structformer.retrieval.questions.pseudo_queries import PseudoQuery
-from structformer.retrieval.rankings.ranking import normalize_by_max
 from structformer.retrieval.words.lexical import LexicalIndex
 
-_FOUND = 200  # units that have a lexical share
+_FOUND = 200  # units that have a lexical score
 _MOST_UNITS = 120_000  # that are held in memory and scored at once; a larger corpus is learned from by a sample
 Numbers = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
 
 
 class AskedQuestions:
-    """Questions, which units answer them, and the units' lexical shares.
+    """Questions, which units answer them, and the units' lexical scores.
 
     questions: those whose documents take part; owners: (units,) the documents of all units; documents: how many there
     are. Of the instance, units: numbers of the units that take part, all of them in a corpus of up to 120,000; numbers
@@ -44,30 +43,28 @@ class AskedQuestions:
         self.questions = [question for question in questions if taken[question.document]]
         self._owners = owners
         self.unit_owners = owners[self.units]
-        self._shares = self._lexical_shares(lexical, progress)
+        self._scores = self._lexical_scores(lexical, progress)
 
     def __len__(self) -> int:
         return len(self.questions)
 
-    def _lexical_shares(
+    def _lexical_scores(
         self, lexical: LexicalIndex, progress: Progress | None
     ) -> list[tuple[Numbers, npt.NDArray[np.float32]]]:
-        """By question: units, and their BM25 scores as shares of the best that may be found."""
+        """By question: units that may be found, and their BM25 scores."""
 
-        def shares(question: PseudoQuery) -> tuple[Numbers, npt.NDArray[np.float32]]:
+        def scores(question: PseudoQuery) -> tuple[Numbers, npt.NDArray[np.float32]]:
             held, skipped = set(question.holders), self.skipped(question)
-            found = normalize_by_max(
-                [
-                    (int(self._places[unit]), score)
-                    for unit, score in lexical.search(question.text, _FOUND)
-                    if self._places[unit] >= 0 and unit not in held and int(self._owners[unit]) not in skipped
-                ]
-            )
+            found = {
+                int(self._places[unit]): score
+                for unit, score in lexical.search(question.text, _FOUND)
+                if self._places[unit] >= 0 and unit not in held and int(self._owners[unit]) not in skipped
+            }
             return np.fromiter(found, np.int64, len(found)), np.fromiter(found.values(), np.float32, len(found))
 
         found = []
         with ThreadPoolExecutor() as pool:
-            for number, each in enumerate(pool.map(shares, self.questions), 1):
+            for number, each in enumerate(pool.map(scores, self.questions), 1):
                 found.append(each)
                 if progress:
                     progress(number, len(self.questions))
@@ -84,10 +81,10 @@ class AskedQuestions:
         return {*map(int, self._owners[list(question.holders)]), *question.passed_over} - {question.document}
 
     def words_of(self, number: int) -> npt.NDArray[np.float32]:
-        """(units,) the lexical shares of a question."""
+        """(units,) a question's BM25 scores."""
         words = np.zeros(len(self.units), np.float32)
-        units, shares = self._shares[number]
-        words[units] = shares
+        units, scores = self._scores[number]
+        words[units] = scores
         return words
 
     def holding(self, question: PseudoQuery) -> Numbers:

@@ -43,7 +43,7 @@ _NAME_WORDS = (2, 12)  # of headings and anchor texts
 _MANUAL_SHARE = 0.2  # of openings that are imperative, from which on only imperative sentences are taken
 _VERB_LAST = frozenset("ja ko hi bn mr ta te ml kn si tr az kk mn fa eu ka hy".split())
 _OPENING_CANDIDATES = 4  # sentences of a document
-FEWEST_OPENINGS = 20  # that tell what kind of corpus it is, and from which weights are learned
+FEWEST_OPENINGS = 20  # that tell what kind of corpus it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,18 +123,6 @@ def draw_pseudo_queries(
             if wanted(each.text) and (plain(each.text), each.document) not in taken
         ][: max(0, most - len(drawn))]
     return [_of_first(question, copies) for question in drawn]
-
-
-def draw_openings(
-    units: Iterable[Unit], *, copies: Copies = NO_COPIES, most: int = MOST_PSEUDO_QUERIES, seed: int = 0
-) -> tuple[list[PseudoQuery], int]:
-    """The openings that `draw_pseudo_queries` draws by default, and the number of documents with an opening that can be
-    asked, drawn or not.
-    """
-    read = _Read((OPENING,), most, seed, copies)
-    read.units(units)
-    askable = _askable(read.openings())
-    return [_of_first(each, copies) for each in read.drawn_openings(askable, most // 3, seed)], len(askable)
 
 
 def _are_imperative(openings: Mapping[int, _Opening]) -> bool:

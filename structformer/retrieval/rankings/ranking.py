@@ -4,7 +4,7 @@ else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 Ranked = list[tuple[int, float]]
@@ -21,11 +21,23 @@ class Ranking:
     """Each stage's scores, by unit."""
     name: str = ""
     """The query's id, if any."""
+    likely: float | None = None
+    """How likely the first document is one that was asked for, between 0 and 1 (doubt.py); None where the pipeline
+    cannot tell.
+    """
 
     def add(self, stage: str, ranked: Ranked) -> None:
         """Take a stage's order over."""
         self.ranked = ranked
         self.scores[stage] = dict(ranked)
+
+
+DOUBTED = 0.42  # below this a search is in doubt: one right first document in ten is, on the judged sets
+
+
+def is_confident(likely: float | None) -> bool:
+    """Whether a search is not in doubt, by how likely its first document is right; True where none can tell."""
+    return likely is None or likely >= DOUBTED
 
 
 def in_order(scored: Iterable[tuple[int, float]]) -> Ranked:
@@ -36,12 +48,6 @@ def in_order(scored: Iterable[tuple[int, float]]) -> Ranked:
 def top_k(scores: Mapping[int, float], k: int) -> Ranked:
     """The k best by score."""
     return in_order(scores.items())[:k]
-
-
-def normalize_by_max(ranked: Sequence[tuple[int, float]]) -> dict[int, float]:
-    """Scores as shares of the best one; empty when no score is above zero."""
-    highest = max((score for _, score in ranked), default=0.0)
-    return {number: score / highest for number, score in ranked} if highest > 0 else {}
 
 
 def append_tail(head: Ranked, tail: Ranked) -> Ranked:

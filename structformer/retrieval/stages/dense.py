@@ -4,7 +4,7 @@ found otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from structformer.retrieval.documents.document_filter import Allowed
 from structformer.retrieval.opened import OpenedIndex
-from structformer.retrieval.rankings.fusion_weights import reciprocal_rank_fusion
-from structformer.retrieval.rankings.ranking import Ranked, Ranking, append_tail, normalize_by_max, top_k
-from structformer.retrieval.stage import LEARNED, Stage, StageKind
+from structformer.retrieval.rankings.doubt import likely_right
+from structformer.retrieval.rankings.hybrid_score import PARTS, contributions, reciprocal_rank_fusion
+from structformer.retrieval.rankings.ranking import Ranked, Ranking, append_tail, top_k
+from structformer.retrieval.stage import STANDARDISED, Stage, StageKind
 from structformer.retrieval.vectors.encoder_names import DEFAULT, STRUCTURE
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def _found(
     """Each query's ranking, vector, and units by their vectors."""
     encoder, index, weights = opened.encoder(stage.model)
     vectors = encoder.encode_queries([ranking.query for ranking in rankings])
-    weight = weights.overview if with_overviews else 0.0
+    weight = weights.overview / weights.dense if with_overviews and weights.dense else 0.0
     found = _nearest(index, vectors, stage, weight, documents)
     return list(zip(rankings, vectors, found, strict=True))
 
@@ -56,19 +57,18 @@ def _dense(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docum
 
 
 def _hybrid(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
-    learned = stage.learned_weights
-    static = _static_vectors(opened, stage, rankings) if learned else [None] * len(rankings)
-    found = _found(opened, stage, rankings, documents, with_overviews=learned)
+    weighed = stage.is_weighed
+    static = _static_vectors(opened, stage, rankings) if weighed else [None] * len(rankings)
+    found = _found(opened, stage, rankings, documents, with_overviews=weighed)
     by_structure = _by_structure(opened, stage, static, documents)
     for (ranking, vector, by_vector), asked, more in zip(found, static, by_structure, strict=True):
         lexical = opened.lexical.search(ranking.query, stage.k, documents)
-        if learned:
-            whole = normalize_by_max(opened.lexical.search_documents(ranking.query, stage.k, documents))
+        if weighed:
+            whole = opened.lexical.search_documents(ranking.query, stage.k, documents)
             best = _best_descriptions(opened, stage, vector, documents)
             described = _described(opened, stage, vector, best, documents)
             units = sorted({*(unit for unit, _ in (*lexical, *by_vector, *more)), *described})
-            words = normalize_by_max(lexical)
-            ranking.add(stage.name, _weighed(opened, ranking, vector, asked, best, units, words, whole, stage))
+            ranking.add(stage.name, _weighed(opened, ranking, vector, asked, best, units, lexical, whole, stage))
         else:
             ranking.scores["dense"] = dict(by_vector)
             ranking.add(stage.name, reciprocal_rank_fusion([lexical, by_vector], stage.k))
@@ -123,7 +123,7 @@ def _by_structure(
     if not vectors:
         return [[] for _ in static]
     _, _, weights = opened.encoder(stage.model)
-    share = weights.structure_overview / max(weights.structure, _LEAST)
+    share = weights.structure_overview / weights.structure
     return _nearest(opened.encoder(STRUCTURE)[1], np.stack(vectors), stage, share, documents)
 
 
@@ -141,10 +141,9 @@ def _fusion(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
             ranking.scores["dense"] = dict(dense)
             fused = reciprocal_rank_fusion([head, dense], stage.k)
         else:
-            # The share is of the best that may be found, as in `hybrid`: a filter must not change it.
-            whole = normalize_by_max(opened.lexical.search_documents(ranking.query, stage.k, documents))
+            whole = opened.lexical.search_documents(ranking.query, stage.k, documents)
             best = _best_descriptions(opened, stage, vector, documents)
-            fused = _weighed(opened, ranking, vector, asked, best, units, normalize_by_max(head), whole, stage)
+            fused = _weighed(opened, ranking, vector, asked, best, units, head, whole, stage)
         ranking.add(stage.name, append_tail(fused, tail))
 
 
@@ -155,47 +154,50 @@ def _weighed(
     asked: Vector | None,
     best: Vector | None,
     units: list[int],
-    lexical: Mapping[int, float],
-    whole: Mapping[int, float],
+    lexical: Ranked,
+    whole: Ranked,
     stage: Stage,
 ) -> Ranked:
-    """The best units by the weighted sum of their scores, which the ranking keeps. asked: the query's vector by the
-    static encoder, None where that takes no part; best: its best descriptions, None where they do not count.
+    """The best units by the hybrid's score, whose parts the ranking keeps. asked: the query's vector by the static
+    encoder, None where that takes no part; best: its best descriptions, None where they do not count; lexical, whole:
+    units and documents by their words.
     """
     _, index, weights = opened.encoder(stage.model)
     numbers = np.array(units, np.int64)
+    owners = index.owners[numbers].tolist()
     cosines, overviews = index.scores(vector, numbers)
-    owners = index.owners[numbers].tolist() if units else []
-    by_document = [whole.get(owner, 0.0) for owner in owners]
-    kept: dict[str, Sequence[float] | npt.NDArray[np.floating]] = {
+    by_words, by_document = dict(lexical), dict(whole)
+    parts: dict[str, Sequence[float] | npt.NDArray[np.floating]] = {
         "dense": cosines,
         "overview": overviews,
-        "document": by_document,
+        "lexical": [by_words.get(unit, 0.0) for unit in units],
+        "document": [by_document.get(owner, 0.0) for owner in owners],
     }
-    static = np.zeros((2, len(units)), np.float32)
     if asked is not None:
-        static = np.stack(opened.encoder(STRUCTURE)[1].scores(asked, numbers))
-        kept |= {"structure": static[0], "structure_overview": static[1]}
-    described = np.zeros(len(units))
+        static = opened.encoder(STRUCTURE)[1].scores(asked, numbers)
+        parts |= {"structure": static[0], "structure_overview": static[1]}
     if best is not None and index.descriptions is not None:
-        described = index.descriptions.scores(best, owners, cosines)
-        kept |= {"described": described}
-    words = [lexical.get(unit, 0.0) for unit in units]
-    features = np.stack([cosines, overviews, words, by_document, *static, described], axis=1)
-    totals = features.astype(np.float64) @ weights.as_array() if units else np.empty(0)
-    ranking.scores.update({name: dict(zip(units, map(float, found), strict=True)) for name, found in kept.items()})
-    return top_k(dict(zip(units, map(float, totals), strict=True)), stage.k)
+        parts["described"] = index.descriptions.scores(best, owners, cosines)
+    nothing = np.zeros(len(units))
+    table = np.stack([parts.get(name, nothing) for name in PARTS], axis=1).astype(np.float64)
+    weights = weights.asked(ranking.query)
+    totals = contributions(table, weights).sum(1)
+    kept = {name: values for name, values in parts.items() if name != "lexical"}  # the stage that found them says it
+    ranking.scores.update({name: dict(zip(units, map(float, values), strict=True)) for name, values in kept.items()})
+    found = top_k(dict(zip(units, map(float, totals), strict=True)), stage.k)
+    present = opened.presence(ranking.query, found[0][0]) if found else 0.0
+    ranking.likely = likely_right(table, totals, index.owners[numbers], weights, present)
+    return found
 
 
-_LEAST = 1e-6
 _DESCRIBED = 20  # documents
-_CHOICES = {"weights": (LEARNED, _RRF)}
+_CHOICES = {"weights": (STANDARDISED, _RRF)}
 DENSE = StageKind("dense", _dense, finds=True, options={"k": 200}, model=DEFAULT, vectors=True)
 HYBRID = StageKind(
     "hybrid",
     _hybrid,
     finds=True,
-    options={"k": 200, "weights": LEARNED},
+    options={"k": 200, "weights": STANDARDISED},
     model=DEFAULT,
     choices=_CHOICES,
     vectors=True,
@@ -205,7 +207,7 @@ DENSE_FUSION = StageKind(
     "dense-fusion",
     _fusion,
     finds=False,
-    options={"k": 200, "weights": LEARNED},
+    options={"k": 200, "weights": STANDARDISED},
     model=DEFAULT,
     choices=_CHOICES,
     vectors=True,

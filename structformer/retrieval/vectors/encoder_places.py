@@ -97,7 +97,7 @@ def base_place(base: BaseModel, queries: BaseModel | None = None) -> EncoderPlac
     vectors = _base_vectors(base.name, base.revision, base.location)
     if queries is None:
         return EncoderPlace(UNTRAINED, base.location, base.location, vectors, True, base.name, base.revision)
-    # The weights that are learned beside the vectors, and an export, are the query model's too.
+    # What is kept beside the vectors, and an export, are the query model's too.
     vectors += _asked_by(queries.name, queries.revision, queries.location)
     return EncoderPlace(UNTRAINED, queries.location, base.location, vectors, True, base.name, base.revision)
 

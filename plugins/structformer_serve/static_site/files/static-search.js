@@ -63,7 +63,7 @@ class Search {
     const words = terms(query, this.runs);
     const vector = typing || !meaning || !this.meta.vectors ? null : this.encode(query);
     const [byWords, encoded] = await Promise.all([this.words(words, typing), vector]);
-    const scores = await this.scored(byWords, encoded, typing);
+    const scores = await this.scored(byWords, encoded, query.trim().split(/\s+/).length);
     const ranked = [...scores].sort((one, two) => two[1] - one[1] || one[0] - two[0]);
     const hits = await this.hits(ranked, words, k, typing);
     return { query, index: "static", confident: true, hits, documents: new Set(ranked.map(([unit]) => this.owner(unit))).size, milliseconds: Math.round(performance.now() - begun) };
@@ -159,50 +159,54 @@ class Search {
     return sum;
   }
 
-  /** The score of every passage that may be shown. */
-  async scored(byWords, vector, typing) {
+  /** The score of every passage that may be shown. length: the query's words. */
+  async scored(byWords, vector, length) {
     const byDocument = new Map();
     for (const [unit, share] of byWords) {
       const document = this.owner(unit);
       if (!byDocument.has(document)) byDocument.set(document, []);
       byDocument.get(document).push(share);
     }
-    let highest = 0;
     for (const [document, shares] of byDocument) {
       shares.sort((one, two) => two - one);
-      const sum = SHARES.reduce((total, weight, place) => total + weight * (shares[place] || 0), 0);
-      byDocument.set(document, sum);
-      highest = Math.max(highest, sum);
+      byDocument.set(document, SHARES.reduce((total, weight, place) => total + weight * (shares[place] || 0), 0));
     }
-    const weights = this.meta.weights;
-    const whole = (document) => (highest ? (byDocument.get(document) || 0) / highest : 0);
-    const words = (unit) => weights.lexical * (byWords.get(unit) || 0) + weights.document * whole(this.owner(unit));
-    if (!vector) return new Map([...byWords.keys()].map((unit) => [unit, words(unit)]));
+    const whole = (document) => byDocument.get(document) || 0;
+    const counted = this.meta.weights;
+    const share = Math.min(1, counted.words / Math.max(1, length)); // a sum of many words' vectors says little
+    const weights = [counted.dense * share, counted.overview * share, counted.lexical, counted.document];
+    const parts = new Map(); // of a passage: its cosine, its document's overview's, its words' score, its document's
+    if (!vector) {
+      for (const [unit, score] of byWords) parts.set(unit, [0, 0, score, whole(this.owner(unit))]);
+      return standardised(parts, weights);
+    }
     const overviews = cosines(await file(this.base, "o.bin"), vector);
-    const scores = new Map();
     const compare = (first, found) => {
       found.forEach((cosine, place) => {
-        const unit = first + place;
-        scores.set(unit, weights.dense * cosine + weights.overview * overviews[this.owner(unit)] + words(unit));
+        const document = this.owner(first + place);
+        parts.set(first + place, [cosine, overviews[document], byWords.get(first + place) || 0, whole(document)]);
       });
     };
     if (this.meta.vectors.whole) {
       compare(0, cosines(await file(this.base, "v.bin"), vector));
-      return scores;
+    } else {
+      const its = new Map(Array.from(overviews, (cosine, document) => [document, [0, cosine, 0, whole(document)]]));
+      const documents = [...standardised(its, [0, weights[0] + weights[1], 0, weights[2] + weights[3]])];
+      documents.sort((one, two) => two[1] - one[1] || one[0] - two[0]);
+      const size = this.meta.chunk.v;
+      const wanted = new Set();
+      const opened = new Set(documents.slice(0, OPENED).map(([document]) => document));
+      for (const document of opened) {
+        for (let unit = this.starts[document]; unit < this.starts[document + 1]; unit += size) wanted.add(Math.floor(unit / size));
+        wanted.add(Math.floor((this.starts[document + 1] - 1) / size));
+      }
+      const chunks = await Promise.all([...wanted].map(async (chunk) => [chunk, await file(this.base, `v/${chunk}.bin`)]));
+      for (const [chunk, bytes] of chunks) compare(chunk * size, cosines(bytes, vector));
+      for (const unit of parts.keys()) if (!opened.has(this.owner(unit))) parts.delete(unit);
     }
-    const documents = Array.from(overviews, (cosine, document) => [document, weights.overview * cosine + (weights.lexical + weights.document) * whole(document)]);
-    documents.sort((one, two) => two[1] - one[1] || one[0] - two[0]);
-    const size = this.meta.chunk.v;
-    const wanted = new Set();
-    const opened = new Set(documents.slice(0, OPENED).map(([document]) => document));
-    for (const document of opened) {
-      for (let unit = this.starts[document]; unit < this.starts[document + 1]; unit += size) wanted.add(Math.floor(unit / size));
-      wanted.add(Math.floor((this.starts[document + 1] - 1) / size));
-    }
-    const chunks = await Promise.all([...wanted].map(async (chunk) => [chunk, await file(this.base, `v/${chunk}.bin`)]));
-    for (const [chunk, bytes] of chunks) compare(chunk * size, cosines(bytes, vector));
-    for (const unit of scores.keys()) if (!opened.has(this.owner(unit))) scores.delete(unit);
-    return scores;
+    const nearest = [...parts].sort((one, two) => two[1][0] + two[1][1] - one[1][0] - one[1][1] || one[0] - two[0]);
+    const looked = new Set([...nearest.slice(0, CONSIDERED).map(([unit]) => unit), ...byWords.keys()]);
+    return standardised(new Map([...parts].filter(([unit]) => looked.has(unit))), weights);
   }
 
   /** The first documents as they are shown. */
@@ -321,6 +325,19 @@ function common(one, other) {
   let place = 0;
   while (place < one.length && one[place] === other[place]) place++;
   return place;
+}
+
+/** The weighted sum of each one's parts, with mean 0 and standard deviation 1 over all of them, as the server has it. */
+function standardised(parts, weights) {
+  const rows = [...parts.values()];
+  const mean = (values) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+  const scales = weights.map((weight, place) => {
+    const middle = mean(rows.map((row) => row[place]));
+    const deviation = Math.sqrt(mean(rows.map((row) => (row[place] - middle) ** 2)));
+    return [middle, deviation > 1e-9 ? weight / deviation : 0];
+  });
+  const total = (row) => scales.reduce((sum, [middle, scale], place) => sum + scale * (row[place] - middle), 0);
+  return new Map([...parts].map(([key, row]) => [key, total(row)]));
 }
 
 /** The cosines of a vector with rows of 8-bit numbers. */

@@ -1,0 +1,154 @@
+"""How the hybrid puts a unit's scores together, for every search, training and judgement alike: each part is brought to
+one unit over the query's own candidates, then the parts are summed with weights that are the same for every corpus. And
+reciprocal rank fusion.
+
+Cosines of one encoder lie between .75 and .9, of another between -.1 and .7, and a BM25 score has no limit. What tells
+candidates apart is how far a score stands out among those of the same query; scale and zero point tell nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from structformer.document import word_count
+from structformer.retrieval.rankings.ranking import Ranked, Ranking, top_k
+
+RRF_K = 60
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class FusionWeights:
+    """How much each of a unit's scores counts, in standard deviations over the query's candidates."""
+
+    dense: float = 0.0
+    """The unit's cosine."""
+    overview: float = 0.0
+    """Its document's overview's cosine."""
+    lexical: float = 0.0
+    """Its BM25 score."""
+    document: float = 0.0
+    """Its whole document's BM25 score."""
+    structure: float = 0.0
+    """The static encoder's cosine of the unit; 0 where that encoder takes no part."""
+    structure_overview: float = 0.0
+    """The static encoder's cosine of the overview."""
+    described: float = 0.0
+    """The cosine of the sentence that describes the document best (descriptions.py); 0 where none are kept."""
+    static_alone: bool = False
+    """Whether the encoder of `dense` and `overview` is the static one."""
+
+    def as_array(self) -> Floats:
+        """(7,) float64."""
+        return np.array([getattr(self, name) for name in PARTS], np.float64)
+
+    def asked(self, query: str) -> FusionWeights:
+        """The weights for a query. The static encoder's vector is a sum over words, and tells less the more there
+        are.
+        """
+        share = min(1.0, STATIC_WORDS / max(1, word_count(query)))
+        names = ("dense", "overview") if self.static_alone else ("structure", "structure_overview")
+        return replace(self, **{name: share * getattr(self, name) for name in names})
+
+    @property
+    def with_structure(self) -> bool:
+        """Whether the static encoder takes part beside another one."""
+        return self.structure > 0 or self.structure_overview > 0
+
+    @property
+    def counted(self) -> dict[str, float]:
+        """The weights that count, by name."""
+        return {name: value for name in PARTS if (value := getattr(self, name))}
+
+
+PARTS = tuple(each.name for each in fields(FusionWeights))[:7]
+_WITH_PRETRAINED = FusionWeights(1.0, 0.4, 0.9, 0.5, 0.7, 0.15, 0.4)
+_NOTHING_PRETRAINED = FusionWeights(dense=0.8, overview=0.9, lexical=1.0, document=0.7, static_alone=True)
+_UNREAD = FusionWeights(  # what words and structure count by themselves, and hardly more
+    dense=1e-6, overview=0.4e-6, lexical=1.0, document=0.7, structure=0.8, structure_overview=0.9
+)
+STATIC_WORDS = 5  # up to as many words of a query the static encoder counts in full
+
+
+def fusion_weights(
+    *, pretrained: bool, structure: bool = False, described: bool = False, reads: float = 1.0
+) -> FusionWeights:
+    """Those of every corpus, chosen on many at once (docs/why-it-works.md). pretrained: the encoder read other texts
+    before; else it is the static one. structure: the static encoder takes part beside it; described: descriptions are
+    kept; reads: how well the encoder reads the corpus, between 0 and 1. One that can't has no say.
+    """
+    if not pretrained:
+        return _NOTHING_PRETRAINED
+    full, none = _WITH_PRETRAINED.as_array(), _UNREAD.as_array()
+    weights = FusionWeights(*(reads * full + (1 - reads) * none).tolist())
+    if not structure:
+        weights = replace(weights, structure=0.0, structure_overview=0.0)
+    return weights if described else replace(weights, described=0.0)
+
+
+def scaled_weights(parts: Floats, weights: Floats) -> Floats:
+    """(parts,) what each part's own unit counts for one query. parts: (candidates, parts); weights: (parts,). A part
+    that is the same for all candidates counts nothing.
+    """
+    deviations = parts.std(0) if len(parts) else np.zeros(parts.shape[1])
+    told = deviations > _NO_SPREAD
+    return np.where(told, weights / np.where(told, deviations, 1.0), 0.0)
+
+
+def contributions(parts: Floats, weights: FusionWeights) -> Floats:
+    """(candidates, 7) what each part gives each candidate: its weight times its distance from the candidates' mean in
+    their standard deviations. The hybrid's score is their sum. parts: (candidates, 7).
+    """
+    if not len(parts):
+        return parts
+    found: Floats = (parts - parts.mean(0)) * scaled_weights(parts, weights.as_array())
+    return found
+
+
+def what_parts_give(ranking: Ranking, weights: FusionWeights) -> dict[str, tuple[float, float, float]]:
+    """By each part that counts for a ranked query: its weight, its mean over the candidates, and what one of its own
+    units gives.
+    """
+    units = list(ranking.scores.get("dense", {}))
+    kept = [ranking.scores.get(name, {}) for name in PARTS]
+    parts = np.array([[scores.get(unit, 0.0) for scores in kept] for unit in units], np.float64).reshape(-1, len(PARTS))
+    means = parts.mean(0) if units else np.zeros(len(PARTS))
+    asked = weights.asked(ranking.query)
+    rows = zip(PARTS, asked.as_array(), means, scaled_weights(parts, asked.as_array()), strict=True)
+    return {name: (float(weight), float(mean), float(scale)) for name, weight, mean, scale in rows if weight}
+
+
+def candidates(parts: Floats, weights: FusionWeights, allowed: npt.NDArray[np.bool_], k: int = 200) -> Numbers:
+    """The places of what a search would look at, in order: of the allowed units the k best by the encoder, by words and
+    by the static encoder. parts: (units, 7) of all units; allowed: (units,).
+    """
+    dense, overview, lexical, _, structure, structure_overview, _ = parts.T
+    ways = [dense + weights.overview / weights.dense * overview]
+    if weights.with_structure:
+        ways.append(structure + weights.structure_overview / weights.structure * structure_overview)
+    found = allowed & (lexical > 0)
+    for scores in ways:
+        its = np.where(allowed, scores, -np.inf)
+        best = np.argpartition(-its, k)[:k] if len(its) > k else np.arange(len(its))
+        found[best] = True
+    return np.flatnonzero(found & allowed)
+
+
+_NO_SPREAD = 1e-9
+
+
+def reciprocal_rank_fusion(lists: Sequence[Sequence[tuple[int, float]]], k: int) -> Ranked:
+    """Up to k (unit, fused score), best first; equal scores in unit order.
+
+    A unit scores the sum over lists of 1 / (60 + its rank), ranks from 1 (Cormack, Clarke and Buettcher, SIGIR 2009).
+    """
+    scores: dict[int, float] = {}
+    for ranked in lists:
+        for rank, (unit, _) in enumerate(ranked, 1):
+            scores[unit] = scores.get(unit, 0.0) + 1.0 / (RRF_K + rank)
+    return top_k(scores, k)
