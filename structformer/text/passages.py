@@ -85,14 +85,15 @@ def passages(text: str, max_words: int) -> Iterator[str]:
 
 
 class _Piece(NamedTuple):
-    """What is not cut. joint: what joins it to the piece before; kind: PARAGRAPH for prose; header: what is repeated
-    in front of it where a passage begins with it.
-    """
+    """What is not cut."""
 
     text: str
     joint: str
+    """What joins it to the piece before."""
     kind: MarkKind = MarkKind.PARAGRAPH
+    """PARAGRAPH for prose."""
     header: str = ""
+    """What is repeated in front of it if a passage begins with it."""
 
 
 def _gathered(pieces: Iterator[_Piece], max_words: int) -> Iterator[Passage]:
