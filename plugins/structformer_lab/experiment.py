@@ -105,8 +105,8 @@ class Experiment:
     measures: list[str] = field(default_factory=lambda: ["nDCG@10", "RR@10", "Success@1"])
     baselines: list[str] = field(default_factory=list)
     """Labels of the rows that the others are compared with."""
-    budget: float | None = None
-    """Seconds of each training; None for the trainer's own default."""
+    budget: float | str | None = None
+    """Seconds of each training, "none" for no limit; None for the trainer's own default."""
 
     def narrowed(self, measures: Sequence[str] = (), rows: str = "") -> Experiment:
         """The experiment with these measures, if any, and only the rows whose labels `rows` lists between commas, if it
@@ -185,8 +185,9 @@ def read_experiment(name: str) -> Experiment:
         if baseline not in labels:
             raise UsageError(f"{name}: the baseline {baseline!r} is not the label of a row")
     budget = value.get("budget")
-    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int | float) or budget <= 0):
-        raise UsageError(f"{name}: budget is {budget!r}: it must be seconds")
+    is_number = isinstance(budget, int | float) and not isinstance(budget, bool)
+    if budget not in (None, "none") and not (is_number and budget > 0):
+        raise UsageError(f'{name}: budget is {budget!r}: it must be seconds, or "none" for no limit')
     measures = value.get("measures") or Experiment("", []).measures
     return Experiment(value.get("title", Path(name).stem), rows, measures, list(filter(None, baselines)), budget)
 

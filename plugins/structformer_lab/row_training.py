@@ -24,8 +24,8 @@ class RowTraining:
     settings: Sequence[str] = ()
     """ "key=value" for all rows, which overrides what a row says, or "LABEL.key=value" for the rows of one label,
     which overrides those for all."""
-    max_seconds: float | None = None
-    """Seconds for each training; None for what the experiment says."""
+    max_seconds: float | str | None = None
+    """Seconds for each training, "none" for no limit; None for what the experiment says."""
     seed: int = 0
     train_from: Path | None = None
     """The workspace with the Examples for rows that name none; None for the workspace that is judged."""

@@ -63,15 +63,17 @@ def run_experiment(
     files: Mapping[str, str] | None = None,
     output: Path | None = None,
     say: Callable[[str], None] = lambda text: None,
+    detail: Callable[[str], None] = lambda text: None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Evaluation:
     """Train what the rows ask for and compare them. train_on: judged queries to fine-tune on, half of `judgements` when
     there are none. candidates: the run file that rows put in order; train_candidates: that of the queries in
-    `train_on`. files: those that rows need, by the names that their pipelines have for them.
+    `train_on`. files: those that rows need, by the names that their pipelines have for them. say: called with a line of
+    each row; detail: with what each training says.
 
-    A row whose model is there already, trained with the same options on this corpus, is not trained again, so that a
-    killed experiment goes on where it was. A row that has nothing to train on is left out and named. Raises UsageError
-    when no row is left."""
+    The title says how long each training may take, and so does the first line. A row whose model is there already,
+    trained with the same options on this corpus, is not trained again, so that a killed experiment goes on where it
+    was. A row that has nothing to train on is left out and named. Raises UsageError when no row is left."""
     workspace = Workspace(workspace)
     training = training or RowTraining()
     if training.max_seconds is None:
@@ -79,6 +81,10 @@ def run_experiment(
     rows = experiment.rows
     judged = judgements
     _check_options(workspace, rows, training)
+    title = experiment.title
+    if limits := [limit for row in rows for limit in _limits(row, training.of_row(row, rows))]:
+        title = f"{title}; {said_limits(limits)}"
+        say(title)
     _check_collection(workspace, judgements, candidates)
     learned = None
     if train_on is not None:
@@ -108,7 +114,7 @@ def run_experiment(
                         f"{row.label}: {base} has no ranking head, so these are the scores of a random head."
                     )
             settled = replace(row, pipeline=filled(row.pipeline, places), finetune=filled_values(row.finetune, places))
-            _trained(workspace, settled, training.of_row(row, rows), learned, say)
+            _trained(workspace, settled, training.of_row(row, rows), learned, detail)
         except ModelError as error:
             leave_out(row, error)
             continue
@@ -134,7 +140,7 @@ def run_experiment(
         ensembles=ensembles,
         against=baseline,
         measures=experiment.measures,
-        title=experiment.title,
+        title=title,
         caveat="\n\n".join(caveats),
         seed=training.seed,
         output=output,
@@ -214,6 +220,27 @@ def _first_options(row: ExperimentRow, how: RowTraining) -> TrainingOptions | No
     if how.max_seconds is not None and "max_seconds" not in row.train:
         chosen["max_seconds"] = how.max_seconds
     return training_options(chosen.pop("recipe", None), chosen, how.of_training(row))
+
+
+def _limits(row: ExperimentRow, how: RowTraining) -> list[float | None]:
+    """The time limits of the row's trainings in seconds, None for no limit."""
+    options = _first_options(row, how)
+    found = [] if options is None else [options.max_seconds]
+    if row.finetune is not None:
+        own = {"max_seconds": row.finetune.get("max_seconds", how.max_seconds)}
+        settings = [setting for setting in how.of_finetuning(row) if setting.startswith("max_seconds=")]
+        found.append(training_options(None, {} if own["max_seconds"] is None else own, settings).max_seconds)
+    return found
+
+
+def said_limits(limits: Sequence[float | None]) -> str:
+    """Time limits of trainings in words."""
+    seconds = sorted({limit for limit in limits if limit is not None})
+    times = [f"{limit / 60:g} minutes" if limit >= 60 else f"{limit:g} seconds" for limit in seconds]
+    if not times:
+        return "each training takes all its steps, however long"
+    some = ", others all their steps, however long" if None in limits else ""
+    return f"{'some trainings take' if some else 'each training takes'} at most {' or '.join(times)}{some}"
 
 
 def _trained(

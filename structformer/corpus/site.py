@@ -27,16 +27,18 @@ HOST = re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """base_url: what precedes all addresses; "" where it is not known. rule: how a source's path becomes one.
-    root: the folder of the corpus whose pages the site is built from. within: where on the site the pages of that
-    folder are. said_by: the file that says so, as seen from what was read, or GIVEN; "" where nobody did.
-    """
+    """How the pages of a corpus have addresses."""
 
     base_url: str = ""
+    """What precedes all addresses; "" if it is not known."""
     rule: str = FOLDER
+    """How a source's path becomes an address, one of RULES."""
     root: str = ""
+    """The folder of the corpus whose pages the site is built from."""
     within: str = ""
+    """Where on the site the pages of that folder are."""
     said_by: str = ""
+    """The file that says so, as seen from what was read, or GIVEN; "" if nobody did."""
 
     def __post_init__(self) -> None:
         if self.base_url and not ADDRESS.match(self.base_url):

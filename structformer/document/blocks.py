@@ -56,13 +56,15 @@ _LINE_END = re.compile(r"\n\s*")
 
 @dataclass(slots=True)
 class Mark:
-    """[start, end) of a text and what it is. depth: number of marks around it. detail: see MarkKind."""
+    """[start, end) of a text and what it is."""
 
     kind: MarkKind
     start: int
     end: int
     depth: int = 0
+    """Number of marks around it."""
     detail: str = ""
+    """See MarkKind."""
 
 
 @dataclass(slots=True)

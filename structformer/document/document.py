@@ -46,17 +46,17 @@ class Link:
 
 @dataclass(slots=True)
 class Section:
-    """A node of the tree. `level` is the source's own level number (a Markdown `###` is 3); the root's is 0.
-
-    marks: what the parts of the text are, in the order of the source; `blocks` is the tree that they make."""
+    """A node of the tree."""
 
     title: str
     level: int = 0
+    """The source's own level number (a Markdown `###` is 3); the root's is 0."""
     text: str = ""
     anchors: tuple[str, ...] = ()
     links: list[Link] = field(default_factory=list)
     children: list[Section] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
+    """What the stretches of the text are, in the order of the source; `blocks` is the tree that they make."""
 
     @property
     def blocks(self) -> list[Block]:
@@ -109,17 +109,15 @@ class Source:
 
 @dataclass(slots=True)
 class Document:
-    """One page, article or file.
-
-    id: readable and stable, the source's relative path (with "#part" inside a source of many documents).
-    names: all the names under which links may refer to it, best known first.
-    """
+    """One page, article or file."""
 
     id: str
+    """Readable and stable: the source's relative path (with "#part" inside a source of many documents)."""
     title: str
     root: Section
     source: Source
     names: tuple[str, ...] = ()
+    """All the names under which links may refer to it, best known first."""
     language: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
 

@@ -74,13 +74,14 @@ class StreamFormat(Format, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What makes a part of a stream readable by itself. head: what precedes the first record; start: how a record
-    begins; tail: what follows the last.
-    """
+    """What makes a part of a stream readable by itself."""
 
     head: bytes
+    """What precedes the first record."""
     start: bytes
+    """How a record begins."""
     tail: bytes
+    """What follows the last record."""
 
 
 @runtime_checkable

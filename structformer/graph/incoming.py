@@ -39,12 +39,12 @@ _REDIRECT = "redirect"
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Groups of neighbouring target shards. first_shards: the number of each group's first shard; bounds: that of its
-    first document.
-    """
+    """Groups of neighbouring target shards."""
 
     first_shards: tuple[int, ...]
+    """The number of each group's first shard."""
     bounds: tuple[int, ...]
+    """The number of each group's first document."""
 
     @classmethod
     def of(cls, corpus: Corpus) -> Groups:
@@ -62,11 +62,12 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class IncomingTask:
-    """A worker's task: the links to one group. starts: the number of the first document of each of its shards."""
+    """A worker's task: the links to one group."""
 
     gathered: tuple[str, ...]
     group: int
     starts: tuple[int, ...]
+    """The number of the first document of each of the group's shards."""
     output: str
 
 

@@ -31,24 +31,25 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Accounted:
-    """A file, what became of it, and why it is not a document. damaged: it is one in part."""
+    """A file, what became of it, and why it is not a document."""
 
     path: str
     fate: Fate
     why: str = ""
     damaged: bool = False
+    """Whether it is a document of which only a part was read."""
 
 
 @dataclass(slots=True)
 class Account:
-    """How many files there are of each fate, and the first that are not documents. folders: that were not opened, whose
-    files nobody has seen; damaged: files with documents that were read in part.
-    """
+    """How many files there are of each fate, and the first that are not documents."""
 
     counts: Counter[Fate] = field(default_factory=Counter)
     named: list[Accounted] = field(default_factory=list)
     folders: int = 0
+    """Folders that were not opened; nobody has seen their files."""
     damaged: int = 0
+    """Files with documents that were read in part."""
 
     def add(self, file: Accounted) -> None:
         """Count a file."""

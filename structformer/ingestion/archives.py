@@ -127,16 +127,19 @@ def _reason(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file in an archive: its name, clean and relative; its bytes, or why they are not given; where a page was
-    fetched from. is_file: it is one of its own, if damaged or too large; aside: what it is, where it is not a page.
-    """
+    """A file in an archive."""
 
     name: str
+    """Clean and relative."""
     data: bytes = b""
     problem: str = ""
+    """Why its bytes are not given."""
     address: str = ""
+    """Where the page was fetched from."""
     is_file: bool = True
+    """Whether it is a file of its own, damaged or not; links and second members of a name are none."""
     aside: str = ""
+    """What it is, if it is not a page."""
 
 
 class ArchiveFiles:

@@ -34,13 +34,14 @@ Rows = tuple[Row, list[Row]]
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What became of documents, by their ids. unknown: those that were to be deleted and were not there."""
+    """What became of documents, by their ids."""
 
     added: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    """Those that were to be deleted and were not there."""
 
     def __bool__(self) -> bool:
         """Whether the corpus is another one now."""

@@ -20,10 +20,7 @@ MAX_MESSAGES = 200  # held in memory; report.jsonl has all
 
 @dataclass(slots=True)
 class IngestReport:
-    """What an ingest read: counts, and the messages about files. links: outcomes by kind of link; see_also_edges: of
-    the graph; account: what became of every file that was seen; site: where the pages are read; settings_above: what
-    was read above the given folders to find that out.
-    """
+    """What an ingest read: counts, and the messages about files."""
 
     documents: int = 0
     sections: int = 0
@@ -41,10 +38,15 @@ class IngestReport:
     characters: int = 0
     seconds: float = 0.0
     links: dict[str, dict[str, int]] = field(default_factory=dict)
+    """For each kind of link the number of each outcome."""
     see_also_edges: int = 0
+    """See-also edges of the graph."""
     account: Account = field(default_factory=Account)
+    """What became of every file that was seen."""
     site: Site = field(default_factory=Site)
+    """Where the pages are read."""
     settings_above: list[str] = field(default_factory=list)
+    """What was read above the given folders to find the site out."""
 
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON types."""

@@ -24,22 +24,25 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class IngestRequest:
-    """Which files are read, and as what.
-
-    paths: folders or files; none are those of the last ingest. add: beside what the corpus came from so far;
-    replace_sources: in its place; remove: they are taken out. format: the only one to read. options: of the formats.
-    wanted: which of the files. site: where the pages are read; None is that of the earlier ingest, else what the
-    sources say. Raises UsageError on an unknown format or option."""
+    """Which files are read, and as what. Raises UsageError on an unknown format or option."""
 
     paths: tuple[str | Path, ...] = ()
+    """Folders or files; none are those of the last ingest."""
     add: bool = False
+    """The paths are read beside what the corpus came from so far."""
     replace_sources: bool = False
+    """The paths are read in place of what the corpus came from so far."""
     remove: bool = False
+    """The paths are taken out of the corpus."""
     format: str | None = None
+    """The only format to read."""
     options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the formats."""
     limits: Limits = field(default_factory=Limits)
     wanted: FileFilter = field(default_factory=FileFilter)
+    """Which of the files are read."""
     site: Site | None = None
+    """Where the pages are read; None is that of the earlier ingest, else what the sources say."""
 
     def __post_init__(self) -> None:
         plugins = load_plugins()
@@ -127,16 +130,18 @@ class IngestRequest:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """How an ingest is run: the corpus is the same. workers: reader processes, None for one a core. engine: where
-    shards are made. fresh: read every file again, whatever an earlier ingest left. progress: called with (stage, done,
-    total). slow: called with (path, seconds) of a file that takes long.
-    """
+    """How an ingest is run; the corpus is the same."""
 
     workers: int | None = None
+    """Reader processes; None for one a core."""
     engine: str | Engine = "local"
+    """Where shards are made."""
     fresh: bool = False
+    """Reads every file again, whatever an earlier ingest left."""
     progress: Progress | None = None
+    """Called with (stage, done, total)."""
     slow: Slow | None = None
+    """Called with (path, seconds) of a file that takes long."""
 
 
 def _check_not_gone(there: Sequence[Source]) -> None:

@@ -56,10 +56,7 @@ class ShardTask:
 
 @dataclass(frozen=True, slots=True)
 class ShardResult:
-    """The result of a task: the shard, and how many of its files were parsed, copied from before, or found finished.
-
-    path: its first file. seconds: processor time that it took, with that of the workers that it cost.
-    """
+    """The result of a task: the shard, and how many of its files were parsed, copied from before, or found finished."""
 
     info: ShardInfo
     parsed: int
@@ -67,7 +64,9 @@ class ShardResult:
     kept: int
     bytes: int
     path: str
+    """The shard's first file."""
     seconds: float
+    """Processor time that the shard took, with that of the workers that it cost."""
 
 
 @dataclass(slots=True)

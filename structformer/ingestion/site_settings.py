@@ -24,14 +24,16 @@ _BASE_URL = re.compile(r"^html_baseurl\s*=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A site as its generator has it. base_url: "" where it is not said; rule: of addresses; pages: the folders that
-    pages may be in, as seen from that of the settings, the likeliest first; within: where on the site they are.
-    """
+    """A site as its generator has it."""
 
     base_url: str = ""
+    """Empty if it is not said."""
     rule: str = FOLDER
+    """How addresses are made, one of RULES."""
     pages: tuple[str, ...] = ("",)
+    """The folders that pages may be in, as seen from that of the settings, the likeliest first."""
     within: str = ""
+    """Where on the site the pages are."""
 
 
 def _mkdocs(text: str) -> Settings:

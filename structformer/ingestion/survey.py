@@ -30,10 +30,7 @@ _BIG_FILE = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SurveyedFile:
-    """A file to read, or, with `problem`, one that is passed over and why. unreadable: it could not be looked at.
-    part_of: the documents that take it in whole; pieces_in: those that take pieces of what is not a document by itself.
-    stream: read piece by piece; piece: the number of one, -1 for a whole file.
-    """
+    """A file to read, or, with `problem`, one that is passed over and why."""
 
     path: str
     location: str
@@ -43,10 +40,15 @@ class SurveyedFile:
     problem: str = ""
     notes: tuple[str, ...] = ()
     unreadable: bool = False
+    """Whether it could not be looked at."""
     part_of: tuple[str, ...] = ()
+    """The documents that take it in whole."""
     pieces_in: tuple[str, ...] = ()
+    """The documents that take pieces of it; it is not a document by itself."""
     stream: bool = False
+    """Whether it is read piece by piece."""
     piece: int = -1
+    """The number of a piece, -1 for a whole file."""
 
     @property
     def is_read(self) -> bool:
@@ -64,15 +66,17 @@ FOLDER = "a folder"  # why an entry of the survey is no file
 
 @dataclass(slots=True)
 class Ignored:
-    """What is not read. paths: of files that no format reads, since a link may lead to one; suffixes: of these. files:
-    of all that is passed over, with why; folders: those that were not opened.
-    """
+    """What is not read."""
 
     count: int = 0
     paths: list[str] = field(default_factory=list)
+    """Of files that no format reads, since a link may lead to one."""
     suffixes: Counter[str] = field(default_factory=Counter)
+    """Suffixes of the files that no format reads."""
     files: list[tuple[str, str]] = field(default_factory=list)
+    """All files that are passed over, each with why."""
     folders: list[tuple[str, str]] = field(default_factory=list)
+    """The folders that were not opened, each with why."""
 
     def passed_over(self, path: str, why: str, is_folder: bool) -> None:
         """Note what the walk does not look at."""

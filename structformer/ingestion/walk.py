@@ -80,9 +80,7 @@ class FolderFiles:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file that the walk came upon, or, with `problem`, something it passed over and why. unreadable: it could not be
-    looked at.
-    """
+    """A file that the walk came upon, or, with `problem`, something it passed over and why."""
 
     path: str
     location: Path
@@ -90,6 +88,7 @@ class Found:
     problem: str = ""
     note: str = ""
     unreadable: bool = False
+    """Whether it could not be looked at."""
 
 
 def display_path(path: str) -> str:

@@ -86,13 +86,13 @@ def load_classifier(location: str, *, fresh_head: bool = False) -> tuple[Any, st
     """
     from transformers import AutoModelForSequenceClassification
 
-    from structformer.models.published import CLASSIFIERS, NEXT_SENTENCE, PublishedWeights, ranking_head
+    from structformer.models.published import CLASSIFIERS, PublishedWeights, ranking_head
 
     check_packaged(location)
     weights, config = PublishedWeights(location), _load_config(location, num_labels=1)
-    of_tokens = str((config.architectures or [""])[0]).endswith("ForTokenClassification")
-    head = None if of_tokens else ranking_head(weights)
-    if fresh_head and head is not None and head.module == NEXT_SENTENCE:
+    architecture = str((config.architectures or [""])[0])
+    head = None if architecture.endswith("ForTokenClassification") else ranking_head(weights, architecture)
+    if fresh_head and head is not None and head.of_next_sentences:
         head = None  # BERT's own: the papers train a fresh one upon it
     if head is None and not fresh_head:
         raise ModelError(f"{location} has no ranking head: train or finetune it first")

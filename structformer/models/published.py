@@ -139,6 +139,11 @@ class RankingHead:
     """What each of its outputs counts in the score."""
 
     @property
+    def of_next_sentences(self) -> bool:
+        """Whether it says that one text follows the other."""
+        return self.module == _NEXT_SENTENCE and self.signs == _FIRST_OVER_SECOND
+
+    @property
     def own(self) -> bool:
         """Whether it is the classifier's own already."""
         return self.module == self.target and self.signs == (1.0,)
@@ -159,50 +164,55 @@ _WITHOUT_BIAS = "score"
 _ONE: tuple[float, ...] = (1.0,)
 _SECOND_OVER_FIRST = (-1.0, 1.0)  # of rerankers with two labels the second one says "relevant"
 _LABELS = {1: _ONE, 2: _SECOND_OVER_FIRST}
-NEXT_SENTENCE = "cls.seq_relationship"
+_FIRST_OVER_SECOND = (1.0, -1.0)
+_NEXT_SENTENCE = "cls.seq_relationship"
 # (layer, the classifier's layer that takes its weights, signs by its number of outputs), in the order of preference.
 _HEADS: tuple[tuple[str, str, Mapping[int, tuple[float, ...]]], ...] = (
     ("classifier", "classifier", _LABELS),
     ("classifier.out_proj", "classifier.out_proj", _LABELS),  # RoBERTa and ELECTRA
     ("score", "score", _LABELS),
-    ("cls", "classifier", {1: _ONE}),  # PROP, ARES, HARP
-    (NEXT_SENTENCE, "classifier", {2: (1.0, -1.0)}),  # BertForPreTraining, whose label 0 is "is next"
+    ("cls", "classifier", {1: _ONE}),  # PROP, ARES
+    (_NEXT_SENTENCE, "classifier", {2: _FIRST_OVER_SECOND}),  # BERT's own, whose output 0 says "is next"
 )
+_SIGNS_OF_OWN_CLASSES = {"PairWiseBertForPreTraining": (0.0, 1.0)}  # HARP
 CLASSIFIERS = tuple(
     f"{module}.{each}" for module, target, _ in _HEADS if module == target for each in ("weight", "bias")
 )
 
 
-def ranking_head(weights: PublishedWeights) -> RankingHead | None:
-    """The head that ranks; None if the weights have none, as when they sort into more than two classes."""
+def ranking_head(weights: PublishedWeights, architecture: str) -> RankingHead | None:
+    """The head that ranks; None if the weights have none, as when they sort into more than two classes.
+
+    architecture: the class that config.json names, which says what a head of two outputs means. Raises ModelError on a
+    next-sentence head of a class that neither transformers nor structformer knows: its sign would be a guess.
+    """
     for module, target, signs in _HEADS:
         shape = weights.shape(f"{module}.weight")
-        if len(shape) == 2 and shape[0] in signs:
+        if len(shape) != 2 or shape[0] not in signs:
+            continue
+        if module != _NEXT_SENTENCE or _is_known(architecture):
             return RankingHead(module, target, signs[shape[0]])
+        if architecture not in _SIGNS_OF_OWN_CLASSES:
+            raise ModelError(
+                f'which output of {weights.location} says "relevant" is not known: it is a {architecture}; in '
+                'config.json, "architectures": ["BertForPreTraining"] means the first less the second, '
+                '["PairWiseBertForPreTraining"] the second alone'
+            )
+        return RankingHead(module, target, _SIGNS_OF_OWN_CLASSES[architecture])
     return None
 
 
-# Of heads for masked words: our names, and those of BERT, of RoBERTa and of DistilBERT.
-_MASKED_HEADS = tuple(
-    dict(zip(("dense.weight", "dense.bias", "norm.weight", "norm.bias", "bias"), names, strict=True))
-    for names in (
-        (
-            *("cls.predictions.transform.dense.weight", "cls.predictions.transform.dense.bias"),
-            *("cls.predictions.transform.LayerNorm.weight", "cls.predictions.transform.LayerNorm.bias"),
-            "cls.predictions.bias",
-        ),
-        (
-            "lm_head.dense.weight",
-            "lm_head.dense.bias",
-            "lm_head.layer_norm.weight",
-            "lm_head.layer_norm.bias",
-            "lm_head.bias",
-        ),
-        (
-            *("vocab_transform.weight", "vocab_transform.bias", "vocab_layer_norm.weight", "vocab_layer_norm.bias"),
-            "vocab_projector.bias",
-        ),
-    )
+def _is_known(architecture: str) -> bool:
+    import transformers
+
+    return not architecture or hasattr(transformers, architecture)
+
+
+# Of heads for masked words the dense layer, the norm and the bias: of BERT, of RoBERTa and of DistilBERT.
+_MASKED_HEADS = (
+    ("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.bias"),
+    ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"),
+    ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"),
 )
 
 
@@ -211,7 +221,10 @@ def masked_head(location: str) -> Tensors | None:
     none. Raises ModelError on weights that cannot be read.
     """
     weights = PublishedWeights(location)
-    for names in _MASKED_HEADS:
+    for dense, norm, bias in _MASKED_HEADS:
+        layers = {"dense": dense, "norm": norm}
+        tensors = {f"{our}.{each}": f"{their}.{each}" for our, their in layers.items() for each in ("weight", "bias")}
+        names = {**tensors, "bias": bias}
         if set(names.values()).issubset(weights.names):
             found = weights.tensors(set(names.values()))
             return {ours: found[theirs].float() for ours, theirs in names.items()}

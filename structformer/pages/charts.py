@@ -23,12 +23,13 @@ _MAX_LABEL = 40  # letters
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis from `low` to `high`, which are ticks themselves. ticks: (value, label)."""
+    """An axis from `low` to `high`, which are ticks themselves."""
 
     name: str
     low: float
     high: float
     ticks: tuple[tuple[float, str], ...]
+    """(value, label) of each."""
 
     @classmethod
     def over(cls, low: float, high: float, name: str, *, count: int = 5, whole: bool = False) -> Axis:

@@ -245,7 +245,7 @@ class Retriever:
         unit = self.units[number]
         scores = {stage: by_unit[number] for stage, by_unit in ranking.scores.items() if number in by_unit}
         document = self.documents[unit.document]
-        shown = snippet(unit.text, matches(self.opened.languages.read_in(document)), unit.parts)
+        shown = snippet(unit.text, matches(self.opened.languages.read_in(document)), unit.stretches)
         metadata = document.values()
         return Hit(
             unit.document_id,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textwrap import dedent
 
 from structformer.document import MARKS, SPACELESS, MarkKind, pieces_of
-from structformer.text.passages import Part
+from structformer.text.passages import Stretch
 
 _WORDS = 40
 _LINES, _LINE = 6, 200  # of code; characters of one line
@@ -50,11 +50,11 @@ class Snippet:
     """Whether it is code, whose line ends matter."""
 
 
-def snippet(text: str, matches: Matches, parts: Sequence[Part] = ()) -> Snippet:
-    """About 40 words of a text with most of the query's terms. parts: what in it is not prose. Code and what is not
+def snippet(text: str, matches: Matches, stretches: Sequence[Stretch] = ()) -> Snippet:
+    """About 40 words of a text with most of the query's terms. stretches: what in it is not prose. Code and what is not
     code are never shown together; where both match alike it is the text.
     """
-    code = [part for part in parts if part.kind is MarkKind.CODE]
+    code = [each for each in stretches if each.kind is MarkKind.CODE]
     if not code:
         return _of_prose(text, matches)[1]
     found: list[tuple[int, Snippet]] = []

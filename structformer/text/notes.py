@@ -13,14 +13,16 @@ _KIND = re.compile(r"[^\W_][\w .+#-]{0,39}")
 
 
 class Opening(NamedTuple):
-    """label: what the kind is called, "" for none; title: the block that is one; content: the other blocks; begins:
-    where in the first of these the words after "Note: " begin, 0 for at its start.
-    """
+    """What a note begins with."""
 
     label: str
+    """What the kind is called, "" for none."""
     title: Block | None
+    """The block that is a title."""
     content: Sequence[Block]
+    """The other blocks."""
     begins: int = 0
+    """Where in the first of these the words after "Note: " begin, 0 for at its start."""
 
 
 def opening(text: str, note: Block) -> Opening:

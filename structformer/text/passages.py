@@ -17,7 +17,7 @@ _LONGEST_HEADER = 2000  # characters of them: a word has no end in some files
 _PAGE_SEPARATOR = re.compile(r"\n\s*\n")
 
 
-class Part(NamedTuple):
+class Stretch(NamedTuple):
     """[start, end) of a text that is not prose: code, a table, a formula on lines of its own."""
 
     kind: MarkKind
@@ -33,32 +33,32 @@ class Passage:
     """A piece of a section's text, and what in it is not prose."""
 
     text: str
-    parts: tuple[Part, ...] = ()
+    stretches: tuple[Stretch, ...] = ()
 
     @property
     def prose(self) -> str:
         """The text with line ends in the place of code, tables and formulas, so that every span stays where it is."""
-        return prose_of(self.text, self.parts)
+        return prose_of(self.text, self.stretches)
 
 
-def prose_of(text: str, parts: Sequence[Part]) -> str:
-    """A text with line ends in the place of its parts that are not prose."""
+def prose_of(text: str, stretches: Sequence[Stretch]) -> str:
+    """A text with line ends in the place of its stretches, which are not prose."""
     kept: list[str] = []
     position = 0
-    for _, start, end in parts:
+    for _, start, end in stretches:
         kept += (text[position:start], "\n" * (end - start))
         position = end
     return "".join((*kept, text[position:]))
 
 
-def section_parts(section: Section) -> list[Part]:
+def section_stretches(section: Section) -> list[Stretch]:
     """What of a section's text is not prose, from first to last."""
-    return [Part(block.kind, block.start, block.end) for block in _no_prose(section.blocks)] if section.marks else []
+    return [Stretch(block.kind, block.start, block.end) for block in _no_prose(section.blocks)] if section.marks else []
 
 
 def section_prose(section: Section) -> str:
     """A section's text with line ends in the place of code, tables and formulas."""
-    return prose_of(section.text, section_parts(section))
+    return prose_of(section.text, section_stretches(section))
 
 
 def section_passages(section: Section) -> Iterator[Passage]:
@@ -85,14 +85,15 @@ def passages(text: str, max_words: int) -> Iterator[str]:
 
 
 class _Piece(NamedTuple):
-    """What is not cut. joint: what joins it to the piece before; kind: PARAGRAPH for prose; header: what is repeated
-    in front of it where a passage begins with it.
-    """
+    """What is not cut."""
 
     text: str
     joint: str
+    """What joins it to the piece before."""
     kind: MarkKind = MarkKind.PARAGRAPH
+    """PARAGRAPH for prose."""
     header: str = ""
+    """What is repeated in front of it if a passage begins with it."""
 
 
 def _gathered(pieces: Iterator[_Piece], max_words: int) -> Iterator[Passage]:
@@ -120,17 +121,17 @@ def _joined(pieces: list[_Piece]) -> Passage:
     if all(piece.kind is MarkKind.PARAGRAPH for piece in pieces):
         return Passage(core)
     position = -text.index(core[:1])
-    parts: list[Part] = []
+    stretches: list[Stretch] = []
     for place, (piece, joint, kind, _) in enumerate(pieces):
         start = position + (len(joint) if place else 0)
         position = start + len(piece)
         if kind is MarkKind.PARAGRAPH:
             continue
         start, end = max(0, start), min(position, len(core))
-        if parts and parts[-1].kind is kind and joint == "\n":
-            start = parts.pop().start  # lines of the same table, or of the same code
-        parts.append(Part(kind, start, end))
-    return Passage(core, tuple(parts))
+        if stretches and stretches[-1].kind is kind and joint == "\n":
+            start = stretches.pop().start  # lines of the same table, or of the same code
+        stretches.append(Stretch(kind, start, end))
+    return Passage(core, tuple(stretches))
 
 
 def _no_prose(blocks: Sequence[Block]) -> list[Block]:

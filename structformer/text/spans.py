@@ -13,9 +13,10 @@ Resolve = Callable[[Link], str]  # the address that a link leads to; "" for none
 
 @dataclass(slots=True)
 class Span:
-    """[start, end) of a text. kind: None for a link, which has an address."""
+    """[start, end) of a text."""
 
     kind: MarkKind | None
+    """None for a link, which has an address."""
     start: int
     end: int
     address: str = ""

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import bootstrap, permutation_test
 from scipy.stats import t as student
 from structformer import Retriever
-from structformer.errors import UsageError
+from structformer.errors import ModelError, UsageError
 from structformer.evaluation.comparison import average_ranks, evaluate
 from structformer.evaluation.difference import difference
 from structformer.evaluation.judgements import (
@@ -355,6 +355,8 @@ def test_an_experiment_trains_compares_and_goes_on_where_it_was(tmp_path):
     )
     assert [row.label for row in result.rows] == ["BM25", "knrm", "bi, 4 pairs", "bi, 8 pairs"]
     assert any("left out: no Examples of qdm" in line for line in said)
+    assert said[0] == result.title
+    assert said[0].endswith("; some trainings take at most 10 minutes, others all their steps, however long")
     train_on, test = split_queries(judged, 0)
     assert set(train_on.queries) | set(test.queries) == set(topics)
     assert result.queries == len(test.queries) < len(topics)
@@ -363,6 +365,53 @@ def test_an_experiment_trains_compares_and_goes_on_where_it_was(tmp_path):
     again = run_experiment(folder, judged, read_experiment(str(tmp_path / "e.toml")))
     assert [row.scores for row in again.rows] == [row.scores for row in result.rows]
     assert {path: path.stat().st_mtime_ns for path in models} == models  # nothing is trained twice
+
+
+PAPER = """
+budget = 90
+[[rows]]
+label = "BM25"
+pipeline = "lexical"
+[[rows]]
+label = "paper"
+pipeline = "lexical >> rerank:{model}"
+train = { recipe = "wikiformer", base_model = "scratch", size = "tiny", max_steps = 1, document_tokens = 48, groups = 2 }
+[[rows]]
+label = "tuned"
+pipeline = "lexical >> rerank:{model}"
+finetune = { ranker = "cross-encoder", base_model = "scratch", size = "tiny", of = "documents", max_steps = 1 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "limit", "said"),
+    [
+        ((), 90.0, "each training takes at most 1.5 minutes"),
+        (("--max-time", "30s"), 30.0, "each training takes at most 30 seconds"),
+        (("--max-time", "none"), None, "each training takes all its steps, however long"),
+        (("--set", "max_seconds=none"), None, "each training takes all its steps, however long"),
+    ],
+)
+def test_a_training_has_the_time_that_the_first_line_and_the_heading_say(
+    tmp_path, run, monkeypatch, flags, limit, said
+):
+    asked: list[float | None] = []
+
+    def train(workspace, options, mode, *, source=None):
+        asked.append(options.max_seconds)
+        raise ModelError("enough")
+
+    monkeypatch.setattr("structformer_lab.running.train_ranker", train)
+    folder = boats(tmp_path)
+    build_index(folder, encoders=[])
+    (tmp_path / "paper.toml").write_text(PAPER)
+    (tmp_path / "q.tsv").write_text("1\tmend the mast\n2\tstow the oar\n3\tlift the keel\n")
+    (tmp_path / "qrels.txt").write_text("1 0 mast.md 1\n2 0 oar.md 1\n3 0 keel.md 1\n")
+    judged = ("--queries", tmp_path / "q.tsv", "--qrels", tmp_path / "qrels.txt", "-w", folder)
+    done = run("experiment", tmp_path / "paper.toml", *judged, *flags)
+    assert done.err.splitlines()[0] == f"paper; {said}"
+    assert done.out.startswith(f"paper; {said}: ")
+    assert asked == [limit, limit]
 
 
 TUNED = """

@@ -52,12 +52,13 @@ SIZES = {
     "initializer_range": 0.5,  # scores far apart
 }
 PAIRS = (["clean the mast", "wet sails"], ["the mast boat deck", "the engine"])
+HARP = {"architectures": ["PairWiseBertForPreTraining"]}
 Weights = dict[str, torch.Tensor]
 Scores = Callable[..., torch.Tensor]
 
 
 def prop() -> tuple[Weights, Scores]:
-    """PROP, ARES, HARP: a linear layer on the pooled [CLS], beside a head for masked words."""
+    """PROP, ARES: a linear layer on the pooled [CLS], beside a head for masked words."""
     bert, head, words = BertModel(BertConfig(**SIZES)), torch.nn.Linear(16, 1), BertForMaskedLM(BertConfig(**SIZES)).cls
     weights = {f"bert.{name}": value for name, value in bert.state_dict().items()}
     weights |= {f"cls.{name}": value for name, value in {**head.state_dict(), **words.state_dict()}.items()}
@@ -73,6 +74,12 @@ def next_sentence() -> tuple[Weights, Scores]:
         return found[:, 0] - found[:, 1]
 
     return model.state_dict(), scores
+
+
+def harp() -> tuple[Weights, Scores]:
+    """PairWiseBertForPreTraining, whose output 1 is the score."""
+    model = BertForPreTraining(BertConfig(**SIZES)).eval()
+    return model.state_dict(), lambda **features: model(**features).seq_relationship_logits[:, 1]
 
 
 def one_label() -> tuple[Weights, Scores]:
@@ -143,7 +150,7 @@ def checkpoint(
     return str(folder)
 
 
-FORMS = [prop, next_sentence, one_label, two_labels, old_names, unprefixed]
+FORMS = [prop, next_sentence, harp, one_label, two_labels, old_names, unprefixed]
 FILES = [in_safetensors, pickled, pickled_before_1_6, in_two_parts]
 
 
@@ -152,9 +159,8 @@ FILES = [in_safetensors, pickled, pickled_before_1_6, in_two_parts]
 def test_a_checkpoint_scores_as_its_own_module_does(tmp_path, form, write, caplog):
     torch.manual_seed(1)
     weights, scores = form()
-    location = checkpoint(
-        tmp_path, weights, write, **({"model_type": "electra", "embedding_size": 16} if form is electra else {})
-    )
+    said = {electra: {"model_type": "electra", "embedding_size": 16}, harp: HARP}
+    location = checkpoint(tmp_path, weights, write, **said.get(form, {}))
     ranker = CrossEncoder.load(location)
     with torch.inference_mode():
         expected = scores(**ranker.tokenizer(*PAIRS, padding=True, return_tensors="pt")).numpy()
@@ -163,6 +169,26 @@ def test_a_checkpoint_scores_as_its_own_module_does(tmp_path, form, write, caplo
     np.testing.assert_allclose(CrossEncoder.load(location).score(*PAIRS), expected, atol=1e-6)
     assert not caplog.records  # every weight was in the file
     assert model_kind(tmp_path, location) == "cross-encoder"
+
+
+def test_a_head_whose_sign_nobody_knows_is_refused_with_the_way_to_say_it(tmp_path):
+    location = checkpoint(tmp_path / "other", harp()[0], architectures=["OtherBertForPreTraining"])
+    for load in (CrossEncoder.load, lambda at: CrossEncoder.start(at, "cross-encoder", RankerOptions(MAX_TOKENS))):
+        with pytest.raises(
+            ModelError, match=r'"relevant" is not known: it is a OtherBert.* "architectures": \["BertFor'
+        ):
+            load(location)
+
+
+def test_training_keeps_the_head_that_harp_learned_and_not_the_one_of_bert(tmp_path):
+    for form, said in ((harp, HARP), (next_sentence, {"architectures": ["BertForPreTraining"]})):
+        weights, _ = form()
+        begun = CrossEncoder.start(
+            checkpoint(tmp_path / form.__name__, weights, **said), "cross-encoder", RankerOptions(MAX_TOKENS)
+        )
+        learned = weights["cls.seq_relationship.weight"][1:]
+        assert torch.equal(begun.model.classifier.weight, learned) == (form is harp)
+        assert ("starts with a fresh one" in begun.note) == (form is next_sentence)
 
 
 def test_settings_of_a_time_before_other_models_are_those_of_a_bert(tmp_path):

@@ -77,7 +77,7 @@ def test_code_that_fits_is_never_cut():
     assert [len(passage.text.split()) for passage in found] == [100, 105]
     assert found[1].text.startswith("docker run x\n\ndocker ps")
     assert found[1].text.endswith("\n\nword word word word word")
-    [part] = found[1].parts
+    [part] = found[1].stretches
     assert part.kind is MarkKind.CODE
     assert found[1].text[part.start : part.end] == lines.strip("\n")
 
@@ -125,7 +125,7 @@ def test_blocks_lose_no_word_either(tell):
     ]
     for passage in found:
         assert 0 < len(passage.text.split()) <= PASSAGE_WORDS + 5
-        for kind, start, end in passage.parts:
+        for kind, start, end in passage.stretches:
             assert 0 <= start < end <= len(passage.text)
             assert kind is MarkKind.TABLE or "--option" not in passage.text[start:end]
         assert not {"Option", "a", "b"} & set(passage.prose.split())

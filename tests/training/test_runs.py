@@ -36,6 +36,7 @@ from structformer.sampling import Samples, SamplingOptions
 from structformer.training import Listener, TrainingOptions, read_recipe, recipe_names, training_options
 from structformer.training.data.example_order import ExampleOrder
 from structformer.training.report.logs import read_log
+from structformer.training.run import loop
 from structformer.training.run.checkpoint import Checkpoints
 from structformer.training.run.option_defaults import load_ranker, make_objective, resolve
 from structformer.training.run.process_turns import Turns
@@ -189,20 +190,75 @@ fsdp_config:
 """
 
 
+# Accelerate gives processes without GPUs DDP whatever its settings say, so they are given FSDP here.
+SHARDED = """
+import sys
+from accelerate import state
+from accelerate.utils import DistributedType, FullyShardedDataParallelPlugin
+from torch.distributed.tensor import DTensor
+
+begin = state.AcceleratorState.__init__
+
+def sharded(self, *given, **options):
+    begin(self, *given, **options)
+    self.distributed_type, self.fsdp_plugin = DistributedType.FSDP, FullyShardedDataParallelPlugin()
+    state.PartialState._shared_state["distributed_type"] = self.distributed_type
+
+state.AcceleratorState.__init__ = sharded
+from structformer.training.run import loop
+made = loop.Run.__init__
+
+def seen(run, *given):
+    made(run, *given)
+    assert all(isinstance(weight, DTensor) for weight in run.module.parameters()), "nothing is sharded"
+
+loop.Run.__init__ = seen
+from structformer.cli.main import main
+main(["train", *sys.argv[1:]])
+"""
+
+
+# One process that takes a chunk in one batch, as those of FSDP do: dropout is drawn for batches.
+IN_ONE_BATCH = """
+import sys
+from dataclasses import replace
+from structformer.training.run import trainer
+
+trainer.fitted = lambda objective: replace(objective.batching, whole=True)
+from structformer.cli.main import main
+main(["train", *sys.argv[1:]])
+"""
+
+
+def on_one_process(tmp_path: Path, launcher: str, *flags: object) -> None:
+    """`structformer train` with a chunk for each of the two."""
+    (tmp_path / "whole.py").write_text(IN_ONE_BATCH)
+    begun = ["-m", "structformer", "train"] if launcher == "ddp" else [tmp_path / "whole.py"]
+    command = [sys.executable, *map(str, [*begun, *flags]), "--accumulation", "2", "--name", "one"]
+    assert subprocess.run(command, check=False).returncode == 0
+
+
+def on_two_processes(tmp_path: Path, launcher: str, *flags: object) -> subprocess.CompletedProcess[str]:
+    """`structformer train` on two processes."""
+    (tmp_path / "fsdp.yaml").write_text(FSDP)
+    (tmp_path / "sharded.py").write_text(SHARDED)
+    begun = {
+        "ddp": ["torch.distributed.run", "--nproc_per_node", 2, "--master_port", 29641, "-m", "structformer.cli.train"],
+        "fsdp": ["accelerate.commands.launch", "--config_file", tmp_path / "fsdp.yaml", tmp_path / "sharded.py"],
+    }[launcher]
+    command = [sys.executable, "-m", *map(str, [*begun, *flags])]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize(
-    ("ranker", "launcher"), [("bi-encoder", "ddp"), ("cross-encoder", "ddp"), ("cross-encoder", "fsdp")]
+    ("ranker", "launcher"),
+    [("bi-encoder", "ddp"), ("cross-encoder", "ddp"), ("bi-encoder", "fsdp"), ("cross-encoder", "fsdp")],
 )
 def test_two_processes_do_what_one_with_twice_the_accumulation_does(corpus, tmp_path, ranker, launcher):
     flags = ["-w", corpus, *FLAGS, "--ranker", ranker, "--max-steps", 6]
     flags += ["--mlm", 0.5, "--batch-tokens", 256] if launcher == "ddp" else []  # more than one batch a chunk
-    assert structformer("train", *flags, "--accumulation", 2, "--name", "one").returncode == 0
-    (tmp_path / "fsdp.yaml").write_text(FSDP)
-    command = {
-        "ddp": ["torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29641"],
-        "fsdp": ["accelerate.commands.launch", "--config_file", str(tmp_path / "fsdp.yaml")],
-    }[launcher]
-    command = [sys.executable, "-m", *command, "-m", "structformer.cli.train", *map(str, flags), "--name", "two"]
-    both = subprocess.run(command, capture_output=True, text=True, check=False)
+    on_one_process(tmp_path, launcher, *flags)
+    both = on_two_processes(tmp_path, launcher, *flags, "--name", "two")
     assert both.returncode == 0, both.stderr[-2000:]
     assert both.stdout.count("saved in") == 1
     one, two = losses(corpus / "models" / "one"), losses(corpus / "models" / "two")
@@ -211,6 +267,49 @@ def test_two_processes_do_what_one_with_twice_the_accumulation_does(corpus, tmp_
         assert first == pytest.approx(second, rel=1e-5)
     first, second = (load_file(corpus / "models" / name / "model.safetensors") for name in ("one", "two"))
     assert all(torch.allclose(first[name], second[name], atol=1e-5) for name in first)
+
+
+def test_a_sharded_run_is_judged_as_a_whole_one_is(corpus, tmp_path):
+    (tmp_path / "queries.tsv").write_text("1\tmend my mast\n2\tstow the oar\n3\tclean a keel\n")
+    (tmp_path / "qrels.txt").write_text("1 0 mast.md 1\n2 0 oar.md 1\n3 0 keel.md 1\n")
+    flags = ["-w", corpus, *FLAGS, "--ranker", "cross-encoder", "--max-steps", 3, "--eval-steps", 1]
+    flags += ["--dev-queries", tmp_path / "queries.tsv", "--dev-qrels", tmp_path / "qrels.txt"]
+    on_one_process(tmp_path, "fsdp", *flags)
+    both = on_two_processes(tmp_path, "fsdp", *flags, "--name", "two")
+    assert both.returncode == 0, both.stderr[-2000:]
+    one, two = (read_log(corpus / "models" / name / "training.jsonl") for name in ("one", "two"))
+    assert [line["development"] for line in one] == pytest.approx([line["development"] for line in two])
+    refused = on_two_processes(tmp_path, "fsdp", *flags, "--batch-tokens", 256, "--name", "three")
+    assert refused.returncode != 0
+    assert "--batch-tokens does not go with FSDP: lower --batch and raise --accumulation" in refused.stderr
+
+
+def test_a_judge_that_fails_costs_no_step_and_judges_when_the_run_goes_on(tmp_path, npm, monkeypatch):
+    from structformer.ingestion import ingest
+
+    ingest(npm, tmp_path / "w", format="markdown")
+    options = replace(TINY, max_steps=4, eval_steps=2, groups=8, name="failed")
+    whole = train(tmp_path / "w", replace(options, name="whole"))
+    judge = loop.development_score
+    scores = iter([0.0, Stop])
+
+    def fails(*given: object) -> float:
+        if next(scores) is Stop:
+            raise Stop
+        return judge(*given)
+
+    monkeypatch.setattr(loop, "development_score", fails)
+    with pytest.raises(Stop):
+        train(tmp_path / "w", options)
+    monkeypatch.undo()
+    resumed = train(tmp_path / "w", options, resume=True)
+    assert (resumed.resumed_at, resumed.best_step) == (4, whole.best_step)
+    assert digest(resumed.folder) == digest(whole.folder)
+
+    def judged(folder: Path) -> list[tuple[int, dict[str, float], float | None]]:
+        return [(line["step"], line["losses"], line.get("development")) for line in read_log(folder / "training.jsonl")]
+
+    assert judged(resumed.folder) == judged(whole.folder)
 
 
 SLOW_JUDGE = """

@@ -24,7 +24,10 @@ from structformer.did_you_mean import did_you_mean
 @click.argument("experiments", nargs=-1, required=True, metavar="NAME_OR_FILE...")
 @judged_option
 @click.option(
-    "--max-time", metavar="TIME", help="Time for each training, for example 2m.  [default: what the experiment says]"
+    "--max-time",
+    metavar="TIME",
+    help="Time for each training, for example 2m; none for all its steps.  [default: what the experiment says, those "
+    "of the package 10m]",
 )
 @click.option(
     "--set",
@@ -136,6 +139,7 @@ def command(
     targets = [(folder or Workspace(workspace).experiments) / Path(name).stem for name in experiments]
     for target in targets:
         check_folder(target, workspace, force=force or own, own=own)  # before hours of work
+    limit: float | str | None = None if max_time is None else seconds(max_time) or "none"
     results = []
     for target, experiment in zip(targets, read, strict=True):
         placed = new_folder(target, workspace, force=force or own, own=own)
@@ -144,13 +148,14 @@ def command(
                 workspace,
                 asked[0][1],
                 experiment,
-                RowTraining(settings, seconds(max_time) if max_time else None, seed, train_from, labels),
+                RowTraining(settings, limit, seed, train_from, labels),
                 train_on=learned[0][1] if learned else None,
                 candidates=candidates,
                 train_candidates=train_candidates,
                 files=files,
                 output=made,
-                say=lambda text: out.note(text) if out.verbose or " left out: " in text else None,
+                say=out.note,
+                detail=lambda text: out.note(text) if out.verbose else None,
                 progress=lambda _, done, total: progress(done, total),
             )
             write_page(made / "report.html", [result])

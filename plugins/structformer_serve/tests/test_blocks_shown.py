@@ -184,7 +184,7 @@ def test_a_note_drawn_as_a_table_is_a_note():
     section = built(drawn)
     assert outline(section) == [("note", "tip"), ("title", ""), ("paragraph", ""), ("paragraph", "")]
     assert as_markdown(section) == "> [!TIP]\n> Run `make`"
-    assert [passage.parts for passage in section_passages(section)] == [()]
+    assert [passage.stretches for passage in section_passages(section)] == [()]
 
 
 @pytest.mark.parametrize("kind", ["hidden", "code", "a** [x](javascript:y) **", "<b>", '" onclick="x'])

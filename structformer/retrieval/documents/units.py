@@ -22,7 +22,7 @@ from structformer.document import Document
 from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.text.overview import overview
-from structformer.text.passages import NO_PROSE, Part, Passage, prose_of, section_passages, with_path
+from structformer.text.passages import NO_PROSE, Passage, Stretch, prose_of, section_passages, with_path
 
 _UNITS = pa.schema(
     [
@@ -58,18 +58,18 @@ class Unit:
     incoming: str = ""
     """Anchor texts of the links that point to the section."""
     no_prose: tuple[int, ...] = ()
-    """For each part of the text that is not prose: its kind (a place in NO_PROSE), its start and its end."""
+    """For each stretch of the text that is not prose: its kind (a place in NO_PROSE), its start and its end."""
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def stretches(self) -> tuple[Stretch, ...]:
         """What in the text is not prose: code, tables, formulas."""
         flat = self.no_prose
-        return tuple(Part(NO_PROSE[flat[at]], flat[at + 1], flat[at + 2]) for at in range(0, len(flat), 3))
+        return tuple(Stretch(NO_PROSE[flat[at]], flat[at + 1], flat[at + 2]) for at in range(0, len(flat), 3))
 
     @property
     def prose(self) -> str:
         """The text with line ends in the place of what is not prose."""
-        return prose_of(self.text, self.parts)
+        return prose_of(self.text, self.stretches)
 
     @property
     def ranker_text(self) -> str:
@@ -120,7 +120,7 @@ def document_units(
                 section.anchors[0] if section.anchors else "",
                 piece.text,
                 texts,
-                tuple(number for kind, *span in piece.parts for number in (NO_PROSE.index(kind), *span)),
+                tuple(number for kind, *span in piece.stretches for number in (NO_PROSE.index(kind), *span)),
             )
 
 

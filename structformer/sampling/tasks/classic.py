@@ -46,7 +46,7 @@ def inverse_cloze(view: DocumentView, rng: Random, census: Census) -> Iterator[E
     for number, pieces in cut.items():
         for whole in pieces:
             piece = _tidied(whole.text)
-            for query in _drawn_queries(_tidied(whole.prose) if whole.parts else piece, rng):
+            for query in _drawn_queries(_tidied(whole.prose) if whole.stretches else piece, rng):
                 passage = piece if rng.random() < _KEEP_SENTENCE else _without(piece, query)
                 numbers, texts = [number], [with_path(view.path_text(number), passage)]
                 for _ in range(3 * wanted):

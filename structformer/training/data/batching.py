@@ -51,6 +51,8 @@ class Batching:
     """Padded tokens of a batch; None: the device's default."""
     multiple: int = 1
     """Batches' lengths are rounded up to multiples of it."""
+    whole: bool = False
+    """All texts are one batch, so that processes which must do the same operations have equally many."""
     kept_tokens: int | None = None
     """Padded tokens whose intermediate results are kept at once; None: those of a whole chunk."""
 
@@ -75,7 +77,8 @@ def token_batches(
         "input_ids": ids,
     }
     batches: list[TokenBatch] = []
-    for numbers in length_buckets([len(row) for row in ids], batching.device, batching.batch_tokens):
+    buckets = length_buckets([len(row) for row in ids], batching.device, batching.batch_tokens)
+    for numbers in [list(range(len(ids)))] if batching.whole else buckets:
         longest = max(len(ids[number]) for number in numbers)
         width = -(-longest // batching.multiple) * batching.multiple
         features = {

@@ -174,6 +174,12 @@ def weights_of(model: torch.nn.Module) -> Weights:
     return {name: value.detach().to("cpu", copy=True) for name, value in model.state_dict().items()}
 
 
+def set_weights(ranker: Ranker, weights: Mapping[str, torch.Tensor]) -> None:
+    """Put an objective's weights into the ranker's model, whatever wrapped it while training."""
+    found = {name.removeprefix("model."): value for name, value in weights.items() if name.startswith("model.")}
+    ranker.model.load_state_dict(found)
+
+
 def mix_weights(model: torch.nn.Module, base: Weights, trained: Weights, share: float) -> None:
     """Set the weights to (1 - share) x base + share x trained (Wortsman et al., "Robust fine-tuning", CVPR 2022, eq.
     1).

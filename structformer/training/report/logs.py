@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from structformer.extras import require
 
 
 class StepLog:
-    """A file of JSON lines, one a step, that a resumed run takes up at its checkpoint."""
+    """A file of JSON lines, one a step and one of its score, that a resumed run takes up at its checkpoint."""
 
     def __init__(self, path: Path, *, steps: int) -> None:
         """steps: how many steps the checkpoint holds; what the killed run had written beyond them goes."""
@@ -29,14 +30,13 @@ class StepLog:
 
 def read_log(path: Path) -> list[dict[str, Any]]:
     """A run's steps; half a line that a killed run left is passed over."""
-    lines: list[dict[str, Any]] = []
+    steps: dict[int, dict[str, Any]] = {}
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
-            try:
-                lines.append(json.loads(line))
-            except ValueError:
-                continue
-    return lines
+            with suppress(ValueError):
+                values = json.loads(line)
+                steps.setdefault(values["step"], {}).update(values)
+    return list(steps.values())
 
 
 def check_trackers(names: tuple[str, ...]) -> None:

@@ -100,7 +100,7 @@ class Reporter:
         self._begun = time.monotonic()
 
     def computed(self, report: StepReport) -> None:
-        """A step is computed, and its weights scored: it is in the file before a checkpoint holds it."""
+        """A step is computed: it is in the file before a checkpoint holds it."""
         self._pairs += report.pairs
         self._tokens += report.tokens
         self._idle += report.idle
@@ -117,6 +117,11 @@ class Reporter:
                 gradient_norm=report.gradient_norm,
                 **_known(report),
             )
+
+    def judged(self, step: int, score: float) -> None:
+        """A step's weights are scored, which the file has in a line of its own."""
+        if self._log is not None:
+            self._log.add(step=step, development=score)
 
     def finished(self, report: StepReport) -> None:
         """Report to trackers and listener that a step is done, with its checkpoint if one was due."""

@@ -4,6 +4,7 @@ score.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
 import time
@@ -24,7 +25,7 @@ from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.data.batching import Prepared
 from structformer.training.data.example_order import ExampleOrder
 from structformer.training.data.loader import Loader, Place
-from structformer.training.judged.judging import Judge, development_score
+from structformer.training.judged.judging import Judge, development_score, set_weights
 from structformer.training.objectives.objectives import Objective
 from structformer.training.options import TrainingOptions, TrainingPlan
 from structformer.training.report.reporting import ModelArithmetic, Reporter, StepReport, peak_of
@@ -104,6 +105,9 @@ class Run:
         self._objective = objective
         objective.processes = accelerator.num_processes
         self._saved = time.monotonic()
+        self._sharded = accelerator.distributed_type == "FSDP"
+        # What is sharded is whole nowhere: the first process judges a copy, which takes the gathered weights.
+        self._judged = _copied(self.ranker) if self._sharded and accelerator.is_main_process else self.ranker
         parameters = [(name, value) for name, value in objective.named_parameters() if value.requires_grad]
         decayed = [value for _, value in parameters if value.ndim > 1]
         plain = [value for _, value in parameters if value.ndim <= 1]
@@ -143,24 +147,30 @@ class Run:
         self.accelerator.wait_for_everyone()
 
     def train(self, start: int, deadline: float | None) -> int:
-        """Run the steps from `start`, or fewer when the deadline comes; returns the number done in all.
+        """Run the steps from `start`, or fewer when the deadline comes; returns the number done in all. A step is saved
+        before it is judged: a judge that fails costs no step, and judges again when the run is resumed.
 
         Raises ModelError on a loss that is not finite, naming the Example, and when memory or the disk is full.
         """
         self.reporter.begun(start)
         self._saved = time.monotonic()
         self.module.train()
+        if start and self._is_judged(start):
+            self.reporter.judged(start, self._evaluate(start))
         with Loader(self._work(start), self._prepare) as loader:
             for step in range(start, self.plan.steps):
                 if step > start and self._past(deadline):
                     self._save(step)
                     return step
                 report = self._step(step, loader)
-                report = replace(report, development=self._evaluate(report.step))
                 self.reporter.computed(report)
-                if self._is_due(report.step):
+                is_judged = self._is_judged(report.step)
+                if is_judged or self._is_due(report.step):
                     self._save(report.step)
                     self._saved = time.monotonic()
+                if is_judged:
+                    report = replace(report, development=self._evaluate(report.step))
+                    self.reporter.judged(report.step, report.development)
                 self.reporter.finished(report)
         return self.plan.steps
 
@@ -294,11 +304,14 @@ class Run:
         every = self.options.save_steps or (_SAVE_STEPS if self.plan.processes > 1 else None)
         return step % every == 0 if every is not None else time.monotonic() - self._saved > self.options.save_seconds
 
-    def _evaluate(self, step: int) -> float | None:
-        """The held-out score when it is due; the best one's weights are kept."""
+    def _is_judged(self, step: int) -> bool:
+        """Whether the held-out score is due."""
         every = self.options.eval_steps
-        if every is None or self.development is None or (step % every and step != self.plan.steps):
-            return None
+        due = every is not None and (step % every == 0 or step == self.plan.steps)
+        return due and self.development is not None
+
+    def _evaluate(self, step: int) -> float:
+        """The held-out score; the best one's weights are kept."""
         score = self.score()
         if step > self.options.select_after and score > self.best.score:
             self.best = Best(step, score)
@@ -309,9 +322,12 @@ class Run:
     def score(self) -> float:
         """The held-out score of the present weights, the same on all processes."""
         assert self.development is not None
-        if self.accelerator.distributed_type == "FSDP":
-            raise ModelError("--eval-steps does not go with FSDP: evaluate its checkpoints one by one")
-        value = development_score(self.ranker, self.development) if self.accelerator.is_main_process else 0.0
+        weights = self.weights() if self._sharded else {}
+        value = 0.0
+        if self.accelerator.is_main_process:
+            if self._sharded:
+                set_weights(self._judged, weights)
+            value = development_score(self._judged, self.development)
         self._turns.wait()  # scoring may take longer than a collective operation's time limit
         found = torch.tensor(
             [value],
@@ -319,6 +335,12 @@ class Run:
             dtype=torch.float64 if self.accelerator.device.type == "cpu" else torch.float32,
         )
         return float(self.accelerator.reduce(found, reduction="sum").item())
+
+
+def _copied(ranker: Ranker) -> Ranker:
+    found = copy.copy(ranker)
+    found.model = copy.deepcopy(ranker.model)
+    return found
 
 
 class _Stats:

@@ -28,7 +28,7 @@ from structformer.storage.files import replacing_folder
 from structformer.storage.seal import Sealed, seal
 from structformer.training.data.drawing import Wanted, current_samples, nothing_to_learn, without_negatives
 from structformer.training.data.example_order import ExampleOrder, ExampleSource
-from structformer.training.judged.judging import Judge, Weights, weights_of
+from structformer.training.judged.judging import Judge, Weights, set_weights, weights_of
 from structformer.training.objectives.objectives import Objective, Teacher
 from structformer.training.options import BOTH, QUERY, TrainingOptions, TrainingPlan, TrainingResult
 from structformer.training.report.logs import check_trackers
@@ -246,8 +246,12 @@ def _start(request: _Request, ground: _Ground) -> _Start:
     objective.to(accelerator.device)
     if options.gradient_checkpointing:
         checkpoint_layers(ranker)
-    if accelerator.distributed_type != "FSDP":  # its processes must do the same operations, whatever their texts
+    if accelerator.distributed_type != "FSDP":
         objective.batching = fitted(objective)
+    elif options.batch_tokens is not None:
+        raise UsageError("--batch-tokens does not go with FSDP: lower --batch and raise --accumulation")
+    else:
+        objective.batching = replace(objective.batching, whole=True)
     return _Start(base, location, samples, order, ranker, objective)
 
 
@@ -320,7 +324,7 @@ def _judged_and_saved(
     options, settings, ranker = request.options, ground.settings, start.ranker
     if ground.accelerator.distributed_type == "FSDP":
         ranker = load_ranker(options, start.location, settings)
-    _set_weights(ranker, weights)
+    set_weights(ranker, weights)
     nothing = judging.development is None
     ground.reporter.notice(
         "too few questions to hold any out: not judged" if nothing else f"judging on {judging.judged_by} ..."
@@ -381,9 +385,3 @@ def _make_ready(checkpoints: Checkpoints, resume: bool, say: Callable[[str], Non
     elif checkpoints.newest() is None:
         say("no checkpoint to continue from: starting over")
     checkpoints.prepare()
-
-
-def _set_weights(ranker: Ranker, weights: dict[str, torch.Tensor]) -> None:
-    """Put an objective's weights into the ranker's model, whatever wrapped it while training."""
-    found = {name.removeprefix("model."): value for name, value in weights.items() if name.startswith("model.")}
-    ranker.model.load_state_dict(found)
