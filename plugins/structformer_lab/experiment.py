@@ -151,7 +151,7 @@ def read_experiment(name: str) -> Experiment:
         if name in experiment_names():
             text = files("structformer_lab").joinpath("experiments", f"{name}.toml").read_text(encoding="utf-8")
         else:
-            text = Path(name).read_text(encoding="utf-8")
+            text = Path(name).read_text(encoding="utf-8-sig")
         value = tomllib.loads(text)
     except OSError as error:
         meant = did_you_mean(name, experiment_names(), more=", or give the path of a TOML file")

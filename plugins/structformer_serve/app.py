@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import islice
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 import anyio
 from anyio.to_thread import run_sync
@@ -19,12 +19,15 @@ from pydantic import BaseModel, ValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from structformer.errors import StructformerError, UsageError
+from structformer.storage import bytes_digest
 
 from structformer_serve import docsearch
+from structformer_serve.as_markdown import unlinked
 from structformer_serve.asking import AnswerStreams, Asking, search_request
 from structformer_serve.assets import ROBOTS, STATIC, static
 from structformer_serve.comparison import Comparison
@@ -49,7 +52,7 @@ from structformer_serve.schemas import (
     SearchRequest,
     SectionRequest,
 )
-from structformer_serve.service import NotThere, SearchService
+from structformer_serve.service import NotThere, SearchService, read_address
 
 T = TypeVar("T")
 _LISTS = frozenset({"path", "where"})
@@ -57,6 +60,7 @@ _FOR_EVER = "public, max-age=31536000, immutable"
 _SHORTLY = "public, max-age=300"
 _POLL_SECONDS = 1.0
 _LISTED = 1000  # documents of /llms.txt
+_URL_SIGNS = "/:?#@!$&'*+,;=%~"  # that an address in brackets may have as they are
 
 
 class Application:
@@ -87,7 +91,10 @@ class Application:
         )
         self._starlette = Starlette(
             routes=self._routes(),
-            middleware=[Middleware(_Failures, root=self.options.root)],
+            middleware=[
+                Middleware(GZipMiddleware, minimum_size=2000, compresslevel=4),
+                Middleware(_Failures, root=self.options.root),
+            ],
             lifespan=self._lifespan,
             exception_handlers={HTTPException: self._not_found},
         )
@@ -248,7 +255,8 @@ class Application:
         return docsearch.answer(search, self.service.search(search.request, access), base)
 
     async def _openapi(self, request: Request) -> Response:
-        return _json(openapi(self.service.title, self.options.root, self.service.current.pipelines))
+        answer = _json(openapi(self.service.title, self.options.root, self.service.current.pipelines))
+        return _unless_known(request, answer)
 
     async def _llms(self, request: Request) -> Response:
         """What there is, for language models: https://llmstxt.org. A thousand documents; `start` goes on from there."""
@@ -257,17 +265,20 @@ class Application:
 
         def text() -> str:
             root = self.options.root
-            lines = [f"# {self.service.title}", "", "Search: /api/search?q=WORDS. MCP: /mcp", "", "## Documents", ""]
+            search = f"Search: {root}/api/search?q=WORDS. MCP: {root}/mcp"
+            lines = [f"# {self.service.title}", "", search, "", "## Documents", ""]
             found = islice(self.service.documents(access, start=start), _LISTED + 1)
             for number, (name, title, url) in enumerate(found):
                 if number == _LISTED:
                     lines += ["", f"[More documents]({root}/llms.txt?start={start + _LISTED})"]
                     break
-                lines.append(f"- [{title or name}]({url or f'{root}/read/{name}'})")
+                target = quote(url, safe=_URL_SIGNS) if url else root + read_address(name, 0)
+                lines.append(f"- [{unlinked(title or name)}]({target})")
             return "\n".join(lines) + "\n"
 
         made = await self._in_thread(text)
-        return Response(made.encode("utf-8", "backslashreplace"), media_type="text/plain; charset=utf-8")
+        answer = Response(made.encode("utf-8", "backslashreplace"), media_type="text/plain; charset=utf-8")
+        return _unless_known(request, answer)
 
     async def _ready(self, request: Request) -> Response:
         """Whether a search that is asked now would be answered; if not, why, in a word."""
@@ -289,18 +300,20 @@ class Application:
         if name not in STATIC:
             raise NotThere(f"no file {name!r}")
         kept = _FOR_EVER if "v" in request.query_params else _SHORTLY
-        return Response(
+        answer = Response(
             static(name),
             media_type=f"{STATIC[name]}; charset=utf-8",
             headers={"cache-control": kept, "access-control-allow-origin": "*"},
         )
+        return _unless_known(request, answer)
 
     async def _widget(self, request: Request) -> Response:
-        return Response(
+        answer = Response(
             static("widget.js"),
             media_type="text/javascript; charset=utf-8",
             headers={"cache-control": _SHORTLY, "access-control-allow-origin": "*"},
         )
+        return _unless_known(request, answer)
 
     async def _search_page(self, request: Request) -> Response:
         access = _access(request)
@@ -395,6 +408,18 @@ async def _robots(request: Request) -> Response:
 async def _icon(request: Request) -> Response:
     """For browsers that ask for it where a page names none."""
     return Response(static("icon.svg"), media_type=STATIC["icon.svg"], headers={"cache-control": _SHORTLY})
+
+
+def _unless_known(request: Request, answer: Response) -> Response:
+    """An answer with its ETag, without its body for a client that has it already."""
+    # Weak: it is the same whether it is packed or not.
+    answer.headers["etag"] = f'W/"{bytes_digest(answer.body)[:32]}"'
+    asked = request.headers.get("if-none-match", "")
+    known = asked.strip() == "*" or answer.headers["etag"] in [each.strip() for each in asked.split(",")]
+    if not known:
+        return answer
+    of_body = ("content-length", "content-type")
+    return Response(status_code=304, headers={k: v for k, v in answer.headers.items() if k not in of_body})
 
 
 def _start(given: str) -> int:

@@ -323,6 +323,11 @@ def _is_sign(character: str) -> bool:
     return bool(character.strip()) and not character.isalnum()
 
 
+def unlinked(text: str) -> str:
+    """A title or an id as one line of Markdown: whoever wrote it can begin no link, end none, and open no tag."""
+    return re.sub(r"([\\\[\]<>`])", r"\\\1", " ".join(text.split()))
+
+
 def _escapes(text: str, start: int, end: int, spans: Sequence[Span], *, starts_line: bool) -> set[int]:
     """The places in a paragraph where a backslash is needed, so that its signs are signs."""
     kinds: set[MarkKind | None] = set()

@@ -6,17 +6,17 @@ from __future__ import annotations
 
 import json
 import os
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
 from structformer import __version__
+from structformer.engines import Deadline
 from structformer.errors import StructformerError, UsageError
 
 KEY = "STRUCTFORMER_ASK_KEY"
@@ -45,21 +45,30 @@ class LanguageModel:
 
     def answer(self, messages: Sequence[dict[str, str]]) -> Iterator[str]:
         """The answer as it comes. Raises ModelUnavailable."""
-        asked = {"model": self.name or self._only_name(), "messages": list(messages), "stream": True, "temperature": 0}
-        with closing(self._open("/chat/completions", json.dumps(asked).encode())) as response:
-            end, left = time.monotonic() + self.answer_seconds, _LONGEST_ANSWER
+        with Deadline(self.answer_seconds) as deadline:
+            try:
+                yield from self._answer(messages, deadline)
+            except ModelUnavailable:
+                if not deadline.is_past:
+                    raise
+            if deadline.is_past:  # then a connection that ends is the deadline's doing
+                raise ModelUnavailable(f"its answer took longer than {self.answer_seconds:g} s")
+
+    def _answer(self, messages: Sequence[dict[str, str]], deadline: Deadline) -> Iterator[str]:
+        name = self.name or self._only_name(deadline)
+        asked = {"model": name, "messages": list(messages), "stream": True, "temperature": 0}
+        with closing(self._open("/chat/completions", json.dumps(asked).encode(), deadline)) as response:
+            left = _LONGEST_ANSWER
             for line in _lines(response):
-                if time.monotonic() > end:
-                    raise ModelUnavailable(f"its answer took longer than {self.answer_seconds:g} s")
-                if (text := _delta(line)) is None:
+                if deadline.is_past or (text := _delta(line)) is None:
                     return
                 yield text[:left]
                 left -= len(text)
                 if left <= 0:
                     return
 
-    def _only_name(self) -> str:
-        with closing(self._open("/models", None)) as response:
+    def _only_name(self, deadline: Deadline) -> str:
+        with closing(self._open("/models", None, deadline)) as response:
             try:
                 names = [str(each["id"]) for each in json.loads(response.read(_LINE_BYTES))["data"]]
             except (ValueError, KeyError, TypeError, RecursionError, OSError, HTTPException):
@@ -69,13 +78,13 @@ class LanguageModel:
             raise ModelUnavailable(f"it does not say which model to ask: --ask-model NAME{there}")
         return names[0]
 
-    def _open(self, path: str, body: bytes | None) -> HTTPResponse:
+    def _open(self, path: str, body: bytes | None, deadline: Deadline) -> HTTPResponse:
         headers = {"content-type": "application/json", "user-agent": f"structformer/{__version__}"}
         if self.key:
             headers["authorization"] = f"Bearer {self.key}"
         request = urllib.request.Request(self.address + path, body, headers)
         try:
-            response: HTTPResponse = _OPENER.open(request, timeout=self.silence_seconds)
+            response: HTTPResponse = _opener(deadline).open(request, timeout=self.silence_seconds)
         except urllib.error.HTTPError as error:
             error.close()
             raise ModelUnavailable(_refused(error.code)) from None  # its text may repeat the key
@@ -94,7 +103,27 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         """No request."""
 
 
-_OPENER = urllib.request.build_opener(_NoRedirect)
+def _opener(deadline: Deadline) -> urllib.request.OpenerDirector:
+    """What opens addresses and keeps to a deadline from their connections on."""
+
+    class Connection(HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            deadline.watch(self.sock)
+
+    class SafeConnection(HTTPSConnection):
+        def connect(self) -> None:
+            super().connect()
+            deadline.watch(self.sock)
+
+    class Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+        def http_open(self, req: urllib.request.Request) -> HTTPResponse:
+            return self.do_open(Connection, req)
+
+        def https_open(self, req: urllib.request.Request) -> HTTPResponse:
+            return self.do_open(SafeConnection, req)
+
+    return urllib.request.build_opener(_NoRedirect, Handler)
 
 
 def _refused(code: int) -> str:

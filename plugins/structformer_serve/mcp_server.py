@@ -4,21 +4,28 @@ Answers are whole sections, in Markdown, with addresses to cite, and never longe
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable
-from typing import Annotated
+from contextlib import suppress
+from typing import Annotated, Any
+from urllib.parse import quote, unquote
 
+import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import ToolAnnotations
-from pydantic import Field
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, ToolAnnotations
+from pydantic import Field, ValidationError
 from structformer import __version__
 from structformer.errors import StructformerError, UsageError
 from structformer.text import visible
 
-from structformer_serve.as_markdown import open_fence
+from structformer_serve.as_markdown import open_fence, unlinked
 from structformer_serve.http.guard import ACCESS
 from structformer_serve.schemas import MAX_K, MAX_QUERY, MAX_TOKENS, Found, SearchRequest, SectionAnswer
-from structformer_serve.service import SearchService
+from structformer_serve.service import NoDocument, SearchService
 from structformer_serve.tokens import TokenCounter
 
 DEFAULT_TOKENS = 4000
@@ -27,6 +34,7 @@ _RESERVED = 40  # tokens for what is said at the end
 _SHARE = 0.5  # of an answer, at most, for one section
 _DEEPEST_HEADING = 6
 _CUT = "… (cut: read it whole)"
+_BRACKETS, _QUOTED = re.compile(r"[\[\]<>`\n]"), re.compile(r"%(?:5B|5D|3C|3E|60|0A)")
 _NEAR = 0.8  # of a cut text, that a cut between its parts leaves at least
 Tokens = Annotated[int, Field(ge=_FEWEST_TOKENS, le=MAX_TOKENS, description="The answer has at most so many tokens.")]
 Address = Annotated[
@@ -84,6 +92,56 @@ def mcp_server(service: SearchService) -> MCPServer[None]:
     return server
 
 
+async def over_stdio(server: MCPServer[None]) -> None:
+    """Serve a client over standard input and output."""
+    inner = server._lowlevel_server  # MCPServer itself leaves what is no message without an answer
+    async with stdio_server() as (messages, answers):
+        await inner.run(_Messages(messages, answers), answers, inner.create_initialization_options())
+
+
+class _Messages:
+    """A client's messages. What is none is answered by an error, since the client waits for one."""
+
+    def __init__(self, messages: Any, answers: Any) -> None:
+        self._messages = messages
+        self._answers = answers
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._messages, name)
+
+    async def receive(self) -> Any:
+        while isinstance(message := await self._messages.receive(), Exception):
+            await self._answers.send(SessionMessage(_refusal(message)))
+        return message
+
+    def __aiter__(self) -> _Messages:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> _Messages:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._messages.aclose()
+
+
+def _refusal(error: Exception) -> JSONRPCError:
+    """JSON-RPC's answer to a line that is no message, to its id where Python can read one: half of a surrogate pair,
+    as a cut emoji leaves it, is no JSON, but the rest of its line is.
+    """
+    number, line = None, error.errors()[0]["input"] if isinstance(error, ValidationError) else ""
+    with suppress(ValueError, RecursionError):
+        value = json.loads(line) if isinstance(line, str) else line
+        number = value.get("id") if isinstance(value, dict) else None
+    number = number if type(number) in (int, str) else None
+    return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=PARSE_ERROR, message="the line is no JSON-RPC"))
+
+
 class Answers:
     """Makes the texts that the tools give."""
 
@@ -120,8 +178,8 @@ class Answers:
         # First where everything stands, so that what does not fit can be read.
         for place, hit in enumerate(answer.hits, 1):
             others = [each for each in hit.sections if each.section != hit.section][:3]
-            line = f"{place}. {_path(hit)} [{_address(hit.document, hit.section)}]" + (f" {hit.url}" if hit.url else "")
-            line += "".join(f"\n   also {_path(each)} [{_address(each.document, each.section)}]" for each in others)
+            line = f"{place}. {_named(hit)}" + (f" {hit.url}" if hit.url else "")
+            line += "".join(f"\n   also {_named(each)}" for each in others)
             if not text.add(line + "\n"):
                 break
         text.add("\n")
@@ -129,7 +187,7 @@ class Answers:
         for hit in answer.hits:
             section = self._service.section(hit.document, access, section=hit.section, linked=False)
             body = section.markdown or hit.snippet
-            if not text.add_section(f"## {_path(hit)} [{_address(hit.document, hit.section)}]\n\n", body, share):
+            if not text.add_section(f"## {_named(hit)}\n\n", body, share):
                 break
         return text.whole()
 
@@ -139,12 +197,15 @@ class Answers:
         root = self._section(address, children)
         text = _Text(counter, max_tokens)
         text.add(
-            f"# {' › '.join(root.path)} [{_address(root.document, root.section)}]" + f" {root.url}\n\n".lstrip(" ")
+            f"# {unlinked(' › '.join(root.path))} [{_address(root.document, root.section)}]"
+            + f" {root.url}\n\n".lstrip(" ")
         )
         left: list[SectionAnswer] = []
         for depth, section in _walk(root):
             address = _address(section.document, section.section)
-            head = f"{'#' * min(depth + 1, _DEEPEST_HEADING)} {section.title} [{address}]\n\n" if depth else ""
+            head = (
+                f"{'#' * min(depth + 1, _DEEPEST_HEADING)} {unlinked(section.title)} [{address}]\n\n" if depth else ""
+            )
             if left or not text.add_section(head, section.markdown, max_tokens, whole=section is not root):
                 left.append(section)
         if left:
@@ -152,9 +213,17 @@ class Answers:
         return text.whole()
 
     def _section(self, address: str, children: bool) -> SectionAnswer:
+        try:
+            return self._named_section(address, children)
+        except NoDocument:  # said in one way, however an id that is hidden and one that is not there are cut
+            raise UsageError(f"no document {address!r}") from None
+
+    def _named_section(self, address: str, children: bool) -> SectionAnswer:
         access = ACCESS.get()
+        if self._service.current.number(address) is None and _QUOTED.search(address):
+            address = unquote(address)
         name, mark, anchor = address.strip().strip("[]").partition("#")
-        number = int(anchor[1:]) if mark and anchor[:1] == "s" and anchor[1:].isdigit() else None
+        number = int(anchor[1:]) if mark and anchor[:1] == "s" and anchor[1:].isdecimal() else None
         # An id may itself hold a "#", as those of a dump's pages do.
         if self._service.current.number(address) is not None:
             return self._service.section(address, access, children=children, linked=False)
@@ -171,13 +240,14 @@ class Answers:
             found = self._service.document(document.partition("#")[0] if "#s" in document else document, access)
             total = len(found.outline)
             lines = (
-                f"{'  ' * entry.level}- {entry.title} [{_address(found.document, entry.section)}] {entry.words} words\n"
+                f"{'  ' * entry.level}- {unlinked(entry.title)} [{_address(found.document, entry.section)}] "
+                f"{entry.words} words\n"
                 for entry in found.outline
             )
         else:
             documents = self._service.documents(access, path)
             total = len(documents)
-            lines = (f"- {title or name} [{name}]\n" for name, title, _ in documents)
+            lines = (f"- {unlinked(title or name)} [{_address(name)}]\n" for name, title, _ in documents)
         shown = 0
         for line in lines:
             if not text.add(line):
@@ -251,12 +321,15 @@ def _said_to_be_cut(text: str) -> str:
     return text + (f"\n\n{_CUT}" if text[-1:] in "`$|" else f" {_CUT}")
 
 
-def _address(document: str, section: int) -> str:
-    return f"{document}#s{section}" if section else document
+def _address(document: str, section: int = 0) -> str:
+    """An address in which nothing ends the brackets around it; `read` takes it so and as it is."""
+    name = _BRACKETS.sub(lambda found: quote(found[0]), document)
+    return f"{name}#s{section}" if section else name
 
 
-def _path(found: Found) -> str:
-    return " › ".join(found.path) or found.title
+def _named(found: Found) -> str:
+    path = unlinked(" › ".join(found.path) or found.title)
+    return f"{path} [{_address(found.document, found.section)}]"
 
 
 def _walk(root: SectionAnswer) -> Iterable[tuple[int, SectionAnswer]]:

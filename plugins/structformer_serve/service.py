@@ -92,6 +92,10 @@ class NotThere(StructformerError):
     """What was asked for is not there, or may not be seen, which is the same to who asks."""
 
 
+class NoDocument(NotThere):
+    """There is no document of that id, or it is hidden from who asks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A document that is read."""
@@ -512,7 +516,7 @@ def _facets(current: Generation, documents: Collection[int]) -> list[FacetCounts
 def _visible(current: Generation, document_id: str, access: Access) -> int:
     number = current.number(document_id)
     if number is None or number not in current.seen(access.where):
-        raise NotThere(f"no document {document_id!r}")
+        raise NoDocument(f"no document {document_id!r}")
     return number
 
 

@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any
 from urllib.parse import urlsplit
 
 from structformer import __version__
+from structformer.engines import Deadline
 from structformer.errors import ReadError
 from structformer.extras import needed_for
 
@@ -23,11 +25,11 @@ with needed_for("reading a website"):
     import httpx
 
 AGENT = "structformer"
-_SECONDS = 30.0  # for a request
+_SECONDS = 30.0  # for a request, from connecting to its last byte
+_LATE = f"not there after {_SECONDS:.0f} s"
 _LONGEST_WAIT = 120.0  # that a site may ask for
 _TRIES = 3
 _BUSY = (429, 503)
-_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class Fetcher:
         self._scope = scope
         self.places = _places(scope)
         self._last = -delay
+        self._connection: socket.socket | None = None
         self._client = httpx.Client(
             timeout=_SECONDS,
             trust_env=False,  # a proxy would look the host up by itself
@@ -106,15 +109,16 @@ class Fetcher:
     def _once(
         self, address: str, limit: int, headers: Mapping[str, str], wanted: Callable[[Answer], str], cut: bool
     ) -> Answer:
-        while True:
-            try:
-                return self._asked(self.places[0], address, limit, headers, wanted, cut)
-            except httpx.ConnectError as error:
-                if len(self.places) == 1:
-                    return Answer(0, {}, problem=_said(error))
-                self.places.pop(0)
-            except (httpx.HTTPError, httpx.InvalidURL, zlib.error) as error:
-                return Answer(0, {}, problem=_said(error))
+        with Deadline(_SECONDS) as deadline:
+            while True:
+                try:
+                    return self._asked(self.places[0], address, limit, headers, wanted, cut, deadline)
+                except (httpx.HTTPError, httpx.InvalidURL, zlib.error) as error:
+                    if deadline.is_past:
+                        return Answer(0, {}, problem=_LATE)
+                    if not isinstance(error, httpx.ConnectError) or len(self.places) == 1:
+                        return Answer(0, {}, problem=_said(error))
+                    self.places.pop(0)
 
     def _asked(
         self,
@@ -124,8 +128,16 @@ class Fetcher:
         headers: Mapping[str, str],
         wanted: Callable[[Answer], str],
         cut: bool,
+        deadline: Deadline,
     ) -> Answer:
         """One request, to a place that was looked up when the crawl began: the host's name means nothing else later."""
+
+        def connected(event: str, told: Mapping[str, Any]) -> None:
+            if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+                self._connection = told["return_value"].get_extra_info("socket")
+                deadline.watch(self._connection)
+
+        deadline.watch(self._connection)
         parts = urlsplit(address)
         port = f":{parts.port}" if parts.port else ""
         path = parts.path + (f"?{parts.query}" if parts.query else "")
@@ -136,10 +148,9 @@ class Fetcher:
             "Accept-Encoding": "gzip",
             **headers,
         }
-        deadline = time.monotonic() + _SECONDS
         url = f"{parts.scheme}://{f'[{place}]' if ':' in place else place}{port}{path}"
         with self._client.stream(
-            "GET", url, headers=sent, extensions={"sni_hostname": parts.hostname or ""}
+            "GET", url, headers=sent, extensions={"sni_hostname": parts.hostname or "", "trace": connected}
         ) as response:
             answer = Answer(response.status_code, {key.lower(): value for key, value in response.headers.items()})
             if answer.status != 200:
@@ -163,7 +174,7 @@ def _places(scope: Scope) -> list[str]:
     return [place for place in places if is_public(place)] or places
 
 
-def _body(response: httpx.Response, limit: int, deadline: float, cut: bool) -> tuple[bytes, str]:
+def _body(response: httpx.Response, limit: int, deadline: Deadline, cut: bool) -> tuple[bytes, str]:
     """(what a response holds, why it is not whole)."""
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip", "x-gzip", ""):
@@ -171,14 +182,14 @@ def _body(response: httpx.Response, limit: int, deadline: float, cut: bool) -> t
     unpacking = zlib.decompressobj(wbits=31) if encoding.endswith("gzip") else None
     parts: list[bytes] = []
     size = 0
-    for block in response.iter_raw(_BLOCK):
+    for block in response.iter_raw():
         part = unpacking.decompress(block, limit + 1 - size) if unpacking else block
         parts.append(part)
         size += len(part)
         if size > limit:
             return (b"".join(parts)[:limit], "") if cut else (b"", f"over {limit / 1e6:g} MB")
-        if time.monotonic() > deadline:
-            return b"", f"not there after {_SECONDS:.0f} s"
+    if deadline.is_past:  # what comes until the connection closes would else be the whole
+        return b"", _LATE
     if unpacking and size and not unpacking.eof:
         return b"", "ends too early"
     return b"".join(parts), ""

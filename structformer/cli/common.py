@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,6 +21,8 @@ from structformer.text.visible_text import safe_json, visible
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 DEFAULT_CONFIG = "structformer.toml"
 REMOTE = "structformer.remote"  # in a context's meta
+_SENDING = ("ask", "repo", "report_to", "report-to")  # options, and keys of --set
+_SENT_NOTHING = ("base_url", "cors", "paths")  # whose addresses are written down, or only read
 _COMMON = ("workspace", "config", "quiet", "verbose", "as_json")
 
 
@@ -201,13 +202,10 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
     """Make the file's settings the defaults: those outside any table for every command, and the command's own table."""
     if value is None and not Path(DEFAULT_CONFIG).is_file():
         return None
+    from structformer.storage import read_toml
+
     path = value or Path(DEFAULT_CONFIG)
-    try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise click.UsageError(f"{path} cannot be read ({error.strerror or error})") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"{path}: {error}") from error
+    settings = read_toml(path)
     options = {
         option.lstrip("-").replace("-", "_"): param.name for param in ctx.command.params for option in param.opts
     }
@@ -222,8 +220,27 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
         )
     chosen.update(own)
     named = {options[key.replace("-", "_")]: item for key, item in chosen.items() if key.replace("-", "_") in options}
-    ctx.default_map = {name: item for name, item in named.items() if name}
+    # Whoever made the folder made a file that was only found there; a user's flag or --config is the user's own word.
+    leading_out = [name for name, item in named.items() if name and value is None and _leads_out(name, item)]
+    if leading_out:
+        names = ", ".join(leading_out).replace("_", "-")
+        click.echo(
+            f"{path}: {names} is not taken from it, since keys, questions or texts would go where the folder says: "
+            f"give it as a flag, or --config {path}",
+            err=True,
+        )
+    ctx.default_map = {name: item for name, item in named.items() if name and name not in leading_out}
     return path
+
+
+def _leads_out(name: str, value: Any) -> bool:
+    """Whether an option may send what is the user's to an address that the value names."""
+    texts = [str(each) for each in value] if isinstance(value, list) else [str(value)]
+    # Of an engine every NAME:PLACE: PostgreSQL's clients take addresses in more forms than one.
+    sign = ":" if name == "engine" else "://"
+    return name in _SENDING or any(
+        (sign in text and name not in _SENT_NOTHING) or text.partition("=")[0].strip() in _SENDING for text in texts
+    )
 
 
 def _check_config(ctx: click.Context, settings: dict[str, Any], where: str) -> None:
@@ -288,7 +305,7 @@ def seconds(text: str | None, flag: str = "--max-time") -> float | None:
 def read_mapping(path: Path) -> str:
     """The text of a mapping file. Raises click.BadParameter when it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise click.BadParameter(f"{path} cannot be read ({error})", param_hint="--mapping") from error
 

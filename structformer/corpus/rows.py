@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import math
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +19,7 @@ _NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 _HAS_DETAIL = 64
 _CODES = {array(code).itemsize: code for code in "bhiq"}  # signed, by bytes
 _HEADER = 4
+_MOST_DEPTH, _MOST_BITS = 50, 63  # of a metadata value: what recursion, floats and tables of every step can take
 
 LINK = pa.struct(
     [("kind", pa.string()), ("target", pa.string()), ("text", pa.string()), ("start", pa.int32()), ("end", pa.int32())]
@@ -73,13 +76,53 @@ Row = dict[str, Any]
 _KINDS = {kind.value: kind for kind in LinkKind}
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Text that UTF-8 can hold: lone surrogates, which some sources' escapes yield, become U+FFFD."""
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
-def document_rows(document: Document, file: str = "") -> tuple[Row, list[Row]]:
-    """The document's row and its sections' rows; the caller numbers the document."""
+def kept_metadata(metadata: Mapping[Any, Any], say: Callable[[str], None] = lambda problem: None) -> dict[str, Any]:
+    """Metadata as every later step can hold it: JSON's types, at most 50 deep, numbers finite and of 64 bits.
+
+    Dates, and numbers that are none, become text; so do longer numbers and other objects, and what is nested deeper is
+    left out: `say` is called with a line on each of these that names the key.
+    """
+
+    def text(value: Any) -> str:
+        # Python refuses to write an integer of over 4,300 decimal digits.
+        return storable(hex(value) if isinstance(value, int) and value.bit_length() > 10_000 else str(value))
+
+    def kept(value: Any, depth: int) -> Any:
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, int | float) and (isinstance(value, float) or value.bit_length() <= _MOST_BITS):
+            return value if math.isfinite(value) else str(value)
+        if isinstance(value, datetime.date | datetime.time):
+            return value.isoformat()
+        if isinstance(value, Mapping | list | tuple | set | frozenset):
+            if depth == _MOST_DEPTH:
+                raise RecursionError
+            if isinstance(value, Mapping):
+                return {text(key): kept(inner, depth + 1) for key, inner in value.items()}
+            return [kept(inner, depth + 1) for inner in value]
+        if not isinstance(value, str):
+            kind = "number of over 64 bits" if isinstance(value, int) else type(value).__name__
+            say(f"metadata {text(key)!r:.100}: a {kind}: kept as text")
+        return text(value)
+
+    found: dict[str, Any] = {}
+    for key, value in metadata.items():
+        try:
+            found[text(key)] = kept(value, 1)
+        except RecursionError:
+            say(f"metadata {text(key)!r:.100}: nested over {_MOST_DEPTH} deep: left out")
+    return found
+
+
+def document_rows(
+    document: Document, file: str = "", say: Callable[[str], None] = lambda problem: None
+) -> tuple[Row, list[Row]]:
+    """The document's row and its sections' rows; the caller numbers the document. say: see `kept_metadata`."""
     numbers: dict[int, int] = {}
     parents: dict[int, int] = {id(document.root): -1}
     rows: list[Row] = []
@@ -94,33 +137,33 @@ def document_rows(document: Document, file: str = "") -> tuple[Row, list[Row]]:
                 "number": number,
                 "parent": parents[id(section)],
                 "level": max(-32768, min(32767, section.level)),
-                "title": _storable(section.title),
-                "text": _storable(section.text),
-                "anchors": [_storable(anchor) for anchor in section.anchors],
+                "title": storable(section.title),
+                "text": storable(section.text),
+                "anchors": [storable(anchor) for anchor in section.anchors],
                 "links": [
                     {
                         "kind": link.kind.value,
-                        "target": _storable(link.target),
-                        "text": _storable(link.text),
+                        "target": storable(link.target),
+                        "text": storable(link.text),
                         "start": link.start,
                         "end": link.end,
                     }
                     for link in section.links
                 ],
                 "marks": marks,
-                "mark_details": [_storable(detail) for detail in details],
+                "mark_details": [storable(detail) for detail in details],
             }
         )
     row = {
         "number": 0,
-        "id": _storable(document.id),
-        "title": _storable(document.title),
+        "id": storable(document.id),
+        "title": storable(document.title),
         "path": document.source.path,
         "file": file or document.source.path,
         "format": document.source.format,
-        "names": [_storable(name) for name in document.names],
-        "language": document.language,
-        "metadata": json.dumps(document.metadata, sort_keys=True, ensure_ascii=True),
+        "names": [storable(name) for name in document.names],
+        "language": document.language and storable(document.language),
+        "metadata": json.dumps(kept_metadata(document.metadata, say), sort_keys=True, ensure_ascii=True),
         "sections": len(rows),
     }
     return row, rows

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from structformer.engines.deadline import Deadline
 from structformer.engines.engine import Engine, Lost, Work
 from structformer.engines.local import LocalEngine
 from structformer.engines.pool import perform
 from structformer.engines.registry import get_engine, mapped
 
-__all__ = ["Engine", "LocalEngine", "Lost", "Work", "get_engine", "mapped", "perform"]
+__all__ = ["Deadline", "Engine", "LocalEngine", "Lost", "Work", "get_engine", "mapped", "perform"]

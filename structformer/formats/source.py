@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import stat
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from structformer.errors import ReadError
 from structformer.formats.encoding import BOMS, decoded, shown_encoding
@@ -32,6 +35,19 @@ class Neighbours(Protocol):
         ...
 
 
+def open_file(location: Path) -> BinaryIO:
+    """A file to read, whatever took its place since it was looked at: a pipe would be waited for. Raises OSError."""
+    return open(location, "rb", opener=_opened_if_regular)
+
+
+def _opened_if_regular(path: str, flags: int) -> int:
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return handle
+    os.close(handle)
+    raise OSError(errno.EINVAL, "not a regular file (a pipe, socket or device)")
+
+
 class SourceFile:
     """One file as a plugin sees it: its path relative to the root, its bytes, its neighbours, and a place for
     warnings.
@@ -56,7 +72,8 @@ class SourceFile:
             return self._data
         assert self._location is not None
         try:
-            return self._location.read_bytes()
+            with open_file(self._location) as file:
+                return file.read()
         except OSError as error:
             raise ReadError(f"cannot be read ({error.strerror or error})") from error
 

@@ -97,10 +97,11 @@ def _rows(document: Document) -> Rows:
         raise UsageError(f"the id {document.id[:80]!r}: give 1 to {_ID_CHARACTERS} printable characters")
     load_plugins().format(document.source.format)  # which says what its links mean
     named = replace(document, names=document.names or path_names(document.id))
-    try:
-        return document_rows(named, f"given/{document.id}")
-    except TypeError as error:
-        raise UsageError(f"{document.id}: its metadata cannot be kept as JSON ({error})") from error
+    problems: list[str] = []
+    rows = document_rows(named, f"given/{document.id}", problems.append)
+    if problems:
+        raise UsageError(f"{document.id}: {problems[0]} where a file says it; give what JSON can hold")
+    return rows
 
 
 def change_given(workspace: Workspace, new: Mapping[str, Rows], ids: Sequence[str] = ()) -> Changed:

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 from structformer.errors import ReadError
 from structformer.formats.limits import Limits
 from structformer.formats.protocol import CutFormat, Frame, StreamFormat
+from structformer.formats.source import open_file
 from structformer.ingestion.archives import decompressed, split_compression
 from structformer.ingestion.unpacking_limits import Budget
 
@@ -45,7 +46,7 @@ def ranges(location: Path, format: StreamFormat, size: int = RANGE_BYTES) -> lis
         return []
     try:
         whole = location.stat().st_size
-        with location.open("rb") as file:
+        with open_file(location) as file:
             frame = format.frame(bz2.BZ2File(file).read(_BEGINNING_BYTES)) if whole > size else None
             cuts = list(_cuts(file, whole, size, frame)) if frame is not None else []
     except (OSError, EOFError, ReadError):  # said when it is read
@@ -79,7 +80,7 @@ def _begins_with(file: BinaryIO, start: int, record: bytes) -> bool:
 
 def range_pieces(location: Path, part: Range, format: StreamFormat, limit: int) -> Iterator[bytes | str]:
     """A range's pieces, or what is wrong with it."""
-    with location.open("rb") as packed:
+    with open_file(location) as packed:
         content = _Framed(bz2.BZ2File(io.BufferedReader(_Window(packed, part))), part)
         try:
             yield from format.pieces(content, limit)  # type: ignore[arg-type]
@@ -101,7 +102,7 @@ def pieces(
     budget = Budget(limits, size, now)
     try:
         kind = split_compression(location.name)[1]
-        with location.open("rb") as packed, decompressed(packed, kind, location=location, workers=workers) as content:
+        with open_file(location) as packed, decompressed(packed, kind, location=location, workers=workers) as content:
             for piece in format.pieces(budget.metered(content) if kind else content, limits.file_bytes):
                 if not kind:  # it may be packed in its own way, as Parquet is
                     budget.passed(len(piece))

@@ -18,7 +18,7 @@ from structformer.formats.file_names import may_be_document
 from structformer.formats.limits import Limits
 from structformer.formats.link_names import url_names
 from structformer.formats.protocol import CompositeFormat, Format
-from structformer.formats.source import HEAD_BYTES, BinaryContent, Neighbours, SourceFile
+from structformer.formats.source import HEAD_BYTES, BinaryContent, Neighbours, SourceFile, open_file
 from structformer.ingestion.archives import (
     Archive,
     ArchiveFiles,
@@ -69,7 +69,7 @@ def head_of(location: Path) -> bytes:
     """The first bytes of a file, unpacked when it is compressed; empty when it cannot be read."""
     kind = split_compression(location.name)[1]
     try:
-        with location.open("rb") as file, decompressed(file, kind) as stream:
+        with open_file(location) as file, decompressed(file, kind) as stream:
             return stream.read(HEAD_BYTES)
     except Exception:  # whatever is wrong with it is said when it is read
         return b""
@@ -116,13 +116,13 @@ class Reader:
         try:
             if format_name in ("", ARCHIVE) and archive_kind(path):
                 own.format, own.why = ARCHIVE, "suffix"
-                with location.open("rb") as file:
+                with open_file(location) as file:
                     budget = Budget(self._limits, location.stat().st_size, self._now)
                     archive = Archive(path, file, self._limits, budget)
                     yield from self._archive(archive, own, outcomes)
                 return
             if kind:
-                with location.open("rb") as file:
+                with open_file(location) as file:
                     data = unpack(file, kind, self._limits, location.stat().st_size)
                 source = SourceFile(bare, data, neighbours=self._neighbours)
             else:

@@ -11,17 +11,18 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from structformer._version import __version__
 from structformer.corpus import FORMAT_VERSION
-from structformer.corpus.rows import Row, document_rows
+from structformer.corpus.rows import Row, document_rows, storable
 from structformer.corpus.shards import ShardInfo, ShardWriter, describe_shard, read_rows, read_shard
 from structformer.errors import ReadError, WorkspaceError
 from structformer.formats.limits import Limits
 from structformer.formats.protocol import StreamFormat
+from structformer.formats.source import open_file
 from structformer.ingestion.ranges import Range, range_pieces
 from structformer.ingestion.reading import ARCHIVE, Outcome, Reader, Reading, Status
 from structformer.ingestion.slow_files import noting
@@ -210,7 +211,14 @@ def _write_shard(
             parsed += 1
             for reading in _readings(task, file, reader, plugins):
                 for document in reading:
-                    writer.add_document(*document_rows(document, file.path))
+                    say = partial(_say, reading.own, document.id)
+                    try:
+                        rows = document_rows(document, file.path, say)
+                    except Exception as error:  # as in reading: a document that cannot be kept costs itself only
+                        say(f"cannot be kept ({type(error).__name__}: {error}): left out")
+                        reading.own.documents -= 1
+                        continue
+                    writer.add_document(*rows)
                 for outcome in reading.outcomes:
                     row = _source_row(
                         outcome, file, own if outcome is reading.own else {"sha256": "", "size": outcome.bytes}
@@ -219,6 +227,10 @@ def _write_shard(
                     dependencies.update(row["dependencies"])
                     writer.add_source(row)
     return parsed, copied, dependencies
+
+
+def _say(outcome: Outcome, document_id: str, problem: str) -> None:
+    outcome.messages.append(problem if document_id == outcome.path else f"{document_id}: {problem}")
 
 
 def _readings(task: ShardTask, file: SurveyedFile, reader: Reader, plugins: Plugins) -> Iterator[Reading]:
@@ -251,9 +263,9 @@ def _source_row(outcome: Outcome, file: SurveyedFile, digest: Row) -> Row:
         "why": outcome.why or file.why,
         "status": outcome.status.value,
         "documents": outcome.documents,
-        "messages": [*(file.notes if own else ()), *outcome.messages],
+        "messages": [*(file.notes if own else ()), *map(storable, outcome.messages)],
         "dependencies": [],
-        "aliases": [{"name": name, "target": target} for name, target in outcome.aliases],
+        "aliases": [{"name": storable(name), "target": storable(target)} for name, target in outcome.aliases],
         "bytes": outcome.bytes,
         "characters": outcome.characters,
     }
@@ -327,7 +339,7 @@ def _digest(location: Path, limits: Limits, *, bounded: bool) -> tuple[str, int]
             raise ReadError(
                 f"{size / 1e6:.1f} MB, over the limit of {limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped"
             )
-        with location.open("rb") as file:
+        with open_file(location) as file:
             return hashlib.file_digest(file, "sha256").hexdigest(), size
     except OSError as error:
         raise ReadError(f"cannot be read ({error.strerror or error}): skipped") from error
@@ -336,7 +348,7 @@ def _digest(location: Path, limits: Limits, *, bounded: bool) -> tuple[str, int]
 def _range_digest(location: Path, part: Range) -> tuple[str, int]:
     """Of a range's bytes, and of the head that it is read with."""
     try:
-        with location.open("rb") as file:
+        with open_file(location) as file:
             file.seek(part.start)
             data = file.read(part.end - part.start)
     except OSError as error:

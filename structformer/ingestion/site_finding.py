@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from structformer.corpus.site import ADDRESS, BARE, FOLDER, HOST, HTML, MIRROR, PAGE, Site
 from structformer.formats.link_names import page_suffixes
+from structformer.formats.source import open_file
 from structformer.ingestion.site_settings import READERS, Settings
 from structformer.ingestion.sources import base_of, folder_of
 from structformer.workspace import Source
@@ -94,7 +95,7 @@ def _text(folder: Path, name: str, limit: int) -> str | None:
     try:
         if not path.is_file() or any(each.is_symlink() for each in (path, path.parent) if each != folder):
             return None
-        with path.open("rb") as file:
+        with open_file(path) as file:
             data = file.read(limit + 1)
     except OSError:
         return None

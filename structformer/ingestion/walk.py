@@ -6,16 +6,18 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from structformer.formats.limits import Limits
 from structformer.formats.link_names import page_suffixes
+from structformer.formats.source import open_file
 
 _IGNORED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
 _HIDDEN = re.compile(r"\.[^.]")
+_STAR, _FOLDERS = "[^/]*", "(?:/.+)?"  # how pathspec writes `*` and `/**`
 _KEPT_BYTES = 32_000_000  # of neighbours, which many files of a folder ask for
 
 
@@ -34,7 +36,10 @@ class FolderFiles:
         if path not in self._kept:
             location = self._location(path)
             try:
-                data = location.read_bytes() if location is not None else None
+                data = None
+                if location is not None:
+                    with open_file(location) as file:
+                        data = file.read()
             except OSError:
                 data = None
             if self._kept_bytes > _KEPT_BYTES:
@@ -173,10 +178,8 @@ class _Rules:
         self._gitignore = wanted.gitignore
         self._include = self._exclude = None
         if wanted.include or wanted.exclude:
-            import pathspec
-
-            self._include = pathspec.GitIgnoreSpec.from_lines(wanted.include) if wanted.include else None
-            self._exclude = pathspec.GitIgnoreSpec.from_lines(wanted.exclude) if wanted.exclude else None
+            self._include = _matcher(wanted.include) if wanted.include else None
+            self._exclude = _matcher(wanted.exclude) if wanted.exclude else None
         self._stack: list[tuple[str, Any]] = []
 
     @property
@@ -187,12 +190,9 @@ class _Rules:
         spec = None
         file = folder / ".gitignore"
         if self._gitignore and file.is_file() and not file.is_symlink():
-            import pathspec
-
             try:
-                spec = pathspec.GitIgnoreSpec.from_lines(
-                    file.read_text(encoding="utf-8", errors="replace").splitlines()
-                )
+                with open_file(file) as lines:
+                    spec = _matcher(lines.read().decode("utf-8", "replace").splitlines())
             except (OSError, ValueError):
                 spec = None
         self._stack.append((f"{relative}/" if relative else "", spec))
@@ -216,6 +216,36 @@ class _Rules:
         if self._include is not None and not self._include.match_file(path):
             return "not among those asked for (--include)"
         return ""
+
+
+def _matcher(lines: Iterable[str]) -> Any:
+    """What matches paths with lines of a .gitignore, in linear time: they may be a stranger's."""
+    import pathspec
+
+    spec = pathspec.GitIgnoreSpec.from_lines(lines)
+    for pattern in spec.patterns:
+        written = pattern.regex.pattern if pattern.regex is not None else ""
+        if (linear := _without_backtracking(written)) != written:
+            pattern.regex = re.compile(linear)
+    return spec
+
+
+def _without_backtracking(expression: str) -> str:
+    """An expression of pathspec's that keeps the first place at which what follows a wildcard fits, as long as another
+    wildcard of the same kind follows, which takes what is left: no other place can lead to more.
+    """
+    *above, last = (_first_fits(each) for each in expression.split(_FOLDERS))
+    inner = "".join(f"(?>(?:/.+?)??{each}(?=/))" for each in above[1:])
+    if above:
+        first = above[0].replace("^(?:.+/)?", "^(?>(?:.+?/)??", 1)
+        above[0] = f"{first}(?=/))" if first != above[0] else first
+    return f"{above[0]}{inner}{_FOLDERS}{last}" if above else last
+
+
+def _first_fits(expression: str) -> str:
+    first, *others = expression.split(_STAR)
+    kept = [_STAR + each if "/" in each.replace("[^/]", "") else f"(?>{_STAR}?{each})" for each in others[:-1]]
+    return "".join([first, *kept, *(_STAR + each for each in others[-1:])])
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:

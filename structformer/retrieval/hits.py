@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 from urllib.parse import quote
 
@@ -77,7 +77,9 @@ class Hit:
     def as_dict(self) -> dict[str, Any]:
         """The hit as JSON types."""
         return {
-            **{name: value for name, value in asdict(self).items() if name != "sections"},
+            **{each.name: getattr(self, each.name) for each in fields(self)},  # metadata as it is: it may be deep
+            "also_at": [asdict(place) for place in self.also_at],
+            "also_in": [asdict(place) for place in self.also_in],
             "breadcrumb": self.breadcrumb,
             "address": self.address,
             "url": self.url,

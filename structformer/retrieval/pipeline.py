@@ -12,13 +12,13 @@ k = 200
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from structformer.errors import UsageError
 from structformer.retrieval.registry import make_stage
 from structformer.retrieval.stage import Pipeline, Stage
+from structformer.storage import read_toml
 
 _STAGE = re.compile(
     r"""\s*(?P<name>[\w-]+)(?:
@@ -57,13 +57,7 @@ def read_pipeline(path: Path) -> Pipeline:
     """A pipeline from a TOML file of [[stages]] tables, each with `stage`, maybe `model`, and options. Raises
     UsageError naming the file.
     """
-    try:
-        value = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror or error})") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: {error}") from error
-    return pipeline_of(value.get("stages"), str(path))
+    return pipeline_of(read_toml(path).get("stages"), str(path))
 
 
 def pipeline_of(tables: Any, where: str) -> Pipeline:

@@ -8,12 +8,13 @@ import os
 import secrets
 import shutil
 import sqlite3
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from structformer.errors import StructformerError, WorkspaceError
+from structformer.errors import StructformerError, UsageError, WorkspaceError
 from structformer.storage.digests import bytes_digest
 
 _DIGEST = "digest"
@@ -172,6 +173,16 @@ def read_json(path: Path, *, digest: bool = False) -> Any:
         if recorded != bytes_digest(_encoded(value)):
             raise WorkspaceError(f"{path} has changed since it was written")
     return value
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML file that a user wrote, with a byte-order mark too, as Windows' editors write it. Raises UsageError."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror or error})") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"{path}: {error}") from error
 
 
 @contextmanager

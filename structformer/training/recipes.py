@@ -48,7 +48,7 @@ def read_recipe(name: str) -> Recipe:
     if name in recipe_names():
         text = inside.read_text(encoding="utf-8")
     elif Path(name).is_file():
-        text = Path(name).read_text(encoding="utf-8")
+        text = Path(name).read_text(encoding="utf-8-sig")
     else:
         raise UsageError(f"no recipe {name!r}; {did_you_mean(name, recipe_names(), more=', or name a TOML file')}")
     try:

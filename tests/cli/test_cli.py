@@ -84,6 +84,21 @@ def test_a_config_with_an_unknown_key_or_broken_toml_is_a_usage_error(run, pages
     assert run("ingest", pages, "--config", tmp_path / "c.toml").code == 2
 
 
+def test_a_found_config_says_nowhere_where_the_users_words_go(run, pages, tmp_path):
+    config = tmp_path / "here" / "structformer.toml"
+    config.write_bytes(
+        b'\xef\xbb\xbfworkspace = "s3://of-a-stranger/w"\r\n[search]\r\nengine = "pgvector:host=evil.example"\r\nk = 1\r\n'
+    )
+    run("ingest", pages)
+    run("index", "--encoder", "none")
+    said = run("search", "knots")
+    assert said.out.count("\n   ") >= 1
+    assert "structformer.toml: workspace, engine is not taken from it" in said.err
+    given = run("search", "knots", "--config", config)
+    assert given.code != 0
+    assert "is not taken" not in given.err
+
+
 def test_a_file_of_no_known_format_needs_its_format_named(run, tmp_path):
     (tmp_path / "notes.xyz").write_text("# Notes\n\ntext\n")
     unknown = run("inspect", tmp_path / "notes.xyz")

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import tarfile
 import zipfile
 from pathlib import Path
@@ -15,9 +16,11 @@ import zstandard
 from structformer import Corpus
 from structformer.errors import ReadError
 from structformer.formats.limits import Limits
+from structformer.formats.source import SourceFile
 from structformer.graph import build_graph
 from structformer.ingestion import archives, ingest, read
 from structformer.ingestion.walk import FileFilter
+from structformer.ingestion.walk import _Rules as FolderRules
 
 PAGES = {
     "docs/index.md": "# Start\n\nSee [the knots](knots.html#bowline).\n",
@@ -187,6 +190,28 @@ def test_include_exclude_and_gitignore(tmp_path):
     assert found(exclude=("drafts/",)) == ["a.md", "b.html", "sub/keep.md"]
     assert found(include=("*.md",), exclude=("drafts/",)) == ["a.md", "sub/keep.md"]
     assert found(gitignore=False) == ["a.md", "b.html", "drafts/c.md", "out/d.md", "sub/drop.md", "sub/keep.md"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "ignored"),
+    [
+        ("*a" * 14 + "*b", "a" * 120 + ".md", False),
+        ("*a" * 14 + "*b", "docs/" + "a" * 100 + "xb", True),
+        ("a/**/" * 14 + "b", "a/" * 120 + "c", False),
+        ("a/**/" * 14 + "b", "a/x/" * 20 + "b", True),
+        ("**/a*b/**/c*d/**/e", "x/ab/aub/c/cud/y/e/f", True),
+        ("**/a*b/**/c*d/**/e", "x/aub/cu/d/e", False),
+        ("[!b]*" * 14 + "c", "a" * 250, False),
+    ],
+)
+def test_no_pattern_takes_more_time_than_its_length_explains(pattern, path, ignored):
+    assert FolderRules(FileFilter(exclude=(pattern,))).ignored(path, False) == "left out (--exclude)" * ignored
+
+
+def test_a_pipe_that_takes_a_files_place_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.md")
+    with pytest.raises(ReadError, match="not a regular file"):
+        SourceFile("a.md", location=tmp_path / "a.md").read()
 
 
 def test_a_change_of_a_file_that_others_took_from_makes_them_be_read_again(tmp_path):

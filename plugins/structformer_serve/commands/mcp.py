@@ -20,8 +20,10 @@ def command(title: str, workspace: Path, out: Output) -> None:
     {"mcpServers": {"docs": {"command": "structformer", "args": ["mcp", "-w", "/path/to/workspace"]}}}
     """
     check_packages()
-    from structformer_serve.mcp_server import mcp_server
+    import anyio
+
+    from structformer_serve.mcp_server import mcp_server, over_stdio
     from structformer_serve.service import SearchService, Serving
 
     export_encoder(out, workspace)
-    mcp_server(SearchService(workspace, Serving(title))).run("stdio")
+    anyio.run(over_stdio, mcp_server(SearchService(workspace, Serving(title))))

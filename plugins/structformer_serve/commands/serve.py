@@ -61,6 +61,14 @@ def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--root", default="", metavar="PATH", help="What a proxy puts in front of all paths, as /search."),
         click.option(
+            "--proxy",
+            "proxies",
+            multiple=True,
+            metavar="ADDRESS",
+            help="A proxy in front, as 127.0.0.1 or 10.0.0.0/8, whose X-Forwarded-For says who asks; "
+            "the header is ignored from others. May be repeated.",
+        ),
+        click.option(
             "--feedback",
             is_flag=True,
             help="Keep searches and what is opened, in the workspace, without who asked; the page says so.",
@@ -101,7 +109,7 @@ def server_options(values: dict[str, Any]) -> ServerOptions:
     values.pop("logs")
     values["threads"] = values["threads"] or os.cpu_count() or 1
     return ServerOptions(
-        **{**values, "hosts": tuple(values["hosts"]), "cors": tuple(values["cors"])},
+        **values,
         tokens=read_tokens(tokens) if tokens else Tokens(),
     )
 

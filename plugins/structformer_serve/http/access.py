@@ -7,7 +7,6 @@ import binascii
 import hmac
 import threading
 import time
-import tomllib
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
 from structformer.retrieval import Filter
+from structformer.storage import read_toml
 
 _KNOWN = frozenset({"token", "name", "paths", "where"})
 _FEWEST_CHARACTERS = 16
@@ -67,12 +67,7 @@ def read_tokens(path: Path) -> Tokens:
     """Tokens of a TOML file of [[tokens]] tables, each with `token`, and maybe `name`, `paths` (patterns of document
     ids) and `where` (metadata). Raises UsageError naming the table.
     """
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("tokens")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror or error})") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: {error}") from error
+    tables = read_toml(path).get("tokens")
     if not isinstance(tables, list) or not tables:
         raise UsageError(f"{path} has no [[tokens]]")
     found = [_token(table, f"{path}, token {number}") for number, table in enumerate(tables, 1)]

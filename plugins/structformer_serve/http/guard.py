@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Protocol
 
+import anyio
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, Response
@@ -17,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structformer_serve.http.access import EVERYTHING, Access, RateLimit
 from structformer_serve.http.bodies import Gone, TooLarge, again, has_body, read_body
 from structformer_serve.http.error_pages import for_browsers
-from structformer_serve.http.hostnames import client_of
+from structformer_serve.http.hostnames import client_of, is_loopback
 from structformer_serve.http.options import ServerOptions
 
 
@@ -74,6 +75,9 @@ log = logging.getLogger("structformer.serve")
 # Paths that need no token: a balancer has none, and the box's script is asked for by a tag that cannot send one.
 _OPEN = ("/healthz", "/readyz", "/static/", "/widget.js", "/favicon.ico", "/robots.txt")
 _PROBES = ("/healthz", "/readyz")  # asked by any name, or by none: a balancer knows only where the server is
+_TOO_MANY = 429
+_WRONG_TOKENS = 20  # of a client, one after the other, that are answered at once
+_GUESS_SECONDS = 0.2
 _CLIENT_LEFT = 499  # as nginx logs it; nobody receives it
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -134,6 +138,7 @@ class Guard:
         self._options = options
         self._metrics = metrics
         self._rate = RateLimit(0.0 if options.on_loopback and not options.tokens else options.rate)
+        self._wrong = RateLimit(1.0, _WRONG_TOKENS)
         self._active = Slots(options.queued, metrics.active)
         self._bodies = Slots(options.bodies, metrics.bodies)
         self.draining = False
@@ -149,6 +154,7 @@ class Guard:
             return
         begun = time.perf_counter()
         headers = Headers(scope=scope)
+        _take_as_a_proxy_may_send_it(scope, headers)
         path = _path(scope)
         status = 500
         slot = Slot(None)
@@ -171,6 +177,8 @@ class Guard:
                 else:
                     slot = self._active.take()
             if refused is not None:
+                if refused.status_code == _TOO_MANY and self._options.tokens:
+                    await anyio.sleep(_GUESS_SECONDS)  # else who guesses tokens would only have to go on
                 refused = for_browsers(refused, scope, self._options.root)
             with slot:
                 await (refused or self._app)(scope, receive, answer)
@@ -211,11 +219,14 @@ class Guard:
         if not length.isdigit() or int(length) > options.body_bytes:
             return self._too_large()
         access = EVERYTHING if path.startswith(_OPEN) else options.tokens.access(headers.get("authorization", ""))
+        address = client_of((scope.get("client") or ("",))[0])
         if access is None:
+            if wait := self._wrong.wait(address):
+                return _too_many(wait)
             return problem(401, "unauthorized", "a token is needed", www_authenticate='Basic realm="search"')
-        client = access.name or client_of((scope.get("client") or ("",))[0])
+        client = access.name or address
         if not path.startswith(_OPEN) and (wait := self._rate.wait(client)):
-            return problem(429, "too_many", "too many requests", retry_after=str(max(1, round(wait))))
+            return _too_many(wait)
         ACCESS.set(access)
         scope.setdefault("state", {})["access"] = access
         return None
@@ -256,6 +267,22 @@ def _path(scope: Scope) -> str:
     """The path without what a proxy puts in front of it."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", ""))
+
+
+def _take_as_a_proxy_may_send_it(scope: Scope, headers: Headers) -> None:
+    """Proxies pass a path on with what they put in front of all paths or without it; the server has put it there. One
+    on this machine says whether it was asked over TLS.
+    """
+    root = scope.get("root_path", "")
+    if root and (scope["path"] + "/").startswith(f"{root}{root}/"):
+        scope["path"] = root + (scope["path"].removeprefix(root + root) or "/")
+    scheme = headers.get("x-forwarded-proto", "").strip()
+    if scheme in ("http", "https") and is_loopback((scope.get("client") or ("",))[0]):
+        scope["scheme"] = scheme
+
+
+def _too_many(wait: float) -> Response:
+    return problem(_TOO_MANY, "too_many", "too many requests", retry_after=str(max(1, round(wait))))
 
 
 def _busy() -> Response:

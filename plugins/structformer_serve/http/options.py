@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from dataclasses import dataclass, field
 
 from structformer.errors import UsageError
@@ -12,6 +14,7 @@ from structformer_serve.language_model import language_model
 
 ANY_NAME = "*"
 _CONNECTIONS = 64
+_ROOT = re.compile(r"(/(?!\.{1,2}(/|$))[\w.~-]+)*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class ServerOptions:
     """Requests a second that each client may make; 0 for any number."""
     root: str = ""
     """The path that a proxy puts in front of all others, such as /search; "" for none."""
+    proxies: tuple[str, ...] = ()
+    """Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed."""
     feedback: bool = False
     """Whether searches and clicks are kept."""
     feedback_mb: int = 50
@@ -64,8 +69,13 @@ class ServerOptions:
     """Bytes that the body of a request has at most."""
 
     def __post_init__(self) -> None:
-        if self.root and (not self.root.startswith("/") or self.root.endswith("/")):
-            raise UsageError(f"{self.root!r}: a root path begins with a slash and ends without one, as /search")
+        if not _ROOT.fullmatch(self.root):
+            raise UsageError(f"{self.root!r}: a root path begins with a slash and ends without one, as /docs/search")
+        for proxy in self.proxies:
+            try:
+                ipaddress.ip_network(proxy, strict=False)
+            except ValueError:
+                raise UsageError(f"{proxy!r} is not an address: write 127.0.0.1 or 10.0.0.0/8") from None
         for origin in self.cors:
             if origin != "*" and (not origin.startswith(("https://", "http://")) or origin.count("/") > 2):
                 raise UsageError(f"{origin!r} is not an origin: write https://docs.example.org, or *")

@@ -41,6 +41,9 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 application.asgi,
                 http=Connection,
+                # Whoever asks writes that header too, so it is believed from no one but proxies that are named.
+                proxy_headers=bool(options.proxies),
+                forwarded_allow_ips=list(options.proxies),
                 root_path=options.root,
                 log_level="warning",
                 access_log=False,

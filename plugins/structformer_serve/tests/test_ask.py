@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,7 +25,7 @@ from structformer_serve.app import Application
 from structformer_serve.asking import Asking, Citations, messages, search_request
 from structformer_serve.http.access import EVERYTHING, Access, Tokens
 from structformer_serve.http.options import ServerOptions
-from structformer_serve.language_model import language_model
+from structformer_serve.language_model import ModelUnavailable, language_model
 from structformer_serve.schemas import AskRequest
 from structformer_serve.service import SearchService, Serving
 
@@ -195,6 +198,27 @@ def test_a_model_that_falls_silent_or_says_nonsense_is_said(indexed, model):
     model.pieces = ["long "] * 10_000
     text = "".join(language_model(model.url, "small").answer([]))
     assert len(text) == 20_000
+
+
+@pytest.mark.parametrize("begun", [b"", b"\r\n\r\ndata: "])
+def test_a_model_whose_headers_or_line_never_end_is_given_up(begun):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nx-kind: a" + begun)
+                while True:
+                    connection.sendall(b"x")
+                    time.sleep(0.01)
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        asked = language_model(f"http://127.0.0.1:{server.getsockname()[1]}", "small", answer_seconds=0.3)
+        with pytest.raises(ModelUnavailable, match="took longer than"):
+            list(asked.answer([]))
+        thread.join()
 
 
 def test_what_a_page_says_stays_inside_its_quotation(indexed, model):

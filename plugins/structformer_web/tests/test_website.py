@@ -7,8 +7,9 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -427,6 +428,38 @@ def test_no_file_leads_elsewhere_or_has_a_name_that_cannot_be(path, tmp_path):
     assert not any(part.startswith(".") or len(part.encode()) > 255 for part in file.relative_to(tmp_path).parts)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.touch()
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nx-kind: a",
+        b"",
+    ],
+)
+def test_a_page_that_drips_in_its_body_its_headers_or_before_them_ends_by_the_clock(begun, monkeypatch):
+    monkeypatch.setattr("structformer_web.fetching._SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(begun)
+                while True:
+                    connection.sendall(
+                        b"1\r\nx\r\n" if b"chunked" in begun else begun[-1:] or b"HTTP/1.1 103 A\r\n\r\n"
+                    )
+                    time.sleep(0.01)
+
+        thread = Thread(target=drip)
+        thread.start()
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        fetcher = Fetcher(Scope.of(address), 0)
+        assert "not there after" in fetcher.get(address, 1_000_000).problem
+        fetcher.close()
+        thread.join()
 
 
 def test_private_places_of_a_public_host_are_passed_over(monkeypatch):

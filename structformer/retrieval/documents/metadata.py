@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 import fnmatch
-import math
 import sqlite3
 import threading
 from array import array
@@ -39,7 +38,7 @@ _SHARE = 0.1  # of the documents that have a facet's property, at least
 _LONGEST_SHOWN = 40  # characters of a facet's value
 _LONGEST = 200  # characters of a value that is kept as it is; of a longer one its digest
 _KEYS = 500  # metadata keys among which facets are looked for
-_NOT_SHOWN = frozenset({"url", "id", "title", "description", "date", "updated", "created", "summary", "keywords"})
+_NOT_SHOWN = frozenset({PATH, "url", "id", "title", "description", "date", "updated", "created", "summary", "keywords"})
 
 
 def metadata_values(value: Any) -> list[Scalar]:
@@ -59,7 +58,7 @@ def _stored(value: Scalar) -> str:
     if isinstance(value, bool):
         return f"b:{shown_value(value)}"
     if isinstance(value, int | float):
-        return f"n:{int(value) if math.isfinite(value) and value == int(value) else value}"
+        return f"n:{int(value) if isinstance(value, float) and value.is_integer() else value}"
     return f"t:{value}" if len(value) <= _LONGEST else f"d:{bytes_digest(value.encode('utf-8', 'surrogatepass'))}"
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from structformer.corpus import Corpus
+from structformer.corpus.rows import kept_metadata
 from structformer.corpus.site import Site
 from structformer.document import Document
 from structformer.errors import WorkspaceError
@@ -126,12 +127,12 @@ def document_units(
 
 def indexed_document(document: Document, site: Site) -> IndexedDocument:
     """What the index keeps of a document beside its units. site: where it is read."""
-    values = {**document.metadata, **({"language": document.language} if document.language else {})}
+    values = kept_metadata(document.metadata)  # of an earlier version's corpus too
+    if document.language:
+        values["language"] = document.language
     if url := site.address(document):
         values["url"] = url
-    return IndexedDocument(
-        document.id, document.title, overview(document), json.dumps(values, ensure_ascii=False, default=str)
-    )
+    return IndexedDocument(document.id, document.title, overview(document), json.dumps(values, ensure_ascii=False))
 
 
 def corpus_units(corpus: Corpus, graph: ReferenceGraph | None) -> Iterator[tuple[IndexedDocument, list[Unit]]]:

@@ -1,0 +1,148 @@
+"""What stands at a server's doors: a proxy's words, paths with and without its prefix, names that would be links, lines
+that are no messages, wrong tokens, and answers that a client has already.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from structformer.errors import UsageError
+from structformer.ingestion import ingest
+from structformer.retrieval.hits import Filter
+from structformer.retrieval.indexing import build_index
+
+from structformer_serve.app import Application
+from structformer_serve.http.access import Access, Tokens
+from structformer_serve.http.guard import ACCESS
+from structformer_serve.http.listening import listening
+from structformer_serve.http.options import ServerOptions
+from structformer_serve.http.server import Server
+from structformer_serve.mcp_server import Answers
+from structformer_serve.service import SearchService, Serving
+
+LINK = "ok](http://evil.example/x) [y"
+TOKEN = "public-public-public"
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("doors")
+    (folder / "docs").mkdir()
+    records = [
+        {"id": "public/a", "title": LINK, "text": "apples here"},
+        {"id": "public/b](http://evil.example/) [c", "title": "B", "text": "pears here"},
+        {"id": "public/what?#x%41", "title": "C", "text": "plums here"},
+        {"id": "secret/dump#Merger", "title": "D", "text": "hidden"},
+    ]
+    (folder / "docs" / "r.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
+    ingest(folder / "docs", folder / "w")
+    build_index(folder / "w", encoders=())
+    return folder / "w"
+
+
+def application(workspace: Path, **options: object) -> Application:
+    return Application(SearchService(workspace, Serving("Fruit")), ServerOptions(**options), watch=False)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sent", ["/docs/search/healthz", "/docs/search/docs/search/healthz"])
+def test_a_path_is_answered_with_what_a_proxy_puts_in_front_and_without(workspace, sent):
+    app = application(workspace, root="/docs/search")
+    with TestClient(app.asgi, "http://localhost", root_path="/docs/search") as client:  # as uvicorn hands a path on
+        assert client.get(sent).status_code == 200
+        assert client.get("/docs/search/docs/search").status_code == 200
+        assert "Search: /docs/search/api/search?q=WORDS. MCP: /docs/search/mcp" in client.get("/llms.txt").text
+
+
+@pytest.mark.parametrize("root", ["//x", "/x/", "x", "/a//b", "/a?b", "/a/../b", '/"'])
+def test_a_root_that_is_no_path_is_refused(root):
+    with pytest.raises(UsageError, match="a root path begins with a slash"):
+        ServerOptions(root=root)
+
+
+def test_who_asks_is_believed_from_named_proxies_alone(workspace):
+    with pytest.raises(UsageError, match="'proxy' is not an address"):
+        ServerOptions(proxies=("proxy",))
+    for proxies in ((), ("10.0.0.0/8",)):
+        config = Server(application(workspace, proxies=proxies), listening("127.0.0.1", 0)).config
+        assert (config.proxy_headers, config.forwarded_allow_ips) == (bool(proxies), list(proxies))
+
+
+def test_a_name_in_llms_txt_begins_no_link_of_its_own(workspace):
+    with TestClient(application(workspace).asgi, "http://localhost") as client:
+        lines = client.get("/llms.txt").text.splitlines()
+        assert r"- [ok\](http://evil.example/x) \[y](/read/public/a)" in lines
+        assert "- [B](/read/public/b%5D%28http%3A//evil.example/%29%20%5Bc)" in lines
+        assert "- [C](/read/public/what%3F%23x%2541)" in lines
+
+
+def test_an_assistant_reads_by_the_addresses_that_it_is_given(workspace):
+    answers = Answers(SearchService(workspace, Serving("Fruit")))
+    listed = answers.outline("", "", 4000)
+    assert r"- ok\](http://evil.example/x) \[y [public/a]" in listed
+    assert "- B [public/b%5D(http://evil.example/) %5Bc]" in listed
+    assert "pears here" in answers.read("public/b%5D(http://evil.example/) %5Bc", True, 4000)
+    assert "plums here" in answers.read("public/what?#x%41", True, 4000)
+
+
+def test_a_hidden_document_is_answered_as_one_that_is_not_there(workspace):
+    answers = Answers(SearchService(workspace, Serving("Fruit")))
+    mark = ACCESS.set(Access("public", Filter(("public/*",))))
+    try:
+        for address in ("secret/dump#Merger", "secret/dump#Nothing", "secret/dump#s²", "secret/dump"):
+            with pytest.raises(UsageError, match="no document") as told:
+                answers.read(address, True, 4000)
+            assert str(told.value) == f"no document {address!r}"
+    finally:
+        ACCESS.reset(mark)
+
+
+def test_a_line_that_is_no_message_is_answered_by_an_error(workspace):
+    lines = [
+        '{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "\\ud83d"}}}',
+        '{"jsonrpc": "2.0", "id":',
+        "[1]",
+        '{"jsonrpc": "2.0", "id": "last", "method": "ping"}',
+    ]
+    command = [sys.executable, "-m", "structformer", "mcp", "-w", str(workspace)]
+    done = subprocess.run(command, input="\n".join(lines) + "\n", capture_output=True, text=True, check=True)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(each["id"], each.get("error", {}).get("code")) for each in answers] == [
+        (7, -32700),
+        (None, -32700),
+        (None, -32700),
+        ("last", None),
+    ]
+
+
+def test_whoever_guesses_tokens_is_slowed_and_others_are_not(workspace, monkeypatch):
+    monkeypatch.setattr("structformer_serve.http.guard._GUESS_SECONDS", 0.0)
+    tokens = Tokens(((TOKEN, Access("public")),))
+    with TestClient(application(workspace, tokens=tokens).asgi, "http://localhost") as client:
+        wrong = [client.get("/api/status", headers={"authorization": f"Bearer wrong{n}"}) for n in range(60)]
+        assert wrong[0].status_code == 401
+        assert wrong[-1].status_code == 429
+        assert int(wrong[-1].headers["retry-after"]) >= 1
+        assert client.get("/api/status", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/widget.js", "/static/icon.svg", "/openapi.json", "/llms.txt"])
+def test_what_a_client_has_is_not_sent_again(workspace, path):
+    with TestClient(application(workspace).asgi, "http://localhost") as client:
+        first = client.get(path)
+        again = client.get(path, headers={"if-none-match": f'"other", {first.headers["etag"]}'})
+        assert (first.status_code, again.status_code, again.content) == (200, 304, b"")
+        assert again.headers["etag"] == first.headers["etag"]
+        assert client.get(path, headers={"if-none-match": '"other"'}).content == first.content
+
+
+def test_long_answers_are_packed_for_who_can_unpack_them(workspace):
+    with TestClient(application(workspace).asgi, "http://localhost") as client:
+        packed = client.get("/openapi.json")
+        assert packed.headers["content-encoding"] == "gzip"
+        plain = client.get("/openapi.json", headers={"accept-encoding": "identity"})
+        assert (plain.json(), "content-encoding" in plain.headers) == (packed.json(), False)

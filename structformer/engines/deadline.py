@@ -1,0 +1,50 @@
+"""An exchange over a network with an end by the clock, whatever the other side sends, and however slowly."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import suppress
+from types import TracebackType
+
+
+class Deadline:
+    """Shuts the sockets it watches when its time is up: whoever waits for one gets its end or an OSError, and then asks
+    `is_past`. A limit between two reads is none, since the other side chooses what a read waits for.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._timer = threading.Timer(seconds, self._shut)
+        self._timer.daemon = True
+
+    @property
+    def is_past(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() >= self._end
+
+    def watch(self, connection: socket.socket | None) -> None:
+        """Shut this socket, instead of the one before, at the end; at once after it."""
+        self._socket = connection
+        if self.is_past:
+            self._shut()
+
+    def _shut(self) -> None:
+        with self._lock, suppress(OSError):
+            if self._socket is not None:
+                # An SSLSocket's own shutdown would first forget the encryption that another thread reads with.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+    def __enter__(self) -> Deadline:
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        with self._lock:  # the socket may serve the next exchange
+            self._socket = None
