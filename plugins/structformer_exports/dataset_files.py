@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pyarrow as pa
 from structformer.corpus import Corpus
@@ -143,17 +142,17 @@ def export_docsearch(
     """Write DocSearch records as JSON lines: hierarchy_lvl0 to hierarchy_lvl6, content, url, anchor, type and objectID.
 
     Each section has a record of its heading (type lvl0 to lvl6, no content) and one of each passage (type content).
-    Titles below the seventh level are joined to the seventh. base_url: what precedes the ids of documents whose address
-    is not known."""
+    Titles below the seventh level are joined to the seventh. base_url: where the site is, whatever its own settings say
+    (Site.moved)."""
     corpus, bare = Corpus.open(workspace), 0
-    site, base = corpus.site, f"{base_url.rstrip('/')}/" if base_url else ""
+    site = corpus.site
 
     def records() -> Iterator[dict[str, Any]]:
         nonlocal bare
         for document in corpus.documents():
             address = site.address(document)
-            bare += not (address or base)
-            yield from _docsearch(document, address or base + quote(document.id, errors="surrogatepass"))
+            bare += not (address or base_url)
+            yield from _docsearch(document, site.moved(address, document.id, base_url))
 
     with new_file(target, workspace, force=force) as made:
         return DocSearchReport(_write_lines(made, records()), bare)

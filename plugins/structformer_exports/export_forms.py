@@ -27,7 +27,7 @@ class Asked:
     model: str = ""
     """A name in the workspace, or base, the untrained encoder."""
     base_url: str = ""
-    """What precedes the ids of documents whose addresses are not known."""
+    """Where the site is, whatever its own settings say."""
     title: str = ""
     """Of the page; the names of what was read if it is empty."""
     judgements: Judgements | None = None
@@ -200,7 +200,7 @@ def export(
     form: "site", a search page that needs no server; "docsearch", records as JSON lines; "beir", with `judgements` as
     BEIR has them; "datasets", "training-rows" and "qry-pos-neg", the Examples; "word-vectors"; or, of a `model`,
     "static", a folder of its own, and "onnx", beside the model, with `int8` also in 8 bits. target: the folder or file
-    to write. base_url: of "site" and "docsearch", what precedes the ids of documents whose addresses are not known.
+    to write. base_url: of "site" and "docsearch", where the site is, whatever its own settings say.
     force: also over an earlier export.
 
     Raises UsageError on an unknown form, an option that does not go with it, and a target that must not be written;

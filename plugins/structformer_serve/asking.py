@@ -20,7 +20,7 @@ from starlette.responses import Response, StreamingResponse
 from structformer_serve.http.access import Access
 from structformer_serve.http.guard import problem
 from structformer_serve.language_model import LanguageModel, ModelUnavailable
-from structformer_serve.schemas import AskRequest, SearchAnswer, SearchRequest
+from structformer_serve.schemas import MAX_QUERY, AskRequest, SearchAnswer, SearchRequest
 from structformer_serve.service import NotThere, SearchService
 
 _AT_ONCE = 4
@@ -48,6 +48,7 @@ class Cited:
     """A numbered section that the model reads."""
 
     number: int
+    document: str
     title: str
     read: str
     """The address at which people read it on the server."""
@@ -57,7 +58,7 @@ class Cited:
 
     def as_dict(self) -> dict[str, Any]:
         """What a reader hears about it."""
-        return {"number": self.number, "title": self.title, "read": self.read, "url": self.url}
+        return {name: getattr(self, name) for name in ("number", "document", "title", "read", "url")}
 
 
 class Asking:
@@ -83,14 +84,16 @@ class Asking:
         yield "sections", {"sections": [each.as_dict() for each in sections]}
         citations = Citations({each.number for each in sections})
         try:
-            for piece in self._model.answer(messages(self._service.title, request.q, sections)):
+            asked = messages(self._service.title, request.q, sections, before=request.before)
+            for piece in self._model.answer(asked):
                 if text := citations.add(piece):
                     yield "text", {"text": text}
             if text := citations.end():
                 yield "text", {"text": text}
         except ModelUnavailable as error:
-            log.warning("the language model could not be asked: %s", error)
-            yield "error", {"message": f"The language model could not be asked: {error}."}
+            failed = "answer broke off" if citations.begun else "language model could not be asked"
+            log.warning("the %s: %s", failed, error)
+            yield "error", {"message": f"The {failed}: {error}."}
             return
         if not citations.begun:
             yield "error", {"message": "The language model gave an empty answer."}
@@ -111,24 +114,29 @@ class Asking:
             if not text:
                 break
             left -= len(text)
-            sections.append(Cited(len(sections) + 1, " › ".join(section.path), hit.read, hit.url, text))
+            title = " › ".join(section.path)
+            sections.append(Cited(len(sections) + 1, hit.document, title, hit.read, hit.url, text))
         return sections
 
 
 def search_request(request: AskRequest) -> SearchRequest:
-    """The search that a question asks for."""
-    return SearchRequest(q=request.q, k=_SECTIONS, path=request.path, where=request.where)
+    """The search that a question asks for: one that follows another up is about the same, and may not name it."""
+    words = f"{request.q} {request.before}".strip()[:MAX_QUERY]
+    return SearchRequest(q=words, k=_SECTIONS, path=request.path, where=request.where)
 
 
-def messages(title: str, question: str, sections: Sequence[Cited]) -> list[dict[str, str]]:
-    """What the model is told: a section cannot end its own quotation, nor begin another."""
+def messages(title: str, question: str, sections: Sequence[Cited], *, before: str = "") -> list[dict[str, str]]:
+    """What the model gets: a section cannot end its own quotation, nor begin another. before: the question that this
+    one follows up.
+    """
+    earlier = f"The question before: {_quoted(before)}\n\n" if before else ""
     quoted = "\n\n".join(
         f'<section number="{each.number}">\n{_quoted(each.title)}\n\n{_quoted(each.text)}\n</section>'
         for each in sections
     )
     return [
         {"role": "system", "content": _INSTRUCTIONS.format(title=" ".join(title.split()))},
-        {"role": "user", "content": f"{quoted}\n\nQuestion: {_quoted(question)}"},
+        {"role": "user", "content": f"{quoted}\n\n{earlier}Question: {_quoted(question)}"},
     ]
 
 

@@ -15,8 +15,10 @@ STATIC = {
     "box-button.css": "text/css",
     "box-button.js": "text/javascript",
     "box-places.js": "text/javascript",
+    "copying.js": "text/javascript",
     "ask.css": "text/css",
     "ask.js": "text/javascript",
+    "answer-markdown.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
 # Nothing of a search is for a crawler; what is written for language models is.

@@ -163,7 +163,9 @@ class Searches:
     empty: int = 0
     """How often nothing was found."""
     lost: int = 0
-    """How often people said that no result fits."""
+    """How often people said that no result fits, or that the answer in words did not help."""
+    helped: int = 0
+    """How often people said that the answer in words helped."""
     clicks: Counter[str] = field(default_factory=Counter)
     """How often each document was opened."""
     above: Counter[str] = field(default_factory=Counter)
@@ -180,8 +182,10 @@ def searches(workspace: Workspace, skipped: Skipped | None = None) -> list[Searc
         if kind == "search":
             its.asked += 1
             its.empty += not shown
-        elif kind == "not_found":
+        elif kind in ("not_found", "answer_bad"):
             its.lost += 1
+        elif kind == "answer_good":
+            its.helped += 1
         elif kind == "click" and document:
             its.clicks[document] += 1
             if document in shown:
@@ -254,6 +258,7 @@ def report(found: list[Searches]) -> dict[str, Any]:
             "clicks": each.clicks.total(),
             "nothing": each.empty,
             "not_found": each.lost,
+            "helped": each.helped,
         }
         by_need["most"].append(row)
         if each.empty or each.lost:

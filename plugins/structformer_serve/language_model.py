@@ -60,12 +60,14 @@ class LanguageModel:
         with closing(self._open("/chat/completions", json.dumps(asked).encode(), deadline)) as response:
             left = _LONGEST_ANSWER
             for line in _lines(response):
-                if deadline.is_past or (text := _delta(line)) is None:
+                if deadline.is_past:
                     return
+                text, is_last = _delta(line)
                 yield text[:left]
                 left -= len(text)
-                if left <= 0:
+                if is_last or left <= 0:
                     return
+            raise ModelUnavailable("the connection to it closed before the end")
 
     def _only_name(self, deadline: Deadline) -> str:
         with closing(self._open("/models", None, deadline)) as response:
@@ -152,23 +154,25 @@ def _lines(response: HTTPResponse) -> Iterator[bytes]:
         yield line
 
 
-def _delta(line: bytes) -> str | None:
-    """The text in a line of a stream, None at its end. Raises ModelUnavailable."""
+def _delta(line: bytes) -> tuple[str, bool]:
+    """The text in a line of a stream, and whether the model ends with it. Raises ModelUnavailable."""
     text = line.strip().decode("utf-8", "replace")
     if not text.startswith("data:"):
-        return ""
+        return "", False
     data = text.removeprefix("data:").strip()
     if data == "[DONE]":
-        return None
+        return "", True
     try:
         given = json.loads(data)
         if "error" in given:
             raise ModelUnavailable("it reports an error of its own")
-        choices = given.get("choices") or [{}]
-        found = (choices[0].get("delta") or {}).get("content") or ""
+        [choice, *_] = given.get("choices") or [{}]
+        found, reason = (choice.get("delta") or {}).get("content") or "", choice.get("finish_reason")
     except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError):
         raise ModelUnavailable("what it sends is not OpenAI's form") from None
-    return found if isinstance(found, str) else ""
+    if reason == "length":
+        raise ModelUnavailable("it reached its own limit")
+    return found if isinstance(found, str) else "", reason is not None
 
 
 def language_model(address: str, name: str = "", **seconds: float) -> LanguageModel:

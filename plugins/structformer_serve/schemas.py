@@ -61,6 +61,10 @@ class SearchRequest(_Question):
 class AskRequest(_Question):
     """A question for the language model, about what the search finds for it."""
 
+    before: Annotated[str, StringConstraints(max_length=MAX_QUERY)] = Field(
+        default="", description="The question that this one follows up: it is searched for and sent too."
+    )
+
 
 class SectionRequest(_Request):
     """A section to read."""
@@ -77,7 +81,7 @@ class SectionRequest(_Request):
 class FeedbackRequest(_Request):
     """What somebody did with the results."""
 
-    event: Literal["click", "not_found", "search"]
+    event: Literal["click", "not_found", "search", "answer_good", "answer_bad"]
     query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY)]
     index: Annotated[str, StringConstraints(max_length=100)] = ""
     shown: list[_ID] = Field(default_factory=list, max_length=MAX_K, description="Ids of the documents, best first.")

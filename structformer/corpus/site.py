@@ -75,6 +75,17 @@ class Site:
             return ""  # one of many in a file, or no page of the site
         return base + quote(self._path(self.within + path[len(self.root) :]))
 
+    def moved(self, address: str, id: str, base_url: str) -> str:
+        """A document's address on a copy of this site at base_url: its id there if it has no address on this site.
+        Without base_url the address stays, or is the id.
+        """
+        if not base_url:
+            return address or quote(id, errors="surrogatepass")
+        here, there = (f"{each.rstrip('/')}/" for each in (self.base_url, base_url))
+        if self.base_url and address.startswith(here):
+            return there + address[len(here) :]
+        return there + quote(id, errors="surrogatepass")
+
     def is_beside(self, target: str) -> bool:
         """Whether a link from the root leads to another site of the same host: it begins with another folder than the
         addresses of this one.

@@ -21,6 +21,7 @@ from typing import Any
 import click
 import pytest
 import structformer
+import yaml
 from structformer.cli.main import app
 from structformer.evaluation import Evaluation, Judgements
 from structformer.retrieval.pipeline import as_pipeline, read_pipeline
@@ -144,7 +145,7 @@ def of(language: str) -> pytest.MarkDecorator:
 
 
 def test_every_block_of_code_is_run_or_parsed_or_says_why_not():
-    run = {"python", "toml", "json", "ini"}
+    run = {"python", "toml", "json", "ini", "yaml"}
     kinds = {
         kind.partition(" ")[0]
         for page in PAGES
@@ -211,6 +212,18 @@ def test_the_json_of_a_page_starts_what_is_there(page, text):
     [server] = json.loads(text)["mcpServers"].values()
     assert server["command"] == "structformer"
     parsed(server["args"])
+
+
+@of("yaml")
+def test_the_workflows_of_a_page_run_what_is_there(page, text):
+    workflow = yaml.safe_load(text)
+    steps = workflow if isinstance(workflow, list) else workflow["jobs"]["docs"]["steps"]
+    for step in steps:
+        if step.get("run", "").startswith("structformer "):
+            parsed(shlex.split(step["run"])[1:])
+        if "search-check" in step.get("uses", ""):
+            action = yaml.safe_load((ROOT / ".github/actions/search-check/action.yml").read_text(encoding="utf-8"))
+            assert step["with"].keys() <= action["inputs"].keys()
 
 
 @of("ini")

@@ -43,7 +43,7 @@ def _form_options(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--qrels", type=click.Path(path_type=Path), help="With --write-beir: their judgements.")
 @click.option(
-    "--base-url", default="", help="With --docsearch and --site: URL prefix of the documents whose pages are not known."
+    "--base-url", default="", help="With --docsearch and --site: where the site is.  [default: what its settings say]"
 )
 @click.option("--title", default="", help="With --site: the page's title.  [default: the names of what was read]")
 @click.option(

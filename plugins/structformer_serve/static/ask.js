@@ -1,7 +1,11 @@
-// An answer in words, shown as it comes. What the model writes is text: only numbers of sections become links.
-const root = document.body.dataset.root;
+// An answer in words, shown as it comes, with what one can do with it: copy it, say whether it helped, follow it up.
+import { rendered } from "./answer-markdown.js";
+import { copyable, copyButton } from "./copying.js";
+
+const { root, feedback, index } = document.body.dataset;
 const button = document.getElementById("ask");
 const { form } = button;
+const BROKEN = "The answer broke off. Ask again.";
 let asking = null;
 
 function element(name, className, text = "") {
@@ -16,13 +20,15 @@ function panel(question) {
   const place = element("section", "answer");
   place.id = "answer";
   place.setAttribute("aria-label", "Answer");
-  const text = element("div", "answer-text");
+  const text = element("div", "text answer-text");
   text.setAttribute("aria-live", "polite");
   text.setAttribute("aria-busy", "true");
   const note = element("p", "answer-note", "Searching …");
   note.setAttribute("role", "status");
   place.append(element("h2", "", question), text, note);
-  document.getElementById("main").before(place);
+  const results = document.querySelector(".found .top");
+  if (results) results.after(place);
+  else document.getElementById("main").before(place);
   return { place, text, note };
 }
 
@@ -31,14 +37,6 @@ function link(section, text) {
   made.href = root + section.read;
   made.title = section.title;
   return made;
-}
-
-// Text with the marks [1] of known sections as links.
-function show(text, sections, into) {
-  text.split(/(\[\d+\])/).forEach((part) => {
-    const section = sections.get(Number(/^\[(\d+)\]$/.exec(part)?.[1]));
-    into.append(section ? link(section, part) : part);
-  });
 }
 
 async function* events(response) {
@@ -56,52 +54,107 @@ async function* events(response) {
   }
 }
 
-async function answer(question, shown, signal) {
+function failed({ place, note }, message) {
+  place.classList.add("failed");
+  note.textContent = message;
+}
+
+async function answer(asked, shown, signal) {
   const given = new FormData(form);
-  const body = JSON.stringify({ q: question, path: given.getAll("path"), where: given.getAll("where") });
+  const body = JSON.stringify({ ...asked, path: given.getAll("path"), where: given.getAll("where") });
   const headers = { "content-type": "application/json" };
   const response = await fetch(`${root}/api/ask`, { method: "POST", headers, body, signal });
-  if (!response.ok) {
-    shown.note.textContent = (await response.json()).message;
-    return;
-  }
+  if (!response.ok) return failed(shown, (await response.json()).message);
   const sections = new Map();
+  const cite = (number) => (sections.has(number) ? link(sections.get(number), `[${number}]`) : null);
+  let text = "";
+  let frame = 0;
+  const show = () => shown.text.replaceChildren(...rendered(text, cite));
   for await (const [name, data] of events(response)) {
     if (name === "sections") {
       data.sections.forEach((each) => sections.set(each.number, each));
       shown.note.textContent = `Asking ${button.dataset.host} …`;
     } else if (name === "text") {
-      show(data.text, sections, shown.text);
-    } else if (name === "done") {
-      const list = element("ol", "");
-      data.cited.forEach((number) => {
-        const item = element("li", "");
-        item.value = number;
-        item.append(link(sections.get(number), sections.get(number).title));
-        list.append(item);
-      });
-      shown.note.before(list);
-      shown.note.textContent = data.note || `Written by a language model at ${button.dataset.host} from these sections. It may be wrong: read them.`;
+      text += data.text;
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(show);
     } else {
-      shown.note.textContent = data.message;
+      cancelAnimationFrame(frame);
+      show();
+      if (name !== "done") return failed(shown, data.message);
+      return finish(asked, text, data, sections, shown);
     }
   }
+  failed(shown, BROKEN);
 }
 
-button.addEventListener("click", async () => {
-  const question = form.elements.q.value.trim();
-  if (!question) {
-    form.elements.q.focus();
-    return;
+function finish(asked, text, { cited, note }, sections, shown) {
+  const list = element("ol", "");
+  for (const number of cited) {
+    const item = element("li", "");
+    item.value = number;
+    item.append(link(sections.get(number), sections.get(number).title));
+    list.append(item);
   }
+  shown.text.querySelectorAll(".code").forEach(copyable);
+  shown.note.before(list);
+  shown.note.textContent = note || `Written by a language model at ${button.dataset.host} from these sections. It may be wrong: read them.`;
+  const sources = cited.map((number) => `[${number}] ${sections.get(number).title}: ${new URL(sections.get(number).url || root + sections.get(number).read, location.href)}`);
+  const tools = element("div", "answer-tools");
+  tools.append(copyButton(() => [text, ...sources].join("\n"), "Copy the answer"));
+  if (feedback) tools.append(...thumbs(asked.q, cited.map((number) => sections.get(number).document)));
+  tools.append(followUp(asked.q));
+  shown.place.append(tools);
+}
+
+function thumbs(query, shown) {
+  const buttons = [["answer_good", "Helpful"], ["answer_bad", "Not helpful"]].map(([event, label]) => {
+    const made = element("button", "", label);
+    made.type = "button";
+    made.addEventListener("click", () => {
+      const body = JSON.stringify({ event, query, index, shown });
+      navigator.sendBeacon(`${root}/api/feedback`, new Blob([body], { type: "application/json" }));
+      const thanks = element("span", "", "Thank you: it is noted.");
+      thanks.setAttribute("role", "status");
+      buttons[0].replaceWith(thanks);
+      buttons[1].remove();
+    });
+    return made;
+  });
+  return buttons;
+}
+
+function followUp(before) {
+  const again = element("form", "follow-up");
+  const field = element("input", "");
+  field.setAttribute("aria-label", "A question that follows this one up");
+  field.placeholder = "Follow up";
+  field.maxLength = 512;
+  const send = element("button", "", "Ask");
+  again.append(field, send);
+  again.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const q = field.value.trim();
+    if (q) ask({ q, before });
+  });
+  return again;
+}
+
+async function ask(asked) {
   asking?.abort();
   const mine = (asking = new AbortController());
-  const shown = panel(question);
+  const shown = panel(asked.q);
   try {
-    await answer(question, shown, mine.signal);
-  } catch (error) {
-    if (!mine.signal.aborted) shown.note.textContent = "The answer broke off. Ask again.";
+    await answer(asked, shown, mine.signal);
+  } catch {
+    if (!mine.signal.aborted) failed(shown, BROKEN);
   }
   shown.text.setAttribute("aria-busy", "false");
+}
+
+button.addEventListener("click", () => {
+  const q = form.elements.q.value.trim();
+  if (q) ask({ q });
+  else form.elements.q.focus();
 });
 button.hidden = false;

@@ -5,6 +5,7 @@ import { attach, onShortcut } from "./search-box.js";
 
 const HOST = "data-structformer";
 const SETTLED = 100; // milliseconds without a change of the page, before places are looked for again
+const KEYS = ["keydown", "keypress", "keyup"];
 const ICON = "M21 21l-5.2-5.2M17 10.5a6.5 6.5 0 1 1-13 0 6.5 6.5 0 0 1 13 0z";
 
 /** Whether the site is dark at this moment: by what is painted, so that every theme's switch is followed. */
@@ -71,6 +72,8 @@ export async function start({ files, target = "", label = "Search", own = target
   field.append(input);
   dialog.append(field);
   dialogHost.shadowRoot.append(dialog);
+  // A theme sees the host, not the field in it, and would take what is typed for its own shortcuts.
+  for (const kind of KEYS) dialogHost.addEventListener(kind, (event) => event.stopPropagation());
   attach(input, box);
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 

@@ -1,4 +1,5 @@
 // The search page: without this it works by plain forms and links.
+import { copyable } from "./copying.js";
 import { attach, onShortcut, remember } from "./search-box.js";
 
 const { root, feedback } = document.body.dataset;
@@ -87,54 +88,6 @@ for (const [event, after] of [["pointerover", 120], ["focusin", 0]]) {
   });
 }
 
-// Code can be copied; the button is only there where it works.
-const copied = document.createElement("p");
-copied.className = "hidden";
-copied.setAttribute("role", "status");
-document.body.append(copied);
-
-async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    // without TLS, or not allowed: by a selection
-    const area = document.createElement("textarea");
-    area.value = text;
-    area.className = "hidden";
-    document.body.append(area);
-    area.select();
-    const done = document.execCommand("copy");
-    area.remove();
-    return done;
-  }
-}
-
-function copyable(code) {
-  let tools = code.querySelector(".tools");
-  if (!tools) {
-    tools = document.createElement("div");
-    tools.className = "tools";
-    code.append(tools);
-  }
-  const button = document.createElement("button");
-  button.type = "button";
-  button.textContent = "Copy";
-  const language = tools.querySelector("span")?.textContent;
-  button.setAttribute("aria-label", language ? `Copy ${language} code` : "Copy code");
-  button.addEventListener("click", async () => {
-    const done = await copy(code.querySelector("pre").textContent);
-    button.focus();
-    button.textContent = done ? "Copied" : "Failed";
-    copied.textContent = done ? "Copied" : "It could not be copied";
-    setTimeout(() => {
-      button.textContent = "Copy";
-      copied.textContent = "";
-    }, 2000);
-  });
-  tools.append(button);
-}
-
 // What is wider than the page can be scrolled by the keyboard too.
 const wide = new ResizeObserver((entries) => {
   for (const { target } of entries) {
@@ -177,6 +130,8 @@ async function renew(index) {
   previews.clear(); // sections may have other texts and numbers now
   if ((results || document.querySelector(".start")) && fresh && !document.querySelector(".why[open]")) {
     const main = document.importNode(fresh, true);
+    const answer = document.querySelector("main #answer");
+    if (answer) main.querySelector(".top")?.after(answer);
     document.querySelector("main").replaceWith(main);
     ready(main);
   }

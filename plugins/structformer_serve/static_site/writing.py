@@ -12,9 +12,9 @@ from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
+from structformer.corpus import Corpus
 from structformer.document import MARKS, UNSPACED
 from structformer.errors import UsageError
 from structformer.retrieval import (
@@ -69,10 +69,9 @@ def export_site(
 ) -> SiteReport:
     """Write a search page that needs no server into a new folder, with `force` in the place of an earlier one.
 
-    base_url: what precedes documents' ids in their addresses, where these are not known. Where the index has
-    vectors of the corpus's own static encoder, they are searched beside the words; else words alone. Raises
-    WorkspaceError without an index, UsageError where the folder must not be written (outputs.py), or the corpus is too
-    large."""
+    base_url: where the site is, whatever its own settings say (Site.moved). Where the index has vectors of the corpus's
+    own static encoder, they are searched beside the words; else words alone. Raises WorkspaceError without an index,
+    UsageError where the folder must not be written (outputs.py), or the corpus is too large."""
     check_folder(folder, workspace, force=force)  # before minutes of work
     retriever = Retriever.open(workspace)
     opened = retriever.opened
@@ -86,7 +85,12 @@ def export_site(
         prefixes = writer.words(found)
         starts = [opened.units_of(number)[0] for number in range(len(opened.documents))]
         writer.chunks("u", [_shown(unit) for unit in opened.units], _UNITS)
-        writer.chunks("d", [_document(opened, number, base_url) for number in range(len(opened.documents))], _DOCUMENTS)
+        site = Corpus.open(workspace).site
+        shown = [
+            [each.id, _line(each.title), site.moved(web_address(each.values()), each.id, base_url)]
+            for each in opened.documents
+        ]
+        writer.chunks("d", shown, _DOCUMENTS)
         meta: dict[str, Any] = {
             "format": _FORMAT,
             "title": title or default_title(retriever.workspace),
@@ -160,13 +164,6 @@ def _missing(page: str) -> bytes:
     script = page.split('<script type="module">')[1].split("</script>")[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return page.replace("SCRIPT", f"'sha256-{digest}'", 1).encode()
-
-
-def _document(opened: OpenedIndex, number: int, base_url: str) -> list[str]:
-    """[id, title, address]"""
-    document = opened.documents[number]
-    base = base_url if not base_url or base_url.endswith("/") else base_url + "/"
-    return [document.id, _line(document.title), web_address(document.values()) or base + quote(document.id)]
 
 
 class _Writer:

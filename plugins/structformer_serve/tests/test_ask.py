@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import socket
 import threading
 import time
@@ -33,8 +34,8 @@ QUESTION = "how do I tie a bowline loop"
 
 
 class StandIn(ThreadingHTTPServer):
-    """A model's server. pieces: of its answer; asked: what it was asked; status: what it answers; goes_on: set for it
-    to send more than the first piece.
+    """A model's server. pieces: of its answer, and the lines of its end; asked: what it was asked; status: what it
+    answers; goes_on: set for it to send more than the first piece.
     """
 
     def __init__(self) -> None:
@@ -42,6 +43,7 @@ class StandIn(ThreadingHTTPServer):
         self.pieces = ["Make a loop [1", "] and pull. <b>Done</b> [7] [2,", " 1]"]
         self.asked: list[tuple[str, dict[str, str], dict]] = []
         self.status = 200
+        self.end = b": a comment\n\ndata: [DONE]\n\n"
         self.goes_on = threading.Event()
         self.goes_on.set()
 
@@ -72,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.server.goes_on.wait(10)
             self.wfile.write(f"data: {json.dumps({'choices': [{'delta': {'content': piece}}]})}\n\n".encode())
             self.wfile.flush()
-        self.wfile.write(b": a comment\n\ndata: [DONE]\n\n")
+        self.wfile.write(self.server.end)
 
     def _begin(self) -> None:
         self.send_response(self.server.status)
@@ -176,6 +178,46 @@ def test_what_is_wrong_with_the_models_server_is_one_line(indexed, model, status
     assert name == "error"
     assert said in value["message"]
     assert "\n" not in value["message"]
+
+
+@pytest.mark.parametrize(
+    ("end", "last"),
+    [
+        (b"", "The answer broke off: the connection to it closed before the end."),
+        (
+            b'data: {"choices": [{"delta": {}, "finish_reason": "length"}]}\n\n',
+            "The answer broke off: it reached its own limit.",
+        ),
+        (b'data: {"choices": [{"delta": {"content": "."}, "finish_reason": "stop"}]}\n\n', ""),
+    ],
+)
+def test_an_answer_that_breaks_off_is_an_error_whatever_was_said(indexed, model, end, last):
+    model.end = end
+    with client(indexed, model) as served:
+        found = events(served.post("/api/ask", json={"q": QUESTION}).text)
+    assert "text" in [name for name, _ in found]
+    name, value = found[-1]
+    assert (name, value.get("message", "")) == ("error" if last else "done", last)
+
+
+def test_a_question_that_follows_another_up_is_asked_about_the_same(indexed, model):
+    with client(indexed, model) as served:
+        alone = events(served.post("/api/ask", json={"q": "moreover?"}).text)
+        assert [name for name, _ in alone] == ["refused"]
+        after = events(served.post("/api/ask", json={"q": "moreover?", "before": QUESTION}).text)
+    assert after[0][1]["sections"][0]["title"] == "Knots › Bowline"
+    [(_, _, asked)] = model.asked
+    assert asked["messages"][1]["content"].endswith(f"The question before: {QUESTION}\n\nQuestion: moreover?")
+
+
+def test_what_people_say_of_answers_is_in_the_feedback(run, indexed, model, tmp_path):
+    shutil.copytree(indexed, tmp_path / "w")
+    with client(tmp_path / "w", model, feedback=True) as served:
+        for event in ("answer_good", "answer_bad", "answer_bad"):
+            given = {"event": event, "query": QUESTION, "shown": ["knots.md"]}
+            assert served.post("/api/feedback", json=given).status_code == 204
+    [row] = run("feedback", "-w", tmp_path / "w", "--json").json["without_result"]
+    assert (row["query"], row["helped"], row["not_found"]) == (QUESTION, 1, 2)
 
 
 def test_a_model_that_falls_silent_or_says_nonsense_is_said(indexed, model):

@@ -136,6 +136,32 @@ def test_a_field_keeps_its_keys(browser, site):
     page.context.close()
 
 
+THEME_KEYS = """<script>
+    const seen = (window.seen = []); // MkDocs, Material, Docusaurus and VitePress listen so
+    for (const place of [document, window]) for (const kind of ["keydown", "keypress", "keyup"])
+      place.addEventListener(kind, (event) => {
+        if (event.target.tagName === "INPUT") return;
+        seen.push(event.key);
+        if (event.key === "p") location.assign("/elsewhere");
+        if (event.key === "s") event.preventDefault();
+      });
+    </script>"""
+
+
+def test_what_is_typed_in_the_box_is_not_taken_for_the_themes_shortcuts(browser, site):
+    page = opened(browser, site, THEMES["MkDocs 1.6"] + THEME_KEYS)
+    buttons(page).first.click()
+    typed = "abcdefghijklmnopqrstuvwxyz0123456789?/.,;-+"
+    page.keyboard.type(typed)
+    expect(page.get_by_role("combobox", name="Search")).to_have_value(typed)
+    assert page.url.endswith("/page.html")
+    assert page.evaluate("seen") == []
+    page.get_by_role("dialog").evaluate("dialog => dialog.close()")
+    page.keyboard.press("x")
+    assert page.evaluate("seen") == ["x"] * 6
+    page.context.close()
+
+
 def test_it_finds_without_a_server_and_leads_to_the_sites_pages(browser, site):
     page = opened(browser, site, THEMES["VitePress 1"])
     buttons(page).first.click()

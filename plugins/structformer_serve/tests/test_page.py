@@ -77,7 +77,7 @@ gw init --path /var/lib/gateway --listen 0.0.0.0:8080 --log-level debug --worker
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
+def served(folder: Path, *options: str) -> Iterator[str]:
     """The address of a server with feedback, for any site."""
     port = free_port()
     command = [
@@ -93,7 +93,7 @@ def served(folder: Path) -> Iterator[str]:
         "Boats",
         "--feedback",
     ]
-    with subprocess.Popen([*command, "--cors", "*"], stdout=subprocess.PIPE, text=True) as started:
+    with subprocess.Popen([*command, "--cors", "*", *options], stdout=subprocess.PIPE, text=True) as started:
         assert started.stdout is not None
         assert "http://" in started.stdout.readline()
         try:

@@ -23,6 +23,7 @@ from structformer.static_encoder.words import words_of
 from structformer.workspace import Workspace
 
 from boats import boats
+from conftest import write_pages
 from structformer_serve.static_site import export_site
 from structformer_serve.static_site.vectors import DIMENSIONS, in_8_bits, short_vectors, word_rows
 from structformer_serve.static_site.words import postings, word_files
@@ -122,6 +123,22 @@ def test_the_same_workspace_gives_the_same_files(harbour, tmp_path):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
     with pytest.raises(UsageError, match="is there already"):
         export_site(harbour, tmp_path / "one")
+
+
+def test_a_base_url_wins_over_the_address_that_the_sites_settings_say(run, tmp_path):
+    pages = {"docs/mast.md": "# The mast\n\nTall.\n", "mkdocs.yml": "site_url: https://boats.example/en/\n"}
+    write_pages(tmp_path / "p", pages)
+    assert run("ingest", tmp_path / "p" / "docs", "-w", tmp_path / "w").code == 0
+    assert run("index", "--encoder", "none", "-w", tmp_path / "w").code == 0
+
+    def address(*options: str) -> str:
+        assert run("export", "--site", tmp_path / "s", "--force", "-w", tmp_path / "w", *options).code == 0
+        [[_, _, found]] = json.loads((tmp_path / "s" / "d" / "0.json").read_text())
+        return str(found)
+
+    assert address() == "https://boats.example/en/mast/"
+    assert address("--base-url", "http://localhost:8000") == "http://localhost:8000/mast/"
+    assert address("--base-url", "..") == "../mast/"
 
 
 def test_a_word_of_two_terms_stands_for_the_longer_one_whatever_the_order_of_sets(harbour):
