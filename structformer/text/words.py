@@ -19,7 +19,7 @@ from structformer.document import MARKS, UNSPACED
 
 LONGEST = 255  # characters of a word or name that count
 MOST_ASKED = 200_000  # characters of a query
-_KEPT, _SHORT = 20_000, 40  # chunks of text whose words are known already, and their length
+_KEPT, _SHORT = 50_000, 40  # chunks of text whose words are known already, and their length
 _MOST_PARTS = 8  # of a word: what has more is no name
 _MOST_NAMES = 16  # of a chunk
 # Default_Ignorable_Code_Point, as far as texts have them.
@@ -76,17 +76,17 @@ def written_words(text: str) -> list[str]:
 
 def spaced(text: str) -> str:
     """A text's words and their other forms, with blanks between them; what cuts at blanks gives its terms."""
-    return _joined(text, 1)
+    return _cut_all(text).spaced
 
 
 def bare_words(text: str) -> str:
     """A text's words alone, one after another."""
-    return _joined(text, 0)
+    return _cut_all(text).words
 
 
 def names_of(text: str) -> str:
     """A text's names, whole and in pieces that are names, and its signs."""
-    return _joined(text, 2)
+    return _cut_all(text).names
 
 
 class Asked(NamedTuple):
@@ -121,12 +121,16 @@ class _Cut(NamedTuple):
     names: str
 
 
-def _joined(text: str, form: int) -> str:
-    found = [(_known if len(chunk) <= _SHORT else _cut)(chunk)[form] for chunk in text.split()]
-    return " ".join(filter(None, found))
+@lru_cache(2)  # a text is cut for several fields, one after another
+def _cut_all(text: str) -> _Cut:
+    found = [(_known if len(chunk) <= _SHORT else _cut)(chunk) for chunk in text.split()]
+    return _Cut(*(" ".join([its[form] for its in found if its[form]]) for form in range(3)))
 
 
 def _cut(chunk: str) -> _Cut:
+    if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.istitle()):  # as most are
+        word = chunk.lower()[:LONGEST]
+        return _Cut(word, word, "")
     words = [pair for word in written_words(chunk) for pair in _with_pairs(word)]
     forms = [word.lower() for word in _camel_parts(chunk)]
     if not chunk.isascii():
