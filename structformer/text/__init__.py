@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from structformer.text.sentence_splitting import sentences
     from structformer.text.spans import Resolve, Span, spans_of_leaves
     from structformer.text.visible_text import CONTROLS, visible, without_controls
-    from structformer.text.words import LEFT_OUT, PLAIN, WRITTEN, names_of, spaced
+    from structformer.text.words import IGNORABLE, LEFT_OUT, PLAIN, WRITTEN, names_of, spaced
 
 __all__ = [
-    "CONTROLS", "LEFT_OUT", "PLAIN", "SEE_ALSO_PHRASES", "WRITTEN", "Resolve", "Span", "analyzer", "any_term_query",
-    "as_typed", "cut_section", "github_slug", "is_imperative", "is_see_also", "language_name", "lines_of", "names_of",
-    "opening", "plain", "sentences", "spaced", "spans_of_leaves", "stands_alone", "visible", "with_path",
-    "without_controls",
+    "CONTROLS", "IGNORABLE", "LEFT_OUT", "PLAIN", "SEE_ALSO_PHRASES", "WRITTEN", "Resolve", "Span", "analyzer",
+    "any_term_query", "as_typed", "cut_section", "github_slug", "is_imperative", "is_see_also", "language_name",
+    "lines_of", "names_of", "opening", "plain", "sentences", "spaced", "spans_of_leaves", "stands_alone", "visible",
+    "with_path", "without_controls",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)
