@@ -19,6 +19,7 @@ from structformer.models import ModelRecord, checked_model, ranker_kind, read_re
 from structformer.retrieval import OpenedIndex
 from structformer.static_encoder import LONGEST, OF_UNSPACED, SATURATION, StaticEncoder, words_of
 from structformer.storage import write_json
+from structformer.text import IGNORABLE
 from structformer.workspace import Workspace, check_folder, new_folder
 
 _EMBEDDING, _LENGTH_ONE = "0_StaticEmbedding", "1_Normalize"
@@ -78,12 +79,24 @@ def _write_vectors(path: Path, encoder: StaticEncoder, words: list[str]) -> None
 
 
 def _tokenizer(words: list[str]) -> dict[str, Any]:
-    """Words in lower case, and of scripts without spaces characters."""
+    """Words in normal form, and of scripts without spaces characters."""
     unmarked = [word.removeprefix(OF_UNSPACED) for word in words]
 
     def split(pattern: str, behavior: str, *, invert: bool) -> dict[str, Any]:
         return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": behavior, "invert": invert}
 
+    def replaced(pattern: dict[str, str], content: str) -> dict[str, Any]:
+        return {"type": "Replace", "pattern": pattern, "content": content}
+
+    # Unicode's NFKC_Casefold, as far as living languages need it.
+    normal = [
+        replaced({"Regex": f"[{IGNORABLE}]"}, ""),
+        {"type": "NFKC"},
+        {"type": "Lowercase"},
+        replaced({"String": "\u00df"}, "ss"),
+        replaced({"String": "\u03c2"}, "\u03c3"),
+        {"type": "NFKC"},
+    ]
     splits = [
         split(f"[\\p{{L}}\\p{{N}}_{MARKS}]+", "Removed", invert=True),
         split(f"[{UNSPACED}]", "Isolated", invert=False),
@@ -93,7 +106,7 @@ def _tokenizer(words: list[str]) -> dict[str, Any]:
         "truncation": None,
         "padding": None,
         "added_tokens": [],
-        "normalizer": {"type": "Lowercase"},
+        "normalizer": {"type": "Sequence", "normalizers": normal},
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": splits},
         "post_processor": None,
         "decoder": None,

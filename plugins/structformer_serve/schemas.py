@@ -6,6 +6,7 @@ import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from structformer.text import names_of, spaced
 
 MAX_QUERY = 512
 MAX_K = 100
@@ -22,8 +23,8 @@ class _Question(_Request):
     q: str = Field(
         min_length=1,
         max_length=MAX_QUERY,
-        description="What is looked for: it has a word.",
-        json_schema_extra={"pattern": r"[\p{L}\p{N}]"},
+        description="What is looked for: it has a word or a sign.",
+        json_schema_extra={"pattern": r"\S"},
     )
     path: list[Annotated[str, StringConstraints(min_length=1, max_length=300)]] = Field(
         default_factory=list, max_length=10, description="Patterns of document ids, one of which must match: guide/*"
@@ -36,7 +37,7 @@ class _Question(_Request):
     @classmethod
     def _has_a_word(cls, value: str) -> str:
         value = _CONTROL.sub(" ", value)
-        if not re.search(r"\w", value):
+        if not spaced(value) and not names_of(value):
             raise ValueError("the query has no words")
         return value
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -41,7 +40,7 @@ from structformer.retrieval import (
     web_address,
     what_parts_give,
 )
-from structformer.text import language_name
+from structformer.text import WRITTEN, language_name
 from structformer.workspace import Workspace
 
 from structformer_serve.as_markdown import as_markdown
@@ -74,7 +73,6 @@ from structformer_serve.step_progress import StepProgress
 
 _SECTIONS = 3  # of a document, in an answer
 _INCOMING = 100  # links to a document that are listed
-_WORD = re.compile(r"\w+")
 _DEEPEST = 30  # sections below a section that are given with it
 _LOOKED_AT = 3000  # links to a document that are looked at
 _LABELS = {
@@ -432,7 +430,7 @@ class _Explained:
     def __init__(self, current: Generation, pipeline: Pipeline, ranking: Ranking, seen: Allowed) -> None:
         opened = current.retriever.opened
         self._words_of, self._held = opened.lexical.words, partial(opened.lexical.held, ranking.query)
-        self._query = list(dict.fromkeys(_WORD.findall(ranking.query)))
+        self._query = list(dict.fromkeys(WRITTEN.findall(ranking.query)))
         weights = current.retriever.weights(pipeline)
         self._gives = {} if weights is None else what_parts_give(ranking, weights)
         self._learned = _learned(pipeline, current.static, with_structure=bool(weights and weights.with_structure))

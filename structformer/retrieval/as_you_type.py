@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.rankings.ranking import Ranked, in_order
 from structformer.retrieval.words.lexical import Begun
+from structformer.text.words import WRITTEN, asked, names_of, normal, written_words
 
-_WORD = re.compile(r"\w+")
 _MAX_WORDS, _FEW_WORDS = 12, 4
 _LOOKED_AT = 120  # units that the words find, which their titles put in order
 _OPENS, _BEGINS, _HOLDS, _SHORT = 3.0, 1.5, 0.75, 0.5  # what a title is worth that opens with the words, and so on
@@ -30,9 +29,9 @@ def complete(
     is still nothing, one of them is enough. Long queries, of which no passage holds every word, go straight there.
     documents: numbers of those that may be found.
     """
-    words = [word.lower() for word in _WORD.findall(typed)][:_MAX_WORDS]
+    words = written_words(asked(typed).text)[:_MAX_WORDS]
     if not words or (len(words) == 1 and len(words[0]) < 2 and words[0].isascii()):
-        return [], []
+        return (opened.lexical.search(typed, k, documents), words) if names_of(typed) else ([], [])
     last = len(words) - 1
     whole = [Begun(word, 0, place == last) for place, word in enumerate(words)]
     tries = [(whole, True)]
@@ -61,16 +60,16 @@ def completed(opened: OpenedIndex, typed: str, documents: Collection[int] | None
     """A query that is still being typed, its last word completed from the title or text of what is found first;
     unchanged if some text has that word already.
     """
-    words = list(_WORD.finditer(typed))
+    words = list(WRITTEN.finditer(typed))
     if not words or words[-1].end() != len(typed) or opened.lexical.holds(words[-1][0], documents):
         return typed
-    begun: str = words[-1][0].lower()
+    begun = normal(words[-1][0])
     before: str = typed[: words[-1].start()]
     for number, _ in complete(opened, typed, 1, documents)[0]:
         unit = opened.units[number]
-        for word in _WORD.findall(f"{unit.title} {' '.join(unit.path)} {unit.text}"):
-            if word.lower().startswith(begun):
-                return f"{before}{word.lower()}"
+        for word in written_words(f"{unit.title} {' '.join(unit.path)} {unit.text}"):
+            if word.startswith(begun):
+                return f"{before}{word}"
     return typed
 
 
@@ -89,8 +88,8 @@ def _by_titles(opened: OpenedIndex, words: Sequence[str], found: Ranked, k: int)
 
 
 def _title_score(words: Sequence[str], title: str, depth: int) -> float:
-    title = title.lower()
-    parts = _WORD.findall(title)
+    parts = written_words(title)
+    title = " ".join(parts)
     if not parts:
         return 0.0
     begun = [word for word in words if any(part.startswith(word) for part in parts)]

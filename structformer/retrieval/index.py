@@ -29,7 +29,7 @@ from structformer.storage.files import (
 from structformer.storage.seal import seal, seal_of
 from structformer.workspace import Workspace
 
-FORMAT_VERSION = 11
+FORMAT_VERSION = 12
 _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before something is added to the index
 
 

@@ -22,7 +22,7 @@ from structformer.models.onnx_encoder import export_in, exported
 from structformer.models.registry import checked_model, model_kind, read_record, trained_models
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.corpus_languages import CorpusLanguages
-from structformer.retrieval.documents.document_filter import Allowed
+from structformer.retrieval.documents.document_filter import Allowed, Mask
 from structformer.retrieval.documents.metadata import MetadataTable
 from structformer.retrieval.documents.translations import Translations
 from structformer.retrieval.documents.units import IndexedDocuments, Units
@@ -35,8 +35,8 @@ from structformer.retrieval.vectors.encoder_names import DEFAULT, ENCODER, STRUC
 from structformer.retrieval.vectors.encoder_places import encoder_kind, encoder_place, trained_encoder
 from structformer.retrieval.words.exact import CollectionStatistics
 from structformer.retrieval.words.lexical import LexicalIndex
-from structformer.text.lexical_analysis import spaced
 from structformer.text.stop_words import function_words
+from structformer.text.words import Asked, asked, spaced
 from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -167,14 +167,50 @@ class OpenedIndex:
         if documents is not None:
             documents = Allowed.of(documents, len(self.documents), self.owners)
         pipeline = self.with_encoders_named(pipeline)
-        asked = zip(queries, names or [""] * len(queries), strict=True)
-        rankings = [Ranking(query, name=name) for query, name in asked]
         for stage in pipeline.stages:
             if stage.kind.needs is not None:
                 stage.kind.needs(self, stage)
-        for stage in pipeline.stages:
-            stage.kind.run(self, stage, rankings, documents)
+        parts = [self._asked(query, documents) for query in queries]
+        rankings = [Ranking(each.text, name=name) for each, name in zip(parts, names or [""] * len(parts), strict=True)]
+        plain = [ranking for ranking, its in zip(rankings, parts, strict=True) if not its.phrases and not its.without]
+        self._run_stages(pipeline, plain, documents)
+        for ranking, its in zip(rankings, parts, strict=True):
+            if its.phrases or its.without:
+                self._run_among(pipeline, ranking, its, documents)
         return rankings
+
+    def _run_stages(self, pipeline: Pipeline, rankings: list[Ranking], documents: Allowed | None) -> None:
+        for stage in pipeline.stages if rankings else ():
+            stage.kind.run(self, stage, rankings, documents)
+
+    def _asked(self, query: str, documents: Allowed | None) -> Asked:
+        """A query's parts, where they are what they look like: of `find -name` the corpus has `-name` itself, and what
+        nobody has in so many words is looked for word by word.
+        """
+        its = asked(query)
+        if any(self._holding(f"-{word}", documents).any() for word in its.without if " " not in word):
+            return Asked(query)
+        held = [phrase for phrase in its.phrases if self._holding(phrase, documents).any()]
+        return its if len(held) == len(its.phrases) else its._replace(phrases=())
+
+    def _holding(self, text: str, documents: Allowed | None) -> Mask:
+        """(units,) whether each may be found and has a text as it is written."""
+        found = np.zeros(len(self.units), bool)
+        found[self.lexical.holding(text)] = True
+        return found if documents is None else found & documents.units
+
+    def _run_among(self, pipeline: Pipeline, ranking: Ranking, its: Asked, documents: Allowed | None) -> None:
+        """Rank the units that have all phrases, of documents without what is not wanted."""
+        units = np.ones(len(self.units), bool) if documents is None else documents.units.copy()
+        for phrase in its.phrases:
+            units &= self._holding(phrase, documents)
+        for word in its.without:
+            units &= ~np.isin(self.owners, self.owners[self._holding(word, documents)])
+        left = np.zeros(len(self.documents), bool)
+        left[self.owners[units]] = True
+        hidden = (documents.names, documents.sources) if documents is not None else (None, None)
+        self._run_stages(pipeline, [ranking], Allowed(left, self.owners, *hidden))
+        ranking.ranked = [(unit, score) for unit, score in ranking.ranked if units[unit]]
 
     @property
     def default_encoder(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -28,6 +27,7 @@ from structformer.retrieval.stage import Pipeline, Stage
 from structformer.retrieval.vectors.descriptions import ITSELF
 from structformer.text.languages import declared_code
 from structformer.text.lexical_analysis import lone_characters
+from structformer.text.words import names_of, spaced
 from structformer.workspace import Workspace
 
 __all__ = ["Hit", "Retriever"]
@@ -273,7 +273,7 @@ def _made_vectors(index: Index, encoder: str) -> Path:
 
 
 def checked_query(query: str) -> str:
-    """The query. Raises UsageError when it has no word."""
-    if not re.search(r"\w", query):
+    """The query. Raises UsageError when it has neither a word nor a sign."""
+    if not spaced(query) and not names_of(query):
         raise UsageError("the query has no words")
     return query

@@ -4,7 +4,6 @@ a filter lets nothing through.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,8 +14,8 @@ from structformer.retrieval.hits import Filter
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.words.lexical import Begun
 from structformer.text.stop_words import function_words
+from structformer.text.words import WRITTEN, asked, normal, written_words
 
-_WORD = re.compile(r"\w+")
 _MOST_WORDS = 12  # of a query
 _LOOKED_AT = 20  # passages with a word that is written alike
 _CHARACTERS = 20_000  # of such a passage
@@ -37,12 +36,12 @@ def help_with(opened: OpenedIndex, query: str, seen: Allowed | None = None) -> H
     """What helps with a query. seen: the documents that may be found, None for all."""
     allowed = None if seen is None or seen.whole else seen
     unsaid = function_words(opened.languages.codes)
-    words = dict.fromkeys(word for word in _WORD.findall(query) if word.lower() not in unsaid)
+    words = dict.fromkeys(word for word in WRITTEN.findall(asked(query).text) if normal(word) not in unsaid)
     missing = [word for word in list(words)[:_MOST_WORDS] if not _held(opened, word, allowed)]
-    nearest = {word: near for word in missing if (near := _nearest(opened, word.lower(), allowed))}
+    nearest = {word: near for word in missing if (near := _nearest(opened, normal(word), allowed))}
     if len(nearest) < len(missing) or not missing:
         return Help(missing)
-    return Help(missing, _WORD.sub(lambda found: nearest.get(found[0], found[0]), query))
+    return Help(missing, WRITTEN.sub(lambda found: nearest.get(found[0], found[0]), query))
 
 
 def why_none(opened: OpenedIndex, where: Filter | None) -> str:
@@ -80,8 +79,7 @@ def _nearest(opened: OpenedIndex, word: str, allowed: Allowed | None) -> str:
     near: dict[str, int] = {}
     for number, _ in opened.lexical.beginnings([Begun(word, wrong)], _LOOKED_AT, allowed):
         unit = opened.units[number]
-        text = f"{' '.join(unit.path)} {unit.text[:_CHARACTERS]}".lower()
-        for other in set(_WORD.findall(text)):
+        for other in set(written_words(f"{' '.join(unit.path)} {unit.text[:_CHARACTERS]}")):
             if abs(len(other) - len(word)) <= wrong:
                 near[other] = near.get(other, 0) + 1
     ranked = [(distance(word, other), -count, other) for other, count in near.items()]

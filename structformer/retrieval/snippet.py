@@ -9,11 +9,12 @@ from textwrap import dedent
 
 from structformer.document import MARKS, SPACELESS, MarkKind, pieces_of
 from structformer.text.passages import Stretch
+from structformer.text.words import IGNORABLE
 
 _WORDS = 40
 _LINES, _LINE = 6, 200  # of code; characters of one line
 _UNSPACED = re.compile(f"[{SPACELESS}]")
-_PART = re.compile(f"[{SPACELESS}]+|(?:[^\\W{SPACELESS}]|[{MARKS}])+")
+_PART = re.compile(f"[{SPACELESS}]+|(?:[^\\W{SPACELESS}]|[{MARKS}{IGNORABLE}])+")
 
 
 class Matches(dict[str, bool]):

@@ -25,8 +25,8 @@ from structformer.sampling.neighbourhood import CollectionModel, PageTexts, Word
 from structformer.sampling.view import document_text
 from structformer.storage.files import read_json, write_json
 from structformer.text.languages import ENGLISH
-from structformer.text.lexical_analysis import spaced
 from structformer.text.stop_words import STOP_WORDS, has_stop_words, stop_words_of
+from structformer.text.words import spaced
 
 COUNTS = "words.json"
 _WORD = re.compile(r"[^\W_]+")

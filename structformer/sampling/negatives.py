@@ -16,8 +16,9 @@ from structformer.sampling.example import Example, SamplingOptions
 from structformer.sampling.held_out import is_held_out
 from structformer.sampling.task import Form, Task
 from structformer.sampling.view import DocumentView, nearly_equal, word_set
-from structformer.text.lexical_analysis import analyzer, any_term_query, spaced
+from structformer.text.lexical_analysis import analyzer, any_term_query
 from structformer.text.passages import section_passages, with_path
+from structformer.text.words import spaced
 
 _FIELD = "text"
 _BOOSTS = {_FIELD: 1.0, "path": 0.2}

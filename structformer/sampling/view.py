@@ -9,7 +9,7 @@ from random import Random
 from structformer.document import Document, Section, has_words, word_count
 from structformer.sampling.example import SamplingOptions
 from structformer.text.headings import is_see_also
-from structformer.text.lexical_analysis import spaced
+from structformer.text.words import spaced
 
 _WORD = re.compile(r"\w+")
 _DRAWS = 64

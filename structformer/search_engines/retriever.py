@@ -21,7 +21,8 @@ from structformer.retrieval.vector_making import made_vectors
 from structformer.retrieval.vectors.encoder_names import STRUCTURE
 from structformer.retrieval.words.lexical import document_text
 from structformer.search_engines.interface import BATCH, EngineDocument, EngineIndex, EngineUnit
-from structformer.text.lexical_analysis import analyzer_of, query_terms, spaced
+from structformer.text.lexical_analysis import analyzer_of, query_terms
+from structformer.text.words import spaced
 from structformer.workspace import Workspace
 
 _FOUND = 200  # units by words, and by meaning, as the workspace's own hybrid takes them

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, vstack
 
 from structformer.document import MARKS, UNSPACED
+from structformer.text.words import normal
 
 LENGTHS = (3, 4, 5)  # of n-grams, in characters, the blanks before and after a word among them
 LONGEST = 40  # characters of a word; what is longer is a digest or a path
@@ -33,7 +34,7 @@ def words_of(text: str) -> list[str]:
     neighbours, each behind a mark.
     """
     found: list[str] = []
-    for word in _WORD.findall(text.lower()):
+    for word in _WORD.findall(normal(text)):
         if word.isascii() or _RUN.search(word) is None:
             found.append(word[:LONGEST])
             continue

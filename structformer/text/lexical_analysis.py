@@ -1,5 +1,4 @@
-"""Words as lexical search sees them: cut, lower-cased and stemmed by language; Chinese, Japanese, Korean, Thai and
-other scripts without spaces as pairs of characters.
+"""Words as lexical search sees them (see words.py), stemmed by language.
 
 A corpus of several languages has each text stemmed by its own (`stemmed_text`), and a query by all of them, since a
 question of three words does not tell its language.
@@ -10,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
+from types import MappingProxyType
 from typing import Protocol
 
 import tantivy
 
 from structformer.document import ALPHABETS, UNSPACED
+from structformer.text.words import MOST_ASKED, bare_words, spaced
 
 _STEMMED = {
     "ar": "arabic",
@@ -38,10 +39,11 @@ _STEMMED = {
 }
 _MAX_QUERY_TERMS = 512
 _KEPT_FORMS = 20_000  # words whose stems are known already
-_QUERY_CHARACTERS = 200_000
+_OTHER_FORM = 0.3  # of a word's weight
 _MOST_LONE = 12  # characters that stand alone in a query: each has many pairs
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 _ALPHABET, _HANGUL = re.compile(f"[{ALPHABETS}]"), re.compile("[\uac00-\ud7a3]")
+Cut = Callable[[str], str]
 
 
 class Analyzer(Protocol):
@@ -50,21 +52,11 @@ class Analyzer(Protocol):
     def analyze(self, text: str) -> list[str]: ...
 
 
-def spaced(text: str) -> str:
-    """The text with runs of scripts without spaces as overlapping pairs of characters, which serve as words."""
-    return text if text.isascii() else _UNSPACED.sub(_pairs, text)
-
-
-def _pairs(run: re.Match[str]) -> str:
-    characters = run.group()
-    return f" {' '.join(characters[place : place + 2] for place in range(max(1, len(characters) - 1)))} "
-
-
 def lone_characters(query: str) -> list[str]:
     """The characters of scripts without spaces that stand alone in a query; of more than a few the first ones."""
     if query.isascii():
         return []
-    runs = _UNSPACED.findall(query[:_QUERY_CHARACTERS])
+    runs = _UNSPACED.findall(query[:MOST_ASKED])
     return list(dict.fromkeys(run for run in runs if len(run) == 1))[:_MOST_LONE]
 
 
@@ -88,15 +80,15 @@ def _of_script(script: str) -> tuple[str, ...]:
     return tuple(each for each in characters if _UNSPACED.match(each) and _script(each) == script)
 
 
-def analyzer(language: str, *, stemmed: bool = True) -> tantivy.TextAnalyzer:
-    """Words in lower case, stemmed by the language's stemmer where there is one and it is wanted."""
-    builder = (
-        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-        .filter(tantivy.Filter.remove_long(60))
-        .filter(tantivy.Filter.lowercase())
-    )
+def analyzer(language: str, *, stemmed: bool = True, without: Iterable[str] = ()) -> tantivy.TextAnalyzer:
+    """Cuts at the blanks that words.py puts, and stems by the language's stemmer where there is one and it is wanted.
+    without: words that leave a gap.
+    """
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
     if stemmed and (stemmer := _STEMMED.get(language)) is not None:
         builder = builder.filter(tantivy.Filter.stemmer(stemmer))
+    if without:
+        builder = builder.filter(tantivy.Filter.custom_stopword(sorted(without)))
     return builder.build()
 
 
@@ -104,13 +96,12 @@ class AllForms:
     """Every form that the stemmers of several languages give a text's words."""
 
     def __init__(self, languages: Iterable[str]) -> None:
-        self._plain = analyzer("", stemmed=False)
         self._stemmed = [analyzer(language) for language in dict.fromkeys(languages)]
         self._forms = lru_cache(_KEPT_FORMS)(self._forms_of)
 
     def analyze(self, text: str) -> list[str]:
         """The terms, each word's forms side by side."""
-        return [form for word in self._plain.analyze(text) for form in self._forms(word)]
+        return [form for word in text.split() for form in self._forms(word)]
 
     def _forms_of(self, word: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(form for stemmed in self._stemmed for form in stemmed.analyze(word)))
@@ -126,19 +117,21 @@ def stemmed_text(text: str, language: str) -> str:
     return " ".join(_analyzer(language).analyze(spaced(text)))
 
 
-def word_total(text: str) -> int:
-    """How many words a text has, whatever their forms."""
-    return len(_analyzer("").analyze(spaced(text)))
-
-
 @cache
 def _analyzer(language: str) -> tantivy.TextAnalyzer:
     return analyzer(language)
 
 
-def query_terms(words: Analyzer, query: str) -> list[str]:
+def query_terms(words: Analyzer, query: str, cut: Cut = spaced) -> list[str]:
     """The query's distinct terms in order; of an overlong query the first _MAX_QUERY_TERMS."""
-    return list(dict.fromkeys(words.analyze(spaced(query[:_QUERY_CHARACTERS]))))[:_MAX_QUERY_TERMS]
+    return list(dict.fromkeys(words.analyze(cut(query[:MOST_ASKED]))))[:_MAX_QUERY_TERMS]
+
+
+def weighed_terms(words: Analyzer, query: str, cut: Cut = spaced) -> dict[str, float]:
+    """The query's terms with what each counts: less where it is another form of a word."""
+    terms = query_terms(words, query, cut)
+    own = frozenset(terms if cut is not spaced else query_terms(words, query, bare_words))
+    return {term: 1.0 if term in own else _OTHER_FORM for term in terms}
 
 
 def any_term_query(
@@ -147,12 +140,13 @@ def any_term_query(
     query: str,
     boosts: Mapping[str, float],
     lone: Callable[[str, str], tantivy.Query] | None = None,
+    cuts: Mapping[str, Cut] = MappingProxyType({}),
 ) -> tantivy.Query | None:
     """A query for any of the terms in any of the fields, their BM25 scores times the fields' boosts summed; None
     without a term.
 
     analyzers: each field's. lone: gives what asks a field for a character that stands alone in the query; without it,
-    such a character is a term like others.
+    such a character is a term like others. cuts: of fields that are not cut by `spaced`.
     """
     alone = frozenset(lone_characters(query) if lone else ())
 
@@ -160,8 +154,8 @@ def any_term_query(
         return lone(field, term) if lone and term in alone else tantivy.Query.term_query(schema, field, term, "freq")
 
     clauses = [
-        (tantivy.Occur.Should, tantivy.Query.boost_query(asks(field, term), boost))
+        (tantivy.Occur.Should, tantivy.Query.boost_query(asks(field, term), boost * weight))
         for field, boost in boosts.items()
-        for term in query_terms(analyzers[field], query)
+        for term, weight in weighed_terms(analyzers[field], query, cuts.get(field, spaced)).items()
     ]
     return tantivy.Query.boolean_query(clauses) if clauses else None

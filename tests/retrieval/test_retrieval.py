@@ -206,7 +206,7 @@ def test_any_query_is_just_words(workspace, query):
     assert isinstance(Retriever.open(workspace).search(query), list)
 
 
-@pytest.mark.parametrize("query", ["", "   ", "?!"])
+@pytest.mark.parametrize("query", ["", "   ", "\u200b"])
 def test_a_query_without_words_is_a_usage_error(workspace, query):
     build_index(workspace, encoders=[])
     with pytest.raises(UsageError, match="no words"):

@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from structformer.retrieval import FIELDS, Unit, idf, saturation
+from structformer.text import names_of
 
+NAMES = "names"
 _FIELDS = {
     "title": FIELDS["title"],
     "path": FIELDS["path"],
     "text": FIELDS["text"] + 0.25,
     "incoming": FIELDS["incoming"],
+    NAMES: FIELDS[NAMES],
 }
-_MOST_SHARE = 0.5  # of the passages: a word of more tells nothing
+_MOST_SHARE = 0.5  # of the passages: of a word of more the best are listed, which have it in their titles
+_LISTED = 200
 _STEPS = 255
 _FEWEST_LETTERS, _MOST_LETTERS = 1, 6
 _CHUNK = 20_000  # characters of a file, where its words can be parted further
@@ -34,7 +38,7 @@ class Postings:
     highest: float
     """The highest score of a term in a passage."""
     common: list[str]
-    """Words, as they are written, whose terms are in too many passages to be listed."""
+    """Words, as they are written, whose terms are in too many passages to list them all."""
 
 
 def postings(units: Iterable[Unit], words: Words, surfaces: Surfaces) -> Postings:
@@ -46,12 +50,15 @@ def postings(units: Iterable[Unit], words: Words, surfaces: Surfaces) -> Posting
     for unit in units:
         texts = {"title": unit.title, "path": " ".join(unit.path), "text": unit.text, "incoming": unit.incoming}
         counts = {field: Counter(words(text)) for field, text in texts.items()}
+        counts[NAMES] = Counter(names_of(f"{unit.title}\n{unit.text}").split())
         for field, found in counts.items():
             found_in[field].update(found.keys())
             lengths[field] += found.total()
         for text in texts.values():
             for form, term in surfaces(text):
                 forms[form][term] += 1
+        for name in counts[NAMES]:
+            forms[name][name] += 1
         frequencies.append(counts)
     total = len(frequencies)
     scores: dict[str, dict[int, float]] = defaultdict(dict)
@@ -63,7 +70,7 @@ def postings(units: Iterable[Unit], words: Words, surfaces: Surfaces) -> Posting
                 scores[term][number] = scores[term].get(number, 0.0) + gives
     common = sorted(term for term, its in scores.items() if len(its) > _MOST_SHARE * total and total > 20)
     for term in common:
-        del scores[term]
+        scores[term] = dict(sorted(scores[term].items(), key=lambda item: (-item[1], item[0]))[:_LISTED])
     highest = max((max(its.values()) for its in scores.values()), default=1.0)
     return Postings(
         {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
@@ -18,6 +17,7 @@ from structformer.corpus import Corpus
 from structformer.document import MARKS, UNSPACED
 from structformer.errors import UsageError
 from structformer.retrieval import (
+    FIELDS,
     STATIC_WORDS,
     STRUCTURE,
     OpenedIndex,
@@ -27,13 +27,13 @@ from structformer.retrieval import (
     web_address,
 )
 from structformer.static_encoder import LONGEST, OF_UNSPACED, SATURATION, StaticEncoder
-from structformer.text import spaced, visible
+from structformer.text import LEFT_OUT, PLAIN, spaced, visible
 from structformer.workspace import check_folder, new_folder
 
 from structformer_serve.assets import static
 from structformer_serve.service import default_title
 from structformer_serve.static_site.vectors import Floats, ShortVectors, in_8_bits, short_vectors, word_rows
-from structformer_serve.static_site.words import Postings, postings, word_files
+from structformer_serve.static_site.words import NAMES, Postings, postings, word_files
 
 _FORMAT = 4
 _UNITS, _DOCUMENTS = 12, 200  # of a file
@@ -44,7 +44,6 @@ _SHOWN = 220  # characters of a passage
 _MOST_UNITS = 200_000
 _FROM_SERVER = ("page.css", "box.css", "search-box.js", "icon.svg", "box-button.css", "box-button.js", "box-places.js")
 _OWN = ("static-search.js", "static-page.js", "widget.js", "index.html")
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,9 @@ def export_site(
             "weights": {**weights.counted, "words": STATIC_WORDS},
             "words": prefixes,
             "common": found.common,
+            "names": FIELDS[NAMES],
             "unspaced": UNSPACED,
+            "folding": {"plain": PLAIN, "left": LEFT_OUT},
         }
         writer.binary("starts.bin", np.array([*starts, len(opened.units)], "<u4").tobytes())
         if short is not None:
@@ -139,10 +140,9 @@ def _short_vectors(opened: OpenedIndex) -> ShortVectors | None:
 
 
 def _surfaces(opened: OpenedIndex, text: str) -> Iterator[tuple[str, str]]:
-    for word in _WORD.findall(spaced(text)):
-        # The longest first: it represents a word of several terms, such as var_a.
-        for term in sorted(opened.lexical.word_terms(word), key=lambda term: (-len(term), term)):
-            yield word.lower(), term
+    for word in spaced(text).split():
+        for term in sorted(opened.lexical.word_terms(word), key=lambda term: (-len(term), term))[:1]:
+            yield word, term
 
 
 def _shown(unit: Unit) -> list[Any]:

@@ -141,9 +141,10 @@ def test_a_base_url_wins_over_the_address_that_the_sites_settings_say(run, tmp_p
     assert address("--base-url", "..") == "../mast/"
 
 
-def test_a_word_of_two_terms_stands_for_the_longer_one_whatever_the_order_of_sets(harbour):
+def test_the_words_of_a_name_and_their_other_forms_have_their_terms(harbour):
     opened = Retriever.open(harbour).opened
-    assert [term for _, term in _surfaces(opened, "a_mast_b of_the_sheet")] == ["mast", "a", "b", "sheet", "the", "of"]
+    found = list(_surfaces(opened, "masts_b hoistSails"))
+    assert found == [("masts", "mast"), ("b", "b"), ("hoistsails", "hoistsail"), ("hoist", "hoist"), ("sails", "sail")]
 
 
 def test_without_vectors_it_searches_by_words_and_says_so(tmp_path):
@@ -250,6 +251,55 @@ def test_a_browser_reads_words_and_makes_vectors_as_the_encoder_does(page, site,
     assert page.evaluate("structformer.meta.weights") == {
         name: getattr(weights, name) for name in ("dense", "overview", "lexical", "document")
     }
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
+def test_a_browser_has_the_same_rule_of_what_a_word_is(page, site):
+    page.goto(site)
+    page.evaluate("new Promise((done) => (function look() { window.structformer ? done() : setTimeout(look, 20) })())")
+    table = json.loads((Path(__file__).parents[3] / "tests/text/words.json").read_text(encoding="utf-8"))
+    read = """async (texts) => {
+        const { cut } = await import(new URL("static-search.js", location.href));
+        const { runs, meta } = window.structformer;
+        const found = texts.map((text) => cut(text, runs, meta.folding));
+        return found.map(({ words, spaced, names }) => [words, spaced, names].map((each) => each.join(" ")));
+    }"""
+    found = page.evaluate(read, [row["text"] for row in table])
+    assert found == [[row["words"], row["forms"], row["names"]] for row in table]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
+def test_names_phrases_and_the_commonest_words_are_found_without_a_server(page, run, tmp_path):
+    texts = {f"p{number}": f"Sails of boat {number}, as sails go." for number in range(25)}
+    texts |= {
+        "sails": "All about them.",
+        "caf\u00e9": "Set `--no-sail` or `hoistJib`.",
+        "rig": "The mast step and C++.",
+    }
+    texts |= {"step": "A step of the mast.", "c": "C and C again."}
+    (tmp_path / "docs").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "docs" / f"{name}.md").write_text(f"# {name}\n\n{text}\n", encoding="utf-8")
+    for command in (["ingest", tmp_path / "docs"], ["index"], ["export", "--site", tmp_path / "site"]):
+        assert run(*command, "-w", tmp_path / "w").code == 0
+    search = (
+        "async (query) => (await window.structformer.search(query, { meaning: false })).hits.map((hit) => hit.document)"
+    )
+    with hosted(tmp_path / "site") as address:
+        page.goto(f"{address}?q=mast")
+        expect(page.locator(".results h2").first).to_be_visible()
+        for query, first in {
+            "sails": "sails",
+            "--no-sail": "caf\u00e9",
+            "jib": "caf\u00e9",
+            "cafe": "caf\u00e9",
+            "C++": "rig",
+        }.items():
+            assert page.evaluate(search, query)[0] == f"{first}.md"
+        assert page.evaluate(search, '"mast step" -again') == ["rig.md"]
+        assert page.evaluate(search, "mast -step") == []
+        for query in ('"mast', "-mast", '"" -', "a " * 50_000):
+            page.evaluate(search, query)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")

@@ -11,6 +11,7 @@ import datetime
 import fnmatch
 import sqlite3
 import threading
+import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
@@ -247,8 +248,8 @@ class MetadataTable:
         found = np.zeros(len(self._documents), bool)
         patterns = []
         for path in dict.fromkeys(paths):
-            if any(character in path for character in "*?["):
-                patterns.append(path)
+            if not path.isascii() or any(character in path for character in "*?["):
+                patterns.append(unicodedata.normalize("NFC", path))
             elif (number := self.number(path)) is not None:
                 found[number] = True
         start = 0
@@ -278,12 +279,14 @@ def open_facets(folder: Path, listed: Sequence[Mapping[str, Any]]) -> list[Facet
 
 
 def _matched(ids: pa.Array, pattern: str) -> Mask:
-    """Which of these ids a pattern of the shell matches."""
+    """Which of these ids a pattern of the shell matches, both in Unicode's form NFC."""
     import pyarrow.compute as pc  # a search without a filter need not wait for it
 
+    if not pattern.isascii():
+        ids = pc.utf8_normalize(ids, "NFC")
     begin = pattern.rstrip("*")
     if not any(character in begin for character in "*?["):
-        return _as_mask(pc.starts_with(ids, begin))
+        return _as_mask(pc.equal(ids, begin) if begin == pattern else pc.starts_with(ids, begin))
     try:
         return _as_mask(pc.match_substring_regex(ids, "".join(_as_regular_expression(pattern))))
     except pa.ArrowInvalid:  # a class of characters that is written otherwise there

@@ -8,10 +8,8 @@ from structformer.retrieval.documents.units import Unit, Units
 from structformer.retrieval.questions.asked_questions import AskedQuestions
 from structformer.retrieval.questions.pseudo_queries import PseudoQuery
 from structformer.retrieval.words.lexical import LexicalIndex, document_text
-from structformer.text.lexical_analysis import word_total
 
 _FOUND = 60  # documents
-_LENGTH_SAMPLE = 500  # documents whose lengths are averaged
 
 
 class DocumentShares:
@@ -20,8 +18,6 @@ class DocumentShares:
     def __init__(self, asked: AskedQuestions, units: Units, lexical: LexicalIndex) -> None:
         self._asked, self._lexical = asked, lexical
         self._texts = _document_texts(units, {question.document for question in asked.questions})
-        lengths = [word_total(text) for text in list(self._texts.values())[:_LENGTH_SAMPLE]]
-        self._average = sum(lengths) / max(1, len(lengths))
 
     def of(self, question: PseudoQuery) -> dict[int, float]:
         """Shares by document number. Where the units that hold the question may not answer, its document scores as it
@@ -33,7 +29,7 @@ class DocumentShares:
         if any(self._asked.owner(unit) == question.document for unit in question.holders):
             # What holds the question would be found by it; without it, the document scores as its other words do.
             rest = self._texts[question.document].replace(question.text, " ")
-            found[question.document] = self._lexical.score_document(question.text, rest, self._average)
+            found[question.document] = self._lexical.score_document(question.text, rest)
         best = max(*found.values(), 1e-9) if found else 1.0
         return {document: score / best for document, score in found.items()}
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import tantivy
 
 from structformer.errors import WorkspaceError
@@ -24,31 +24,36 @@ from structformer.retrieval.words.bm25 import idf, saturation
 from structformer.retrieval.words.lone_characters import LoneCharacters
 from structformer.text.lexical_analysis import (
     Analyzer,
+    Cut,
     analyzer,
     analyzer_of,
     any_term_query,
     lone_characters,
     query_terms,
-    spaced,
     stemmed_text,
-    word_total,
+    weighed_terms,
 )
+from structformer.text.stop_words import function_words
+from structformer.text.words import bare_words, names_of, spaced, written_words
 
 # Boosts of the fields' BM25 scores, which are summed. Titles, paths and anchor texts are short, so their scores are
 # high by themselves; with boosts near 1 they drown the text. A text counts by its stemmed words and, a third as much,
 # by its words as they stand: the corpora's own openings (see hybrid_weights.py) are found best so, and a stemmer alone
 # throws "image" together with "imaging".
 INCOMING = "incoming"  # what others call a section; not all that is in the index may be known to who asks
-FIELDS: dict[str, float] = {"title": 0.1, "path": 0.1, "text": 0.75, "exact": 0.25, INCOMING: 0.2}
+FIELDS: dict[str, float] = {"title": 0.1, "path": 0.1, "text": 0.75, "exact": 0.25, "names": 0.25, INCOMING: 0.2}
 DOCUMENT_FIELDS = {"text": 0.75, "exact": 0.25}
-_EXACT = "exact"
+_EXACT, _NAMES = "exact", "names"
+# How fields are cut that have words as they stand; the others have their other forms too, and are stemmed.
+_CUTS: dict[str, Cut] = {_EXACT: bare_words, _NAMES: names_of}
 _OWN = {field: weight for field, weight in FIELDS.items() if field != INCOMING}
+_WHOLE = 4.0  # what a query's only name counts beside its words
+_LONGEST_PHRASE = 64  # words
 _CALLED = 1000  # units that are looked at for what others call them, where that is not all known
 _TERMS = 20_000  # documents that are named in a query; of more, what they are not is left out of what is found
 _HEAP_BYTES = 128 * 1024 * 1024
 _KEPT_WORDS = 20_000
 _UNITS, _DOCUMENTS = "units", "documents"
-_WORD = re.compile(r"\w+")
 _LOCK = ".tantivy-meta.lock"
 
 
@@ -66,14 +71,21 @@ class Begun:
 def _field_analyzers(fields: dict[str, float], languages: Sequence[str]) -> dict[str, tantivy.TextAnalyzer]:
     """What tantivy cuts each field's texts with. Of several languages it stems none: the texts come stemmed."""
     one = len(languages) == 1
-    return {field: analyzer(languages[0], stemmed=one and field != _EXACT) for field in fields}
+    # Function words are half of all places: a phrase is found by the others, and their distance.
+    unsaid = {_EXACT: set(map(bare_words, function_words(languages)))}
+    return {
+        field: analyzer(languages[0], stemmed=one and field not in _CUTS, without=unsaid.get(field, ()))
+        for field in fields
+    }
 
 
 def _schema(fields: dict[str, float]) -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     for field in fields:
-        builder.add_text_field(field, tokenizer_name=field, index_option="freq")
-    builder.add_unsigned_field("number", stored=True, fast=True)
+        # Phrases are asked for of passages alone.
+        option = "position" if field == _EXACT and fields is FIELDS else "freq"
+        builder.add_text_field(field, tokenizer_name=field, index_option=option)
+    builder.add_unsigned_field("number", stored=True, fast=True, indexed=True)
     builder.add_unsigned_field("document", indexed=True)
     return builder.build()
 
@@ -94,8 +106,8 @@ class _Writer:
     def add(self, texts: dict[str, str], of_document: int, language: str) -> None:
         document = tantivy.Document()
         for field, text in texts.items():
-            by_language = self._several and field != _EXACT
-            document.add_text(field, stemmed_text(text, language) if by_language else spaced(text))
+            by_language = self._several and field not in _CUTS
+            document.add_text(field, stemmed_text(text, language) if by_language else _CUTS.get(field, spaced)(text))
         document.add_unsigned("number", self.count)
         document.add_unsigned("document", of_document)
         self._writer.add_document(document)
@@ -142,7 +154,7 @@ class LexicalWriter:
         for unit in units:
             self._units.add(_unit_texts(unit), self._documents.count, language)
         text = document_text(document.title, units)
-        self._documents.add({"text": text, _EXACT: text}, self._documents.count, language)
+        self._documents.add(dict.fromkeys(DOCUMENT_FIELDS, text), self._documents.count, language)
 
     def close(self) -> None:
         """Commit both."""
@@ -159,7 +171,7 @@ class _Searcher:
             by_field = _field_analyzers(fields, languages)
             for field, words in by_field.items():
                 index.register_tokenizer(field, words)
-            several: dict[str, Analyzer] = {field: analyzer_of(languages) for field in fields if field != _EXACT}
+            several: dict[str, Analyzer] = {field: analyzer_of(languages) for field in fields if field not in _CUTS}
             self._analyzers: dict[str, Analyzer] = {**by_field, **(several if len(languages) > 1 else {})}
             self._searcher = index.searcher()
         except (ValueError, OSError) as error:
@@ -168,7 +180,6 @@ class _Searcher:
             ) from error
         self._schema = index.schema
         self._fields = fields
-        self._several = len(languages) > 1
         self._folder = folder
         self._lone = LoneCharacters(self._searcher, self._schema)
         self.analyzer = self._analyzers["text"]
@@ -179,23 +190,89 @@ class _Searcher:
         lone = lone_characters(query)
         total = 0.0
         for field, text in texts.items():
-            words = self._analyzers[field].analyze(spaced(text))
-            length = word_total(text) if self._several else len(words)
-            for term in query_terms(self._analyzers[field], query):
+            cut = _CUTS.get(field, spaced)
+            words = self._analyzers[field].analyze(cut(text))
+            length = len(words) if field in _CUTS else len(cut(text).split())
+            for term, weight in weighed_terms(self._analyzers[field], query, cut).items():
                 if term in lone:
-                    total += self._fields[field] * self._lone.score(field, term, words, length, average[field])
+                    its = self._lone.score(field, term, words, length, average[field])
                 elif frequency := words.count(term):
                     found = self._searcher.doc_freq(field, term)
-                    total += self._fields[field] * idf(found, count) * saturation(frequency, length, average[field])
+                    its = idf(found, count) * saturation(frequency, length, average[field])
+                else:
+                    continue
+                total += self._fields[field] * weight * its
         return total
 
     def search(
         self, query: str, k: int, documents: Collection[int] | None, fields: dict[str, float] | None = None
     ) -> list[tuple[int, float]]:
-        return self._run(self._any_term(query, fields or self._fields), k, documents)
+        parsed = self._any_term(query, fields or self._fields)
+        one = len(query.split()) == 1 and fields is None and (names_of(query) or spaced(query) != bare_words(query))
+        if one and parsed is not None and _NAMES in self._fields and (literal := self.literal(query)) is not None:
+            boosted = tantivy.Query.boost_query(literal, _WHOLE)
+            parsed = tantivy.Query.boolean_query([(tantivy.Occur.Should, each) for each in (parsed, boosted)])
+        return self._run(parsed, k, documents)
 
     def _any_term(self, query: str, fields: dict[str, float]) -> tantivy.Query | None:
-        return any_term_query(self._schema, self._analyzers, query, fields, self._lone.query)
+        return any_term_query(self._schema, self._analyzers, query, fields, self._lone.query, _CUTS)
+
+    def literal(self, text: str) -> tantivy.Query | None:
+        """Rows that have a text as it is written: the name that it is, else its words one after another."""
+        name = "" if len(text.split()) > 1 else names_of(text).split(" ")[0]
+        if name and self._searcher.doc_freq(_NAMES, name):
+            return tantivy.Query.term_query(self._schema, _NAMES, name)
+        words = bare_words(text).split()[:_LONGEST_PHRASE]
+        if name and len(words) < 2:
+            return None  # the signs are what it is
+        telling = [(place, word) for place, word in enumerate(words) if self._analyzers[_EXACT].analyze(word)]
+        if len(telling) > 1:
+            return tantivy.Query.phrase_query(
+                self._schema, _EXACT, [(at - telling[0][0], word) for at, word in telling]
+            )
+        if telling:
+            return tantivy.Query.term_query(self._schema, _EXACT, telling[0][1])
+        terms = self.analyzer.analyze(" ".join(words))
+        each = [tantivy.Query.term_query(self._schema, "text", term) for term in terms]
+        return tantivy.Query.boolean_query([(tantivy.Occur.Must, its) for its in each]) if each else None
+
+    def holding(self, text: str, rows: Collection[int] | None = None) -> list[int]:
+        """The rows, of all or of these, that have a text as it is written."""
+        query = self.literal(text)
+        return [] if query is None else list(self._weighed([(query, 1.0)], rows))
+
+    def presence(self, query: str, rows: Sequence[int]) -> dict[int, float]:
+        """What of a query rows have as it is written, weighed by idf, as a share of all of it."""
+        atoms: list[tuple[tantivy.Query, float]] = []
+        for chunk in list(dict.fromkeys(query.split()))[:_LONGEST_PHRASE]:
+            atoms += self._atoms(chunk)
+        total = sum(weight for _, weight in atoms) or 1.0
+        return {row: score / total for row, score in self._weighed(atoms, rows).items()}
+
+    def _atoms(self, chunk: str) -> Iterator[tuple[tantivy.Query, float]]:
+        """A name as a whole; else words, and that they stand together as much as they are worth."""
+        count, name = self._searcher.num_docs, names_of(chunk).split(" ")[0]
+        found = self._searcher.doc_freq(_NAMES, name) if name else 0
+        words = self._analyzers[_EXACT].analyze(bare_words(chunk))
+        weights = [idf(self._searcher.doc_freq(_EXACT, word), count) for word in words]
+        if not found:
+            for word, weight in zip(words, weights, strict=True):
+                yield tantivy.Query.term_query(self._schema, _EXACT, word), weight
+        if (found or len(words) > 1) and (whole := self.literal(chunk)) is not None:
+            yield whole, idf(found, count) if found else sum(weights)
+
+    def _weighed(self, atoms: Sequence[tuple[tantivy.Query, float]], rows: Collection[int] | None) -> dict[int, float]:
+        """The rows, of all or of these, that have any of what is asked for, with the sums of its weights."""
+        if not atoms or (rows is not None and not len(rows)):
+            return {}
+        clauses = [(tantivy.Occur.Should, tantivy.Query.const_score_query(each, weight)) for each, weight in atoms]
+        parsed = tantivy.Query.boolean_query(clauses)
+        if rows is not None:
+            among = tantivy.Query.term_set_query(self._schema, "number", sorted(map(int, rows)))
+            parsed = tantivy.Query.boolean_query(
+                [(tantivy.Occur.Must, parsed), (tantivy.Occur.Must, tantivy.Query.const_score_query(among, 0.0))]
+            )
+        return dict(self._found(parsed, max(1, self._searcher.num_docs if rows is None else len(rows))))
 
     def holds(self, word: str, documents: Collection[int] | None) -> bool:
         """Whether any row's text has this word."""
@@ -293,7 +370,8 @@ def _unit_texts(unit: Unit) -> dict[str, str]:
         "title": unit.title,
         "path": " ".join(unit.path),
         "text": unit.text,
-        _EXACT: unit.text,
+        _EXACT: f"{unit.title}\n{unit.text}",
+        _NAMES: f"{unit.title}\n{unit.text}",
         INCOMING: unit.incoming,
     }
 
@@ -307,7 +385,7 @@ def _has(text: str, begun: Begun) -> bool:
     """Whether a text has a word as far as it is written."""
     if lone_characters(begun.word) == [begun.word]:
         return begun.word in text
-    words = _WORD.findall(text.lower())
+    words = written_words(text)
     return any(word.startswith(begun.word) if begun.goes_on else word == begun.word for word in words)
 
 
@@ -315,7 +393,6 @@ class LexicalIndex:
     """Searches a lexical index."""
 
     def __init__(self, folder: Path, languages: Sequence[str]) -> None:
-        self._several = len(languages) > 1
         self._units = _Searcher(folder / _UNITS, FIELDS, languages)
         self._documents = _Searcher(folder / _DOCUMENTS, DOCUMENT_FIELDS, languages)
         # Snippets ask for the terms of every word that they pass, most of them again and again.
@@ -360,6 +437,17 @@ class LexicalIndex:
     def _average_called(self) -> float:
         return self._units.average_words(INCOMING)
 
+    def holding(self, text: str) -> list[int]:
+        """The units that have a text as it is written, whatever its case and its marks of Unicode's."""
+        return self._units.holding(text)
+
+    def presence(self, query: str, units: Sequence[int]) -> npt.NDArray[np.float32]:
+        """(units,) how much of a query each of these units has as it is typed: the share of its names, as wholes, and
+        words, weighed by how rare they are (idf); 1 where it has all of them.
+        """
+        found = self._units.presence(query, units)
+        return np.array([found.get(int(unit), 0.0) for unit in units], np.float32)
+
     def beginnings(
         self, words: Sequence[Begun], k: int, documents: Collection[int] | None = None, *, every: bool = True
     ) -> list[tuple[int, float]]:
@@ -381,19 +469,13 @@ class LexicalIndex:
         """Whether any text has this word, in any of its forms. documents: only units of these."""
         return self._units.holds(word, documents)
 
-    def score_document(self, query: str, text: str, average_words: float) -> float:
+    def score_document(self, query: str, text: str) -> float:
         """The score that a document of this text would have."""
-        return self._documents.score(
-            query, {"text": text, _EXACT: text}, {"text": average_words, _EXACT: average_words}
-        )
+        return self._documents.score(query, dict.fromkeys(DOCUMENT_FIELDS, text), self._document_averages)
 
-    def average_words(self, units: Sequence[Unit]) -> dict[str, float]:
-        """Mean number of words of these units by field."""
-        sums = dict.fromkeys(FIELDS, 0)
-        for unit in units:
-            for field, text in _unit_texts(unit).items():
-                sums[field] += word_total(text) if self._several else len(self.words(text))
-        return {field: total / max(1, len(units)) for field, total in sums.items()}
+    @cached_property
+    def _document_averages(self) -> dict[str, float]:
+        return {field: self._documents.average_words(field) for field in DOCUMENT_FIELDS}
 
     def search_documents(self, query: str, k: int, documents: Collection[int] | None = None) -> list[tuple[int, float]]:
         """Up to k (document number, BM25 score of its whole text), best first; of all documents or of these."""

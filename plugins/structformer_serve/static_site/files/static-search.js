@@ -3,6 +3,9 @@
 const CONSIDERED = 400; // passages that words find
 const OPENED = 25; // documents whose passages are compared, where not all of them are at hand
 const ALIKE = 4; // letters that an unknown word has in common with those that stand for it
+const READ = 60; // passages whose beginnings are read for a phrase
+const OTHER_FORM = 0.3; // what a part of camelCase, or a word without its accents, counts
+const WHOLE = 4; // what a query's only name counts beside its words
 const SHARES = [1, 0.5, 0.25, 0.125]; // of a document's best passages by words
 
 const kept = new Map();
@@ -34,7 +37,7 @@ class Search {
     this.meta = meta;
     this.starts = starts;
     this.prefixes = new Map(meta.words.map((prefix, number) => [prefix, number]));
-    this.common = new Set(meta.common);
+    this.common = new Set(meta.common); // words of most passages: of each the best are listed
     this.runs = new RegExp(`([${meta.unspaced}]+)`, "u"); // of scripts without spaces
   }
 
@@ -60,50 +63,90 @@ class Search {
    */
   async search(query, { k = 10, typing = false, meaning = true } = {}) {
     const begun = performance.now();
-    const words = terms(query, this.runs);
-    const vector = typing || !meaning || !this.meta.vectors ? null : this.encode(query);
-    const [byWords, encoded] = await Promise.all([this.words(words, typing), vector]);
-    const scores = await this.scored(byWords, encoded, query.trim().split(/\s+/).length);
-    const ranked = [...scores].sort((one, two) => two[1] - one[1] || one[0] - two[0]);
+    const asks = await this.asked(query);
+    const words = [...new Set(cut(asks.text, this.runs, this.meta.folding).words)];
+    const vector = typing || !meaning || !this.meta.vectors ? null : this.encode(asks.text);
+    const [byWords, encoded, allowed] = await Promise.all([this.words(asks.text, typing), vector, typing ? null : this.allowed(asks)]);
+    const scores = await this.scored(byWords, encoded, asks.text.trim().split(/\s+/).length);
+    const ranked = [...scores].filter(([unit]) => !allowed || allowed(unit)).sort((one, two) => two[1] - one[1] || one[0] - two[0]);
     const hits = await this.hits(ranked, words, k, typing);
     return { query, index: "static", confident: true, hits, documents: new Set(ranked.map(([unit]) => this.owner(unit))).size, milliseconds: Math.round(performance.now() - begun) };
   }
 
-  /** BM25 by passage, as a share of the best. */
-  async words(words, typing) {
-    const found = new Map();
-    const lists = await Promise.all(words.map((word, place) => this.postings(word, typing && place === words.length - 1)));
-    const counts = new Map();
-    for (const list of lists) {
-      for (const [unit, score] of list) {
-        found.set(unit, (found.get(unit) || 0) + score);
-        counts.set(unit, (counts.get(unit) || 0) + 1);
-      }
+  /** A query's parts, as the server has them: of `find -name` the corpus has `-name` itself, and a phrase that no passage has is words. */
+  async asked(query) {
+    const asks = asked(query, this.runs, this.meta.folding);
+    for (const word of asks.without) if (!/\s/u.test(word) && (await this.postings(`-${normal(word)}`, false, true)).size) return { text: query, phrases: [], without: [] };
+    return asks;
+  }
+
+  /**
+   * Whether a passage may be found: it has all words of the phrases, and where few have, and all of its text is at hand, side by side; its document
+   * has nothing that is not wanted. Null for all.
+   */
+  async allowed({ phrases, without }) {
+    const holding = async (text) => {
+      const { words, names } = cut(text, this.runs, this.meta.folding);
+      const telling = /\s/u.test(text) || !names.length ? words : names.slice(0, 1);
+      const lists = await Promise.all(telling.filter((word) => !this.common.has(word) || telling.length === 1).map((word) => this.postings(word, false, true)));
+      return lists.length ? new Set([...lists[0].keys()].filter((unit) => lists.every((list) => list.has(unit)))) : null;
+    };
+    const held = (await Promise.all(phrases.map(holding))).filter(Boolean);
+    const gone = new Set((await Promise.all(without.map(holding))).filter(Boolean).flatMap((units) => [...units].map((unit) => this.owner(unit))));
+    let all = held.length ? [...held[0]].filter((unit) => held.every((units) => units.has(unit))) : [];
+    if (all.length <= READ) {
+      const said = (text) => ` ${cut(text, this.runs, this.meta.folding).words.join(" ")} `;
+      const rows = await Promise.all(all.map((unit) => this.row("u", unit)));
+      const has = ([, , path, , text]) => text.endsWith(" …") || phrases.every((phrase) => said(`${path[path.length - 1]} ${text}`).includes(said(phrase)));
+      const read = all.filter((_, place) => has(rows[place]));
+      all = read.length ? read : all;
     }
-    if (typing) {
-      const most = Math.max(0, ...counts.values());
-      for (const [unit, count] of counts) if (count < most) found.delete(unit);
+    const only = all.length ? new Set(all) : null;
+    return only || gone.size ? (unit) => (!only || only.has(unit)) && !gone.has(this.owner(unit)) : null;
+  }
+
+  /** BM25 by passage, as a share of the best. */
+  async words(text, typing) {
+    const { words, spaced, names } = cut(text, this.runs, this.meta.folding);
+    const own = new Set(words);
+    const asks = [...own].map((word, place) => [word, typing && place === own.size - 1, false, 1]);
+    for (const form of new Set(spaced)) if (!own.has(form)) asks.push([form, false, true, OTHER_FORM]);
+    const one = text.trim().split(/\s+/u).length === 1;
+    for (const name of new Set(names)) asks.push([name, false, true, one && name === names[0] ? 1 + WHOLE / this.meta.names : 1]);
+    if (one && !names.length && spaced.length > words.length) asks[0][3] += WHOLE;
+    const found = new Map();
+    const counts = new Map();
+    const lists = await Promise.all(asks.map(([word, unfinished, exact]) => this.postings(word, unfinished, exact)));
+    lists.forEach((list, number) => {
+      const [word, , exact, weight] = asks[number];
+      for (const [unit, score] of list) {
+        found.set(unit, (found.get(unit) || 0) + weight * score);
+        if (!exact && !this.common.has(word)) counts.set(unit, (counts.get(unit) || 0) + 1);
+      }
+    });
+    if (typing && counts.size) {
+      const most = Math.max(...counts.values());
+      for (const unit of found.keys()) if ((counts.get(unit) || 0) < most) found.delete(unit);
     }
     const best = [...found].sort((one, two) => two[1] - one[1] || one[0] - two[0]).slice(0, CONSIDERED);
     const highest = best.length ? best[0][1] : 1;
     return new Map(best.map(([unit, score]) => [unit, score / highest]));
   }
 
-  /** The passages of a word; of the words that begin with it, or are nearly it, where there is none. */
-  async postings(word, unfinished) {
-    if (this.common.has(word)) return new Map();
+  /** The passages of a word; unless it is to be exact, of the words that begin with it, or are nearly it, where there is none. */
+  async postings(word, unfinished, exact = false) {
     let prefix = word.slice(0, 6);
     while (prefix && !this.prefixes.has(prefix)) prefix = prefix.slice(0, -1);
     const files = prefix ? [prefix] : [];
-    if (unfinished || !prefix) {
+    if (unfinished || (!prefix && !exact)) {
       for (const each of this.prefixes.keys()) if (each.startsWith(word) && files.length < 4 && each !== prefix) files.push(each);
     }
     const merged = new Map();
     for (const each of files) {
       const { forms, postings } = await file(this.base, `w/${this.prefixes.get(each)}.json`, "json");
       let rows = Object.hasOwn(forms, word) && !unfinished ? [forms[word]] : [];
-      if (!rows.length) rows = Object.keys(forms).filter((form) => form.startsWith(word)).slice(0, 40).map((form) => forms[form]);
-      if (!rows.length && word.length >= 4) rows = Object.keys(forms).filter((form) => near(form, word, unfinished)).slice(0, 8).map((form) => forms[form]);
+      if (!rows.length && !exact) rows = Object.keys(forms).filter((form) => form.startsWith(word)).slice(0, 40).map((form) => forms[form]);
+      if (!rows.length && !exact && word.length >= 4) rows = Object.keys(forms).filter((form) => near(form, word, unfinished)).slice(0, 8).map((form) => forms[form]);
       for (const row of new Set(rows)) {
         const list = postings[row];
         let unit = 0;
@@ -239,7 +282,7 @@ class Search {
 
   /** Those first whose titles are what is being typed. */
   sort(hits, words) {
-    const titled = new Map(hits.map((hit) => [hit, likeness(terms(hit.path[hit.path.length - 1] || "", this.runs), words)]));
+    const titled = new Map(hits.map((hit) => [hit, likeness(cut(hit.path[hit.path.length - 1] || "", this.runs, this.meta.folding).words, words)]));
     hits.sort((one, two) => titled.get(two) - titled.get(one) || two.score - one.score);
   }
 
@@ -260,13 +303,98 @@ function likeness(title, words) {
   return words.length ? begun / words.length + (begun ? 0.3 / title.length : 0) : 0;
 }
 
-/** The words of a text in lower case; of scripts without spaces (runs) pairs of characters, as the index has them. */
-function terms(text, runs) {
-  const parts = text.toLowerCase().split(runs).map((part, place) => {
+// What a word is, as structformer/text/words.py has it, which says why.
+const LONGEST = 255;
+const MOST_PARTS = 8;
+const MOST_NAMES = 16;
+const MOST_ASKED = 200000;
+const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
+const CAMEL = /[a-z][A-Z]|[0-9][A-Z][a-z]|[A-Z]{2}[a-z]{2}|^[A-Za-z]+[0-9]+$/;
+const PART = /[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|[0-9]+/g;
+const BEFORE = /^[-.@$#%~/:^+&!\\]+/;
+const BETWEEN_PIECES = [/=/, /:?\/+/, /[:@]+/, /\.+/];
+const SIGNS = /[!#$%&*+\-/:<=>?@\\^|~]+/g;
+const ONLY_BETWEEN = new Set(["-", "--", "/", "//", ":", "://", "@", "#", "?", "!", "=", "&", "%", "+", "$"]);
+const OPERATOR = /(?<!\S)(-?)["“„«]([^"“”„«»]+)["”“»](?![\p{L}\p{N}_])|(?<!\S)-(\p{L}\S*)/gu;
+
+/** The form in which texts are compared: NFKC, case folded, without what cannot be seen. */
+function normal(text) {
+  const lower = text.replace(/\p{DI}/gu, "").normalize("NFKC").toLowerCase();
+  return lower.replaceAll("ß", "ss").replaceAll("ς", "σ").normalize("NFKC");
+}
+
+const shortened = (word) => (word.length > LONGEST ? Array.from(word).slice(0, LONGEST).join("") : word);
+
+/** A query's words, `"phrases in quotes"` and `-words`. */
+export function asked(query, runs, folding) {
+  const all = query.slice(0, MOST_ASKED);
+  const phrases = [];
+  const without = [];
+  for (const [, minus, phrase, word] of all.matchAll(OPERATOR)) (minus || word ? without : phrases).push(word || phrase);
+  const text = all.replace(OPERATOR, (_, minus, phrase, word) => (minus || word ? "" : ` ${phrase} `)).trim();
+  const said = (each) => cut(each, runs, folding).spaced.length;
+  if (!said(text) && !cut(text, runs, folding).names.length) return { text: all, phrases: [], without: [] };
+  const its = (listed) => [...new Set(listed.filter(said))].slice(0, MOST_PARTS);
+  return { text, phrases: its(phrases), without: its(without) };
+}
+
+/** A text's words in order, with their other forms (spaced), and its names; of scripts without spaces (runs) pairs of characters. */
+export function cut(text, runs, { plain, left }) {
+  const found = { words: [], spaced: [], names: [] };
+  for (const chunk of text.replace(/\p{DI}/gu, "").split(/\s+/u)) {
+    if (!chunk) continue;
+    const words = (normal(chunk).match(WORD) || []).flatMap((word) => withPairs(word, runs));
+    const parts = (chunk.normalize("NFKC").match(WORD) || []).flatMap(camelParts).map((part) => part.toLowerCase());
+    const folded = words.map((word) => withoutMarks(word, plain, left)).filter((form, place) => form && form !== words[place]);
+    found.words.push(...words);
+    found.spaced.push(...words, ...parts, ...folded);
+    found.names.push(...[...new Set(names(normal(chunk), runs))].slice(0, MOST_NAMES));
+  }
+  return found;
+}
+
+function withPairs(word, runs) {
+  return word.split(runs).flatMap((part, place) => {
     const letters = Array.from(part);
-    return place % 2 && letters.length > 1 ? letters.slice(1).map((letter, number) => letters[number] + letter).join(" ") : part;
+    if (place % 2 && letters.length > 1) return letters.slice(1).map((letter, number) => letters[number] + letter);
+    return part ? [shortened(part)] : [];
   });
-  return parts.join(" ").match(/[\p{L}\p{N}\p{M}_]+/gu) || [];
+}
+
+function withoutMarks(word, plain, left) {
+  const letters = Array.from(word, (letter) => (Object.hasOwn(plain, letter) ? plain[letter] : letter)).join("");
+  return letters.normalize("NFD").replace(new RegExp(`[${left}]`, "gu"), "").normalize("NFC");
+}
+
+function camelParts(word) {
+  const parts = /^[A-Za-z0-9]{3,}$/.test(word) && CAMEL.test(word) ? word.match(PART) : [];
+  return parts.length > 1 && parts.length <= MOST_PARTS ? parts.filter((part) => part.length > 1) : [];
+}
+
+const isWord = (piece) => /^[\p{L}\p{N}][\p{L}\p{N}\p{M}]*$/u.test(piece);
+const nameOf = new Map();
+
+/** What a name looks like, of letters outside of scripts without spaces. */
+function nameOutside(scripts) {
+  const letters = `(?:(?!${scripts})[\\p{L}\\p{N}_]\\p{M}*)+`;
+  if (!nameOf.has(scripts)) nameOf.set(scripts, new RegExp(`[-.@$#%~/:^+&!\\\\]{0,3}${letters}(?:(?:->|[-.:/@+#~=\\\\&%$]{1,3})${letters})*(?:\\+\\+?|#)?`, "gu"));
+  return nameOf.get(scripts);
+}
+
+/** The names in a chunk of text without blanks, whole and in pieces that are names, and its signs. */
+function names(chunk, runs) {
+  const found = [];
+  for (const [whole] of chunk.matchAll(nameOutside(runs.source))) {
+    if (isWord(whole)) continue;
+    let level = [whole, whole.replace(BEFORE, "")];
+    const pieces = [...level];
+    for (const signs of BETWEEN_PIECES) pieces.push(...(level = level.flatMap((piece) => piece.split(signs))));
+    found.push(...pieces.filter((piece) => piece.search(WORD) >= 0 && !isWord(piece)).map(shortened));
+  }
+  found.push(...(chunk.match(SIGNS) || []).filter((signs) => signs === chunk || !ONLY_BETWEEN.has(signs)));
+  if (/^[\p{P}\p{S}]+$/u.test(chunk)) found.push(shortened(chunk));
+  if (/[^\x00-\x7f]/.test(chunk)) found.push(...(chunk.match(/[\p{So}\p{Sm}\p{Sc}]/gu) || []));
+  return found;
 }
 
 /** Where a text has the words: [begin, end) in characters, not in halves of them. */
@@ -275,9 +403,9 @@ function highlights(text, words, runs) {
   const stems = words.filter((word) => word.length > 2 && !pairs.has(word)).map((word) => (word.length > 5 ? word.slice(0, -2) : word));
   const found = [];
   let place = 0;
-  for (const part of text.split(/([\p{L}\p{N}\p{M}_]+)/u).flatMap((each) => each.split(runs))) {
+  for (const part of text.split(/([\p{L}\p{N}\p{M}\p{DI}]+)/u).flatMap((each) => each.split(runs))) {
     const letters = Array.from(part);
-    if (stems.some((stem) => part.toLowerCase().startsWith(stem))) found.push([place, place + letters.length]);
+    if (stems.some((stem) => normal(part).startsWith(stem))) found.push([place, place + letters.length]);
     const marked = letters.map((letter, at) => [letter, letter + letters[at + 1], letters[at - 1] + letter].some((each) => pairs.has(each)));
     marked.forEach((is, at) => {
       if (is && marked[at - 1]) found[found.length - 1][1]++;
@@ -306,7 +434,7 @@ function near(form, word, unfinished) {
 /** The words of a text as the static encoder reads them: of scripts without spaces characters, and pairs of them. */
 export function wordsOf(text, runs, { marks, before, longest }) {
   const found = [];
-  for (const word of text.toLowerCase().match(new RegExp(`[\\p{L}\\p{N}_${marks}]+`, "gu")) || []) {
+  for (const word of normal(text).match(new RegExp(`[\\p{L}\\p{N}_${marks}]+`, "gu")) || []) {
     word.split(runs).forEach((part, place) => {
       const letters = Array.from(part);
       if (place % 2) {

@@ -1,0 +1,189 @@
+"""What a word is, for the index, queries, typing, highlights, filters and the static encoder; the script of the search
+without a server (static-search.js) has the same rule, and tests/text/words.json is run against both.
+
+Texts are compared in Unicode's form NFKC with case folded, without what cannot be seen. A word is a run of letters and
+digits with their marks; of scripts without spaces every pair of neighbours. Unlike in UAX 29 a full stop, an apostrophe
+and an underscore part words, so that a name is found by its parts. Beside its words a text has other forms of them,
+the parts of camelCase and words without accents, and names: what is more than one word by its signs, as a whole.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from structformer.document import MARKS, UNSPACED
+
+LONGEST = 255  # characters of a word or name that count
+MOST_ASKED = 200_000  # characters of a query
+_KEPT, _SHORT = 50_000, 40  # chunks of text whose words are known already, and their length
+_MOST_PARTS = 8  # of a word: what has more is no name
+_MOST_NAMES = 16  # of a chunk
+# Default_Ignorable_Code_Point, as far as texts have them.
+IGNORABLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\U000e0000-\U000e0fff"
+)
+# Letters that have no canonical decomposition, and marks that many leave out: accents, vowels of Hebrew and Arabic,
+# nukta.
+PLAIN = {"œ": "oe", "æ": "ae", "ø": "o", "ł": "l", "ı": "i", "đ": "d", "ð": "d", "þ": "th", "ħ": "h", "ŧ": "t"}
+LEFT_OUT = "\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u093c\u09bc"
+_PLAIN, _LEFT_OUT = str.maketrans(PLAIN), re.compile(f"[{LEFT_OUT}]")
+_UNSEEN = re.compile(f"[{IGNORABLE}]")
+_WORD = re.compile(f"[^\\W_][^\\W_]*(?:[{MARKS}]+[^\\W_]*)*")
+_ASCII_WORD = re.compile("[a-z0-9]+")
+# As it is written, with what cannot be seen.
+WRITTEN = re.compile(f"[^\\W_]+(?:[{MARKS}{IGNORABLE}]+[^\\W_]*)*")
+_RUN = re.compile(f"[{UNSPACED}]+")
+_CAMEL = re.compile("[a-z][A-Z]|[0-9][A-Z][a-z]|[A-Z]{2}[a-z]{2}|^[A-Za-z]+[0-9]+$")
+_PART = re.compile("[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+# A name's signs before it, between its words and after it; signs alone.
+_NAME = "[-.@$#%~/:^+&!\\\\]{{0,3}}{letters}(?:(?:->|[-.:/@+#~=\\\\&%$]{{1,3}}){letters})*(?:\\+\\+?|#)?"
+_ASCII_NAME = re.compile(_NAME.format(letters="[a-z0-9_]+"))
+_ANY_NAME = re.compile(_NAME.format(letters=f"(?:[^\\W{UNSPACED}]+[{MARKS}]*)+"))
+_BEFORE = "-.@$#%~/:^+&!\\"
+_BETWEEN_PIECES = [re.compile(signs) for signs in ("=", ":?/+", "[:@]+", "\\.+")]
+_SIGNS = re.compile("[!#$%&*+\\-/:<=>?@\\\\^|~]+")
+_ONLY_BETWEEN = frozenset(("-", "--", "/", "//", ":", "://", "@", "#", "?", "!", "=", "&", "%", "+", "$"))
+_OPERATOR = re.compile('(?<!\\S)(-?)["“„«]([^"“”„«»]+)["“”»](?!\\w)|(?<!\\S)-([^\\W\\d_]\\S*)')
+_SYMBOLS = frozenset(("So", "Sm", "Sc"))
+
+
+def normal(text: str) -> str:
+    """The form in which texts are compared: NFKC, case folded, without what cannot be seen."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", _UNSEEN.sub("", text)).casefold())
+
+
+def folded(word: str) -> str:
+    """A word, in normal form, without accents and other marks that many leave out."""
+    if word.isascii():
+        return word
+    plain = _LEFT_OUT.sub("", unicodedata.normalize("NFD", word.translate(_PLAIN)))
+    return unicodedata.normalize("NFC", plain)
+
+
+def written_words(text: str) -> list[str]:
+    """The words in normal form, runs of scripts without spaces as one."""
+    if text.isascii():
+        return [word[:LONGEST] for word in _ASCII_WORD.findall(text.lower())]
+    return [word if _RUN.search(word) else word[:LONGEST] for word in _WORD.findall(normal(text))]
+
+
+def spaced(text: str) -> str:
+    """A text's words and their other forms, with blanks between them; what cuts at blanks gives its terms."""
+    return _cut_all(text).spaced
+
+
+def bare_words(text: str) -> str:
+    """A text's words alone, one after another."""
+    return _cut_all(text).words
+
+
+def names_of(text: str) -> str:
+    """A text's names, whole and in pieces that are names, and its signs."""
+    return _cut_all(text).names
+
+
+class Asked(NamedTuple):
+    """A query's parts."""
+
+    text: str
+    """What is searched for: the query without its quotation marks and what is not wanted."""
+    phrases: tuple[str, ...] = ()
+    """What was in quotes."""
+    without: tuple[str, ...] = ()
+    """What had a minus before it."""
+
+
+def asked(query: str) -> Asked:
+    """A query with its `"phrases in quotes"` and `-words`; words alone where nothing else would be asked for."""
+    query = query[:MOST_ASKED]
+    phrases, without = [], []
+    for minus, phrase, word in _OPERATOR.findall(query):
+        (without if minus or word else phrases).append(word or phrase)
+    text = _OPERATOR.sub(lambda found: "" if found[1] or found[3] else f" {found[2]} ", query)
+    if not spaced(text) and not names_of(text):
+        return Asked(query)
+    its = (tuple(dict.fromkeys(each for each in listed if spaced(each)))[:_MOST_PARTS] for listed in (phrases, without))
+    return Asked(text.strip(), *its)
+
+
+class _Cut(NamedTuple):
+    """A text without blanks."""
+
+    words: str
+    spaced: str
+    names: str
+
+
+@lru_cache(2)  # a text is cut for several fields, one after another
+def _cut_all(text: str) -> _Cut:
+    found = [(_known if len(chunk) <= _SHORT else _cut)(chunk) for chunk in text.split()]
+    return _Cut(*(" ".join([its[form] for its in found if its[form]]) for form in range(3)))
+
+
+def _cut(chunk: str) -> _Cut:
+    if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.istitle()):  # as most are
+        word = chunk.lower()[:LONGEST]
+        return _Cut(word, word, "")
+    words = [pair for word in written_words(chunk) for pair in _with_pairs(word)]
+    forms = [word.lower() for word in _camel_parts(chunk)]
+    if not chunk.isascii():
+        forms += [plain for word in words if (plain := folded(word)) != word and plain]
+    its_names = list(dict.fromkeys(_names(normal(chunk))))[:_MOST_NAMES]
+    return _Cut(" ".join(words), " ".join([*words, *forms]), " ".join(its_names))
+
+
+_known = lru_cache(_KEPT)(_cut)
+
+
+def _with_pairs(word: str) -> Iterator[str]:
+    """A word, runs of a script without spaces as pairs of neighbours."""
+    if word.isascii() or _RUN.search(word) is None:
+        yield word
+        return
+    place = 0
+    for run in _RUN.finditer(word):
+        if run.start() > place:
+            yield word[place : run.start()][:LONGEST]
+        characters = run.group()
+        yield from (characters[at : at + 2] for at in range(max(1, len(characters) - 1)))
+        place = run.end()
+    if place < len(word):
+        yield word[place:][:LONGEST]
+
+
+def _camel_parts(chunk: str) -> Iterator[str]:
+    text = chunk if chunk.isascii() else unicodedata.normalize("NFKC", _UNSEEN.sub("", chunk))
+    for word in WRITTEN.findall(text):
+        if len(word) > 2 and word.isascii() and _CAMEL.search(word):
+            parts = _PART.findall(word)
+            if 1 < len(parts) <= _MOST_PARTS:
+                yield from (part for part in parts if len(part) > 1)
+
+
+def _names(chunk: str) -> Iterator[str]:
+    for found in (_ASCII_NAME if chunk.isascii() else _ANY_NAME).finditer(chunk):
+        name = found[0]
+        if _WORD.fullmatch(name) is None:
+            yield from _pieces(name)
+    signs = [found[0] for found in _SIGNS.finditer(chunk)]
+    yield from (each for each in signs if each == chunk or each not in _ONLY_BETWEEN)
+    if all(unicodedata.category(character)[0] in "PS" for character in chunk):
+        yield chunk[:LONGEST]
+    if not chunk.isascii():
+        yield from (character for character in chunk if unicodedata.category(character) in _SYMBOLS)
+
+
+def _pieces(name: str) -> Iterator[str]:
+    """A name, without the signs before it, and what it has between signs, as far as these are names."""
+    pieces = level = [name, name.lstrip(_BEFORE)]
+    for signs in _BETWEEN_PIECES:
+        level = [part for piece in level for part in signs.split(piece)]
+        pieces = pieces + level
+    yield from (piece[:LONGEST] for piece in pieces if _WORD.search(piece) and not _WORD.fullmatch(piece))
