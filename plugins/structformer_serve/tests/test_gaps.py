@@ -12,6 +12,7 @@ import pytest
 from structformer.ingestion import ingest
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import as_pipeline
+from structformer.retrieval.rankings.ranking import Ranking
 
 from structformer_serve.gaps import Asked, find_gaps
 
@@ -103,13 +104,10 @@ class _Searches:
         return pipeline
 
     def rank(self, queries, pipeline):
-        return queries
+        return [Ranking(query, likely=0.0) for query in queries]
 
-    def hits(self, query, count, *, group, sections):
-        return [SimpleNamespace(document_id=f"page{int(query.split()[0]) % 10}.md", also_in=())]
-
-    def is_confident(self, query, hits, pipeline):
-        return False
+    def hits(self, ranking, count, *, group, sections):
+        return [SimpleNamespace(document_id=f"page{int(ranking.query.split()[0]) % 10}.md", also_in=())]
 
 
 def test_questions_that_mean_the_same_are_one_group_and_ten_times_as_many_take_ten_times_as_long():
