@@ -62,11 +62,7 @@ class BiEncoder:
     kind = "bi-encoder"
 
     def __init__(
-        self,
-        model: Any,
-        tokenizer: Any,
-        passages: BiEncoder | Path | None = None,
-        head: SentenceHead | None = None,
+        self, model: Any, tokenizer: Any, passages: BiEncoder | Path | None = None, head: SentenceHead | None = None
     ) -> None:
         """passages: encodes documents if the query side alone was trained, or its folder; None: this one. head: pools
         token vectors into the text's vector; None: their mean, without prompts. It is never trained.

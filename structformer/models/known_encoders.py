@@ -57,14 +57,7 @@ class KnownPair:
     source: str
 
 
-PAIRS = (
-    KnownPair(
-        "Snowflake/snowflake-arctic-embed-m-v1.5",
-        "MongoDB/mdbr-leaf-ir",
-        54.03,
-        _BEIR,
-    ),
-)
+PAIRS = (KnownPair("Snowflake/snowflake-arctic-embed-m-v1.5", "MongoDB/mdbr-leaf-ir", 54.03, _BEIR),)
 
 # Pre-trained for their [CLS]; no sentence encoders before they are trained.
 _CONDENSERS = frozenset({"Luyu/condenser", "Luyu/co-condenser-wiki", "Luyu/co-condenser-marco"})

@@ -6,29 +6,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from string import punctuation
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import ModelError
 from structformer.models.first_tokens import Frame, first_tokens
 from structformer.models.kinds import RankerOptions
 from structformer.models.length_batches import length_buckets
-from structformer.models.loading import load_encoder, load_tokenizer
+from structformer.models.loading import load_encoder, load_tokenizer, say
+from structformer.models.published import PublishedWeights
+from structformer.models.sentence_modules import model_file
 
 QUERY_TOKENS = 32
 DOCUMENT_TOKENS = 256
 DIMENSIONS = 128
 SIMILARITIES = ("cosine", "l2", "l2_normalised")
 _OPTIONS = "late_interaction.json"
-_PROJECTION = "1_Dense"
+_PROJECTION, _LINEAR = "1_Dense", "linear.weight"
+_COLBERT = "artifact.metadata"
 # Unused words of BERT's vocabulary; where a vocabulary lacks them, they are added.
 _MARKERS = ("[unused0]", "[unused1]")
 
@@ -48,10 +52,45 @@ class LateInteractionOptions:
     """Take the mean over query tokens of the best matches, not their sum."""
     sep_last: bool = False
     """[SEP] follows the [MASK]s instead of the query."""
+    attend: bool = True
+    """A query's other tokens see its [MASK]s."""
+    skip_punctuation: bool = False
+    """Documents' punctuation marks match nothing."""
 
     def __post_init__(self) -> None:
         if self.similarity not in SIMILARITIES:
             raise ModelError(f"no similarity {self.similarity!r}; {did_you_mean(self.similarity, SIMILARITIES)}")
+
+
+def _published_options(location: str) -> LateInteractionOptions | None:
+    """What a folder's or hub name's own files say, structformer's or ColBERT's; None if they say nothing."""
+    for name in (_OPTIONS, _COLBERT):
+        if (path := model_file(location, name)) is None:
+            continue
+        try:
+            said = json.loads(path.read_text(encoding="utf-8"))
+            return LateInteractionOptions(**said) if name == _OPTIONS else _of_colbert(said)
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise ModelError(f"{location}/{name} cannot be read: {error}") from error
+    return None
+
+
+def _of_colbert(said: dict[str, Any]) -> LateInteractionOptions:
+    """Of the settings of Stanford's ColBERT, whose vectors are of unit length whatever compares them."""
+    return LateInteractionOptions(
+        query_tokens=int(said.get("query_maxlen", QUERY_TOKENS)),
+        document_tokens=int(said.get("doc_maxlen", DOCUMENT_TOKENS)),
+        similarity="l2_normalised" if said.get("similarity") == "l2" else "cosine",
+        attend=bool(said.get("attend_to_mask_tokens", False)),
+        skip_punctuation=bool(said.get("mask_punctuation", True)),
+    )
+
+
+def _published_projection(location: str) -> torch.Tensor | None:
+    """(dimensions, hidden) float32: the projection's weights beside the encoder's, or among them as in ColBERT."""
+    beside = model_file(location, f"{_PROJECTION}/config.json") is not None
+    found = PublishedWeights(location, _PROJECTION if beside else "").tensors({_LINEAR})
+    return found[_LINEAR].float() if _LINEAR in found else None
 
 
 class LateInteractionModel(torch.nn.Module):
@@ -88,18 +127,31 @@ class LateInteraction:
 
     kind = "late-interaction"
 
-    def __init__(self, model: LateInteractionModel, tokenizer: Any, options: LateInteractionOptions) -> None:
+    def __init__(
+        self, model: LateInteractionModel, tokenizer: Any, options: LateInteractionOptions, note: str = ""
+    ) -> None:
+        """note: what whoever trains it must know about its weights."""
+        self.note = note
         self.model = model
         self.tokenizer = tokenizer
         self.options = options
 
     @classmethod
     def load(cls, location: str, options: LateInteractionOptions | None = None) -> LateInteraction:
-        """From a folder or hub name. One without a projection gets a fresh one. Raises ModelError."""
-        folder = Path(location)
-        if (folder / _OPTIONS).exists():
-            options = LateInteractionOptions(**json.loads((folder / _OPTIONS).read_text(encoding="utf-8")))
-        options = options or LateInteractionOptions()
+        """From a folder or hub name, ColBERT's own form among them. One without a projection gets one of random
+        weights, which is said. Raises ModelError.
+        """
+        found = cls._loaded(location, options)
+        if found.note:
+            say(f"{found.note}, and before it scores mean nothing")
+        return found
+
+    @classmethod
+    def _loaded(cls, location: str, options: LateInteractionOptions | None) -> LateInteraction:
+        projection = _published_projection(location)
+        options = _published_options(location) or options or LateInteractionOptions()
+        if projection is not None:
+            options = replace(options, dimensions=len(projection))
         tokenizer, encoder = load_tokenizer(location), load_encoder(location)
         if tokenizer.mask_token is None:
             raise ModelError(f"{location} has no [MASK] token, with which late interaction pads queries")
@@ -111,9 +163,12 @@ class LateInteraction:
         ):
             encoder.resize_token_embeddings(len(tokenizer))
         model = LateInteractionModel(encoder, options.dimensions)
-        weights = folder / _PROJECTION / "model.safetensors"
-        if weights.exists():
-            model.projection.weight.data.copy_(load_file(weights)["linear.weight"])
+        if projection is None:
+            note = f"{location} has no projection of token vectors: training starts with a fresh one"
+            return cls(model, tokenizer, options, note)
+        if projection.shape != model.projection.weight.shape:
+            raise ModelError(f"the projection of {location} does not fit its encoder: {tuple(projection.shape)}")
+        model.projection.weight.data.copy_(projection)
         return cls(model, tokenizer, options)
 
     @classmethod
@@ -125,7 +180,7 @@ class LateInteraction:
             dimensions=options.dimensions,
             sep_last=options.sep_last,
         )
-        return cls.load(location, chosen)
+        return cls._loaded(location, chosen)
 
     def encode_query_tokens(self, queries: Sequence[str]) -> list[list[int]]:
         """Token ids of queries, cut to N_q or padded to it with [MASK]."""
@@ -154,7 +209,8 @@ class LateInteraction:
         counted.
         """
         padded = torch.tensor([list(row) for row in ids], device=self.model.device)
-        vectors = self.model(input_ids=padded, attention_mask=torch.ones_like(padded))
+        seen = torch.ones_like(padded) if self.options.attend else (padded != self.tokenizer.mask_token_id).long()
+        vectors = self.model(input_ids=padded, attention_mask=seen)
         return TokenVectors(self.normalised(vectors), torch.ones_like(padded, dtype=torch.bool))
 
     def embed_documents(self, ids: Sequence[Sequence[int]], batch_tokens: int | None = None) -> TokenVectors:
@@ -177,7 +233,15 @@ class LateInteraction:
             rows += [(number, vectors[place]) for place, number in enumerate(numbers)]
         stacked = torch.stack([vectors for _, vectors in sorted(rows, key=lambda row: row[0])])
         lengths = torch.tensor([len(row) for row in ids], device=self.model.device)
-        return TokenVectors(stacked, torch.arange(longest, device=self.model.device)[None] < lengths[:, None])
+        counted = torch.arange(longest, device=self.model.device)[None] < lengths[:, None]
+        if self.options.skip_punctuation:
+            skipped = [[token in self._punctuation for token in row] + [False] * (longest - len(row)) for row in ids]
+            counted &= ~torch.tensor(skipped, device=self.model.device)
+        return TokenVectors(stacked, counted)
+
+    @cached_property
+    def _punctuation(self) -> frozenset[int]:
+        return frozenset(self.tokenizer.convert_tokens_to_ids(list(punctuation))) - {self.tokenizer.unk_token_id}
 
     def normalised(self, vectors: torch.Tensor) -> torch.Tensor:
         """Token vectors at unit length, unless distances of plain vectors are wanted."""
@@ -273,7 +337,7 @@ class LateInteraction:
         }
         expansion = {
             "strategy": "fixed",
-            "attend": True,
+            "attend": self.options.attend,
             "length": self.options.query_tokens,
             "token": self.tokenizer.mask_token,
         }
@@ -285,6 +349,7 @@ class LateInteraction:
             "document_length": self.options.document_tokens,
             "query_expansion": expansion,
         }
+        skipped = list(punctuation) if self.options.skip_punctuation else []
         model_config = {
             "model_type": "MultiVectorEncoder",
             "prompts": {"query": f"{_MARKERS[0]} ", "document": f"{_MARKERS[1]} "},
@@ -299,7 +364,7 @@ class LateInteraction:
             (f"{_PROJECTION}/config.json", dense),
             (
                 "2_MultiVectorMask/config.json",
-                {"skiplist_words": [], "skiplist_tasks": ["document"], "keep_only_token_ids": None},
+                {"skiplist_words": skipped, "skiplist_tasks": ["document"], "keep_only_token_ids": None},
             ),
             ("3_Normalize/config.json", tokens),
             ("sentence_bert_config.json", transformer),
@@ -310,6 +375,6 @@ class LateInteraction:
             target.parent.mkdir(exist_ok=True)
             target.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
         save_file(
-            {"linear.weight": self.model.projection.weight.detach().cpu().contiguous()},
+            {_LINEAR: self.model.projection.weight.detach().cpu().contiguous()},
             folder / _PROJECTION / "model.safetensors",
         )

@@ -23,7 +23,7 @@ _TELLING = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # wha
 # Heads for other uses of an encoder: that they take no part in this one goes without saying.
 _OTHER_HEADS = (
     *("cls.", "classifier.", "pre_classifier.", "score.", "lm_head.", "vocab_", "predictions.", "qa_outputs."),
-    *("discriminator_predictions.", "generator_", "sop_classifier."),
+    *("discriminator_predictions.", "generator_", "sop_classifier.", "linear.weight"),
 )
 
 
@@ -59,14 +59,18 @@ def load_encoder(location: str, *, attention: str | None = None, body: str = "")
 
     Raises ModelError when it cannot be loaded.
     """
-    from transformers import AutoModel
+    from transformers import AutoModel, BertConfig
 
     from structformer.models.published import PublishedWeights
 
     check_packaged(location)
     weights, config = PublishedWeights(location, body), _load_config(location, body)
     chosen = {} if attention is None else {"attn_implementation": attention}
-    if weights.plain:
+    if config.model_type == "dpr":  # a BERT within, and a class around it that gives no token vectors
+        tensors = {name.partition("bert_model.")[2] or name: value for name, value in weights.tensors().items()}
+        plain = BertConfig(**{name: value for name, value in config.to_dict().items() if name != "model_type"})
+        model, found = _load_tensors(AutoModel, location, tensors, plain, **chosen)
+    elif weights.plain:
         model, found = _load_model(
             AutoModel, location, use_safetensors=True, config=config, dtype="float32", **chosen, **_within(body)
         )
@@ -159,12 +163,12 @@ def _say_what_differs(location: str, missing: Collection[str], found: dict[str, 
     said = [f"lack {_named(missing)}, which start at random"] if missing else []
     said += [f"have {_named(left)}, which nothing takes"] if left else []
     if said:
-        _say(f"the weights of {location} {' and '.join(said)}")
+        say(f"the weights of {location} {' and '.join(said)}")
 
 
 @functools.cache
-def _say(line: str) -> None:
-    """Each line once in a process, however often the model is loaded."""
+def say(line: str) -> None:
+    """Warn of a model, each line once in a process, however often it is loaded."""
     log.warning("%s", line)
 
 

@@ -18,7 +18,7 @@ from structformer.errors import ModelError
 from structformer.models.sentence_modules import model_file
 
 SAFE, PICKLED = "model.safetensors", "pytorch_model.bin"
-_INDEX = ".index.json"
+_INDEX, _ADAPTER = ".index.json", "adapter_config.json"
 _WRAPPER = "module."  # what DataParallel puts before each name
 _OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 _OLD_BERT = frozenset({"hidden_size", "num_hidden_layers", "type_vocab_size", "vocab_size"})
@@ -79,6 +79,11 @@ class PublishedWeights:
                 return [path]
             if (path := model_file(self.location, self._inside + whole + _INDEX)) is not None:
                 return list(self._parts(path))
+        if model_file(self.location, _ADAPTER) is not None:
+            raise ModelError(
+                f"{self.location} is an adapter (LoRA), not a model: merge it into its base with peft, as by "
+                "`merge_and_unload().save_pretrained(FOLDER)`, and name that folder"
+            )
         raise ModelError(f"no weights can be loaded from {self.location}: it has neither {SAFE} nor {PICKLED}")
 
     def _parts(self, index: Path) -> Iterator[Path]:

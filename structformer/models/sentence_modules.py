@@ -160,7 +160,8 @@ def _read(location: str) -> SentenceModules:
     listed = _read_json(location, MODULES)
     prompts, default = _prompts(location)
     if listed is None:
-        known = pooling_of(pinned(location)[0])
+        is_dpr = (_read_json(location, "config.json") or {}).get("model_type") == "dpr"
+        known = "cls" if is_dpr else pooling_of(pinned(location)[0])
         pooling = (known,) if known else PLAIN.pooling
         longest = _tokenizers_longest(location, "")
         return SentenceModules(pooling=pooling, prompts=prompts, default_prompt=default, longest=longest)

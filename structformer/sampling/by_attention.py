@@ -54,11 +54,7 @@ _FILE = "file.json"
 
 
 def weigh_pages(
-    tasks: Sequence[DrawTask],
-    weights: WordWeights | None,
-    engine: str | Engine,
-    workers: int | None,
-    steps: Steps,
+    tasks: Sequence[DrawTask], weights: WordWeights | None, engine: str | Engine, workers: int | None, steps: Steps
 ) -> None:
     """Compute what [CLS] gives to the words of these shards' pages, where processes share the work."""
     if not isinstance(weights, SharedWeights):
@@ -94,11 +90,7 @@ def weigh_shard(task: DrawTask, started: Callable[[str], None]) -> int:
 
 
 def draw_by_attention(
-    tasks: Sequence[DrawTask],
-    weights: WordWeights | None,
-    engine: str | Engine,
-    workers: int | None,
-    steps: Steps,
+    tasks: Sequence[DrawTask], weights: WordWeights | None, engine: str | Engine, workers: int | None, steps: Steps
 ) -> None:
     """The parts of the tasks that ask a model's attention."""
     chosen = [replace(task, what="attention", weights=weights) for task in tasks]

@@ -17,7 +17,7 @@ from structformer.sampling.neighbourhood import CollectionModel, Neighbourhood
 
 
 def positive_poisson(random: Random, mean: float) -> int:
-    """A Poisson number, drawn again while it is zero, as the released code of HARP and PROP draws it."""
+    """A Poisson number, drawn again while it is zero, as the released code of PROP draws it."""
     while True:
         if count := _poisson(random, mean):
             return count

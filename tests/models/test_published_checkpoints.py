@@ -18,9 +18,11 @@ from structformer.corpus import Corpus
 from structformer.corpus.whole_text import whole_text
 from structformer.errors import ModelError
 from structformer.ingestion import ingest
+from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import MAX_TOKENS, CrossEncoder
 from structformer.models.kinds import RankerOptions
-from structformer.models.loading import load_encoder
+from structformer.models.late_interaction import LateInteraction
+from structformer.models.loading import load_encoder, load_tokenizer
 from structformer.models.registry import model_kind
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.opened import has_ranking_head, untrained_scorer
@@ -270,6 +272,91 @@ def test_a_search_refuses_what_has_no_ranking_head_and_training_says_that_it_sta
     begun = run("train", "-w", workspace, *chosen, "--base-model", headless)
     assert begun.code == 0
     assert (begun.out + begun.err).count(f"{headless} has no ranking head: training starts with a fresh one") == 1
+
+
+# -- other rankers -----------------------------------------------------------------------------------------------------
+
+
+def colbert(folder: Path, **said: object) -> tuple[str, BertModel, torch.Tensor]:
+    """Stanford's form: `bert.*` with `linear.weight`, and its settings beside them."""
+    bert, linear = BertModel(BertConfig(**SIZES)).eval(), torch.randn(4, 16)
+    weights = {f"bert.{name}": value for name, value in bert.state_dict().items()} | {"linear.weight": linear}
+    location = checkpoint(folder, weights, in_safetensors, architectures=["HF_ColBERT"])
+    (folder / "vocab.txt").write_text("\n".join([*WORDS[:-3], ",", "[unused0]", "[unused1]"]) + "\n")
+    (folder / "artifact.metadata").write_text(json.dumps({"query_maxlen": 8, "doc_maxlen": 12, **said}))
+    return location, bert, linear
+
+
+@pytest.mark.parametrize("attends", [False, True])
+@pytest.mark.parametrize("similarity", ["cosine", "l2"])
+def test_a_published_colbert_scores_by_its_own_projection_and_settings(tmp_path, attends, similarity, caplog):
+    location, bert, linear = colbert(tmp_path, attend_to_mask_tokens=attends, similarity=similarity)
+    ranker = LateInteraction.load(location)
+    tokens = {word: n for n, word in enumerate((tmp_path / "vocab.txt").read_text().split())}
+
+    def vectors(words: str, seen: list[int]) -> torch.Tensor:
+        ids = torch.tensor([[tokens[word] for word in words.split()]])
+        with torch.inference_mode():
+            hidden = bert(input_ids=ids, attention_mask=torch.tensor([seen])).last_hidden_state[0]
+        return torch.nn.functional.normalize(hidden @ linear.T, dim=-1)
+
+    asked = vectors("[CLS] [unused0] clean mast [SEP] [MASK] [MASK] [MASK]", [1] * 5 + [int(attends)] * 3)
+    read = vectors("[CLS] [unused1] boat , deck [SEP]", [1] * 6)[[0, 1, 2, 4, 5]]  # a comma matches nothing
+    alike = asked @ read.T if similarity == "cosine" else -torch.cdist(asked, read).square()
+    found = ranker.score(["clean mast"], ["boat , deck"])
+    np.testing.assert_allclose(found, [float(alike.amax(1).sum())], atol=1e-4)
+    assert (ranker.note, caplog.records) == ("", [])
+    ranker.save(tmp_path / "saved")
+    again = LateInteraction.load(str(tmp_path / "saved")).score(["clean mast"], ["boat , deck"])
+    np.testing.assert_allclose(again, found, atol=1e-5)
+
+
+def test_a_late_interaction_of_the_hub_has_its_projection_and_its_settings(tmp_path, monkeypatch):
+    location, *_ = colbert(tmp_path / "here")
+    LateInteraction.load(location).save(tmp_path / "pushed")
+
+    def fetched(name: str, file: str) -> Path | None:
+        path = tmp_path / "pushed" / file
+        return path if path.is_file() else None
+
+    module = "structformer.models.late_interaction"
+    for place in (module, "structformer.models.published"):
+        monkeypatch.setattr(f"{place}.model_file", fetched)
+    monkeypatch.setattr(f"{module}.load_tokenizer", lambda name: load_tokenizer(str(tmp_path / "pushed")))
+    monkeypatch.setattr(f"{module}.load_encoder", lambda name: load_encoder(str(tmp_path / "pushed")))
+    of_hub = LateInteraction.load("org/name")
+    assert of_hub.options == LateInteraction.load(str(tmp_path / "pushed")).options
+    assert (of_hub.note, of_hub.options.query_tokens, of_hub.options.dimensions) == ("", 8, 4)
+
+
+def test_a_projection_of_random_weights_is_said(tmp_path, caplog):
+    location = checkpoint(tmp_path / "bare", without_head())
+    said = f"{location} has no projection of token vectors: training starts with a fresh one"
+    LateInteraction.load(location)
+    assert lines(caplog) == [f"{said}, and before it scores mean nothing"]
+    assert LateInteraction.start(location, "late-interaction", RankerOptions(MAX_TOKENS)).note == said
+
+
+@pytest.mark.parametrize("side", ["question_encoder", "ctx_encoder"])
+def test_a_dpr_encoder_is_the_bert_within(tmp_path, side, caplog):
+    bert = BertModel(BertConfig(**SIZES), add_pooling_layer=False).eval()
+    weights = {f"{side}.bert_model.{name}": value for name, value in bert.state_dict().items()}
+    architecture = "DPRQuestionEncoder" if side == "question_encoder" else "DPRContextEncoder"
+    location = checkpoint(tmp_path, weights, model_type="dpr", architectures=[architecture], projection_dim=0)
+    encoder = BiEncoder.load(location)
+    with torch.inference_mode():
+        read = bert(**encoder.tokenizer(["the wet deck"], return_tensors="pt")).last_hidden_state
+    expected = torch.nn.functional.normalize(read[:, 0], dim=-1)
+    np.testing.assert_allclose(encoder.encode(["the wet deck"]), expected.numpy(), atol=1e-5)
+    assert not caplog.records
+
+
+def test_an_adapter_is_refused_with_what_to_do(tmp_path):
+    location = checkpoint(tmp_path / "lora", {}, lambda weights, folder: None)
+    (tmp_path / "lora" / "adapter_config.json").write_text('{"peft_type": "LORA", "base_model_name_or_path": "bert"}')
+    for load in (BiEncoder.load, CrossEncoder.load, LateInteraction.load):
+        with pytest.raises(ModelError, match=r"lora is an adapter \(LoRA\), not a model: merge it into its base"):
+            load(location)
 
 
 # -- what is missing, and what nothing takes ---------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from structformer.sampling.tasks.classic import (
 from structformer.sampling.tasks.harp import (
     anchor_cooccurrence_modeling,
     draw_words,
+    draw_words_as_released,
     query_disambiguation_modeling,
     representative_document_prediction,
     representative_query_prediction,
@@ -159,6 +160,33 @@ def test_words_are_drawn_by_weight_without_stop_words():
     drawn = Counter(draw_words({"the": 5.0, "mast": 0.8, "oar": 0.2}, rng)[0] for _ in range(2000))
     assert set(drawn) == {"mast", "oar"}
     assert 0.77 < drawn["mast"] / 2000 < 0.83
+
+
+def test_the_released_code_draws_with_replacement_by_the_softmax_of_the_weights():
+    rng = Random(0)
+    drawn = [draw_words_as_released({"the": 5.0, "mast": 1.0, "oar": 0.0}, rng) for _ in range(4000)]
+    sizes = Counter(map(len, drawn))
+    # A normal number of mean 3 and deviation 1, cut to an integer, drawn again below 1.
+    for size, share in ((1, 0.140), (2, 0.349), (3, 0.349), (4, 0.139), (5, 0.022)):
+        assert sizes[size] / 4000 == pytest.approx(share, abs=0.025)
+    words = Counter(word for each in drawn for word in each)
+    assert set(words) == {"mast", "oar"}
+    assert words["mast"] / words["oar"] == pytest.approx(math.e, rel=0.1)
+    assert ["mast", "mast"] in drawn
+    assert draw_words_as_released({"the": 5.0}, rng) == []
+
+
+def test_the_released_code_may_draw_words_of_the_anchor():
+    def drawn(compat: str) -> set[str]:
+        examples = (
+            example
+            for seed in range(20)
+            for example in representative_query_prediction(here(compat=compat), Random(seed), Census())
+        )
+        return {word for example in examples for word in example.queries[0].split()[2:] if "reef" in example.queries[0]}
+
+    assert drawn("paper") == {"smaller"}
+    assert drawn("released-code") == {"smaller", "knots"}
 
 
 def test_bfs_asks_with_the_abstract_for_the_body():

@@ -26,6 +26,7 @@ from safetensors.torch import load_file
 from structformer import Corpus, Retriever, train
 from structformer.cli.main import main
 from structformer.errors import ModelError, UsageError, WorkspaceError
+from structformer.evaluation.judgements import read_judgements
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
 from structformer.models.kinds import ranker_kind
@@ -35,6 +36,7 @@ from structformer.models.registry import read_record
 from structformer.sampling import Samples, SamplingOptions
 from structformer.training import Listener, TrainingOptions, read_recipe, recipe_names, training_options
 from structformer.training.data.example_order import ExampleOrder
+from structformer.training.judged.development import judged_development
 from structformer.training.report.logs import read_log
 from structformer.training.run import loop
 from structformer.training.run.checkpoint import Checkpoints
@@ -284,12 +286,13 @@ def test_a_sharded_run_is_judged_as_a_whole_one_is(corpus, tmp_path):
     assert "--batch-tokens does not go with FSDP: lower --batch and raise --accumulation" in refused.stderr
 
 
-def test_a_judge_that_fails_costs_no_step_and_judges_when_the_run_goes_on(tmp_path, npm, monkeypatch):
-    from structformer.ingestion import ingest
-
-    ingest(npm, tmp_path / "w", format="markdown")
-    options = replace(TINY, max_steps=4, eval_steps=2, groups=8, name="failed")
-    whole = train(tmp_path / "w", replace(options, name="whole"))
+def test_a_judge_that_fails_costs_no_step_and_judges_when_the_run_goes_on(corpus, tmp_path, monkeypatch):
+    (tmp_path / "queries.tsv").write_text("1\tmend my mast\n2\tstow the oar\n3\tclean a keel\n")
+    (tmp_path / "qrels.txt").write_text("1 0 mast.md 1\n2 0 oar.md 1\n3 0 keel.md 1\n")
+    judgements = read_judgements(tmp_path / "queries.tsv", tmp_path / "qrels.txt")
+    by = judged_development(corpus, judgements.queries, judgements.qrels)
+    options = replace(TINY, max_steps=4, eval_steps=2, name="failed")
+    whole = train(corpus, replace(options, name="whole"), development=by)
     judge = loop.development_score
     scores = iter([0.0, Stop])
 
@@ -300,9 +303,9 @@ def test_a_judge_that_fails_costs_no_step_and_judges_when_the_run_goes_on(tmp_pa
 
     monkeypatch.setattr(loop, "development_score", fails)
     with pytest.raises(Stop):
-        train(tmp_path / "w", options)
+        train(corpus, options, development=by)
     monkeypatch.undo()
-    resumed = train(tmp_path / "w", options, resume=True)
+    resumed = train(corpus, options, resume=True, development=by)
     assert (resumed.resumed_at, resumed.best_step) == (4, whole.best_step)
     assert digest(resumed.folder) == digest(whole.folder)
 

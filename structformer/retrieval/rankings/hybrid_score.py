@@ -68,7 +68,7 @@ class FusionWeights:
 
 PARTS = tuple(each.name for each in fields(FusionWeights))[:7]
 _WITH_PRETRAINED = FusionWeights(1.0, 0.4, 0.9, 0.5, 0.7, 0.15, 0.4)
-_NOTHING_PRETRAINED = FusionWeights(dense=0.8, overview=0.9, lexical=1.0, document=0.7, static_alone=True)
+_NOTHING_PRETRAINED = FusionWeights(dense=1.0, overview=1.0, lexical=1.0, document=0.6, static_alone=True)
 _UNREAD = FusionWeights(  # what words and structure count by themselves, and hardly more
     dense=1e-6, overview=0.4e-6, lexical=1.0, document=0.7, structure=0.8, structure_overview=0.9
 )

@@ -161,12 +161,27 @@ def attention_requests(here: Neighbourhood) -> Iterator[tuple[str, int, int]]:
 def draw_words(weights: Mapping[str, float], rng: Random, stop_words: frozenset[str] = STOP_WORDS) -> list[str]:
     """Distinct words drawn by weight without replacement; their number is Poisson with mean 3, never 0.
 
-    Source: HARP, eq. 4-5. Stop words are left out.
+    Source: HARP, eq. 4-5. Stop words are left out. Weights are divided by their sum, which is our reading of eq. 3.
     """
     words = [(word, weight) for word, weight in sorted(weights.items()) if weight > 0 and word not in stop_words]
     # Efraimidis and Spirakis 2006: the largest u^(1/w) are a weighted sample without replacement.
     keyed = sorted(((math.log(1.0 - rng.random()) / weight, word) for word, weight in words), reverse=True)
     return [word for _, word in keyed[: positive_poisson(rng, POISSON_MEAN)]]
+
+
+def draw_words_as_released(
+    weights: Mapping[str, float], rng: Random, stop_words: frozenset[str] = STOP_WORDS
+) -> list[str]:
+    """Words drawn with replacement by the softmax of their weights; their number is normal with mean 3 and deviation 1,
+    cut to an integer, never 0.
+
+    Source: HARP's released code (zhengyima/anchors, utils.py).
+    """
+    words = [word for word in sorted(weights) if word not in stop_words]
+    size = 0
+    while size < 1:
+        size = int(rng.gauss(POISSON_MEAN, 1))
+    return rng.choices(words, [math.exp(weights[word]) for word in words], k=size) if words else []
 
 
 def _weights(here: Neighbourhood) -> WordWeights:
@@ -202,13 +217,13 @@ def _anchor_query(sentence: AnchoredSentence, place: int, here: Neighbourhood, r
 
 
 def _words(weights: Mapping[str, float], anchor: str, here: Neighbourhood, rng: Random) -> list[str]:
-    """Words drawn by weight, none of the anchor's among them."""
+    """Words drawn by weight, none of the anchor's among them, but as in the released code where that is wanted."""
+    stop_words = left_out(here.view.options.stop_words)
+    if here.view.options.compat == "released-code":
+        return draw_words_as_released(weights, rng, stop_words)
     anchor_words = word_set(anchor)
-    return draw_words(
-        {word: weight for word, weight in weights.items() if word not in anchor_words},
-        rng,
-        left_out(here.view.options.stop_words),
-    )
+    kept = {word: weight for word, weight in weights.items() if word not in anchor_words}
+    return draw_words(kept, rng, stop_words)
 
 
 def _same(first: str, second: str) -> bool:
@@ -217,35 +232,15 @@ def _same(first: str, second: str) -> bool:
 
 _PAPER = "Ma et al., HARP, CIKM 2021"
 _NEEDS = Need.LINKS | Need.ATTENTION
-TASKS = (
-    Task(
-        "rqp",
-        representative_query_prediction,
-        "harp",
-        True,
-        _NEEDS,
-        replaceable=False,
-        source=f"{_PAPER}, section 3.2.1",
-    ),
-    Task(
-        "qdm",
-        query_disambiguation_modeling,
-        "harp",
-        True,
-        _NEEDS | Need.ANCHORS,
-        replaceable=False,
-        source=f"{_PAPER}, section 3.2.2",
-    ),
-    Task(
-        "rdp",
-        representative_document_prediction,
-        "harp",
-        True,
-        _NEEDS,
-        replaceable=False,
-        source=f"{_PAPER}, section 3.2.3",
-    ),
-    Task(
-        "acm", anchor_cooccurrence_modeling, "harp", True, _NEEDS, replaceable=False, source=f"{_PAPER}, section 3.2.4"
-    ),
+TASKS = tuple(
+    Task(name, draw, "harp", True, needs, replaceable=False, source=f"{_PAPER}, section 3.2.{number}")
+    for number, (name, draw, needs) in enumerate(
+        (
+            ("rqp", representative_query_prediction, _NEEDS),
+            ("qdm", query_disambiguation_modeling, _NEEDS | Need.ANCHORS),
+            ("rdp", representative_document_prediction, _NEEDS),
+            ("acm", anchor_cooccurrence_modeling, _NEEDS),
+        ),
+        start=1,
+    )
 )

@@ -64,12 +64,7 @@ class Objective(torch.nn.Module, ABC):
     processes = 1  # that take their steps together, once a run has begun
 
     def __init__(
-        self,
-        ranker: Any,
-        options: ObjectiveOptions,
-        *,
-        head: MaskedHead | None = None,
-        teacher: Teacher | None = None,
+        self, ranker: Any, options: ObjectiveOptions, *, head: MaskedHead | None = None, teacher: Teacher | None = None
     ) -> None:
         """head: learns masked words beside the loss; teacher: for losses that distil. Raises UsageError on an unknown
         loss.

@@ -97,10 +97,7 @@ def _largest(objective: Objective, example: Example) -> list[Example]:
     wanted = 1 + (objective.batching.kept_tokens or 0) // objective.longest
     return [
         replace(
-            example,
-            queries=example.queries[:1],
-            documents=(long(example.documents[0]),),
-            sections=example.sections[:1],
+            example, queries=example.queries[:1], documents=(long(example.documents[0]),), sections=example.sections[:1]
         )
         for _ in range(wanted)
     ]

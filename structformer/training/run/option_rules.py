@@ -70,17 +70,7 @@ EVERY_TRAINING = (
 )
 DEVELOPMENT = ("dev_queries", "dev_qrels", "dev_workspace", "dev_candidates")
 BOTH_SIDES = (
-    *(
-        "loss",
-        "margin",
-        "group_size",
-        "mlm",
-        "mask_side",
-        "whole_words",
-        "hard_negatives",
-        "teacher",
-        "train_words",
-    ),
+    *("loss", "margin", "group_size", "mlm", "mask_side", "whole_words", "hard_negatives", "teacher", "train_words"),
     *(
         "max_pairs",
         "pair_query_tokens",

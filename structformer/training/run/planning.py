@@ -105,12 +105,7 @@ def _total(losses: torch.Tensor, masked: torch.Tensor | None) -> torch.Tensor:
 
 
 def make_plan(
-    order: ExampleOrder,
-    options: TrainingOptions,
-    base: BaseModel,
-    device: str,
-    measured: Measured,
-    besides: float,
+    order: ExampleOrder, options: TrainingOptions, base: BaseModel, device: str, measured: Measured, besides: float
 ) -> TrainingPlan:
     """How many steps to run: as many as fit into the time, at most those of the epochs or --max-steps, and of the
     pairs. besides: seconds that go to other things than steps.
