@@ -45,16 +45,34 @@ class StructformerRetriever:
 
     @component.output_types(documents=list[Document])
     def run(
-        self, query: str, top_k: int | None = None, paths: list[str] | None = None, where: dict[str, str] | None = None
+        self,
+        query: str,
+        top_k: int | None = None,
+        paths: list[str] | None = None,
+        where: dict[str, Any] | None = None,
+        filters: dict[str, Any] | None = None,
     ) -> dict[str, list[Document]]:
-        """Search. paths, where: as `structformer search --path --where`."""
+        """Search. paths, where: as `structformer search --path --where`; filters: Haystack's, of == joined by AND.
+        Raises ValueError on others.
+        """
         self.warm_up()
         assert self._retriever is not None
-        hits = self._retriever.search(
-            query, top_k or self.top_k, self.pipeline, where=Filter(tuple(paths or ()), where or {})
-        )
+        k = self.top_k if top_k is None else top_k
+        wanted = Filter(tuple(paths or ()), {**_equal(filters), **(where or {})})
+        hits = self._retriever.search(query, k, self.pipeline, where=wanted) if k and query.strip() else []
         return {
             "documents": [
                 Document(id=hit.address, content=content(hit), meta=metadata(hit), score=hit.score) for hit in hits
             ]
         }
+
+
+def _equal(filters: dict[str, Any] | None) -> dict[str, Any]:
+    """The values that Haystack's filters want of a document's metadata."""
+    if not filters:
+        return {}
+    if filters.get("operator") == "AND":
+        return {key: value for each in filters.get("conditions", ()) for key, value in _equal(each).items()}
+    if filters.get("operator") != "==" or "field" not in filters:
+        raise ValueError(f"{filters.get('operator')!r}: a workspace's filter takes == and AND")
+    return {filters["field"].removeprefix("meta."): filters.get("value")}

@@ -27,7 +27,7 @@ from structformer.formats import (
     url_names,
 )
 
-from structformer_records.layout import NAMES, PACKED, Layout, layout_of, part, pieces
+from structformer_records.layout import NAMES, PACKED, Layout, layout_of, part, pieces, separator_of
 
 _DOC = re.compile(r"<DOC>(.*?)</DOC>", re.DOTALL | re.IGNORECASE)
 _TREC_TITLES = ("title", "headline", "head", "ttl", "hl")
@@ -185,7 +185,9 @@ def _records(text: str, layout: Layout, source: SourceFile) -> Iterator[Mapping[
                 source.warn(f"record on line {number}: not an object: left out")
     elif layout.kind == "csv":
         csv.field_size_limit(_MOST_FIELD_CHARACTERS)
-        rows = csv.DictReader(io.StringIO(text.replace("\x00", "\ufffd"), newline=""))
+        rows = csv.DictReader(
+            io.StringIO(text.replace("\x00", "\ufffd"), newline=""), delimiter=separator_of(layout.header)
+        )
         try:
             yield from (dict(row) for row in rows)
         except csv.Error as error:

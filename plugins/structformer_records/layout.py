@@ -62,12 +62,17 @@ def layout_of(head: bytes, chosen: Mapping[str, str] | None = None) -> Layout | 
     if _ARRAY.match(start):
         keys = set(re.findall(rb'"(\w+)"\s*:', start))
         return Layout("array") if _has_parts({key.decode("ascii", "replace") for key in keys}, names) else None
-    for kind, separator in (("tsv", "\t"), ("csv", ",")):
+    for kind, separator in (("tsv", "\t"), ("csv", separator_of(first))):
         columns = _named_columns(first, separator, names)
         if columns:
             return Layout(kind, columns, first + b"\n")
     columns = _ms_marco(start)
     return Layout("tsv", columns) if columns else None
+
+
+def separator_of(header: bytes) -> str:
+    """What separates the columns of a CSV; a semicolon where Excel writes decimals with a comma."""
+    return ";" if header.count(b";") > header.count(b",") else ","
 
 
 def part(record: Mapping[str, Any], name: str, chosen: Mapping[str, str]) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -309,18 +310,34 @@ def evaluate(
         FoundRun(str(each), name, _run(retriever, each, asked, judgements.exclude, progress))
         for each, name in zip(chosen, names, strict=True)
     ]
+    known = set(Corpus.open(workspace).document_ids())
     for path in runs:
         tag, run = read_run(path)
         its = {query: run[query] for query in asked if query in run}
+        _check_shared(path, its, asked, known)
         found.append(FoundRun(str(path), f"{tag} ({path.name})", its))
     runs_by_label = {each.label: each.run for each in found}
     for name, members in (ensembles or {}).items():
         run = average_ranks([runs_by_label[member] for member in members])
         found.append(FoundRun(f"ensemble of {', '.join(members)}", name, run))
-    known = set(Corpus.open(workspace).document_ids())
     how = Comparison(tuple(measures), tuple(map(str, compared)), standard, title, caveat, seed, output)
     unknown = sorted({document for query in asked for document in judgements.qrels[query]} - known)
     return compare_runs(found, judgements, how, unknown=unknown)
+
+
+def _check_shared(path: Path, run: Run, asked: Collection[str], known: Collection[str]) -> None:
+    """Warn where a run lacks queries or names documents that the corpus does not have: both count as not found. Raises
+    UsageError where it has none of them, as with ids of another form.
+    """
+    documents = {document for ranked in run.values() for document, _ in ranked}
+    there = documents.intersection(known)
+    said = f"{path} has rankings for {len(run)} of {len(asked)} queries"
+    if documents:
+        said += f"; {len(documents) - len(there)} of its {len(documents)} documents are not in the corpus"
+    if not there:
+        raise UsageError(said)
+    if len(run) < len(asked) or len(there) < len(documents):
+        warnings.warn(said, stacklevel=3)
 
 
 def average_ranks(runs: Sequence[Run]) -> Run:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -16,12 +17,18 @@ from structformer.retrieval.rankings.qrels_files import Qrel, Qrels, by_query, q
 from structformer.storage.files import write_bytes
 from structformer.text.lines import lines_of
 
-_TOPIC = re.compile(r"<top>(.*?)</top>", re.DOTALL | re.IGNORECASE)
-_NUMBER = re.compile(r"<num>\s*(?:Number:)?\s*(\S+?)\s*(?:</num>|\n|$)", re.IGNORECASE)
-_TITLE = re.compile(r"<title>\s*(?:Topic:)?\s*(.*?)\s*(?:</title>|\n\s*<|\n\s*\n|$)", re.DOTALL | re.IGNORECASE)
-_DESCRIPTION = re.compile(r"<desc>\s*(?:Description:)?\s*(.*?)\s*(?:</desc>|\n\s*<|$)", re.DOTALL | re.IGNORECASE)
-_NARRATIVE = re.compile(r"<narr>\s*(?:Narrative:)?\s*(.*?)\s*(?:</narr>|\n\s*<|$)", re.DOTALL | re.IGNORECASE)
-TOPIC_PARTS = {"title": _TITLE, "desc": _DESCRIPTION, "narr": _NARRATIVE}
+_FLAGS = re.DOTALL | re.IGNORECASE
+_TOPIC = re.compile(r"<top(?:ic)?\b([^>]*>.*?)</top(?:ic)?>", _FLAGS)
+_NUMBER = re.compile(
+    r"""<num>\s*(?:Number:)?\s*(\S+?)\s*(?:</num>|\n|$)|^[^>]*\bnumber\s*=\s*["']([^"']+)["']""", re.IGNORECASE
+)
+# As the tracks have written them, since 2019 as XML: <topic number="1"><query>..</query>
+TOPIC_PARTS = {
+    "title": re.compile(r"<(title|query)>\s*(?:Topic:)?\s*(.*?)\s*(?:</\1>|\n\s*<|\n\s*\n|$)", _FLAGS),
+    "desc": re.compile(r"<(desc|description|question)>\s*(?:Description:)?\s*(.*?)\s*(?:</\1>|\n\s*<|$)", _FLAGS),
+    "narr": re.compile(r"<(narr|narrative)>\s*(?:Narrative:)?\s*(.*?)\s*(?:</\1>|\n\s*<|$)", _FLAGS),
+}
+_IDS, _TEXTS = ("_id", "qid", "query_id", "id"), ("text", "query")  # what queries in JSON are called by
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +68,8 @@ def _judged(queries: dict[str, str], rows: Sequence[Qrel]) -> Judgements:
 
 
 def read_queries(path: Path, parts: Sequence[str] = ("title",)) -> dict[str, str]:
-    """Queries by id, from BEIR's JSON lines ("_id", "text"), TREC topics (<top> with <num> and <title>) or lines of id,
-    tab, text.
+    """Queries by id, from JSON lines or an array (BEIR's "_id" and "text", "qid" and "query"), TREC topics (<top> with
+    <num> and <title>, <topic number=..> with <query>) or lines of id, tab, text.
 
     parts: what of a topic is asked: "title", "desc" and "narr", one after the other. Raises UsageError naming the line.
     """
@@ -70,17 +77,23 @@ def read_queries(path: Path, parts: Sequence[str] = ("title",)) -> dict[str, str
     if unknown := sorted(set(parts) - set(TOPIC_PARTS)):
         raise UsageError(f"topics have no part {unknown[0]!r}; {did_you_mean(unknown[0], TOPIC_PARTS)}")
     head = "\n".join(islice(lines_of(path), 20))
-    if re.search(r"<top>", head, re.IGNORECASE):
+    if re.search(r"<top(ic)?\b", head, re.IGNORECASE):
         queries = _topics(path, parts)
-    for number, line in enumerate(() if queries else lines_of(path), 1):
+    lines: Iterable[str] = () if queries else lines_of(path)
+    if head.lstrip().startswith("["):
+        try:
+            lines = [json.dumps(each) for each in json.loads("\n".join(lines))]
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"{path}: not JSON ({error})") from None
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         if line.lstrip().startswith("{"):
             try:
                 value = json.loads(line)
-                identifier, text = str(value["_id"]), str(value["text"])
-            except (ValueError, KeyError) as error:
-                raise UsageError(f'{path}, line {number}: not a BEIR query with "_id" and "text" ({error})') from None
+                identifier, text = (next(str(value[key]) for key in keys if key in value) for keys in (_IDS, _TEXTS))
+            except (ValueError, StopIteration, RuntimeError):
+                raise UsageError(f'{path}, line {number}: not a BEIR query with "_id" and "text"') from None
         else:
             identifier, tab, text = line.partition("\t")
             if not tab:
@@ -99,7 +112,8 @@ def _topics(path: Path, parts: Sequence[str]) -> dict[str, str]:
         texts = [TOPIC_PARTS[part].search(found[1]) for part in parts]
         if name is None or any(text is None for text in texts):
             raise UsageError(f"{path}, topic {number}: no <num> or no <{'> or no <'.join(parts)}>")
-        queries[name[1]] = " ".join(" ".join(text[1].split()) for text in texts if text is not None)
+        asked = " ".join(" ".join(text[2].split()) for text in texts if text is not None)
+        queries[name[1] or name[2]] = asked if name[1] else html.unescape(asked)
     return queries
 
 

@@ -142,7 +142,7 @@ class ReferenceGraph:
         return graph_html(self)
 
     def _edge_files(self) -> list[Path]:
-        return [self._file(f"edges/{path.name}") for path in sorted((self.folder / "edges").glob("*.parquet"))]
+        return [self._file(f"edges/{shard:05}.parquet") for shard in range(len(self.corpus.shards))]
 
     def _file(self, name: str) -> Path:
         return self._sealed.path(name) if self._sealed else self.folder / name

@@ -32,7 +32,7 @@ from structformer.engines import Engine, Work, mapped
 from structformer.errors import WorkspaceError
 from structformer.formats.limits import Limits
 from structformer.formats.link_names import normalize, url_names
-from structformer.storage.files import remove
+from structformer.storage.files import read_only, remove
 from structformer.storage.parquet import parquet_writer
 from structformer.text.headings import letters_and_digits
 
@@ -288,7 +288,7 @@ class NameTables:
     def _of(self, partition: int) -> sqlite3.Connection:
         if partition not in self._tables:
             path = _table(self._folder, partition)
-            self._tables[partition] = sqlite3.connect(f"file:{path}?mode=ro", uri=True, check_same_thread=False)
+            self._tables[partition] = read_only(path)
             self._tables[partition].execute(f"PRAGMA cache_size=-{_CACHE_KB}")
         return self._tables[partition]
 

@@ -185,6 +185,12 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: {error}") from error
 
 
+def read_only(path: Path) -> sqlite3.Connection:
+    """A database that nobody writes any more, for any thread. Raises sqlite3.Error."""
+    # immutable: a folder that may only be read needs no lock in it.
+    return sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True, check_same_thread=False)
+
+
 @contextmanager
 def replacing_folder(final: Path, *, earlier: Path | None = None) -> Iterator[Path]:
     """A temporary folder that becomes `final` when the block ends without an error.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,9 +11,14 @@ from structformer.errors import UsageError
 
 
 def lines_of(path: Path) -> Iterator[str]:
-    """The lines of a UTF-8 file, without their ends. Raises UsageError when it cannot be read."""
+    """The lines of a UTF-8 file, packed with gzip or not, without their ends. Raises UsageError when it cannot be
+    read.
+    """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode("utf-8-sig")
+    except (EOFError, zlib.error) as error:
+        raise UsageError(f"{path} is not whole ({error})") from error
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror or error})") from error
     except UnicodeDecodeError as error:

@@ -160,9 +160,20 @@ class Workspace:
     """A workspace by its path; nothing is read or written until a method is called."""
 
     def __init__(self, path: str | Path | Workspace = ".structformer") -> None:
-        self.path: Path = path.path if isinstance(path, Workspace) else Path(path)
+        """Raises UsageError on a path that is no UTF-8, which the libraries that write indexes do not take."""
+        self._given = str(path._given if isinstance(path, Workspace) else path)
+        try:
+            self._given.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"{os.fsencode(self._given)!r} is not UTF-8: name a workspace that is") from error
+        # Once and for all: a notebook's %cd, or a daemon, may change what the given path means.
+        self.path = path.path if isinstance(path, Workspace) else Path(os.path.abspath(path))
 
     def __str__(self) -> str:
+        """The path as it was given, as long as it means the same."""
+        with suppress(OSError):  # the current folder may be gone
+            if os.path.abspath(self._given) == str(self.path):
+                return self._given
         return str(self.path)
 
     # Paths
@@ -259,7 +270,7 @@ class Workspace:
         value: dict[str, Any] = read_json(self.marker, digest=True)
         if value.get("format_version") != FORMAT_VERSION:
             raise WorkspaceError(
-                f"{self.path} is a workspace of format version {value.get('format_version')}, this "
+                f"{self} is a workspace of format version {value.get('format_version')}, this "
                 "version of structformer reads "
                 f"{FORMAT_VERSION}: ingest into another folder"
             )
@@ -269,9 +280,9 @@ class Workspace:
 
     def _not_one(self) -> str:
         if self.path.is_dir() and any(self.path.iterdir()):
-            return f"{self.path} is not a workspace (it has no {MARKER}): name another folder with -w"
-        flag = "" if self.path == Path(".structformer") else f" -w {self.path}"
-        return f"no corpus in {self.path}: run `structformer ingest FOLDER{flag}` first"
+            return f"{self} is not a workspace (it has no {MARKER}): name another folder with -w"
+        flag = "" if self._given == ".structformer" else f" -w {self}"
+        return f"no corpus in {self}: run `structformer ingest FOLDER{flag}` first"
 
     def sources(self) -> list[Source]:
         """Where the corpus's documents come from; none before the first ingest. What lay beside the workspace is looked
@@ -307,7 +318,7 @@ class Workspace:
         """The folder of a part's current generation. Raises WorkspaceError naming the command that makes it."""
         generation = self.state()["current"].get(part)
         if generation is None:
-            raise WorkspaceError(f"no {_NAMES[part]} in {self.path}: {ADVICE[part]} first")
+            raise WorkspaceError(f"no {_NAMES[part]} in {self}: {ADVICE[part]} first")
         return self.path / part / str(generation)
 
     def beside(self, part: str) -> list[Path]:
@@ -406,14 +417,14 @@ class Workspace:
                     )
             return
         if self.path.exists() and not self.path.is_dir():
-            raise UsageError(f"{self.path} is a file: name a folder with -w")
+            raise UsageError(f"{self} is a file: name a folder with -w")
         if self.path.is_symlink() and not self.path.exists():
-            raise UsageError(f"{self.path} is a link that leads nowhere: name a folder with -w")
+            raise UsageError(f"{self} is a link that leads nowhere: name a folder with -w")
         entries = sorted(entry.name for entry in self.path.iterdir()) if self.path.is_dir() else []
         others = [name for name in entries if name not in (_LOCK, _HOLDER) and not is_temporary(name)]
         if others and not self.exists():  # it may have been made since
             raise UsageError(
-                f"{self.path} is not a workspace, and not empty "
+                f"{self} is not a workspace, and not empty "
                 f"({', '.join(others[:3])}{', ...' if len(others) > 3 else ''}): "
                 "name an empty or new folder with -w"
             )
@@ -425,7 +436,7 @@ class Workspace:
             try:
                 lock.acquire(timeout=wait, poll_interval=0.02)
             except Timeout as error:
-                raise WorkspaceError(f"{self.path} is being written by {self._holder()}: wait for it to end") from error
+                raise WorkspaceError(f"{self} is being written by {self._holder()}: wait for it to end") from error
         writer = _Writer(me, 1, lock)
         with _guard:
             _writers[key] = writer

@@ -28,6 +28,7 @@ from structformer.retrieval.documents.corpus_languages import LANGUAGE, language
 from structformer.retrieval.documents.document_filter import Mask
 from structformer.retrieval.documents.units import IndexedDocument, IndexedDocuments
 from structformer.storage.digests import bytes_digest
+from structformer.storage.files import read_only
 from structformer.storage.parquet import numbers
 
 TABLE, FACETS = "documents.sqlite", "facets.npy"
@@ -192,9 +193,7 @@ class MetadataTable:
         self._documents = documents
         self._lock = threading.Lock()
         try:
-            place = (folder / TABLE).resolve().as_uri()
-            # immutable: nobody writes it, so a folder that may only be read needs no lock in it.
-            self._database = sqlite3.connect(f"{place}?immutable=1", uri=True, check_same_thread=False)
+            self._database = read_only(folder / TABLE)
             self._database.execute("SELECT number FROM ids LIMIT 1").fetchone()
         except sqlite3.Error as error:
             raise WorkspaceError(

@@ -29,7 +29,7 @@ def qrel_rows(path: Path) -> Iterator[Qrel]:
     found = False
     for number, line in enumerate(lines_of(path), 1):
         fields = line.split("\t") if "\t" in line else line.split()
-        if not line.strip() or (number == 1 and fields[:1] == ["query-id"]):
+        if not line.strip() or (number == 1 and fields[0].replace("_", "-") in ("query-id", "qid")):
             continue
         try:
             if len(fields) == 3:
@@ -37,15 +37,22 @@ def qrel_rows(path: Path) -> Iterator[Qrel]:
                 subtopic = "0"
             else:
                 query, subtopic, document, grade = fields
-            row = Qrel(query.strip(), subtopic.strip(), document.strip(), int(grade))
+            row = Qrel(query.strip(), subtopic.strip(), document.strip(), _grade(grade))
         except ValueError:
-            raise UsageError(
-                f"{path}, line {number}: neither `query<TAB>document<TAB>relevance` nor TREC's four columns"
-            ) from None
+            form = "neither `query<TAB>document<TAB>relevance` nor TREC's four columns, with a whole grade"
+            raise UsageError(f"{path}, line {number}: {form}") from None
         found = True
         yield row
     if not found:
         raise UsageError(f"{path} has no judgements")
+
+
+def _grade(text: str) -> int:
+    """A whole number, as 1.0 too, as tables are exported. Raises ValueError."""
+    grade = float(text)
+    if not grade.is_integer():
+        raise ValueError
+    return int(grade)
 
 
 def read_qrels(path: Path) -> Qrels:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,21 +14,36 @@ Run = dict[str, list[tuple[str, float]]]
 
 
 def read_run(path: Path) -> tuple[str, Run]:
-    """A run's tag and its rankings, from TREC's six columns. Raises UsageError naming the line."""
-    run: Run = {}
+    """A run's tag and its rankings, equal scores in trec_eval's order, from TREC's six columns or MS MARCO's three.
+    Raises UsageError naming the line, or both lines of a document that a query has twice.
+    """
+    found: dict[str, dict[str, tuple[float, int]]] = {}
     tag = path.stem
     for number, line in enumerate(lines_of(path), 1):
         fields = line.split("\t") if "\t" in line else line.split()
         if not line.strip():
             continue
+        fields = [each.strip() for each in fields]
         try:
-            query, _, document, _, score, tag = (each.strip() for each in fields)
-            run.setdefault(query, []).append((document, float(score)))
+            if len(fields) == 3:
+                query, document, rank = fields
+                score = -float(rank)
+            else:
+                query, _, document, _, written, tag = fields
+                score = float(written)
         except ValueError:
-            raise UsageError(f"{path}, line {number}: not TREC's `query Q0 document rank score tag`") from None
-    if not run:
+            form = "neither TREC's `query Q0 document rank score tag` nor `query document rank`"
+            raise UsageError(f"{path}, line {number}: {form}") from None
+        if math.isnan(score):
+            raise UsageError(f"{path}, line {number}: a score that is no number")
+        score, first = found.setdefault(query, {}).setdefault(document, (score, number))
+        if first != number:
+            raise UsageError(f"{path}, line {number}: the query {query!r} has {document!r} on line {first} already")
+    if not found:
         raise UsageError(f"{path} has no ranking")
-    return tag, {query: sorted(ranked, key=lambda each: (-each[1], each[0])) for query, ranked in run.items()}
+    # Of equal scores the greater id comes first, as trec_eval and what measures by it put them.
+    scores = {query: {name: score for name, (score, _) in ranked.items()} for query, ranked in found.items()}
+    return tag, {query: sorted(its.items(), key=lambda each: each[::-1], reverse=True) for query, its in scores.items()}
 
 
 def write_run(path: Path, run: Mapping[str, list[tuple[str, float]]], tag: str) -> None:

@@ -14,7 +14,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from structformer.retrieval.words.bm25 import idf, saturation
-from structformer.storage.files import temporary_name
+from structformer.storage.files import read_only, temporary_name
 
 if TYPE_CHECKING:
     from structformer.retrieval.index import Index
@@ -46,7 +46,7 @@ class CollectionStatistics:
                 with closing(sqlite3.connect(temporary)) as database:
                     _count(database, texts, words)
                 os.replace(temporary, index.folder / name)
-        return cls(sqlite3.connect(f"file:{index.path(name)}?mode=ro", uri=True, check_same_thread=False))
+        return cls(read_only(index.path(name)))
 
     @property
     def average_words(self) -> float:

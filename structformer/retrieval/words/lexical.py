@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -140,6 +141,18 @@ def _check_lock(folder: Path) -> None:
         raise WorkspaceError(f"{lock} leads out of the index: run `structformer index` again")
 
 
+def _opened(folder: Path) -> tuple[TemporaryDirectory[str] | None, tantivy.Index]:
+    """An index, and, of a copy without that link that may only be read, the folder of links that it is opened in."""
+    if (folder / _LOCK).is_symlink() or os.access(folder, os.W_OK):
+        return None, tantivy.Index.open(str(folder))
+    links = TemporaryDirectory(prefix="structformer-")
+    for file in folder.iterdir():
+        if file.name != _LOCK:
+            Path(links.name, file.name).symlink_to(file.absolute())
+    _lock_nothing(Path(links.name))
+    return links, tantivy.Index.open(links.name)
+
+
 class LexicalWriter:
     """Writes the lexical index of units and documents as they pass by. languages: those of the corpus, see
     corpus_languages.py.
@@ -166,7 +179,7 @@ class _Searcher:
     def __init__(self, folder: Path, fields: dict[str, float], languages: Sequence[str]) -> None:
         _check_lock(folder)
         try:
-            index = tantivy.Index.open(str(folder))
+            self._links, index = _opened(folder)
             index.config_reader("Manual")  # what is published never changes, so nothing need watch it
             by_field = _field_analyzers(fields, languages)
             for field, words in by_field.items():

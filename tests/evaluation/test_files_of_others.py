@@ -1,0 +1,87 @@
+"""Runs, topics and judgements as other tools write them, and what is refused in them."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from structformer.errors import UsageError
+from structformer.evaluation import read_queries
+from structformer.evaluation.comparison import _check_shared
+from structformer.retrieval import read_qrels, read_run
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    data = text.encode()
+    (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return folder / name
+
+
+def test_equal_scores_are_in_trec_eval_s_order(tmp_path):
+    run = written(tmp_path, "a.run", "q Q0 a 1 1.0 x\nq Q0 c 2 1.0 x\nq Q0 b 3 2.0 x\n")
+    assert read_run(run) == ("x", {"q": [("b", 2.0), ("c", 1.0), ("a", 1.0)]})
+
+
+def test_a_run_is_read_packed_and_in_three_columns(tmp_path):
+    assert read_run(written(tmp_path, "a.run.gz", "q Q0 a 1 1e+01 x\n")) == ("x", {"q": [("a", 10.0)]})
+    assert read_run(written(tmp_path, "marco.tsv", "q\tb\t2\nq\ta\t1\n"))[1] == {"q": [("a", -1.0), ("b", -2.0)]}
+    packed = written(tmp_path, "cut.gz", "q Q0 a 1 1 x\n")
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(UsageError, match=r"cut\.gz is not whole"):
+        read_run(packed)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("q Q0 a 1 2 x\nq Q0 b 2 1 x\nq Q0 a 3 1 x\n", "line 3: the query 'q' has 'a' on line 1 already"),
+        ("q Q0 a 1 nan x\n", "line 1: a score that is no number"),
+        ("q Q0 a 1 x\n", "line 1: neither TREC's"),
+    ],
+)
+def test_what_no_order_follows_from_is_refused_by_its_line(tmp_path, text, said):
+    with pytest.raises(UsageError, match=said):
+        read_run(written(tmp_path, "a.run", text))
+
+
+def test_a_run_of_other_ids_is_said():
+    path = Path("u.run")
+    with pytest.raises(UsageError, match=r"u\.run has rankings for 0 of 2 queries$"):
+        _check_shared(path, {}, ["1", "2"], ["a"])
+    with pytest.raises(UsageError, match="1 of its 1 documents are not in the corpus"):
+        _check_shared(path, {"1": [("docs/a", 1.0)]}, ["1"], ["a"])
+    with pytest.warns(UserWarning, match="for 1 of 2 queries; 1 of its 2 documents are not in the corpus"):
+        _check_shared(path, {"1": [("a", 1.0), ("b", 1.0)]}, ["1", "2"], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "t.xml",
+            '<topics>\n<topic number="7">\n<query>salt &amp; sea</query>\n<question>Why?</question>\n</topic>\n</topics>',
+        ),
+        ("t.xml.gz", "<topics><topic number='7'><query>salt &amp; sea</query></topic></topics>"),
+        ("t.trec", "<top>\n<num> Number: 7\n<title> salt & sea\n\n<desc> Description:\nWhy?\n</top>\n"),
+        ("q.jsonl", '{"qid": 7, "query": "salt & sea"}\n'),
+        ("q.json", '[{"_id": "7", "text": "salt & sea"}]'),
+        ("q.tsv", "7\tsalt & sea\n"),
+    ],
+)
+def test_topics_of_any_kind_say_the_same(tmp_path, name, text):
+    assert read_queries(written(tmp_path, name, text)) == {"7": "salt & sea"}
+
+
+def test_the_parts_of_topics_in_xml(tmp_path):
+    text = '<topics><topic number="1"><query>a</query><question>b</question><narrative>c</narrative></topic></topics>'
+    assert read_queries(written(tmp_path, "t.xml", text), ("title", "desc", "narr")) == {"1": "a b c"}
+
+
+@pytest.mark.parametrize(
+    "head", ["query-id\tcorpus-id\tscore\n", "query_id\tcorpus_id\tscore\n", "qid\tdocid\trel\n", ""]
+)
+def test_grades_may_be_written_as_whole_decimals(tmp_path, head):
+    assert read_qrels(written(tmp_path, "q.tsv", f"{head}1\ta\t1.0\n1\tb\t2\n")) == {"1": {"a": 1, "b": 2}}
+    with pytest.raises(UsageError, match="with a whole grade"):
+        read_qrels(written(tmp_path, "q.tsv", f"{head}1\ta\t0.5\n"))

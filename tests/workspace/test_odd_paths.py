@@ -1,0 +1,70 @@
+"""Workspaces under odd names, and a current folder that changes: what was given stays what is meant."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from structformer import Retriever, UsageError, Workspace, WorkspaceError, index, ingest
+from structformer.graph import ReferenceGraph
+from structformer.storage.files import read_only
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("odd")
+    (folder / "docs").mkdir()
+    for name in ("a", "b"):
+        (folder / "docs" / f"{name}.md").write_text(f"# Page {name}\n\nA walrus. See [a](a.md).\n")
+    (folder / "C#").mkdir()
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        ingest("docs", "C#/what?%41 a:b\n", workers=1)
+        index("C#/what?%41 a:b\n", encoders=())
+    finally:
+        os.chdir(before)
+    assert sorted(each.name for each in folder.iterdir()) == ["C#", "docs"]
+    assert [each.name for each in (folder / "C#").iterdir()] == ["what?%41 a:b\n"]
+    return folder / "C#" / "what?%41 a:b\n"
+
+
+def test_a_change_of_the_current_folder_changes_nothing(made, monkeypatch, tmp_path):
+    monkeypatch.chdir(made.parent)
+    retriever = Retriever.open(made.name)
+    assert str(retriever.workspace) == made.name
+    monkeypatch.chdir(tmp_path)
+    for pipeline in (None, "lexical >> bm25"):
+        assert {hit.document_id for hit in retriever.search("walrus", 5, pipeline)} == {"a.md", "b.md"}
+    assert str(retriever.workspace) == str(made)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_database_under_any_name_is_the_one_that_is_read(made):
+    with pytest.raises(Exception, match="unable to open"):
+        read_only(made.parent / "what").execute("SELECT 1 FROM sqlite_master")
+    assert not (made.parent / "what").exists()
+
+
+def test_a_file_of_links_that_is_gone_is_said(made, tmp_path):
+    shutil.copytree(made, tmp_path / "w")
+    [edges] = (tmp_path / "w" / "graph").glob("*/edges/*.parquet")
+    edges.unlink()
+    with pytest.raises(WorkspaceError, match=f"{edges.name} is missing: run `structformer ingest`"):
+        list(ReferenceGraph.open(tmp_path / "w").edges())
+
+
+def test_a_copy_without_links_is_searched_where_it_may_only_be_read(made, tmp_path, monkeypatch):
+    shutil.copytree(made, tmp_path / "w")
+    for lock in (tmp_path / "w" / "index").glob("*/lexical/*/.tantivy-meta.lock"):
+        lock.unlink()
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may write everywhere
+    assert len(Retriever.open(tmp_path / "w").search("walrus", 5)) == 2
+    assert not list((tmp_path / "w" / "index").glob("*/lexical/*/.tantivy-meta.lock"))
+
+
+def test_a_name_that_is_no_utf8_is_refused_in_words():
+    with pytest.raises(UsageError, match=r"caf\\xe9' is not UTF-8"):
+        Workspace(os.fsdecode(b"caf\xe9"))
