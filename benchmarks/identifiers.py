@@ -12,7 +12,6 @@ import argparse
 import re
 import tarfile
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -40,7 +39,7 @@ _TELLING = re.compile(r"[-_./:@0-9]|[a-z][A-Z]")
 _PART = re.compile(r"[A-Z]+s?(?![a-z])|[^\W\d_]?[^\W\dA-Z_]+|\d+")
 
 
-def prepared(shared: Path, name: str, work: Path, encoders: Sequence[str]) -> Workspace:
+def prepared(shared: Path, name: str, work: Path, encoders: list[str]) -> Workspace:
     """A set's workspace with an index."""
     corpus = work / name / "corpus"
     if not corpus.exists():

@@ -103,7 +103,8 @@ class Asked(NamedTuple):
 def asked(query: str) -> Asked:
     """A query with its `"phrases in quotes"` and `-words`; words alone where nothing else would be asked for."""
     query = query[:MOST_ASKED]
-    phrases, without = [], []
+    phrases: list[str] = []
+    without: list[str] = []
     for minus, phrase, word in _OPERATOR.findall(query):
         (without if minus or word else phrases).append(word or phrase)
     text = _OPERATOR.sub(lambda found: "" if found[1] or found[3] else f" {found[2]} ", query)

@@ -105,15 +105,17 @@ class Search {
     return only || gone.size ? (unit) => (!only || only.has(unit)) && !gone.has(this.owner(unit)) : null;
   }
 
-  /** BM25 by passage, as a share of the best. */
-  async words(text, typing) {
+  /** BM25 by passage, as a share of the best. every: with the words of most passages, which count where there is nothing else. */
+  async words(text, typing, every = false) {
     const { words, spaced, names } = cut(text, this.runs, this.meta.folding);
     const own = new Set(words);
-    const asks = [...own].map((word, place) => [word, typing && place === own.size - 1, false, 1]);
+    const all = [...own].map((word, place) => [word, typing && place === own.size - 1, false, 1]);
+    const asks = all.filter(([word]) => every || !this.common.has(word));
+    const left = asks.length < all.length;
     for (const form of new Set(spaced)) if (!own.has(form)) asks.push([form, false, true, OTHER_FORM]);
     const one = text.trim().split(/\s+/u).length === 1;
     for (const name of new Set(names)) asks.push([name, false, true, one && name === names[0] ? 1 + WHOLE / this.meta.names : 1]);
-    if (one && !names.length && spaced.length > words.length) asks[0][3] += WHOLE;
+    if (one && !names.length && spaced.length > words.length && asks.length) asks[0][3] += WHOLE;
     const found = new Map();
     const counts = new Map();
     const lists = await Promise.all(asks.map(([word, unfinished, exact]) => this.postings(word, unfinished, exact)));
@@ -128,6 +130,7 @@ class Search {
       const most = Math.max(...counts.values());
       for (const unit of found.keys()) if ((counts.get(unit) || 0) < most) found.delete(unit);
     }
+    if (left && !found.size) return this.words(text, typing, true);
     const best = [...found].sort((one, two) => two[1] - one[1] || one[0] - two[0]).slice(0, CONSIDERED);
     const highest = best.length ? best[0][1] : 1;
     return new Map(best.map(([unit, score]) => [unit, score / highest]));
