@@ -37,6 +37,8 @@ class Site:
     root: str = ""
     within: str = ""
     said_by: str = ""
+    name: str = ""
+    """What its generator's settings call it; "" if they do not."""
 
     def __post_init__(self) -> None:
         if self.base_url and not ADDRESS.match(self.base_url):
