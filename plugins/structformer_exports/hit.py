@@ -14,13 +14,16 @@ def content(hit: Hit) -> str:
 
 
 def metadata(hit: Hit) -> dict[str, Any]:
-    """Where the passage is and what it scored; the document's own metadata first."""
+    """Where the passage is and what it scored; the document's own metadata first. source, where frameworks look for an
+    address: the section's on its site, else its document's id and its anchor.
+    """
     return {
         **hit.metadata,
         "document_id": hit.document_id,
         "title": hit.title,
         "path": list(hit.path),
         "anchor": hit.anchor,
+        "source": hit.url or hit.address,
         "score": hit.score,
         "scores": dict(hit.scores),
     }

@@ -5,6 +5,7 @@ Sources: the documentation of mdBook, PyMdown's snippets, MyST, Quarto, VitePres
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -170,7 +171,10 @@ class _Includes:
         content = self._content(directive, source, depth, indent)
         if content is None and directive.path not in self._said:
             self._said.add(directive.path)
-            source.warn(f"{directive.path} is not included: it is not in the ingested folder, or includes itself")
+            why = "it is not in the ingested folder, or includes itself"
+            if posixpath.normpath(posixpath.join(posixpath.dirname(source.path), directive.path)).startswith("../"):
+                why = "it is outside of the ingested folder: ingest the folder of both, and --include these pages"
+            source.warn(f"{directive.path} is not included: {why}")
         return f"{content or ''}\n"
 
     def _in_line(self, path: str, source: SourceFile, depth: int) -> str:

@@ -131,6 +131,7 @@ class SearchService:
         self.workspace = Workspace(workspace)
         self.serving = serving or Serving()
         self.doing: StepProgress | None = None  # what is being done to make the search better
+        self._title = ""
         self._changing = threading.Lock()
         self._current = self._open()
 
@@ -160,7 +161,8 @@ class SearchService:
     @property
     def title(self) -> str:
         """What the page is headed with."""
-        return self.serving.title or default_title(self.workspace)
+        self._title = self._title or self.serving.title or default_title(self.workspace)
+        return self._title
 
     def verdict(self, access: Access) -> TrainingVerdict | None:
         """What training on the documents came to; its figures are for those who may see all of them."""
@@ -568,8 +570,9 @@ def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def default_title(workspace: Workspace) -> str:
-    """A title from the names of what was read."""
-    return workspace.title or "Search"
+    """The site's name by its settings, where there is one site, else the names of what was read."""
+    name = Corpus.open(workspace).site.name if len(workspace.sources()) == 1 else ""
+    return name or workspace.title or "Search"
 
 
 def checked_pipelines(settings: Sequence[str]) -> dict[str, str]:

@@ -39,6 +39,8 @@ class Site:
     """Where on the site the pages of that folder are."""
     said_by: str = ""
     """The file that says so, as seen from what was read, or GIVEN; "" if nobody did."""
+    name: str = ""
+    """What its generator's settings call it; "" if they do not."""
 
     def __post_init__(self) -> None:
         if self.base_url and not ADDRESS.match(self.base_url):

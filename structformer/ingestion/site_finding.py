@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from structformer.corpus.site import ADDRESS, BARE, FOLDER, HOST, HTML, MIRROR, PAGE, Site
 from structformer.formats.link_names import page_suffixes
 from structformer.formats.source import open_file
-from structformer.ingestion.site_settings import READERS, Settings
+from structformer.ingestion.site_settings import READERS, Settings, site_name
 from structformer.ingestion.sources import base_of, folder_of
 from structformer.workspace import Source
 
@@ -47,6 +47,7 @@ def found_site(sources: Iterable[Source]) -> Found:
     """
     above: list[str] = []
     seen: set[Path] = set()
+    called = ""
     for source in sources:
         given = folder_of(source.path)
         if given in seen:
@@ -58,11 +59,14 @@ def found_site(sources: Iterable[Source]) -> Found:
             for name, settings in _settings(folder):
                 if outside:
                     above.append(way + name)
-                if settings.base_url and (site := _placed(settings, folder, given, source)) is not None:
-                    return Found(replace(site, said_by=way + name), tuple(dict.fromkeys(above)))
+                if (site := _placed(settings, folder, given, source)) is None:
+                    continue
+                called = called or site.name
+                if site.base_url:
+                    return Found(replace(site, said_by=way + name, name=called), tuple(dict.fromkeys(above)))
             if not outside and (site := _told_by_pages(given, source.label)).is_known:
-                return Found(site, tuple(above))
-    return Found(Site(), tuple(dict.fromkeys(above)))
+                return Found(replace(site, name=called), tuple(above))
+    return Found(Site(name=called), tuple(dict.fromkeys(above)))
 
 
 def _places(given: Path) -> Iterator[tuple[Path, str]]:
@@ -86,7 +90,7 @@ def _settings(folder: Path) -> Iterator[tuple[str, Settings]]:
     """What each of the settings in a folder says, with its name."""
     for name, read in READERS.items():
         if (text := _text(folder, name, _SETTINGS_BYTES)) is not None:
-            yield name, read(text)
+            yield name, replace(read(text), name=site_name(name, text))
 
 
 def _text(folder: Path, name: str, limit: int) -> str | None:
@@ -116,8 +120,10 @@ def _placed(settings: Settings, folder: Path, given: Path, source: Source) -> Si
     base = base_of(source)
     base, label = (given, f"{source.label}/" if source.label else "") if base is None else (base, "")
     if pages.is_relative_to(base):
-        return Site(settings.base_url, settings.rule, label + _path(_inside(pages, base)), within)
-    return Site(settings.base_url, settings.rule, label, within + _path(_inside(base, pages)))
+        root = label + _path(_inside(pages, base))
+    else:
+        root, within = label, within + _path(_inside(base, pages))
+    return Site(settings.base_url, settings.rule, root, within, name=settings.name)
 
 
 def _inside(folder: Path, other: Path) -> tuple[str, ...]:

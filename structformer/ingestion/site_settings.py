@@ -20,6 +20,7 @@ _BLOCK_COMMENT, _COMMENT_ENDS = re.compile(r"(/\*)"), {"/*": re.compile(r"\*/")}
 _LINE_COMMENT = re.compile(r"(?:^|(?<=[\s;,{}()]))//.*$", re.MULTILINE)
 _DOCS = re.compile(r"\bdocs\s*:\s*\{([^{}]*)")
 _BASE_URL = re.compile(r"^html_baseurl\s*=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
+_NAME = re.compile(r"""^[ \t]*["']?(?:project|title)["']?[ \t]*[:=][ \t]*(["'`])([^"'`$\n]{1,100})\1""", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,17 @@ class Settings:
     """The folders that pages may be in, as seen from that of the settings, the likeliest first."""
     within: str = ""
     """Where on the site the pages are."""
+    name: str = ""
+    """What they call the site; "" if they do not."""
+
+
+def site_name(file: str, text: str) -> str:
+    """What settings call the site: site_name, title or project, as a plain string."""
+    if file.endswith((".yml", ".yaml")):
+        found = _top_level(text)
+        return found.get("site_name") or found.get("title", "")
+    named = _NAME.search(text)
+    return named[2] if named else ""
 
 
 def _mkdocs(text: str) -> Settings:

@@ -206,6 +206,24 @@ def test_parts_of_a_site_have_the_same_addresses_however_they_are_given(docs, tm
     assert addresses(tmp_path / "built") == {"x.html": ""}
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "name"),
+    [
+        ("mkdocs.yml", "# site_name: no\nsite_name: 'Fast boats'  # ours\nsite_url: https://e.org/\n", "Fast boats"),
+        ("mkdocs.yml", "nav: []\nsite_name: Boats\n", "Boats"),  # also without an address
+        ("_config.yml", "title: Boats\n", "Boats"),
+        ("docusaurus.config.ts", "const c = {\n  // title: 'x',\n  title: 'Boats & oars',\n};", "Boats & oars"),
+        ("docusaurus.config.ts", "const c = {\n  title: process.env.TITLE,\n};", ""),
+        ("conf.py", "import os\nproject = 'Boats'\n", "Boats"),
+        ("book.toml", '[book]\ntitle = "Boats"\nsrc = "docs"\n', "Boats"),
+        ("hugo.json", '{\n  "title": "Boats",\n  "contentDir": "docs"\n}', "Boats"),
+    ],
+)
+def test_a_sites_settings_say_its_name(docs, file, text, name):
+    (docs.parent / file).write_text(text)
+    assert found_site([Source("", str(docs))]).site.name == name
+
+
 def test_nothing_above_a_repository_nor_in_a_folder_of_everybody_is_opened(tmp_path):
     folder = write_pages(tmp_path / "x" / "docs", {"a.md": "# A\n"})
     (tmp_path / "x" / "mkdocs.yml").write_text("site_url: https://e.org/\n")

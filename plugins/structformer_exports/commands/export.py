@@ -45,7 +45,7 @@ def _form_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--base-url", default="", help="With --docsearch and --site: where the site is.  [default: what its settings say]"
 )
-@click.option("--title", default="", help="With --site: the page's title.  [default: the names of what was read]")
+@click.option("--title", default="", help="With --site: the page's title.  [default: the site's name]")
 @click.option(
     "--engine",
     metavar="NAME:PLACE",

@@ -37,6 +37,7 @@ def test_langchain(harbour):
     assert documents[0].id == "mast.md#mend-the-mast"
     assert documents[0].page_content.startswith("The mast > Mend the mast\nTo mend the mast")
     assert documents[0].metadata["path"] == ["The mast", "Mend the mast"]
+    assert documents[0].metadata["source"] == "mast.md#mend-the-mast"
     chain = retriever | RunnableLambda(lambda found: len(found))
     assert chain.invoke("mend the mast") == 3
 

@@ -58,6 +58,15 @@ def test_code_of_other_folders_is_shown(directive):
     assert (page.root.text, [mark.kind for mark in page.root.marks], warnings) == ("b\nc", [MarkKind.CODE], [])
 
 
+def test_a_file_outside_of_the_folder_is_named_with_what_helps():
+    page, warnings = read({"page.md": "# Page\n\nRun it:\n\n{* ../src/tie.py *}\n"})
+    assert page.root.text == "Run it:"
+    assert warnings == [
+        "../src/tie.py is not included: it is outside of the ingested folder: ingest the folder of both, and --include "
+        "these pages"
+    ]
+
+
 def test_options_of_the_containers_manuals_are_sections_of_their_commands():
     files = {
         "man/tool-run.1.md.in": "% tool-run 1\n\n## OPTIONS\n\n@@option name\n\n@@option nobody\n",

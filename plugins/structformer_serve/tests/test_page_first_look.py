@@ -76,6 +76,12 @@ def texts(page: str) -> str:
     return " ".join(html.unescape(re.sub("<[^>]+>", " ", page)).split())
 
 
+def test_each_page_and_result_is_written_in_the_direction_of_its_own_text(boats):
+    assert '<article dir="auto">' in boats.get("/read/guide/moor.md").text
+    found = boats.get("/", params={"q": "moor"}).text
+    assert found.count("<article") == found.count('<li dir="auto"><article') > 0
+
+
 def test_the_first_page_has_the_folders_each_with_its_index_page_first(boats):
     page = boats.get("/").text
     assert re.findall(r"<h2><a [^>]+>([^<]+)</a> <span class=\"count\">(\d+)", page) == [

@@ -125,8 +125,11 @@ def test_the_same_workspace_gives_the_same_files(harbour, tmp_path):
         export_site(harbour, tmp_path / "one")
 
 
-def test_a_base_url_wins_over_the_address_that_the_sites_settings_say(run, tmp_path):
-    pages = {"docs/mast.md": "# The mast\n\nTall.\n", "mkdocs.yml": "site_url: https://boats.example/en/\n"}
+def test_a_base_url_wins_over_the_settings_which_name_the_site(run, tmp_path):
+    pages = {
+        "docs/mast.md": "# The mast\n\nTall.\n",
+        "mkdocs.yml": "site_name: Fair Winds\nsite_url: https://boats.example/en/\n",
+    }
     write_pages(tmp_path / "p", pages)
     assert run("ingest", tmp_path / "p" / "docs", "-w", tmp_path / "w").code == 0
     assert run("index", "--encoder", "none", "-w", tmp_path / "w").code == 0
@@ -139,6 +142,7 @@ def test_a_base_url_wins_over_the_address_that_the_sites_settings_say(run, tmp_p
     assert address() == "https://boats.example/en/mast/"
     assert address("--base-url", "http://localhost:8000") == "http://localhost:8000/mast/"
     assert address("--base-url", "..") == "../mast/"
+    assert json.loads((tmp_path / "s" / "meta.json").read_text())["title"] == "Fair Winds"
 
 
 def test_the_words_of_a_name_and_their_other_forms_have_their_terms(harbour):
