@@ -197,7 +197,7 @@ def _questions(retriever: Retriever, held_out_by: int | None) -> Iterator[tuple[
 
 
 def found_by(parts: Floats, weights: FusionWeights, allowed: npt.NDArray[np.bool_]) -> Floats:
-    """(units,) the hybrid's score of its candidates, NOWHERE of others. parts: (units, 7); allowed: (units,)."""
+    """(units,) the hybrid's score of its candidates, NOWHERE of others. parts: (units, 8); allowed: (units,)."""
     found = candidates(parts, weights, allowed)
     scores = np.full(len(parts), NOWHERE)
     scores[found] = contributions(parts[found], weights).sum(1)

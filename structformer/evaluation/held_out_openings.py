@@ -47,7 +47,7 @@ from structformer.workspace import Workspace
 
 _FUSED = 200  # passages of each list of reciprocal rank fusion
 _STATIC = [PARTS.index("structure"), PARTS.index("structure_overview")]
-# From the parts of all units, (units, 7), which may be found, (units,), and the question to the units' scores, -inf of
+# From the parts of all units, (units, 8), which may be found, (units,), and the question to the units' scores, -inf of
 # what is not found.
 Way = Callable[[Floats, npt.NDArray[np.bool_], str], Floats]
 
@@ -94,7 +94,7 @@ def evaluate_openings(
     owners = asked.owners.numpy()
 
     def table(number: int, vectors: torch.Tensor, allowed: npt.NDArray[np.bool_], others: Floats) -> Floats:
-        """(units, 7) an encoder's parts of the score, beside those that hang on no encoder."""
+        """(units, 8) an encoder's parts of the score, beside those that hang on no encoder."""
         found = dict(zip(PARTS, others.T, strict=True))
         cosines, overviews, found["lexical"], *_ = asked.parts(vectors[[number]], [number])[:, 0].double().numpy()
         found |= {"dense": cosines, "overview": overviews}

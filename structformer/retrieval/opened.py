@@ -285,13 +285,6 @@ class OpenedIndex:
         )
         return encoder, DenseIndex(vectors, self.owners, nearest, descriptions), weights
 
-    def presence(self, query: str, unit: int) -> float:
-        """How much of a query's words a unit holds, function words left out, between 0 and 1."""
-        terms = set(self.lexical.terms(query))
-        terms = terms - self.stop_terms or terms
-        text = f"{' '.join(self.units[unit].path)}\n{self.units[unit].text}"
-        return len(terms & self.lexical.held(query, text)) / len(terms) if terms else 0.0
-
     def document_text(self, document: int, characters: int) -> str:
         """A document's title and the beginning of its text, titles of sections in it."""
         parts = [self.documents[document].title]

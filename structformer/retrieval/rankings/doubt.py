@@ -10,34 +10,34 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from structformer.retrieval.rankings.hybrid_score import Floats, FusionWeights
+from structformer.retrieval.rankings.hybrid_score import PARTS, Floats, FusionWeights
 
 _AGREEMENT, _LEAD, _PRESENCE, _CONSTANT = 2.5, 0.23, 1.35, -2.6
+_PRESENT = PARTS.index("present")
+_SAYS = np.array([name != "present" for name in PARTS])
 _COUNTS = 0.01  # the least weight of a part that has a say
 _NEXT = 9  # documents that the first one is compared with
 
 
-def likely_right(
-    parts: Floats, totals: Floats, owners: npt.NDArray[np.int64], weights: FusionWeights, present: float
-) -> float:
+def likely_right(parts: Floats, totals: Floats, owners: npt.NDArray[np.int64], weights: FusionWeights) -> float:
     """Between 0 and 1; 0 where nothing was found. It grows with
 
     - the mean reciprocal rank of the first document by each part that counts,
     - its lead over the mean of the next nine, in units of the score,
-    - and with how much of the query stands in its first passage, by how rare the words are.
+    - and with how much of the query its first passage has, by how rare the words are.
 
-    parts: (candidates, 7); totals: (candidates,) the hybrid's score; owners: (candidates,) their documents, ascending;
-    present: between 0 and 1.
+    parts: (candidates, 8); totals: (candidates,) the hybrid's score; owners: (candidates,) their documents, ascending.
     """
     if not len(totals):
         return 0.0
     starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]])
     by_document = np.maximum.reduceat(np.column_stack([totals, parts]), starts, axis=0)
-    scores, counted = by_document[:, 0], by_document[:, 1:][:, weights.as_array() > _COUNTS]
+    scores, counted = by_document[:, 0], by_document[:, 1:][:, _SAYS & (weights.as_array() > _COUNTS)]
     first = int(scores.argmax())
     ranks = 1 + (counted > counted[first]).sum(0)
     telling = counted[first] > counted.min(0)  # a part in which it has nothing does not agree
     agreement = float(np.where(telling, 1 / ranks, 0.0).mean())
+    present = float(parts[int(totals.argmax()), _PRESENT])
     others = np.sort(np.delete(scores, first))[::-1][:_NEXT]
     unit = float(np.linalg.norm(weights.as_array())) or 1.0
     lead = (float(scores[first]) - float(others.mean())) / unit if len(others) > 1 else 0.0

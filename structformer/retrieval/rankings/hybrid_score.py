@@ -40,20 +40,23 @@ class FusionWeights:
     """The static encoder's cosine of the overview."""
     described: float = 0.0
     """The cosine of the sentence that describes the document best (descriptions.py); 0 where none are kept."""
+    present: float = 0.0
+    """How much of the query the unit has as it is written, by how rare that is (`LexicalIndex.presence`)."""
     static_alone: bool = False
     """Whether the encoder of `dense` and `overview` is the static one."""
 
     def as_array(self) -> Floats:
-        """(7,) float64."""
+        """(8,) float64."""
         return np.array([getattr(self, name) for name in PARTS], np.float64)
 
     def asked(self, query: str) -> FusionWeights:
         """The weights for a query. The static encoder's vector is a sum over words, and tells less the more there
-        are.
+        are. A query without a blank is a name: what has it comes first.
         """
         share = min(1.0, STATIC_WORDS / max(1, word_count(query)))
         names = ("dense", "overview") if self.static_alone else ("structure", "structure_overview")
-        return replace(self, **{name: share * getattr(self, name) for name in names})
+        present = ONE_NAME if len(query.split()) == 1 else self.present
+        return replace(self, present=present, **{name: share * getattr(self, name) for name in names})
 
     @property
     def with_structure(self) -> bool:
@@ -66,12 +69,13 @@ class FusionWeights:
         return {name: value for name in PARTS if (value := getattr(self, name))}
 
 
-PARTS = tuple(each.name for each in fields(FusionWeights))[:7]
-_WITH_PRETRAINED = FusionWeights(1.0, 0.4, 0.9, 0.5, 0.7, 0.15, 0.4)
-_NOTHING_PRETRAINED = FusionWeights(dense=1.0, overview=1.0, lexical=1.0, document=0.6, static_alone=True)
+PARTS = tuple(each.name for each in fields(FusionWeights))[:8]
+_WITH_PRETRAINED = FusionWeights(1.0, 0.4, 0.7, 0.5, 0.7, 0.15, 0.4, 0.1)
+_NOTHING_PRETRAINED = FusionWeights(dense=1.0, overview=1.0, lexical=0.8, document=0.6, present=0.1, static_alone=True)
 _UNREAD = FusionWeights(  # what words and structure count by themselves, and hardly more
-    dense=1e-6, overview=0.4e-6, lexical=1.0, document=0.7, structure=0.8, structure_overview=0.9
+    dense=1e-6, overview=0.4e-6, lexical=0.8, document=0.6, structure=1.0, structure_overview=1.0, present=0.1
 )
+ONE_NAME = 3.0  # the weight of having a query that is one name
 STATIC_WORDS = 5  # up to as many words of a query the static encoder counts in full
 
 
@@ -101,8 +105,8 @@ def scaled_weights(parts: Floats, weights: Floats) -> Floats:
 
 
 def contributions(parts: Floats, weights: FusionWeights) -> Floats:
-    """(candidates, 7) what each part gives each candidate: its weight times its distance from the candidates' mean in
-    their standard deviations. The hybrid's score is their sum. parts: (candidates, 7).
+    """(candidates, 8) what each part gives each candidate: its weight times its distance from the candidates' mean in
+    their standard deviations. The hybrid's score is their sum. parts: (candidates, 8).
     """
     if not len(parts):
         return parts
@@ -125,9 +129,9 @@ def what_parts_give(ranking: Ranking, weights: FusionWeights) -> dict[str, tuple
 
 def candidates(parts: Floats, weights: FusionWeights, allowed: npt.NDArray[np.bool_], k: int = 200) -> Numbers:
     """The places of what a search would look at, in order: of the allowed units the k best by the encoder, by words and
-    by the static encoder. parts: (units, 7) of all units; allowed: (units,).
+    by the static encoder. parts: (units, 8) of all units; allowed: (units,).
     """
-    dense, overview, lexical, _, structure, structure_overview, _ = parts.T
+    dense, overview, lexical, _, structure, structure_overview, *_ = parts.T
     ways = [dense + weights.overview / weights.dense * overview]
     if weights.with_structure:
         ways.append(structure + weights.structure_overview / weights.structure * structure_overview)

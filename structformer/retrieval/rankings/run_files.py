@@ -35,7 +35,7 @@ def read_run(path: Path) -> tuple[str, Run]:
             form = "neither TREC's `query Q0 document rank score tag` nor `query document rank`"
             raise UsageError(f"{path}, line {number}: {form}") from None
         if math.isnan(score):
-            raise UsageError(f"{path}, line {number}: a score that is no number")
+            raise UsageError(f"{path}, line {number}: a score that is not a number")
         score, first = found.setdefault(query, {}).setdefault(document, (score, number))
         if first != number:
             raise UsageError(f"{path}, line {number}: the query {query!r} has {document!r} on line {first} already")

@@ -172,6 +172,7 @@ def _weighed(
         "overview": overviews,
         "lexical": [by_words.get(unit, 0.0) for unit in units],
         "document": [by_document.get(owner, 0.0) for owner in owners],
+        "present": opened.lexical.presence(ranking.query, units),
     }
     if asked is not None:
         static = opened.encoder(STRUCTURE)[1].scores(asked, numbers)
@@ -182,11 +183,10 @@ def _weighed(
     table = np.stack([parts.get(name, nothing) for name in PARTS], axis=1).astype(np.float64)
     weights = weights.asked(ranking.query)
     totals = contributions(table, weights).sum(1)
-    kept = {name: values for name, values in parts.items() if name != "lexical"}  # the stage that found them says it
-    ranking.scores.update({name: dict(zip(units, map(float, values), strict=True)) for name, values in kept.items()})
+    del parts["lexical"]  # the stage that found them says it
+    ranking.scores.update({name: dict(zip(units, map(float, values), strict=True)) for name, values in parts.items()})
     found = top_k(dict(zip(units, map(float, totals), strict=True)), stage.k)
-    present = opened.presence(ranking.query, found[0][0]) if found else 0.0
-    ranking.likely = likely_right(table, totals, index.owners[numbers], weights, present)
+    ranking.likely = likely_right(table, totals, index.owners[numbers], weights)
     return found
 
 
