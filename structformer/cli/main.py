@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sqlite3
 import sys
@@ -125,6 +126,9 @@ def app() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 a usage error, 130 interrupted."""
     asked = next(iter(arguments or sys.argv[1:]), "")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a sign shows another, and ends nothing
+            stream.reconfigure(errors="replace")
     try:
         with needed_for(f"structformer {asked}"):
             result: Any = app.main(args=arguments, prog_name="structformer", standalone_mode=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def command(
     from structformer.retrieval.hits import parse_filter
     from structformer.retrieval.pipeline import parse_pipeline
 
-    text = " ".join(query)
+    text = os.fsencode(" ".join(query)).decode("utf-8", "replace")  # a terminal's bytes may be of another encoding
     chosen = parse_pipeline(pipeline) if pipeline else None
     where = parse_filter(paths, settings)
     if engine is not None:

@@ -90,6 +90,7 @@ class OpenedIndex:
         self._statistics: dict[str, CollectionStatistics] = {}
         self._stop_terms: dict[str, frozenset[str]] = {}
         self._metadata: MetadataTable | None = None
+        self._had_encoder = False
         self._loading = RLock()  # several threads may search; what is large is loaded once
 
     @cached_property
@@ -220,7 +221,10 @@ class OpenedIndex:
         bi_encoders = (ENCODER, UNTRAINED) if trained_encoder(self.workspace) else (UNTRAINED, ENCODER)
         for encoder in (*bi_encoders, STRUCTURE):
             if self.index.has_vectors(encoder):
+                self._had_encoder = True
                 return encoder
+        if self._had_encoder:  # a search by words alone would be another one, without a word
+            raise WorkspaceError(f"the models of {self.workspace} are gone since its index was opened")
         return ""
 
     def with_encoders_named(self, pipeline: Pipeline) -> Pipeline:

@@ -76,8 +76,8 @@ class Retriever:
         """
         if k < 1:
             raise UsageError(f"k={k}: ask for 1 hit or more")
-        used = self.pipeline(pipeline)
-        ranking = self.rank([checked_query(query)], used, where=where)[0]
+        query, used = checked_query(query), self.pipeline(pipeline)
+        ranking = self.rank([query], used, where=where)[0]
         hits = self.hits(ranking, k, group=group)
         return Hits(hits, query=query, pipeline=str(used), likely=ranking.likely)
 
@@ -92,6 +92,10 @@ class Retriever:
     ) -> Hits:
         """`search` without holding up the event loop: it runs in a thread, and several may run at once."""
         return await asyncio.to_thread(self.search, query, k, pipeline, where=where, group=group)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, in another process too, opens the index by itself."""
+        return Retriever.open, (str(self.workspace.path),)
 
     def __repr__(self) -> str:
         return f"Retriever({str(self.workspace)!r}, {len(self.documents)} documents, {self.default_pipeline()})"
@@ -273,7 +277,10 @@ def _made_vectors(index: Index, encoder: str) -> Path:
 
 
 def checked_query(query: str) -> str:
-    """The query. Raises UsageError when it has neither a word nor a sign."""
+    """The query, U+FFFD for what UTF-8 cannot hold: bytes of another encoding, half an emoji. Raises UsageError when it
+    has neither a word nor a sign.
+    """
+    query = query.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     if not spaced(query) and not names_of(query):
         raise UsageError("the query has no words")
     return query

@@ -188,7 +188,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def read_only(path: Path) -> sqlite3.Connection:
     """A database that nobody writes any more, for any thread. Raises sqlite3.Error."""
     # immutable: a folder that may only be read needs no lock in it.
-    return sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True, check_same_thread=False)
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
 
 
 @contextmanager

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import shutil
 from pathlib import Path
 
@@ -40,6 +42,19 @@ def test_a_change_of_the_current_folder_changes_nothing(made, monkeypatch, tmp_p
         assert {hit.document_id for hit in retriever.search("walrus", 5, pipeline)} == {"a.md", "b.md"}
     assert str(retriever.workspace) == str(made)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_retriever_is_copied_and_pickled(made, monkeypatch, tmp_path):
+    monkeypatch.chdir(made.parent)
+    retriever = Retriever.open(made.name)
+    kept = pickle.dumps(retriever)
+    monkeypatch.chdir(tmp_path)
+    for each in (pickle.loads(kept), copy.deepcopy(retriever)):
+        assert [hit.address for hit in each.search("walrus")] == [hit.address for hit in retriever.search("walrus")]
+
+
+def test_bytes_of_another_encoding_are_a_query(made):
+    assert len(Retriever.open(made).search("walrus caf\udce9")) == 2
 
 
 def test_a_database_under_any_name_is_the_one_that_is_read(made):

@@ -32,7 +32,7 @@ def read_run(path: Path) -> tuple[str, Run]:
                 query, _, document, _, written, tag = fields
                 score = float(written)
         except ValueError:
-            form = "neither TREC's `query Q0 document rank score tag` nor `query document rank`"
+            form = "not TREC's `query Q0 document rank score tag`, nor `query document rank`"
             raise UsageError(f"{path}, line {number}: {form}") from None
         if math.isnan(score):
             raise UsageError(f"{path}, line {number}: a score that is not a number")
