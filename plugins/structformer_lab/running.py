@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -72,8 +73,8 @@ def run_experiment(
     each row; detail: with what each training says.
 
     The title says how long each training may take, and so does the first line. A row whose model is there already,
-    trained with the same options on this corpus, is not trained again, so that a killed experiment goes on where it
-    was. A row that has nothing to train on is left out and named. Raises UsageError when no row is left."""
+    trained with the same options on this corpus, is not trained again, and one that was begun goes on after its last
+    checkpoint. A row that has nothing to train on is left out and named. Raises UsageError when no row is left."""
     workspace = Workspace(workspace)
     training = training or RowTraining()
     if training.max_seconds is None:
@@ -259,12 +260,12 @@ def _trained(
             "development": development_digests(workspace, options),
         }
 
-        def train() -> None:
+        def train(resume: bool) -> None:
             development = named_development(workspace, options)
             if development is not None:
                 say(said_of(development))
             unasked = shared(options, how.of_training(row))
-            mode = RunMode(force=True, listener=listener, unasked=unasked, development=development)
+            mode = RunMode(resume=resume, force=True, listener=listener, unasked=unasked, development=development)
             train_ranker(workspace, options, mode)
 
         _once(workspace, row.model, asked, train)
@@ -291,7 +292,7 @@ def _trained(
         "base": read_record(workspace, row.model).fingerprint if row.train is not None else "",
     }
 
-    def finetune() -> None:
+    def finetune(resume: bool) -> None:
         found = read_run(run)[1] if run else None
         source, _ = judged_source(
             workspace,
@@ -304,7 +305,8 @@ def _trained(
             held_out=_HELD_OUT,
         )
         unasked = {**UNASKED, **shared(tuned, how.of_finetuning(row))}
-        train_ranker(workspace, tuned, RunMode(force=True, listener=listener, unasked=unasked), source=source)
+        mode = RunMode(resume=resume, force=True, listener=listener, unasked=unasked)
+        train_ranker(workspace, tuned, mode, source=source)
 
     _once(workspace, f"{row.model}-finetuned", asked, finetune)
 
@@ -323,11 +325,21 @@ def some_queries(judgements: Judgements, count: int, seed: int) -> Judgements:
     )
 
 
-def _once(workspace: Workspace, name: str, asked: Mapping[str, Any], make: Callable[[], object]) -> None:
-    """Make a model unless it is there, made for the same."""
+def _once(workspace: Workspace, name: str, asked: Mapping[str, Any], make: Callable[[bool], object]) -> None:
+    """Make a model unless it is there, made for the same. `make` takes whether what was begun for it goes on."""
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()
-    path = workspace.model(name) / _ASKED_FOR
-    if path.exists() and json.loads(path.read_text(encoding="utf-8")).get("digest") == digest:
+    path, begun = workspace.model(name) / _ASKED_FOR, workspace.checkpoints(name) / _ASKED_FOR
+    if _digest_in(path) == digest:
         return
-    make()
+    resume = _digest_in(begun) == digest
+    begun.parent.mkdir(parents=True, exist_ok=True)
+    write_json(begun, {"digest": digest})
+    make(resume)
     write_json(path, {"digest": digest})
+    begun.unlink()
+    with suppress(OSError):  # something of a user's is left
+        begun.parent.rmdir()
+
+
+def _digest_in(path: Path) -> str | None:
+    return json.loads(path.read_text(encoding="utf-8")).get("digest") if path.exists() else None

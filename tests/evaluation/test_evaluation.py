@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import parse_pipeline
 from structformer.retrieval.rankings.qrels_files import read_qrels
 from structformer.retrieval.rankings.run_files import read_run, write_run
-from structformer.training import TrainingOptions, training_options
+from structformer.training import Listener, TrainingOptions, train_ranker, training_options
 
 from boats import boats
 from structformer_lab.experiment import experiment_names, read_experiment
@@ -365,6 +366,39 @@ def test_an_experiment_trains_compares_and_goes_on_where_it_was(tmp_path):
     again = run_experiment(folder, judged, read_experiment(str(tmp_path / "e.toml")))
     assert [row.scores for row in again.rows] == [row.scores for row in result.rows]
     assert {path: path.stat().st_mtime_ns for path in models} == models  # nothing is trained twice
+
+
+def test_an_experiment_goes_on_inside_the_row_that_was_interrupted(tmp_path, monkeypatch):
+    folder = boats(tmp_path)
+    build_index(folder, encoders=[])
+    judged = Judgements({"1": "how to mend the mast"}, {"1": {"mast.md": 1}})
+    row = 'train = { ranker = "knrm", base_model = "scratch", size = "tiny", max_steps = 4, save_steps = 1 }\n'
+    (tmp_path / "e.toml").write_text(f'[[rows]]\nlabel = "knrm"\npipeline = "lexical >> rerank:{{model}}[k=5]"\n{row}')
+    experiment = read_experiment(str(tmp_path / "e.toml"))
+
+    def stopped(workspace, options, mode, **given):
+        def stop(done) -> None:
+            if done.step == 2:
+                raise KeyboardInterrupt
+
+        return train_ranker(workspace, options, replace(mode, listener=Listener(step=stop)), **given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("structformer_lab.running.train_ranker", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            run_experiment(folder, judged, experiment)
+    said: list[str] = []
+    run_experiment(folder, judged, experiment, detail=said.append)
+    assert "going on after step 2" in said
+    assert not list((folder / "checkpoints").iterdir())
+
+    with monkeypatch.context() as patched:
+        patched.setattr("structformer_lab.running.train_ranker", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            run_experiment(folder, judged, experiment, RowTraining(["learning_rate=1e-4"]))
+    said.clear()
+    run_experiment(folder, judged, experiment, RowTraining(["learning_rate=1e-5"]), detail=said.append)
+    assert any("starting over: the checkpoints of an unfinished run (step 2) are dropped" in line for line in said)
 
 
 PAPER = """

@@ -36,10 +36,8 @@ def test_a_run_is_read_packed_and_in_three_columns(tmp_path):
     ("text", "said"),
     [
         ("q Q0 a 1 2 x\nq Q0 b 2 1 x\nq Q0 a 3 1 x\n", "line 3: the query 'q' has 'a' on line 1 already"),
-        ("q Q0 a 1 nan x
-", "line 1: a score that is not a number"),
-        ("q Q0 a 1 x
-", "line 1: not TREC's"),
+        ("q Q0 a 1 nan x\n", "line 1: a score that is not a number"),
+        ("q Q0 a 1 x\n", "line 1: not TREC's"),
     ],
 )
 def test_what_no_order_follows_from_is_refused_by_its_line(tmp_path, text, said):

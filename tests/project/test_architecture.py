@@ -278,7 +278,8 @@ def test_the_core_names_no_plugin():
 
 
 # One has to change these by hand, and say why: a core that one person can hold in their head.
-MOST_LINES, MOST_MODULES = 39_000, 290
+# 39,000 until names, phrases, doubt, deadlines and hostile values came, in the rooms that they concern.
+MOST_LINES, MOST_MODULES = 39_700, 290
 MOST_IN_THE_HALL, MOST_IN_A_FOLDER = 12, 30
 
 
@@ -296,6 +297,7 @@ CONCEPTS = {
     "structformer.formats.included",
     "structformer.ingestion.ir_datasets_source",
     "structformer.ingestion.warc",
+    "structformer.retrieval.vectors.reading",
     "structformer.models.fused_attention",
     "structformer.pages.frame",
     "structformer.retrieval.training_verdicts",

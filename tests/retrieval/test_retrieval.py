@@ -74,7 +74,7 @@ def test_the_default_is_hybrid_once_there_are_vectors(indexed):
     assert hit.score == hit.scores["hybrid"]
 
 
-def test_the_hybrid_is_the_weighted_sum_of_its_seven_scores_in_standard_deviations(indexed):
+def test_the_hybrid_is_the_weighted_sum_of_its_eight_scores_in_standard_deviations(indexed):
     retriever = Retriever.open(indexed)
     weights = retriever.weights(retriever.pipeline("hybrid")).asked("clove hitch")
     [ranking] = retriever.rank(["clove hitch"], "hybrid")
@@ -119,20 +119,30 @@ def test_fusion_sums_reciprocal_ranks():
 
 def test_the_score_has_one_unit_whatever_the_scale_of_an_encoders_cosines():
     generator = np.random.default_rng(0)
-    parts = generator.random((50, 7))
-    narrow = parts * [0.04, 1, 30, 1, 1, 1, 1] + [0.84, 0, 0, 0, 0, 0, 0]  # cosines between .84 and .88; BM25 up to 30
+    parts = generator.random((50, 8))
+    narrow = parts * [0.04, 1, 30, 1, 1, 1, 1, 1] + [
+        0.84,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]  # cosines between .84 and .88; BM25 up to 30
     weights = fusion_weights(pretrained=True, structure=True, described=True)
     assert contributions(narrow, weights) == pytest.approx(contributions(parts, weights))
-    assert contributions(parts, weights).mean(0) == pytest.approx(np.zeros(7))
+    assert contributions(parts, weights).mean(0) == pytest.approx(np.zeros(8))
     assert contributions(parts, weights).std(0) == pytest.approx(weights.as_array())
     parts[:, 4] = 0.3  # the same for all candidates: it tells nothing
     assert not contributions(parts, weights)[:, 4].any()
-    assert contributions(np.empty((0, 7)), weights).shape == (0, 7)
+    assert contributions(np.empty((0, 8)), weights).shape == (0, 8)
 
 
 def test_a_sum_of_word_vectors_counts_less_for_a_long_question():
     weights = fusion_weights(pretrained=True, structure=True)
     assert weights.asked("undo a commit") == weights
+    assert weights.asked("--amend").present > weights.present  # a name: what has it comes first
     assert weights.asked(" ".join("abcdefghij")).structure == pytest.approx(weights.structure / 2)
     assert weights.asked(" ".join("abcdefghij")).dense == weights.dense
     alone = fusion_weights(pretrained=False)
@@ -144,16 +154,17 @@ def test_a_first_document_that_all_parts_agree_on_is_likelier_than_one_that_bare
     weights = fusion_weights(pretrained=True, structure=True, described=True)
     owners = np.arange(30)
     generator = np.random.default_rng(0)
-    mixed = generator.normal(size=(30, 7))
+    mixed = generator.normal(size=(30, 8))
     clear = mixed.copy()
     clear[3] = 5.0
 
     def likely(parts, present):
-        return likely_right(parts, contributions(parts, weights).sum(1), owners[: len(parts)], weights, present)
+        parts[:, -1] = present
+        return likely_right(parts, contributions(parts, weights).sum(1), owners[: len(parts)], weights)
 
     assert 0 < likely(mixed, 0.0) < DOUBTED < likely(clear, 1.0) < 1
     assert likely(mixed, 0.0) < likely(mixed, 1.0)
-    assert likely_right(mixed[:0], np.empty(0), owners[:0], weights, 0.0) == 0.0
+    assert likely_right(mixed[:0], np.empty(0), owners[:0], weights) == 0.0
     assert 0 < likely(mixed[:1], 1.0) < 1
 
 
@@ -187,7 +198,7 @@ def test_pipelines_are_written_and_read_back(tmp_path):
         ("dense[j=3]", "dense has no option 'j'; choose from: k"),
         ("dense[k=0]", "a whole number of at least 1"),
         ("dense[k]", r"write \[option=value\]"),
-        ("hybrid[weights=mine]", "choose learned or rrf"),
+        ("hybrid[weights=mine]", "choose standardised or rrf"),
         ("lexical:model", "the stage lexical takes no model"),
         ("dense >> ", "is not a stage"),
         ("gone.toml", "gone.toml cannot be read"),

@@ -113,7 +113,7 @@ def command(
     ablation-finetuned (table 5), sizes (figure 4). HARP's: harp (table 2), harp-ensemble (table 3), harp-ablation
     (table 4), few-shot and many-queries (figure 3). fandom: ColBERT re-ranking and retrieving. agent: the section-title
     agent (figures 2 and 3). A FILE of your own is TOML, see docs/evaluation.md. A killed experiment resumes with the
-    row where it was."""
+    row where it was, after its last checkpoint."""
     from structformer.evaluation import write_page
     from structformer.workspace import Workspace, check_folder, new_folder
 
