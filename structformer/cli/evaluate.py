@@ -141,6 +141,8 @@ def command(
     document, from 20 openings on. Without a pretrained encoder's vectors BM25 and the encoder that the corpus taught
     are compared, for which torch is not needed.
 
+    The qrels judge documents by their ids, or sections by id#anchor; then both are shown.
+
     Writes run files, report.json, report.md and report.html into a folder of their own. Exit code 1 when the qrels name
     documents that the corpus does not have, or queries that are not there (they are listed; the scores count unknown
     documents as never found).

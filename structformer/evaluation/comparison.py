@@ -32,6 +32,7 @@ from structformer.sampling.held_out import held_out_queries, held_out_share
 from structformer.storage.files import write_bytes, write_json
 from structformer.workspace import Workspace
 
+Ranks = Callable[..., list[list[tuple[str, float]]]]  # `Retriever.rank_documents` or `rank_sections`
 MEASURES = ("nDCG@10", "RR@10", "Success@1")
 CAVEAT = (
     "Held-out structure shows whether training on this corpus carries over to documents it was "
@@ -289,12 +290,12 @@ def evaluate(
 ) -> Evaluation:
     """Run every pipeline on the judged queries and compare them, with each other and with run files.
 
-    Unknown document ids in the qrels count as relevant documents that nothing can find, and are listed; so are judged
-    queries that are not there. labels: names of the pipelines in the table. ensembles: by the name of a row, the labels
-    of the rows whose ranks it averages. against: pipelines that the others are
-    compared with; `standard` adds BM25 and the best baseline, as far as they are among them. With `output`, writes runs
-    in TREC's format, report.json, report.md and by_query.tsv there. Raises UsageError on an unknown measure, or when no
-    query has a judgement."""
+    Documents are judged by their ids, or sections by id#anchor. Unknown ids in the qrels count as relevant documents
+    that nothing can find, and are listed; so are judged queries that are not there. labels: names of the pipelines in
+    the table. ensembles: by the name of a row, the labels of the rows whose ranks it averages. against: pipelines that
+    the others are compared with; `standard` adds BM25 and the best baseline, as far as they are among them. With
+    `output`, writes runs in TREC's format, report.json, report.md and by_query.tsv there. Raises UsageError on an
+    unknown measure, or when no query has a judgement."""
     workspace, progress = Workspace(workspace), notebook_progress(progress)
     # A wrong name fails before the work begins.
     Evaluator([parse_measure(name) for name in measures], judgements.qrels, judgements.subtopics)
@@ -306,11 +307,15 @@ def evaluate(
     chosen += [each for each in compared if each not in chosen]
     asked = judgements.asked()
     names = [*labels, *(label(each) for each in chosen[len(labels) :])]
+    known = set(Corpus.open(workspace).document_ids())
+    rank: Ranks = retriever.rank_documents
+    if judgements.are_of_sections(known):
+        rank = retriever.rank_sections
+        known = {f"{unit.document_id}#{unit.anchor}" for unit in retriever.units}
     found = [
-        FoundRun(str(each), name, _run(retriever, each, asked, judgements.exclude, progress))
+        FoundRun(str(each), name, _run(rank, each, asked, judgements.exclude, progress))
         for each, name in zip(chosen, names, strict=True)
     ]
-    known = set(Corpus.open(workspace).document_ids())
     for path in runs:
         tag, run = read_run(path)
         its = {query: run[query] for query in asked if query in run}
@@ -432,7 +437,7 @@ def held_out_judgements(workspace: str | Path | Workspace, *, seed: int | None =
 
 
 def _run(
-    retriever: Retriever,
+    rank: Ranks,
     pipeline: Pipeline,
     queries: dict[str, str],
     exclude: dict[str, str],
@@ -443,7 +448,7 @@ def _run(
     names = list(queries)
     for start in range(0, len(names), _CHUNK):
         part = names[start : start + _CHUNK]
-        ranked = retriever.rank_documents([queries[name] for name in part], pipeline, _DEPTH + 1, names=part)
+        ranked = rank([queries[name] for name in part], pipeline, _DEPTH + 1, names=part)
         for name, documents in zip(part, ranked, strict=True):
             kept = [document for document, _ in documents if document != exclude.get(name)][:_DEPTH]
             run[name] = [(document, float(_DEPTH - place)) for place, document in enumerate(kept)]

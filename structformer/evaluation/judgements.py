@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -43,6 +43,20 @@ class Judgements:
     """Documents left out of a query's ranking, by query id."""
     subtopics: Sequence[Qrel] = ()
     """The single judgements, if documents are judged for several subtopics of a query."""
+
+    def are_of_sections(self, documents: Collection[str]) -> bool:
+        """Whether sections are judged, by id#anchor. documents: the ids of the corpus's."""
+        named = {name for judged in self.qrels.values() for name in judged if "#" in name}
+        return any(name not in documents for name in named)
+
+    def of_documents(self) -> Judgements:
+        """The same of the sections' documents, each with its best section's grade."""
+        qrels: Qrels = {query: {} for query in self.qrels}
+        for query, judged in self.qrels.items():
+            for name, grade in judged.items():
+                document = name.partition("#")[0]
+                qrels[query][document] = max(grade, qrels[query].get(document, grade))
+        return Judgements(self.queries, qrels, self.exclude)
 
     def asked(self) -> dict[str, str]:
         """The queries that have a relevant document. Raises UsageError when none has."""

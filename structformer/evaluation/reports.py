@@ -160,7 +160,11 @@ def _results(
 ) -> list[Evaluation]:
     """A comparison for each set of queries; of openings if no other set is given."""
     workspace = retriever.workspace
+    ids = {document.id for document in retriever.documents}
     sets = [(title, judgements, "") for title, judgements in request.judged]
+    for title, judgements in request.judged:
+        if judgements.are_of_sections(ids):
+            sets.append((f"{title}, documents", judgements.of_documents(), ""))
     if request.held_out_structure:
         sets += [
             (f"held-out structure, {kind} queries", judgements, CAVEAT)

@@ -48,6 +48,7 @@ T = TypeVar("T")
 # The file of an encoder's vectors in an index, by the encoder's name.
 VectorsOf = Callable[[Index, str], Path]
 SECTIONS, DOCUMENTS = "sections", "documents"  # what a stage scores
+_BATCHES_KEPT = 16  # of 256 queries: 6 MB
 WHOLE = 1_000_000  # characters of a document that are counted
 
 
@@ -85,6 +86,7 @@ class OpenedIndex:
         self.lexical = LexicalIndex(folder / "lexical", self.index.manifest["languages"])
         self._read_places: list[npt.NDArray[np.int64]] = []
         self._dense: dict[str, tuple[QueryEncoder, DenseIndex, FusionWeights]] = {}
+        self._asked_before: dict[tuple[int, tuple[str, ...]], npt.NDArray[np.float32]] = {}
         self._late: dict[str, TokenIndex] = {}
         self._rerankers: dict[str, Scorer] = {}
         self._statistics: dict[str, CollectionStatistics] = {}
@@ -253,6 +255,20 @@ class OpenedIndex:
     def encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
         """What encodes queries, with its vectors of this index and its fusion weights."""
         return self._kept(self._dense, name, self._open_encoder)
+
+    def query_vectors(self, name: str, queries: Sequence[str]) -> npt.NDArray[np.float32]:
+        """(queries, dimensions) by an encoder. The last batches are kept: an evaluation asks the same queries in several
+        ways.
+        """
+        encoder = self.encoder(name)[0]
+        if len(queries) == 1:
+            return encoder.encode_queries(queries)
+        key = id(encoder), tuple(queries)
+        if key not in self._asked_before:
+            while len(self._asked_before) >= _BATCHES_KEPT:
+                self._asked_before.pop(next(iter(self._asked_before)), None)
+            self._asked_before[key] = encoder.encode_queries(queries)
+        return self._asked_before[key]
 
     @property
     def has_structure(self) -> bool:

@@ -192,6 +192,23 @@ class Retriever:
             self.documents_of(ranking.ranked, k) for ranking in self.rank(queries, pipeline, where=where, names=names)
         ]
 
+    def rank_sections(
+        self, queries: Sequence[str], pipeline: AnyPipeline | None = None, k: int = 100, *, names: Sequence[str] = ()
+    ) -> list[list[tuple[str, float]]]:
+        """For each query up to k (document id#anchor, score) of sections, each scoring as its best passage; the text
+        above the first heading has no anchor.
+        """
+        found = []
+        for ranking in self.rank(queries, pipeline, names=names):
+            best: dict[str, float] = {}
+            for number, score in ranking.ranked:
+                unit = self.units[number]
+                best.setdefault(f"{unit.document_id}#{unit.anchor}", score)
+                if len(best) >= k:
+                    break
+            found.append(list(best.items()))
+        return found
+
     def documents_of(self, ranked: Ranked, k: int) -> list[tuple[str, float]]:
         """Up to k (document id, score) of ranked units, a document scoring as its best unit."""
         best: dict[int, float] = {}

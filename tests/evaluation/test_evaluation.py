@@ -98,6 +98,21 @@ def test_unknown_documents_and_queries_are_counted_and_cost_score(workspace):
     assert result.rows[0].scores["Success@1"] == pytest.approx(2 / 3)
 
 
+def test_sections_are_judged_by_their_anchors_and_their_documents_beside_them(workspace, run, tmp_path):
+    build_index(workspace, encoders=[])
+    (tmp_path / "q.jsonl").write_text('{"_id": "1", "text": "a loop at the end of a rope that does not slip"}\n')
+    (tmp_path / "sections.tsv").write_text("query-id\tsection-id\tscore\n1\tknots.md#bowline\t2\n")
+    options = ("--queries", tmp_path / "q.jsonl", "--qrels", tmp_path / "sections.tsv", "--pipeline", "lexical")
+    done = run("evaluate", *options, "--json", "-w", workspace)
+    assert done.code == 0, done.err
+    sections, documents = done.json["results"]
+    assert documents["title"] == f"{sections['title']}, documents"
+    assert documents["rows"][0]["scores"]["Success@1"] == sections["rows"][0]["scores"]["Success@1"] == 1.0
+    judged = Judgements({"1": "loop"}, {"1": {"knots.md#bowline": 1, "knots.md#nowhere": 1}})
+    assert evaluate(workspace, judged, pipelines=["lexical"]).unknown_documents == ["knots.md#nowhere"]
+    assert judged.of_documents().qrels == {"1": {"knots.md": 1}}
+
+
 def test_an_excluded_document_is_left_out_of_the_ranking(workspace):
     build_index(workspace, encoders=[])
     judged = Judgements({"q": "clove hitch rope post"}, {"q": {"index.md": 1}}, {"q": "knots.md"})

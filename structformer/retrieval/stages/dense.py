@@ -34,8 +34,8 @@ def _found(
     with_overviews: bool,
 ) -> list[tuple[Ranking, Vector, Ranked]]:
     """Each query's ranking, vector, and units by their vectors."""
-    encoder, index, weights = opened.encoder(stage.model)
-    vectors = encoder.encode_queries([ranking.query for ranking in rankings])
+    _, index, weights = opened.encoder(stage.model)
+    vectors = opened.query_vectors(stage.model, [ranking.query for ranking in rankings])
     weight = weights.overview / weights.dense if with_overviews and weights.dense else 0.0
     found = _nearest(index, vectors, stage, weight, documents)
     return list(zip(rankings, vectors, found, strict=True))
@@ -111,8 +111,7 @@ def _static_vectors(opened: OpenedIndex, stage: Stage, rankings: Sequence[Rankin
     """
     if stage.model == STRUCTURE or not opened.encoder(stage.model)[2].with_structure or not opened.has_structure:
         return [None] * len(rankings)
-    encoder, _, _ = opened.encoder(STRUCTURE)
-    return list(encoder.encode_queries([ranking.query for ranking in rankings]))
+    return list(opened.query_vectors(STRUCTURE, [ranking.query for ranking in rankings]))
 
 
 def _by_structure(
@@ -128,8 +127,8 @@ def _by_structure(
 
 
 def _fusion(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
-    encoder, index, _ = opened.encoder(stage.model)
-    vectors = encoder.encode_queries([ranking.query for ranking in rankings])
+    _, index, _ = opened.encoder(stage.model)
+    vectors = opened.query_vectors(stage.model, [ranking.query for ranking in rankings])
     fused_by_rank = stage.option("weights") == _RRF
     static = [None] * len(rankings) if fused_by_rank else _static_vectors(opened, stage, rankings)
     for ranking, vector, asked in zip(rankings, vectors, static, strict=True):
