@@ -257,7 +257,7 @@ class OpenedIndex:
         return self._kept(self._dense, name, self._open_encoder)
 
     def query_vectors(self, name: str, queries: Sequence[str]) -> npt.NDArray[np.float32]:
-        """(queries, dimensions) by an encoder. The last batches are kept: an evaluation asks the same queries in several
+        """(queries, dimensions) by an encoder. The last batches are kept: an evaluation asks the same queries in many
         ways.
         """
         encoder = self.encoder(name)[0]
