@@ -1,8 +1,8 @@
 """What is asked where nobody has judged a query: documents' openings, each answered by the rest of its document.
 
-Of all pseudo-queries tried, openings rank ways to search most as people's queries do (docs/benchmarks.md). What holds
-the opening may not answer it, so that a way to search is asked for what a document says elsewhere; that is why these
-scores come from the parts of the search and not from running it.
+Of all pseudo-queries tried, openings rank ways to search most as people's queries do (docs/reference/trials.md). What
+holds the opening may not answer it, so that a way to search is asked for what a document says elsewhere; that is why
+these scores come from the parts of the search and not from running it.
 
 Here are the questions, and BM25 against the encoder that is learned from the corpus, for which torch is not needed;
 held_out_openings.py compares pretrained encoders too."""
