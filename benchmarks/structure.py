@@ -66,6 +66,17 @@ CORPORA = {
     "man-zh": "man-zh-html",
     "stacks": "stacks-sections",
     "man": "man-html",
+    "prometheus": "prometheus-markdown",
+    "fastapi": "fastapi-markdown",
+    "ruff": "ruff-markdown",
+    "python": "python-html",
+    "xquad-hi": "xquad-hi",
+    "xquad-tr": "xquad-tr",
+}
+KINDS = {
+    "manuals": ("npm", "cargo", "docker", "podman", "git", "systemd", "man-fr", "man-zh", "man"),
+    "sites": ("prometheus", "fastapi", "ruff", "python"),
+    "others": ("stacks", "xquad-hi", "xquad-tr"),
 }
 BEFORE = "hybrid, without structure"
 BASELINES = {
@@ -264,11 +275,12 @@ def kept_before(path: Path, options: dict[str, object]) -> dict[str, Measured]:
 
 
 def table(results: dict[str, Scores], against: str) -> str:
-    """A Markdown table: a line for each row, a column for each set."""
+    """A Markdown table: a line for each row, a column for each set and each kind's mean."""
     rows = list(next(iter(results.values())))
+    kinds = {kind: its for kind, sets in KINDS.items() if len(its := [name for name in sets if name in results]) > 1}
     lines = [
-        f"| nDCG@10 | {' | '.join(results)} | mean | worse by {_WORSE} | p |",
-        f"|---|{'---|' * (len(results) + 3)}",
+        f"| nDCG@10 | {' | '.join([*results, *kinds])} | mean | worse by {_WORSE} | p |",
+        f"|---|{'---|' * (len(results) + len(kinds) + 3)}",
     ]
     for row in rows:
         values = [mean(scores[row]) for scores in results.values()]
@@ -277,7 +289,9 @@ def table(results: dict[str, Scores], against: str) -> str:
         ours = [value for scores in results.values() for value in scores[row].values()]
         theirs = [value for scores in results.values() for value in scores[against].values()]
         p = "" if row == against else f"{randomisation_test(ours, theirs):.4f}"
+        values += [np.mean([mean(results[name][row]) for name in its]) for its in kinds.values()]
         cells = " | ".join(f"{value:.3f}" for value in values)
+        values = values[: len(results)]
         lines.append(f"| {row} | {cells} | {np.mean(values):.3f} | {'' if row == against else worse} | {p} |")
     return "\n".join(lines)
 
