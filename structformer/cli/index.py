@@ -139,6 +139,11 @@ def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], worksp
     out.result(
         f"{manifest['units']} passages indexed" + (f", with vectors of: {vectors}" if vectors else ", lexical only")
     )
+    if largest := manifest["largest"]:
+        out.say(
+            f"{largest['document']} has {largest['share']:.0%} of them. A changelog, or news of that size, crowds out "
+            "other pages: `structformer ingest --exclude` leaves it out"
+        )
     for encoder, share in manifest["reads"].items():
         if share < 1:
             out.say(f"{encoder} finds few passages by their own sentences here: it counts {share:.0%} of its weight")

@@ -44,8 +44,8 @@ from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.workspace import Workspace
 
 CAVEAT = (
-    "Openings are what documents say of themselves, not what people type. On five judged sets they ranked ways to "
-    "search much as people's queries did, and told small differences less well."
+    "Openings are what documents say of themselves, in their own words, not what people type. On documentation sites "
+    "that were asked people's questions they overrated what was learned from the corpus. Decide by your own questions."
 )
 _HELD_OUT_OPENINGS = "openings of held-out documents, each answered by the rest of its document"
 _HELD_OUT_QUESTIONS = "questions drawn from held-out documents, each answered by the rest of its document"

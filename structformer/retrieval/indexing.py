@@ -36,6 +36,8 @@ from structformer.storage.files import read_json, remove, write_json
 from structformer.text.languages import declared_code
 from structformer.workspace import Workspace
 
+_LARGE, _FEWEST_DOCUMENTS = 0.2, 10
+
 
 @checked_options(encoder="encoders", model="base_model", lang="language")
 def build_index(
@@ -123,6 +125,7 @@ def build_index(
             "nearest": nearest,
             "facets": metadata.close(),
             "translations": translations.languages,
+            "largest": _largest(*indexed),
         }
         write_json(folder / "manifest.json", manifest)
         (folder / "dense").mkdir()
@@ -137,6 +140,17 @@ def build_index(
                 reads[encoder] = float(share)
         remove(journals(workspace))
     return {**manifest, "encoders": encoders, "reads": reads}
+
+
+def _largest(units: Units, documents: IndexedDocuments) -> dict[str, Any] | None:
+    """The document that has a fifth of all passages or more, with its share: pages of news crowd out others. None of
+    small corpora.
+    """
+    counts = np.bincount(units.numbers("document"), minlength=1)
+    share = float(counts.max() / max(1, len(units)))
+    if share < _LARGE or len(documents) < _FEWEST_DOCUMENTS:
+        return None
+    return {"document": documents[int(counts.argmax())].id, "share": round(share, 3)}
 
 
 def _languages(corpus: Corpus, chosen: str) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from structformer.retrieval.rankings.ranking import DOUBTED
 from structformer.workspace import Workspace
 
 from boats import TINY
+from conftest import write_pages
 
 TWO_STEPS = replace(TINY, max_steps=2, mix={"ict": 1.0})
 
@@ -137,6 +138,17 @@ def test_the_score_has_one_unit_whatever_the_scale_of_an_encoders_cosines():
     parts[:, 4] = 0.3  # the same for all candidates: it tells nothing
     assert not contributions(parts, weights)[:, 4].any()
     assert contributions(np.empty((0, 8)), weights).shape == (0, 8)
+
+
+def test_a_page_that_crowds_out_others_is_named(run, tmp_path):
+    news = "".join(f"## Version {n}\n\nThe sail of version {n} is larger.\n\n" for n in range(20))
+    write_pages(
+        tmp_path / "p", {"news.md": f"# News\n\n{news}", **{f"p{n}.md": f"# P{n}\n\nRope.\n" for n in range(12)}}
+    )
+    run("ingest", tmp_path / "p", "-w", tmp_path / "w")
+    assert "news.md has 64% of them" in run("index", "--encoder", "none", "-w", tmp_path / "w").out
+    run("ingest", tmp_path / "p", "--exclude", "news.md", "-w", tmp_path / "w")
+    assert "of them" not in run("index", "--encoder", "none", "-w", tmp_path / "w").out
 
 
 def test_a_sum_of_word_vectors_counts_less_for_a_long_question():
